@@ -1,0 +1,370 @@
+"""The contract between the builder and the evaluation side: names, files, rows and loading.
+
+A release is a folder (or a Hub repository) of Parquet files with a card and a manifest:
+
+    ruler/README.md  ruler/manifest.json  ruler/data/<tokenizer>/<length>/<task>.parquet
+
+A configuration names a task or a group at a length: `niah_mk_128k`, `vt_4k_qwen2.5`,
+`niah_none_64k_pl`, `niah_single_64k_en-ko` (text in English, instruction in Korean).
+
+    import ruler_dataset
+    rows = ruler_dataset.load("niah_mk_4k", "ruler")      # a datasets.Dataset, digests checked
+
+Sources: RULER (arXiv:2404.06654), Table 5; ONERULER (arXiv:2503.01996), section 2.
+"""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import json
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import datasets
+
+FORMAT_VERSION = 1
+"""Version of the manifest and of the row schema; a reader refuses a newer one."""
+MANIFEST = "manifest.json"
+SPLIT = "test"
+DEFAULT_TOKENIZER = "tekken"
+
+# fmt: off
+LANGUAGES = (
+    "cs", "da", "de", "en", "es", "fa", "fi", "fr", "hi", "hu", "it", "ja", "ko",
+    "nl", "no", "pl", "pt", "ru", "sr", "st", "sv", "sw", "ta", "uk", "vi", "zh",
+)
+"""The 26 languages of ONERULER, ISO 639-1."""
+
+NIAH = (
+    "niah_single_1", "niah_single_2", "niah_single_3",
+    "niah_multikey_1", "niah_multikey_2", "niah_multikey_3",
+    "niah_multivalue", "niah_multiquery",
+)
+TASKS: dict[str, tuple[str, ...]] = {
+    "ruler": (*NIAH, "vt", "cwe", "fwe", "qa_1", "qa_2"),
+    "oneruler": (
+        "niah_single", "niah_multikey", "niah_multivalue", "niah_multiquery", "niah_none",
+        "cwe_easy", "cwe_hard",
+    ),
+}
+"""The tasks of each dataset, in the order of the papers' tables."""
+# fmt: on
+
+GROUPS: dict[str, dict[str, tuple[str, ...]]] = {
+    "ruler": {
+        "niah_s": NIAH[:3],
+        "niah_mk": NIAH[3:6],
+        "niah": NIAH,
+        "ag": ("cwe", "fwe"),
+        "qa": ("qa_1", "qa_2"),
+        "all": TASKS["ruler"],
+    },
+    "oneruler": {
+        "niah": TASKS["oneruler"][:5],
+        "cwe": TASKS["oneruler"][5:],
+        "all": TASKS["oneruler"],
+    },
+}
+LENGTHS: dict[str, tuple[str, ...]] = {
+    "ruler": ("4k", "8k", "16k", "32k", "64k", "128k"),
+    "oneruler": ("8k", "32k", "64k", "128k"),
+}
+"""The lengths of a full release; others can be built."""
+
+_THOUSAND = {"ruler": 1024, "oneruler": 1000}
+_MIN_LENGTH, _MAX_LENGTH = 1000, 1 << 22
+
+
+class RulerError(ValueError):
+    """What a user can mend: one sentence with the remedy; the command line exits with code 2."""
+
+
+def check_name(kind: str, name: str, known: Iterable[str], see: str = "ruler --help") -> str:
+    """Return `name` if it is one of `known`, else raise a RulerError that suggests a near one."""
+    known = list(known)
+    if name in known:
+        return name
+    near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
+    hint = f"Did you mean '{near[0]}'?" if near else f"Known: {', '.join(known)}."
+    raise RulerError(f"Unknown {kind} '{name}'. {hint} See: {see}")
+
+
+def parse_length(name: str, dataset: str = "ruler") -> int:
+    """Tokens of a length name: `128k` is 131072 in ruler (binary), 128000 in oneruler."""
+    check_name("dataset", dataset, TASKS)
+    match = re.fullmatch(r"([1-9]\d{0,3})([km])", name)
+    thousand = _THOUSAND[dataset]
+    tokens = int(match[1]) * thousand ** "km".index(match[2]) * thousand if match else 0
+    if not _MIN_LENGTH <= tokens <= _MAX_LENGTH:
+        raise RulerError(
+            f"Unknown length '{name}'. Lengths are written 1k, 4k, 128k, 1m, up to 4m."
+        )
+    return tokens
+
+
+def length_name(tokens: int, dataset: str = "ruler") -> str:
+    """The name of a length in tokens: 131072 is `128k` in ruler; the inverse of parse_length."""
+    thousand = _THOUSAND[dataset]
+    if tokens % thousand**2 == 0:
+        return f"{tokens // thousand**2}m"
+    if tokens % thousand == 0:
+        return f"{tokens // thousand}k"
+    raise RulerError(
+        f"{tokens} tokens are not a whole number of thousands ({thousand}) of {dataset}."
+    )
+
+
+@dataclass(frozen=True)
+class Config:
+    """A configuration: a task or group of a dataset at a length, in a language, for a tokenizer."""
+
+    dataset: str
+    task: str
+    length: str
+    tokenizer: str = DEFAULT_TOKENIZER
+    language: str = "en"
+    instruction_language: str = "en"
+
+    @property
+    def languages(self) -> str:
+        """`pl`, or `en-ko` where the text and the instruction differ in language."""
+        if self.language == self.instruction_language:
+            return self.language
+        return f"{self.language}-{self.instruction_language}"
+
+    @property
+    def name(self) -> str:
+        """The name `load_dataset` takes."""
+        parts = [self.task, self.length]
+        if self.dataset == "oneruler":
+            parts.append(self.languages)
+        if self.tokenizer != DEFAULT_TOKENIZER:
+            parts.append(self.tokenizer)
+        return "_".join(parts)
+
+    @property
+    def path(self) -> str:
+        """The Parquet file of a single task, relative to the release, with forward slashes."""
+        folder = f"data/{self.tokenizer}/{self.length}"
+        if self.dataset == "oneruler":
+            folder += f"/{self.languages}"
+        return f"{folder}/{self.task}.parquet"
+
+    @property
+    def max_length(self) -> int:
+        """The token budget."""
+        return parse_length(self.length, self.dataset)
+
+
+@dataclass(frozen=True)
+class Names:
+    """The task and group names of one dataset; a suite of a user's own brings its own."""
+
+    dataset: str
+    tasks: tuple[str, ...]
+    groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, dataset: str) -> Names:
+        """The standard names of `ruler` or `oneruler`."""
+        check_name("dataset", dataset, TASKS)
+        return cls(dataset, TASKS[dataset], GROUPS[dataset])
+
+    @classmethod
+    def in_manifest(cls, manifest: Mapping[str, Any]) -> Names:
+        """The names a release was built with."""
+        groups = {name: tuple(tasks) for name, tasks in manifest["groups"].items()}
+        return cls(manifest["dataset"], tuple(manifest["tasks"]), groups)
+
+    def expand(self, name: str) -> tuple[str, ...]:
+        """The tasks of a group, or the task itself."""
+        if name in self.groups:
+            return self.groups[name]
+        return (check_name("task", name, [*self.tasks, *self.groups], "ruler build --help"),)
+
+    def parse(self, name: str) -> Config:
+        """Read a configuration name: `niah_mk_128k_qwen2.5`, `cwe_easy_8k_pl`."""
+        languages = r"_(?P<language>[a-z]{2})(?:-(?P<instruction>[a-z]{2}))?"
+        pattern = (
+            rf"(?P<task>.+?)_(?P<length>\d+[km]){languages if self.dataset == 'oneruler' else ''}"
+        )
+        match = re.fullmatch(pattern + r"(?:_(?P<tokenizer>.+))?", name)
+        if match is None:
+            example = "niah_none_128k_pl" if self.dataset == "oneruler" else "niah_mk_128k"
+            raise RulerError(
+                f"'{name}' is not a {self.dataset} configuration; one reads '{example}'."
+            )
+        parts = match.groupdict()
+        self.expand(parts["task"])
+        tokens = parse_length(parts["length"], self.dataset)
+        language = parts.get("language") or "en"
+        instruction = parts.get("instruction") or language
+        if self.dataset == "oneruler":
+            for code in (language, instruction):
+                check_name("language", code, LANGUAGES)
+        return Config(
+            self.dataset,
+            parts["task"],
+            length_name(tokens, self.dataset),
+            parts["tokenizer"] or DEFAULT_TOKENIZER,
+            language,
+            instruction,
+        )
+
+
+COLUMNS: dict[str, str] = {
+    "index": "int32",
+    "task": "string",
+    "language": "string",
+    "instruction_language": "string",
+    "max_length": "int32",
+    "input": "string",
+    "answer_prefix": "string",
+    "outputs": "list<string>",
+    "max_new_tokens": "int32",
+    "length": "int32",
+    "context_start": "int32",
+    "context_end": "int32",
+    "question": "string",
+    "evidence": "list<struct<start: int32, end: int32, depth: float32, answer: bool>>",
+    "none_word": "string",
+}
+"""The columns of a row and their types, in order."""
+
+
+def features() -> datasets.Features:
+    """The row schema as datasets.Features; `.arrow_schema` is what the Parquet files hold."""
+    from datasets import Features, List, Value
+
+    evidence = {
+        "start": Value("int32"),
+        "end": Value("int32"),
+        "depth": Value("float32"),
+        "answer": Value("bool"),
+    }
+    special = {"outputs": List(Value("string")), "evidence": List(evidence)}
+    return Features({name: special.get(name) or Value(kind) for name, kind in COLUMNS.items()})
+
+
+def sha256_of(path: Path) -> str:
+    """The hex sha256 of a file, read in chunks."""
+    digest = hashlib.sha256()
+    with path.open("rb") as file:
+        while chunk := file.read(1 << 20):
+            digest.update(chunk)
+    return digest.hexdigest()
+
+
+def read_manifest(root: Path) -> dict[str, Any]:
+    """The manifest of a release folder. Raises RulerError for none, or one of a newer format."""
+    path = Path(root) / MANIFEST
+    if not path.is_file():
+        raise RulerError(
+            f"No release in '{root}': it has no {MANIFEST}. Make one: ruler build {root}"
+        )
+    manifest = json.loads(path.read_text(encoding="utf-8"))
+    if manifest["format"] > FORMAT_VERSION:
+        raise RulerError(
+            f"'{path}' has format {manifest['format']}, newer than {FORMAT_VERSION}: "
+            "update this package."
+        )
+    return manifest
+
+
+def files_of(config: str, manifest: Mapping[str, Any], tokenizer: str | None = None) -> list[str]:
+    """The Parquet files of a configuration, relative to the release, in task order.
+
+    `tokenizer` stands for the name's suffix: `("vt_4k", …, "qwen2.5")` is `vt_4k_qwen2.5`.
+    """
+    names = Names.in_manifest(manifest)
+    parsed = names.parse(config)
+    if tokenizer is not None:
+        if parsed.tokenizer not in (DEFAULT_TOKENIZER, tokenizer):
+            raise RulerError(
+                f"'{config}' names another tokenizer than '{tokenizer}': give one of them."
+            )
+        parsed = names.parse(Config(**{**vars(parsed), "tokenizer": tokenizer}).name)
+    paths = [Config(**{**vars(parsed), "task": task}).path for task in names.expand(parsed.task)]
+    missing = [path for path in paths if path not in manifest["files"]]
+    if missing:
+        raise RulerError(
+            f"This release holds no '{parsed.name}' ({missing[0]} is not in its manifest). "
+            "What it holds: ruler list DIR"
+        )
+    return paths
+
+
+def load(
+    config: str,
+    root_or_repo: str | Path,
+    tokenizer: str | None = None,
+    revision: str | None = None,
+    verify: bool = True,
+) -> datasets.Dataset:
+    """Load one configuration of a release, from a folder or the Hub (or, offline, its cache).
+
+    With `verify` each file's sha256 is checked against the manifest before anything is read.
+    Raises RulerError for an unknown configuration, a missing file or a wrong digest.
+    """
+    import datasets
+
+    if Path(root_or_repo).is_dir() and revision is not None:
+        raise RulerError(f"'{root_or_repo}' is a folder: a revision belongs to a Hub repository.")
+    manifest, get = _open(root_or_repo, revision)
+    relative = files_of(config, manifest, tokenizer)
+    paths = [get(path) for path in relative]
+    _check_files(paths, relative, manifest["files"], verify)
+    return datasets.load_dataset(
+        "parquet",
+        data_files={SPLIT: [str(path) for path in paths]},
+        features=features(),
+        split=SPLIT,
+    )
+
+
+def manifest_of(root_or_repo: str | Path, revision: str | None = None) -> dict[str, Any]:
+    """The manifest of a release in a folder or on the Hub."""
+    return _open(root_or_repo, revision)[0]
+
+
+def _open(
+    root_or_repo: str | Path, revision: str | None
+) -> tuple[dict[str, Any], Callable[[str], Path]]:
+    """A release's manifest, and what gives the path of a file of it."""
+    root = Path(root_or_repo)
+    if root.is_dir():
+        return read_manifest(root), root.joinpath
+    if not re.fullmatch(r"[\w.-]+/[\w.-]+", str(root_or_repo)):
+        raise RulerError(f"'{root_or_repo}' is neither a folder nor a Hub repository (ORG/NAME).")
+    repo = str(root_or_repo)
+    manifest = _from_hub(repo, MANIFEST, revision)
+    commit = manifest.parent.name  # the cache keeps snapshots/<commit>/…: one state for all files
+    return read_manifest(manifest.parent), lambda path: _from_hub(repo, path, commit)
+
+
+def _from_hub(repo: str, path: str, revision: str | None) -> Path:
+    from huggingface_hub import hf_hub_download
+    from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
+
+    try:
+        return Path(hf_hub_download(repo, path, repo_type="dataset", revision=revision))
+    except (HfHubHTTPError, LocalEntryNotFoundError) as error:
+        reason = str(error).strip().splitlines()[0]
+        raise RulerError(
+            f"Cannot get '{path}' of {repo} from the Hub or its cache: {reason}"
+        ) from error
+
+
+def _check_files(
+    paths: Sequence[Path], names: Sequence[str], files: Mapping[str, Any], verify: bool
+) -> None:
+    for path, name in zip(paths, names, strict=True):
+        if not path.is_file():
+            raise RulerError(f"'{path}' is in the manifest but missing. Run: ruler verify DIR")
+        if verify and (found := sha256_of(path)) != files[name]["sha256"]:
+            raise RulerError(f"'{path}': expected sha256 {files[name]['sha256']}, found {found}.")
