@@ -1,0 +1,1 @@
+"""Makes a release from pinned sources; never imports eval."""
