@@ -1,0 +1,201 @@
+"""Named tokenizers (tokenizers.toml) and exact token counts.
+
+    counter = load_counter("tekken", store)
+    counter.count("The grass is green.")            # what mistral-common gives: 5
+
+A name stands for pinned files. Any other tokenizer is named by the user: `mine=hf:ORG/NAME@REV` or
+`mine=FOLDER`, and is what transformers' AutoTokenizer loads. Counts exclude special tokens.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from builder import seams
+from builder.fetch import Pinned, Store
+from builder.seams import Seams
+from builder.toml import read_toml
+from ruler_dataset import RulerError, check_name
+
+
+@dataclass
+class Counter:
+    """A reference tokenizer that counts tokens, and what the manifest says of it."""
+
+    name: str
+    about: dict[str, Any]
+    seams: Seams = field(default=seams.NONE)
+
+    def count(self, text: str) -> int:
+        """Tokens of a text, without special tokens, exactly as the reference library gives them."""
+        raise NotImplementedError
+
+    def counts(self, texts: Sequence[str]) -> list[int]:
+        """Tokens of each text."""
+        return [self.count(text) for text in texts]
+
+
+class TiktokenCounter(Counter):
+    """Counts with a tiktoken Encoding (also Tekken's, which mistral-common wraps)."""
+
+    def __init__(self, name: str, about: dict[str, Any], encoding: Any) -> None:
+        super().__init__(name, about, seams.of_pattern(encoding._pat_str))
+        self._encode = encoding.encode_ordinary
+
+    def count(self, text: str) -> int:
+        """Tokens of a text; a special token's name in it counts as ordinary text."""
+        return len(self._encode(text))
+
+
+class FastCounter(Counter):
+    """Counts with the Rust backend of a transformers fast tokenizer, one thread."""
+
+    def __init__(self, name: str, about: dict[str, Any], backend: Any) -> None:
+        serialised = backend.to_str()
+        about["backend_sha256"] = hashlib.sha256(serialised.encode()).hexdigest()
+        super().__init__(name, about, seams.of_tokenizer_json(serialised))
+        self._backend = backend
+
+    def count(self, text: str) -> int:
+        """Tokens of a text."""
+        return len(self._backend.encode_batch_fast([text], add_special_tokens=False)[0])
+
+    def counts(self, texts: Sequence[str]) -> list[int]:
+        """Tokens of each text."""
+        found = self._backend.encode_batch_fast(list(texts), add_special_tokens=False)
+        return [len(encoding) for encoding in found]
+
+
+class SlowCounter(Counter):
+    """Counts with a transformers tokenizer that has no fast backend."""
+
+    def __init__(self, name: str, about: dict[str, Any], tokenizer: Any) -> None:
+        super().__init__(name, about)
+        self._tokenizer = tokenizer
+
+    def count(self, text: str) -> int:
+        """Tokens of a text."""
+        return len(self._tokenizer.encode(text, add_special_tokens=False))
+
+
+def named() -> dict[str, dict[str, Any]]:
+    """The entries of tokenizers.toml."""
+    return read_toml(files("builder") / "tokenizers.toml")
+
+
+def split_spec(spec: str) -> tuple[str, str]:
+    """Read `--tokenizer`: a name is (name, name), `mine=hf:ORG/NAME` is (mine, hf:ORG/NAME)."""
+    name, equals, where = spec.partition("=")
+    if not equals:
+        see = "ruler tokenizers, or give another as NAME=hf:ORG/NAME or NAME=FOLDER"
+        return check_name("tokenizer", spec, named(), see), spec
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9.-]*", name) or name in named():
+        raise RulerError(f"'{name}' cannot name a tokenizer: use new letters, digits, '.' and '-'.")
+    return name, where
+
+
+def pinned_files(name: str) -> list[Pinned]:
+    """The files of a named tokenizer that a mirror, the cache or the network must give."""
+    return [
+        Pinned(file["path"], file["sha256"], file["bytes"], tuple(file["urls"]))
+        for file in named()[name].get("files", [])
+    ]
+
+
+def load_counter(spec: str, store: Store) -> Counter:
+    """The counter of a named tokenizer, or of `NAME=hf:ORG/NAME[@REVISION]` or `NAME=FOLDER`.
+
+    Raises RulerError with the remedy where it is gated, missing or has the wrong digest.
+    """
+    name, where = split_spec(spec)
+    if where != name:
+        return _from_transformers(name, where)
+    entry = named()[name]
+    about = {"spec": spec, "title": entry["title"], "library": entry["library"]}
+    about["version"] = version(entry["library"])
+    if entry["library"] == "mistral-common":
+        return _from_mistral_common(name, entry, about)
+    paths = [store.get(file) for file in pinned_files(name)]
+    about["sha256"] = {Path(file["path"]).name: file["sha256"] for file in entry["files"]}
+    if entry["library"] == "tiktoken":
+        return _from_tiktoken(name, entry["files"][0]["urls"][0], paths[0], about)
+    with _gathered(paths) as folder:
+        return _auto_tokenizer(name, str(folder), None, about)
+
+
+def _from_mistral_common(name: str, entry: dict[str, Any], about: dict[str, Any]) -> Counter:
+    from mistral_common.tokens.tokenizers.tekken import Tekkenizer
+
+    path = Path(str(files("mistral_common") / "data" / entry["packaged"]))
+    found = hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else "no such file"
+    if found != entry["sha256"]:
+        raise RulerError(
+            f"'{path}': expected sha256 {entry['sha256']}, found {found}: "
+            "install another version of mistral-common."
+        )
+    about["sha256"] = {entry["packaged"]: entry["sha256"]}
+    return TiktokenCounter(name, about, Tekkenizer.from_file(path)._model)
+
+
+def _from_tiktoken(name: str, url: str, path: Path, about: dict[str, Any]) -> Counter:
+    """Let tiktoken read the file from a cache, where it goes by the sha1 of its URL."""
+    import tiktoken
+
+    with tempfile.TemporaryDirectory() as folder:
+        os.symlink(path.resolve(), Path(folder) / hashlib.sha1(url.encode()).hexdigest())
+        before = os.environ.get("TIKTOKEN_CACHE_DIR")
+        os.environ["TIKTOKEN_CACHE_DIR"] = folder
+        try:
+            return TiktokenCounter(name, about, tiktoken.get_encoding(name))
+        finally:
+            del os.environ["TIKTOKEN_CACHE_DIR"]
+            if before is not None:
+                os.environ["TIKTOKEN_CACHE_DIR"] = before
+
+
+def _from_transformers(name: str, where: str) -> Counter:
+    about = {"spec": f"{name}={where}", "title": where, "library": "transformers"}
+    about["version"] = version("transformers")
+    if where.startswith("hf:"):
+        repo, _, revision = where.removeprefix("hf:").partition("@")
+        return _auto_tokenizer(name, repo, revision or None, about)
+    if not Path(where).is_dir():
+        raise RulerError(f"Tokenizer '{where}' is not a folder; a Hub tokenizer is hf:ORG/NAME.")
+    return _auto_tokenizer(name, where, None, about)
+
+
+def _auto_tokenizer(name: str, where: str, revision: str | None, about: dict[str, Any]) -> Counter:
+    os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
+    from transformers import AutoTokenizer
+
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(where, revision=revision)
+    except (OSError, ValueError, KeyError) as error:
+        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        raise RulerError(
+            f"Cannot load tokenizer '{name}' from '{where}': {reason} If it is gated, accept its "
+            "licence on the Hub and run 'hf auth login'; without a network, give a folder."
+        ) from error
+    backend = getattr(tokenizer, "backend_tokenizer", None)
+    if backend is None:
+        return SlowCounter(name, about, tokenizer)
+    return FastCounter(name, about, backend)
+
+
+@contextmanager
+def _gathered(paths: Sequence[Path]) -> Iterator[Path]:
+    """A folder in which the files lie side by side under their own names."""
+    with tempfile.TemporaryDirectory() as folder:
+        for path in paths:
+            os.symlink(path.resolve(), Path(folder) / path.name)
+        yield Path(folder)
