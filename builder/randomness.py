@@ -1,0 +1,60 @@
+"""Random draws that depend on a key alone, never on what was drawn before.
+
+A row's key is (data version, seed, dataset, task, index, …); equal keys give equal draws on any
+machine, in any order, with any number of workers.
+
+    rng("1", 0, "ruler", "vt", 17, "ask").integers(10)
+"""
+
+from __future__ import annotations
+
+import hashlib
+import string
+import uuid
+from collections.abc import Collection
+
+import numpy as np
+
+
+def rng(*key: str | int) -> np.random.Generator:
+    """A PCG64 generator seeded by a blake2b hash of the key's parts."""
+    text = "\x1f".join(str(part) for part in key)
+    seed = int.from_bytes(hashlib.blake2b(text.encode(), digest_size=16).digest(), "big")
+    return np.random.Generator(np.random.PCG64(np.random.SeedSequence(seed)))
+
+
+def distinct(generator: np.random.Generator, population: int, count: int) -> list[int]:
+    """`count` different integers below `population`, in random order."""
+    return generator.choice(population, size=count, replace=False).tolist()
+
+
+def numbers(
+    generator: np.random.Generator, digits: int, count: int, taken: Collection[str] = ()
+) -> list[str]:
+    """`count` different numbers of exactly `digits` digits, none of them in `taken`.
+
+    Draws as many more as `taken` could strike out, so it never has to try again.
+    """
+    low, high = 10 ** (digits - 1), 10**digits
+    drawn = (str(low + n) for n in distinct(generator, high - low, count + len(taken)))
+    return [number for number in drawn if number not in taken][:count]
+
+
+def uuids(generator: np.random.Generator, count: int) -> list[str]:
+    """`count` random version-4 UUIDs."""
+    raw = generator.bytes(16 * count)
+    return [str(uuid.UUID(bytes=raw[i : i + 16], version=4)) for i in range(0, len(raw), 16)]
+
+
+def letters(
+    generator: np.random.Generator, length: int, count: int, alphabet: str = string.ascii_lowercase
+) -> list[str]:
+    """`count` different strings of `length` letters."""
+    words = []
+    for n in distinct(generator, len(alphabet) ** length, count):
+        word = ""
+        for _ in range(length):
+            n, letter = divmod(n, len(alphabet))
+            word += alphabet[letter]
+        words.append(word)
+    return words

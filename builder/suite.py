@@ -1,0 +1,94 @@
+"""A suite: the tasks of a dataset, their parameters and wording, read from TOML.
+
+    suite = read_suite()                      # builder/suites/ruler.toml
+    task = suite.task(place, materials)       # the task named by place.task
+
+Unknown or impossible parameters are refused with a sentence.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from builder.materials import Materials
+from builder.tasks import FAMILIES
+from builder.tasks.base import Params, Place, Task
+from builder.toml import read_toml
+from ruler_dataset import GROUPS, Names, RulerError, check_name
+
+
+@dataclass(frozen=True)
+class Suite:
+    """A suite file's contents, checked."""
+
+    dataset: str
+    groups: dict[str, tuple[str, ...]]
+    families: dict[str, dict[str, Any]]
+    tasks: dict[str, dict[str, Any]]
+
+    @cached_property
+    def names(self) -> Names:
+        """The names configurations are read with."""
+        return Names(self.dataset, tuple(self.tasks), self.groups)
+
+    @cached_property
+    def params(self) -> dict[str, Params]:
+        """Every task's parameters, checked; RulerError for what is unknown or impossible."""
+        return {task: self._read(task) for task in self.tasks}
+
+    def _read(self, task: str) -> Params:
+        values = dict(self.tasks[task])
+        family = self._family(task)
+        values.pop("family")
+        values.setdefault("max_new_tokens", self.families[family]["max_new_tokens"])
+        return FAMILIES[family].params_type.read(task, values)
+
+    def _family(self, task: str) -> str:
+        family = self.tasks[task].get("family")
+        if family is None:
+            raise RulerError(f"Task '{task}' names no family: add family = \"niah\", for example.")
+        check_name("family", family, FAMILIES, "builder/suites/ruler.toml")
+        return check_name("family's templates", family, self.families, "builder/suites/ruler.toml")
+
+    def task(self, place: Place, materials: Materials) -> Task:
+        """The task at a place."""
+        family = self._family(place.task)
+        return FAMILIES[family](place, self.params[place.task], self.families[family], materials)
+
+    def described(self) -> dict[str, dict[str, Any]]:
+        """Each task's family and parameters, for the manifest."""
+        return {
+            task: {"family": self._family(task), **vars(params)}
+            for task, params in self.params.items()
+        }
+
+
+def read_suite(path: Path | None = None) -> Suite:
+    """A suite file, or RULER's own. Families a file does not word are worded as RULER's.
+
+    Raises RulerError for anything unknown, impossible or missing in it.
+    """
+    standard = read_toml(files("builder") / "suites" / "ruler.toml")
+    found = read_toml(path) if path else standard
+    for key in found:
+        check_name("suite key", key, ("dataset", "groups", "families", "tasks"), str(path))
+    tasks = found.get("tasks", {})
+    if not tasks:
+        raise RulerError(f"'{path}' defines no task: add a table [tasks.NAME].")
+    dataset = check_name("dataset", found.get("dataset", "ruler"), ("ruler",), str(path))
+    groups = {name: group for name, group in GROUPS[dataset].items() if set(group) <= set(tasks)}
+    groups |= {name: tuple(group) for name, group in found.get("groups", {}).items()}
+    groups["all"] = tuple(tasks)
+    for group, members in groups.items():
+        for member in members:
+            check_name(f"task in group '{group}'", member, tasks, str(path))
+        if group in tasks:
+            raise RulerError(f"'{path}': '{group}' names both a task and a group.")
+    families = {**standard["families"], **found.get("families", {})}
+    suite = Suite(dataset, groups, families, tasks)
+    _ = suite.params  # checked here, before any work
+    return suite

@@ -1,0 +1,18 @@
+"""One module a task family; a task is a pure function (configuration, seed key, budget) -> row."""
+
+from __future__ import annotations
+
+from builder.tasks.base import Task
+from builder.tasks.common_words import CommonWords
+from builder.tasks.frequent_words import FrequentWords
+from builder.tasks.niah import Niah
+from builder.tasks.question_answering import QuestionAnswering
+from builder.tasks.variable_tracking import VariableTracking
+
+FAMILIES: dict[str, type[Task]] = {
+    "niah": Niah,
+    "variable_tracking": VariableTracking,
+    "common_words": CommonWords,
+    "frequent_words": FrequentWords,
+    "question_answering": QuestionAnswering,
+}

@@ -1,0 +1,191 @@
+"""What every task family shares: where a row stands, how it is drawn, measured and written down.
+
+A task is a pure function of its configuration, the row's key and the token budget:
+
+    task = Niah(place, params, templates, materials)
+    task.row(17)        # the same bytes whenever, wherever and after whatever else
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field, fields
+from typing import Any, ClassVar, Generic, TypeVar
+
+import numpy as np
+
+from builder.materials import Materials
+from builder.randomness import rng
+from builder.rope import Evidence, Rope
+from ruler_dataset import RulerError, check_name
+
+DATA_VERSION = "1.0.0"
+"""Changes with every change to a row's bytes; part of every key, so old and new never mix."""
+
+_CHECKED = 8  # rows tried before any work
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a row stands: what its draws depend on, and its budget in tokens."""
+
+    dataset: str
+    task: str
+    max_length: int
+    reserve: int
+    seed: int = 0
+    language: str = "en"
+    instruction_language: str = "en"
+
+    def ask(self, index: int) -> np.random.Generator:
+        """Draws what is asked: the same at every length, language and tokenizer."""
+        return rng(DATA_VERSION, self.seed, self.dataset, self.task, index, "ask")
+
+    def fill(self, *key: str | int) -> np.random.Generator:
+        """Draws the filling: with the length and the language too, never with the tokenizer."""
+        return rng(
+            DATA_VERSION, self.seed, self.dataset, self.task, self.max_length, self.language, *key
+        )
+
+
+@dataclass(frozen=True)
+class Row:
+    """One example, before it becomes a Parquet row (columns: ruler_dataset.COLUMNS)."""
+
+    place: Place
+    index: int
+    input: str
+    answer_prefix: str
+    outputs: list[str]
+    max_new_tokens: int
+    length: int
+    context: tuple[int, int]
+    question: str
+    evidence: list[Evidence] = field(default_factory=list)
+    none_word: str = ""
+    unit: int | None = None
+    """Tokens of the haystack's next unit, which did not fit; None where a finite haystack is all
+    in. This and `repeats` are kept in the manifest, not in the row."""
+    repeats: int = 0
+    """How many times a finite haystack began again."""
+
+    def columns(self) -> dict[str, Any]:
+        """The row as ruler_dataset.COLUMNS has it."""
+        return {
+            "index": self.index,
+            "task": self.place.task,
+            "language": self.place.language,
+            "instruction_language": self.place.instruction_language,
+            "max_length": self.place.max_length,
+            "input": self.input,
+            "answer_prefix": self.answer_prefix,
+            "outputs": self.outputs,
+            "max_new_tokens": self.max_new_tokens,
+            "length": self.length,
+            "context_start": self.context[0],
+            "context_end": self.context[1],
+            "question": self.question,
+            "evidence": [vars(evidence) for evidence in self.evidence],
+            "none_word": self.none_word,
+        }
+
+
+_KINDS: dict[str, tuple[type, ...]] = {"int": (int,), "float": (int, float), "str": (str,)}
+
+
+@dataclass(frozen=True)
+class Params:
+    """A task's parameters, checked; `max_new_tokens` is the family's unless given."""
+
+    max_new_tokens: int
+
+    def __post_init__(self) -> None:
+        self.need(self.max_new_tokens >= 1, "max_new_tokens must be at least 1")
+
+    def need(self, condition: bool, sentence: str) -> None:
+        """Refuse impossible parameters with a sentence."""
+        if not condition:
+            raise RulerError(f"{sentence}.")
+
+    @classmethod
+    def read(cls, task: str, values: dict[str, Any]) -> Params:
+        """From a suite file's table; unknown names and wrong types are refused."""
+        known = {item.name: item for item in fields(cls)}
+        for name, value in values.items():
+            check_name(f"parameter of task '{task}'", name, known, "builder/suites/ruler.toml")
+            if not isinstance(value, _KINDS[str(known[name].type)]) or isinstance(value, bool):
+                raise RulerError(
+                    f"Task '{task}': {name} must be {known[name].type}, not {value!r}."
+                )
+        try:
+            return cls(**values)
+        except RulerError as error:
+            raise RulerError(f"Task '{task}': {error}") from None
+
+
+P = TypeVar("P", bound=Params)
+
+
+class Task(ABC, Generic[P]):
+    """A task at one place; subclasses say what is asked and how the haystack is laid."""
+
+    params_type: ClassVar[type[Params]]
+    same_beginning: ClassVar[bool] = False
+    """Whether the rows of a file share their haystack, so that compressing hard pays."""
+
+    def __init__(
+        self, place: Place, params: P, templates: dict[str, Any], materials: Materials
+    ) -> None:
+        self.place = place
+        self.params = params
+        self.templates = templates
+        self.materials = materials
+        self.counter = materials.counter
+        self.room = place.max_length - place.reserve - params.max_new_tokens
+        """Tokens that `input` and `answer_prefix` may take together."""
+
+    @abstractmethod
+    def row(self, index: int) -> Row:
+        """Row `index`. Raises RulerError if the window cannot hold the task."""
+
+    def limit(self) -> int | None:
+        """How many rows there can be; None if there is no end."""
+        return None
+
+    def check(self, rows: int) -> None:
+        """Refuse a window that cannot hold the task, before any work. Raises RulerError."""
+        for index in range(min(rows, _CHECKED)):
+            self.row(index)
+
+    def rope(self) -> Rope:
+        """An empty text."""
+        return Rope(self.counter)
+
+    def finish(
+        self,
+        index: int,
+        rope: Rope,
+        prefix: str,
+        outputs: list[str],
+        question: str,
+        unit: int | None,
+        repeats: int = 0,
+    ) -> Row:
+        """The row of a finished text that ends with the answer prefix."""
+        text, tokens = rope.text, rope.tokens
+        if not text.endswith(prefix) or tokens > self.room:
+            raise AssertionError(f"{self.place}: row {index} has {tokens} tokens, room {self.room}")
+        return Row(
+            self.place,
+            index,
+            text[: len(text) - len(prefix)],
+            prefix,
+            outputs,
+            self.params.max_new_tokens,
+            tokens + self.params.max_new_tokens,
+            (rope.context_start, rope.context_end),
+            question,
+            rope.evidence,
+            unit=unit,
+            repeats=repeats,
+        )

@@ -1,0 +1,112 @@
+"""Frequent words extraction: the most frequent coded words under a Zeta distribution (section 3.3).
+
+    ... qzjwkd ... xwlupe qzjwkd ... ...
+
+Of N words the k-th most frequent appears floor(N k^-alpha / zeta(alpha)) times (footnote 4). The
+first is the noise word `...`; the next `words` are asked for.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from builder.fit import fit
+from builder.randomness import letters
+from builder.rope import Rope
+from builder.tasks.base import Params, Row, Task
+
+NOISE_WORD = "..."
+_LETTERS = 6
+_TOKENS_A_WORD = 50  # of the window, for each word of the vocabulary
+_NUMBERS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+
+
+@dataclass(frozen=True)
+class FrequentParams(Params):
+    """The distribution's exponent and how many words are asked for (Table 5)."""
+
+    alpha: float = 2.0
+    words: int = 3
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.need(1 < self.alpha <= 10, "alpha must be above 1 and at most 10")
+        self.need(1 <= self.words <= 10, "words must be 1 to 10")
+
+
+class FrequentWords(Task[FrequentParams]):
+    """One fwe task at one place."""
+
+    params_type = FrequentParams
+
+    @cached_property
+    def _weights(self) -> np.ndarray:
+        """The share of each rank, the noise word's first."""
+        from scipy.special import zeta
+
+        ranks = np.arange(
+            1, max(self.place.max_length // _TOKENS_A_WORD, self.params.words + 2) + 1
+        )
+        return ranks**-self.params.alpha / zeta(self.params.alpha)
+
+    def _counts(self, total: int) -> np.ndarray:
+        """How often each rank appears among `total` words."""
+        return np.floor(total * self._weights).astype(int)
+
+    @cached_property
+    def _fewest(self) -> int:
+        """The fewest words at which the asked ones lead the next word strictly."""
+        total = 1
+        while True:
+            counts = self._counts(total)[1 : self.params.words + 2]
+            if np.all(np.diff(counts) < 0) and counts[-1] > 0:
+                return total
+            total += 1
+
+    def row(self, index: int) -> Row:
+        """Row `index`: the same asked words at every length."""
+        asked = letters(self.place.ask(index), _LETTERS, self.params.words)
+        vocabulary, tokens = self._vocabulary(index, asked)
+        head, tail, prefix, question = self._frame()
+        # The last word decides how the text after it is counted, so it is drawn first.
+        last = int(self.place.fill(index, "last").integers(self.params.words + 1))
+
+        def draft(total: int, context: str) -> Rope:
+            known = int(self._counts(total) @ tokens - tokens[last])
+            rope = self.rope().add(head.removesuffix(" ")).begin_context(lead=1).run(context, known)
+            return rope.add(f" {vocabulary[last]}").end_context().add(tail + prefix)
+
+        def text(total: int) -> Rope:
+            counts = self._counts(total)
+            counts[last] -= 1
+            ranks = np.arange(len(counts)).repeat(counts)
+            self.place.fill(index, "order").shuffle(ranks)
+            return draft(total, " " + " ".join(vocabulary[ranks].tolist()))
+
+        def measure(total: int) -> Rope:
+            """A stand-in that begins and ends like the text, where the seams are proved."""
+            return draft(total, " ...") if self.counter.seams.proved else text(total)
+
+        def step(total: int, spare: int) -> int:
+            return total + int(spare / max(1.0, float(self._weights @ tokens)))
+
+        fitted = fit(measure, self.room, step, least=self._fewest)
+        return self.finish(index, text(fitted.units), prefix, asked, question, fitted.unit)
+
+    def _vocabulary(self, index: int, asked: list[str]) -> tuple[np.ndarray, np.ndarray]:
+        """The words by rank and the tokens of each with a space before it."""
+        others = len(self._weights) - 1 - len(asked)
+        drawn = letters(self.place.fill(index, "vocabulary"), _LETTERS, others + len(asked))
+        rest = [word for word in drawn if word not in asked][:others]
+        counted = self.materials.counted([NOISE_WORD, *asked, *rest], before=" ")
+        return counted.texts, counted.tokens
+
+    def _frame(self) -> tuple[str, str, str, str]:
+        n = _NUMBERS[self.params.words]
+        question = self.templates["question"].format(n=n)
+        head, tail = self.templates["input"].split("{context}")
+        prefix = self.templates["prefix"].format(n=n)
+        return head.format(n=n), tail.format(question=question), prefix, question

@@ -1,0 +1,169 @@
+"""Needle in a haystack, eight tasks of it (section 3.1, Tables 2 and 5).
+
+    One of the special magic numbers for able-cat is: 1234567.
+
+Needles hide in the noise sentences, in the essays, or among other needles; one key or several are
+asked for. Numbers that stand in the essays are never values, so a value occurs only in its needle.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from builder import words
+from builder.fit import fit
+from builder.haystacks import Haystack, Lines, Needle
+from builder.randomness import distinct, numbers, uuids
+from builder.rope import Rope
+from builder.tasks.base import Params, Row, Task
+
+TYPES = {"words": "word", "numbers": "number", "uuids": "uuid"}
+HAYSTACKS = ("noise", "essay", "needles")
+DEPTHS = tuple(np.round(np.linspace(0, 100, 40)).astype(int).tolist())
+"""The 40 depths, in percent, from which needles between sentences take theirs."""
+_FEWEST_TOKENS_A_LINE = 10  # a line of noise or a needle has more words than that
+
+
+@dataclass(frozen=True)
+class NiahParams(Params):
+    """Haystack, types of key and value, and how many of each (Table 5)."""
+
+    haystack: str = "essay"
+    key_type: str = "words"
+    value_type: str = "numbers"
+    keys: int = 1
+    values: int = 1
+    queries: int = 1
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.need(self.haystack in HAYSTACKS, f"haystack must be one of {', '.join(HAYSTACKS)}")
+        for name in (self.key_type, self.value_type):
+            self.need(name in TYPES, f"key_type and value_type must be of {', '.join(TYPES)}")
+        self.need(
+            min(self.keys, self.values, self.queries) >= 1, "keys, values, queries start at 1"
+        )
+        self.need(self.queries <= self.keys, "queries cannot be more than keys")
+        most = len(DEPTHS) if self.haystack == "essay" else 1000
+        self.need(self.keys * self.values <= most, f"keys x values cannot be more than {most}")
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a row asks: keys with their values, the asked keys first; and each needle's depth."""
+
+    pairs: list[tuple[str, list[str]]]
+    depths: list[float]
+
+
+class Niah(Task[NiahParams]):
+    """One niah task at one place."""
+
+    params_type = NiahParams
+    same_beginning = True
+
+    @cached_property
+    def haystack(self) -> Haystack:
+        """The text of every row of the file."""
+        if self.params.haystack == "essay":
+            return self.materials.essays
+        most = self.place.max_length // _FEWEST_TOKENS_A_LINE
+        if self.params.haystack == "noise":
+            return self.materials.noise(most)
+        pairs = self._pairs(self.place.fill("haystack"), most, 1)
+        self._line_of: dict[str, int] = {}
+        for line, (key, (value,)) in enumerate(pairs):
+            self._line_of |= {key: line, value: line}
+        return Lines((self._needle(key, value) for key, (value,) in pairs), self.counter)
+
+    def row(self, index: int) -> Row:
+        """Row `index`: the same keys, values and depths at every length."""
+        asked = self._asked(index)
+        needles = [
+            Needle(depth, self._needle(key, value), answer=number < self.params.queries)
+            for depth, (number, key, value) in zip(asked.depths, _each(asked), strict=True)
+        ]
+        queried = asked.pairs[: self.params.queries]
+        head, tail, prefix, question = self._frame([key for key, _ in queried])
+        haystack = self.haystack
+        extra: dict[str, Any] = {}
+        if isinstance(haystack, Lines):
+            extra["skip"] = self._clashes(asked)
+
+        def draft(units: int) -> Rope:
+            rope = self.rope().add(head)
+            return haystack.lay(rope, units, needles, tail + prefix, **extra)
+
+        most = haystack.most if isinstance(haystack, Lines) else None
+        fitted = fit(draft, self.room, haystack.step, most)
+        outputs = [value for _, values in queried for value in values]
+        repeats = haystack.repeats(fitted.units)
+        return self.finish(index, fitted.draft, prefix, outputs, question, fitted.unit, repeats)
+
+    def _asked(self, index: int) -> Asked:
+        draw = self.place.ask(index)
+        count = self.params.keys * self.params.values
+        pairs = self._pairs(draw, self.params.keys, self.params.values)
+        if self.params.haystack == "essay":
+            depths = [DEPTHS[i] / 100 for i in distinct(draw, len(DEPTHS), count)]
+        else:
+            depths = draw.random(count).tolist()
+        return Asked(pairs, depths)
+
+    def _pairs(
+        self, draw: np.random.Generator, keys: int, values: int
+    ) -> list[tuple[str, list[str]]]:
+        """Distinct keys, each with distinct values; no two strings of the row are equal."""
+        drawn_keys = self._strings(draw, self.params.key_type, keys)
+        drawn = self._strings(draw, self.params.value_type, keys * values, set(drawn_keys))
+        return [(key, drawn[i * values : (i + 1) * values]) for i, key in enumerate(drawn_keys)]
+
+    def _strings(
+        self, draw: np.random.Generator, kind: str, count: int, taken: set[str] | None = None
+    ) -> list[str]:
+        taken = taken or set()
+        if kind == "uuids":
+            return uuids(draw, count)
+        if kind == "numbers":
+            if self.params.haystack == "essay":
+                taken = taken | self.materials.essays.numbers
+            return numbers(draw, 7, count, taken)
+        adjectives, nouns = words.key_words()
+        population = len(adjectives) * len(nouns)
+        picked = (divmod(n, len(nouns)) for n in distinct(draw, population, count + len(taken)))
+        pairs = (f"{adjectives[a]}-{nouns[n]}" for a, n in picked)
+        return [pair for pair in pairs if pair not in taken][:count]
+
+    def _needle(self, key: str, value: str) -> str:
+        template = self.templates["needle"]
+        return template.format(types=self.params.value_type, key=key, value=value)
+
+    def _clashes(self, asked: Asked) -> list[int]:
+        """Lines of the haystack that share a key or a value with this row's needles."""
+        if self.params.haystack != "needles":
+            return []
+        strings = [string for key, values in asked.pairs for string in (key, *values)]
+        return sorted({self._line_of[string] for string in strings if string in self._line_of})
+
+    def _frame(self, keys: list[str]) -> tuple[str, str, str, str]:
+        """The text before and after the context, the answer prefix and the question."""
+        many = len(keys) * self.params.values > 1
+        template = self.templates["many" if many else "one"]
+        query = keys[0] if len(keys) == 1 else f"{', '.join(keys[:-1])}, and {keys[-1]}"
+        types = self.params.value_type
+        names = {"type": TYPES[types], "types": types, "query": query}
+        question = template["question"].format(**names)
+        head, tail = template["input"].split("{context}")
+        tail = tail.format(question=question, **names)
+        return head.format(**names), tail, template["prefix"].format(**names), question
+
+
+def _each(asked: Asked) -> Iterator[tuple[int, str, str]]:
+    for number, (key, values) in enumerate(asked.pairs):
+        for value in values:
+            yield number, key, value
