@@ -1,0 +1,167 @@
+"""What the builder's commands show: progress bars and tables (rich)."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    DownloadColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    Task,
+    TextColumn,
+    TimeRemainingColumn,
+)
+from rich.table import Table
+from rich.text import Text
+
+if TYPE_CHECKING:
+    from builder.release import Built
+    from builder.verify import Report
+
+out = Console(soft_wrap=True)
+_err = Console(stderr=True)
+
+
+class _Speed(ProgressColumn):
+    def render(self, task: Task) -> Text:
+        return Text(f"{task.speed:.0f} rows/s" if task.speed else "")
+
+
+class RowsBar:
+    """A bar over rows; says what the planner, the builder and the verifier tell it."""
+
+    def __init__(self, verb: str, progress: Progress) -> None:
+        self._verb, self._progress = verb, progress
+        self._task = progress.add_task("Checking", total=None)
+
+    def planned(self, files: int, rows: int, kept: int) -> None:
+        """So many files and rows to make."""
+        kept_too = f", {kept} already there" if kept else ""
+        self._progress.update(
+            self._task, description=f"{self._verb} {files} files{kept_too}", total=rows or None
+        )
+
+    def total(self, rows: int) -> None:
+        """So many rows in all."""
+        self._progress.update(self._task, description=self._verb, total=rows)
+
+    def rows(self, count: int) -> None:
+        """So many more rows are done."""
+        self._progress.advance(self._task, count)
+
+
+@contextmanager
+def rows_bar(verb: str) -> Iterator[RowsBar]:
+    """A progress bar over rows with speed and time left."""
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    with Progress(*columns, _Speed(), TimeRemainingColumn(), console=_err, transient=True) as bar:
+        yield RowsBar(verb, bar)
+
+
+@contextmanager
+def bytes_bar(name: str, size: int) -> Iterator[Callable[[int], None]]:
+    """A progress bar over the bytes of one download; call it with the bytes there so far."""
+    columns = (TextColumn(name), BarColumn(), DownloadColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=_err, transient=True) as bar:
+        task = bar.add_task(name, total=size)
+        yield lambda done: bar.update(task, completed=done)
+
+
+def table(title: str, *columns: str, rows: list[tuple[Any, ...]]) -> None:
+    """Print a table; columns of numbers stand right."""
+    shown = Table(title=title, title_justify="left", box=None, pad_edge=False)
+    for place, column in enumerate(columns):
+        number = bool(rows) and isinstance(rows[0][place], int | float)
+        shown.add_column(column, justify="right" if number else "left")
+    for row in rows:
+        shown.add_row(*(_cell(value) for value in row))
+    out.print(shown)
+
+
+def _cell(value: Any) -> str:
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def show_files(manifest: dict[str, Any]) -> None:
+    """The files of a release."""
+    rows = [
+        (
+            entry["config"],
+            entry["rows"],
+            round(entry["tokens"]["mean"]),
+            f"{100 * entry['fill']:.2f} %",
+            entry["bytes"],
+        )
+        for entry in manifest["files"].values()
+    ]
+    title = f"{manifest['dataset']} {manifest['data_version']}, seed {manifest['seed']}"
+    table(title, "configuration", "rows", "mean length", "fill", "bytes", rows=rows)
+
+
+def show_built(root: Path, built: Built) -> None:
+    """What a build made."""
+    if not built.new:
+        out.print(f"'{root}' already holds all of this: nothing to do.")
+        return
+    files = {path: built.manifest["files"][path] for path in built.new}
+    show_files({**built.manifest, "files": files})
+    odd = {name: s["variant"] for name, s in built.manifest["sources"].items()}
+    odd = {name: variant for name, variant in odd.items() if variant != "canonical"}
+    if odd:
+        said = ", ".join(f"{name} = {variant}" for name, variant in odd.items())
+        out.print(f"Not from the canonical sources: {said}. The card says so.")
+    out.print(f"{len(built.new)} files made in '{root}'. Next: ruler verify {root}")
+
+
+def show_report(root: Path, report: Report, as_json: bool) -> None:
+    """One line a file, its breaches, and the verdict."""
+    if as_json:
+        files = {
+            path: {"config": f.config, "rows": f.rows, "breaches": f.count, "first": f.breaches}
+            for path, f in report.files.items()
+        }
+        found = {"ok": report.ok, "unfinished": report.unfinished, "files": files}
+        sys.stdout.write(json.dumps(found, default=asdict, indent=1) + "\n")
+        return
+    for file in report.files.values():
+        verdict = f"{file.count} breaches" if file.count else "holds"
+        out.print(f"{file.config}: {file.rows} rows, {verdict}", highlight=False)
+        for index, law, what in file.breaches:
+            where = f"row {index}" if index >= 0 else "file"
+            out.print(
+                f"    {file.config} {where}, law {law}: {what}", markup=False, highlight=False
+            )
+    if report.unfinished:
+        out.print(
+            f"Incomplete: {report.unfinished} files are not made yet. Run: ruler build {root}"
+        )
+    elif report.ok:
+        rows = sum(file.rows for file in report.files.values())
+        out.print(f"All laws hold: {len(report.files)} files, {rows:,} rows.")
+    else:
+        out.print(f"{sum(file.count for file in report.files.values())} breaches.")
+
+
+def show_sources(states: list[dict[str, Any]]) -> None:
+    """Each source and variant."""
+    rows = [
+        tuple(s[key] for key in ("source", "variant", "state", "bytes", "licence")) for s in states
+    ]
+    table("", "source", "variant", "state", "bytes", "licence", rows=rows)
+
+
+def show_tokenizers(named: dict[str, dict[str, Any]]) -> None:
+    """The named tokenizers."""
+    rows = [(name, entry["library"], entry["title"]) for name, entry in named.items()]
+    table("", "name", "counted by", "what it is", rows=rows)
+    out.print("Any other: --tokenizer NAME=hf:ORG/NAME[@REVISION] or NAME=FOLDER")

@@ -1,0 +1,60 @@
+"""`ruler quickstart`: a small release from the project's own texts, made, verified and loaded."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+
+from builder import console
+from builder.release import Order, build, digest_of
+from builder.verify import verify
+from ruler_dataset import MANIFEST, RulerError, read_manifest
+
+ROWS = 5
+LENGTH = "4k"
+CONFIG = "niah_mk_4k"
+
+
+def run(root: Path) -> None:
+    """Build 13 tasks at 4k into `root`, verify, load one configuration and say what next.
+
+    Raises RulerError if a release is there that differs from what would be made.
+    """
+    import datasets
+
+    order = Order(root, lengths=(LENGTH,), samples=ROWS, sources=("embedded",))
+    if root.exists():
+        _refuse_other(order)
+    with console.rows_bar("Building") as bar:
+        build(order, bar)
+    with console.rows_bar("Verifying") as bar:
+        report = verify(root, planned=bar.total, told=bar.rows)
+    manifest = read_manifest(root)
+    console.show_files(manifest)
+    console.show_report(root, report, as_json=False) if not report.ok else None
+    rows = datasets.load_dataset(str(root), CONFIG, split="test")
+    console.out.print(
+        f"\nMade from the project's own texts and verified. "
+        f'load_dataset("{root}", "{CONFIG}") gives {len(rows)} rows.\n\nNext:\n'
+        f"  ruler list {root}\n"
+        "  ruler sources fetch\n"
+        "  ruler build ruler-full --lengths 4k,8k --workers 2"
+    )
+
+
+def _refuse_other(order: Order) -> None:
+    """The release that is there must be the one that would be made, row for row."""
+    root = order.root
+    if not (root / MANIFEST).exists():
+        if any(root.iterdir()) and not (root / ".build").exists():
+            raise RulerError(
+                f"'{root}' holds other files: run `ruler quickstart` in another folder."
+            )
+        return
+    with tempfile.TemporaryDirectory() as folder, console.rows_bar("Comparing") as bar:
+        fresh = build(Order(Path(folder) / "ruler", *list(vars(order).values())[1:]), bar)
+    if digest_of(fresh.manifest) != digest_of(read_manifest(root)):
+        raise RulerError(
+            f"'{root}' holds another release than quickstart makes; it is left as it is. "
+            "Move it away, or run `ruler quickstart` in another folder."
+        )

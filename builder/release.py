@@ -1,0 +1,271 @@
+"""Build a release: plan -> files -> card -> manifest, resumable at every point.
+
+    build(Order(Path("ruler"), tokenizers=("tekken",), lengths=("4k",)), report)
+
+A file is the unit of work: it is written under a temporary name, renamed when whole and entered in
+`.build/journal.jsonl`. The manifest is written last, so that what it lists is complete; until then
+`.build/plan.json` says what is under way. Neither workers, order nor interruptions change a byte.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from hashlib import sha256
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, Protocol
+
+from builder import words
+from builder.card import render
+from builder.parquet import write_atomically
+from builder.processes import spread
+from builder.sources import parse_choice
+from builder.suite import Suite, read_suite
+from builder.tasks.base import DATA_VERSION
+from builder.tokenizers import split_spec
+from builder.work import Job, Settings, Workshop
+from ruler_dataset import (
+    FORMAT_VERSION,
+    LENGTHS,
+    MANIFEST,
+    Config,
+    RulerError,
+    length_name,
+    parse_length,
+    read_manifest,
+    sha256_of,
+)
+
+BUILD_FOLDER = ".build"
+PLAN, JOURNAL = "plan.json", "journal.jsonl"
+_FIXED = ("format", "dataset", "data_version", "seed", "reserve", "families")
+"""What all files of a release share."""
+_MERGED = ("tasks", "groups", "sources", "tokenizers", "words")
+"""What files may add to, but not change."""
+
+
+@dataclass(frozen=True)
+class Order:
+    """What to build, as the command line says it. Lengths by name, `samples` in rows a file."""
+
+    root: Path
+    tokenizers: tuple[str, ...] = ("tekken",)
+    lengths: tuple[str, ...] = LENGTHS["ruler"]
+    tasks: tuple[str, ...] = ("all",)
+    samples: int = 500
+    seed: int = 0
+    reserve: int = 128
+    workers: int = 1
+    suite: Path | None = None
+    mirror: Path | None = None
+    sources: tuple[str, ...] = ()
+    allow_variants: bool = False
+
+
+class Report(Protocol):
+    """Hears how the work goes."""
+
+    def planned(self, files: int, rows: int, kept: int) -> None:
+        """So many files and rows are to be made; so many files are there already.
+
+        Told twice: before every window is checked, and with the true number of rows after.
+        """
+
+    def rows(self, count: int) -> None:
+        """So many more rows are made."""
+
+
+@dataclass(frozen=True)
+class Built:
+    """What a build made: the manifest, and the paths that are new in it."""
+
+    manifest: dict[str, Any]
+    new: list[str]
+
+
+def build(order: Order, report: Report) -> Built:
+    """Make what the order asks for and the release lacks. Raises RulerError before any work."""
+    suite, root = read_suite(order.suite), order.root
+    jobs = _jobs(order, suite)
+    header = _header(order, suite)
+    release = _existing(root)
+    if release:
+        _merge(release, header, root)
+        _refuse_other_rows(release["files"], jobs, root)
+    done = _journal(root, header)
+    there = {**release.get("files", {}), **done}
+    todo = [job for job in jobs if job.config.path not in there]
+    if not todo and not done and not (root / BUILD_FOLDER).exists():
+        report.planned(0, 0, len(jobs))
+        return Built(release, [])
+    mirror = str(order.mirror.resolve()) if order.mirror else None
+    settings = Settings(mirror, parse_choice(list(order.sources)), order.allow_variants)
+    with spread(order.workers, Workshop, (suite, settings, root), report.rows) as run:
+        report.planned(len(todo), sum(job.rows for job in todo), len(jobs) - len(todo))
+        rows: dict[str, int] = {}
+        for found in run("check", todo):
+            rows |= found.rows
+            header["sources"] |= found.sources
+            header["tokenizers"] |= found.tokenizers
+        todo = [job._replace(rows=rows[job.config.path]) for job in todo]
+        manifest = _merge(release, header, root) if release else header
+        _write_plan(root, header, todo)
+        report.planned(len(todo), sum(job.rows for job in todo), len(jobs) - len(todo))
+        for path, entry in run("build", todo):
+            done[path] = entry
+            _append(root / BUILD_FOLDER / JOURNAL, {"path": path, "entry": entry})
+    finished = {**release.get("files", {}), **done}
+    manifest["files"] = {path: finished[path] for path in sorted(finished)}
+    write_atomically(root / "README.md", render(manifest))
+    write_atomically(root / MANIFEST, json.dumps(manifest, indent=1, ensure_ascii=False) + "\n")
+    shutil.rmtree(root / BUILD_FOLDER)
+    return Built(manifest, sorted(done))
+
+
+def _jobs(order: Order, suite: Suite) -> list[Job]:
+    """One job a file: the longest first, those of a tokenizer together."""
+    if order.samples < 1 or order.reserve < 0 or order.workers < 1:
+        raise RulerError("--samples and --workers must be 1 or more, --reserve 0 or more.")
+    specs = dict(split_spec(spec) for spec in order.tokenizers)
+    lengths = {parse_length(name, suite.dataset) for name in _all_lengths(order, suite)}
+    tasks = dict.fromkeys(task for name in order.tasks for task in suite.names.expand(name))
+    return [
+        Job(
+            Config(suite.dataset, task, length_name(length, suite.dataset), name),
+            spec if spec == name else f"{name}={spec}",
+            order.samples,
+            order.seed,
+            order.reserve,
+        )
+        for name, spec in specs.items()
+        for length in sorted(lengths, reverse=True)
+        for task in sorted(tasks, key=_costly_first)
+    ]
+
+
+def _costly_first(task: str) -> tuple[int, str]:
+    costly = ("fwe", "cwe", "qa_2", "vt")
+    return (costly.index(task) if task in costly else len(costly)), task
+
+
+def _all_lengths(order: Order, suite: Suite) -> Iterable[str]:
+    for name in order.lengths:
+        yield from LENGTHS[suite.dataset] if name == "all" else (name,)
+
+
+def _header(order: Order, suite: Suite) -> dict[str, Any]:
+    """The manifest but for its files, and for what is known only once sources are read."""
+    longest = max(parse_length(name, suite.dataset) for name in _all_lengths(order, suite))
+    return {
+        "format": FORMAT_VERSION,
+        "dataset": suite.dataset,
+        "data_version": DATA_VERSION,
+        "builder_version": version("ruler-release"),
+        "seed": order.seed,
+        "reserve": order.reserve,
+        "families": suite.families,
+        "tasks": suite.described(),
+        "groups": {name: list(members) for name, members in suite.groups.items()},
+        "sources": {},
+        "words": words.digests(extended=longest > parse_length("128k", suite.dataset)),
+        "tokenizers": {},
+        "files": {},
+    }
+
+
+def _existing(root: Path) -> dict[str, Any]:
+    """The manifest of the release that is there; empty if there is none."""
+    if (root / MANIFEST).exists():
+        return read_manifest(root)
+    strangers = [path.name for path in root.iterdir()] if root.is_dir() else []
+    if strangers and BUILD_FOLDER not in strangers:
+        raise RulerError(f"'{root}' holds other files ({strangers[0]}): give a new folder.")
+    return {}
+
+
+def _merge(old: Mapping[str, Any], new: Mapping[str, Any], root: Path) -> dict[str, Any]:
+    """Old and new header in one; RulerError where they disagree."""
+    for key in _FIXED:
+        if old[key] != new[key]:
+            shown = "" if key == "families" else f": {old[key]!r}, not {new[key]!r}"
+            raise RulerError(f"'{root}' was made with another {key}{shown}. Give a new folder.")
+    merged = {**old, **new}
+    for key in _MERGED:
+        for name, value in new[key].items():
+            if key != "groups" and _identity(old[key].get(name, value)) != _identity(value):
+                raise RulerError(
+                    f"'{root}' was made with another '{name}' among its {key}. Give a new folder."
+                )
+        merged[key] = {**old[key], **new[key]}
+    merged["groups"]["all"] = list(merged["tasks"])
+    return merged
+
+
+def _identity(value: Any) -> Any:
+    """What makes two manifest entries the same: not the version of a library, not where from."""
+    if not isinstance(value, dict):
+        return value
+    return {key: part for key, part in value.items() if key not in ("version", "spec", "urls")}
+
+
+def _refuse_other_rows(files: Mapping[str, Any], jobs: list[Job], root: Path) -> None:
+    for job in jobs:
+        entry = files.get(job.config.path)
+        if entry and entry["rows"] != min(job.rows, entry["most_rows"] or job.rows):
+            raise RulerError(
+                f"'{root}' holds {entry['rows']} rows of '{job.config.name}', not {job.rows}: "
+                f"ask for --samples {entry['rows']} or give a new folder."
+            )
+
+
+def _journal(root: Path, header: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """The files an interrupted build finished, checked; RulerError if it was another build."""
+    folder = root / BUILD_FOLDER
+    plan = folder / PLAN
+    if not plan.exists():
+        return {}
+    _merge(json.loads(plan.read_text(encoding="utf-8"))["header"], header, root)
+    done = {}
+    journal = folder / JOURNAL
+    lines = journal.read_text(encoding="utf-8").splitlines() if journal.exists() else []
+    for line in lines:
+        try:
+            found = json.loads(line)
+        except json.JSONDecodeError:  # the line being written when the build was stopped
+            continue
+        path, entry = root / found["path"], found["entry"]
+        if path.is_file() and sha256_of(path) == entry["sha256"]:
+            done[found["path"]] = entry
+    for leftover in root.glob("data/**/.*.parquet.*"):
+        leftover.unlink()
+    return done
+
+
+def _write_plan(root: Path, header: Mapping[str, Any], todo: list[Job]) -> None:
+    folder = root / BUILD_FOLDER
+    folder.mkdir(parents=True, exist_ok=True)
+    plan = {"header": header, "todo": [job.config.path for job in todo]}
+    write_atomically(folder / PLAN, json.dumps(plan, ensure_ascii=False))
+
+
+def _append(path: Path, line: dict[str, Any]) -> None:
+    with path.open("a", encoding="utf-8") as file:
+        file.write(json.dumps(line, ensure_ascii=False) + "\n")
+
+
+def unfinished(root: Path) -> int:
+    """How many files an interrupted build still has to make; 0 if none is under way."""
+    plan = root / BUILD_FOLDER / PLAN
+    if not plan.exists():
+        return 0
+    contents = json.loads(plan.read_text(encoding="utf-8"))
+    return max(1, len(contents["todo"]) - len(_journal(root, contents["header"])))
+
+
+def digest_of(manifest: Mapping[str, Any]) -> str:
+    """One digest of all rows of a release, whatever wrote the files."""
+    rows = {path: entry["rows_sha256"] for path, entry in manifest["files"].items()}
+    return sha256(json.dumps(rows, sort_keys=True).encode()).hexdigest()

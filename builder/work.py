@@ -1,0 +1,149 @@
+"""Make one file of a release: a job in, a Parquet file and its manifest entry out.
+
+workshop = Workshop(suite, settings, root)
+workshop.check(job, tell)          # can the window hold the task? before any work
+path, entry = workshop.build(job, tell)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from builder.fetch import Store
+from builder.materials import Materials
+from builder.parquet import ParquetFile, rows_in_group
+from builder.processes import Tell
+from builder.sources import Sources
+from builder.suite import Suite
+from builder.tasks.base import Place, Row, Task
+from builder.tokenizers import load_counter
+from ruler_dataset import Config, RulerError, features, sha256_of
+
+_LEVEL_SHARED, _LEVEL_OTHER = 9, 5  # zstd: rows that share their haystack repay the harder level
+
+
+class Job(NamedTuple):
+    """One file to make: its configuration, tokenizer as given, rows asked for, seed, reserve."""
+
+    config: Config
+    tokenizer: str
+    rows: int
+    seed: int
+    reserve: int
+
+
+class Settings(NamedTuple):
+    """Where sources come from, and which variants."""
+
+    mirror: str | None
+    choice: dict[str, str]
+    allow_variants: bool
+
+
+class Checked(NamedTuple):
+    """What the check of a job found: rows by path, and the sources and tokenizers it read."""
+
+    rows: dict[str, int]
+    sources: dict[str, Any]
+    tokenizers: dict[str, Any]
+
+
+class Workshop:
+    """Makes files; keeps the materials of the tokenizer it used last."""
+
+    def __init__(self, suite: Suite, settings: Settings, root: Path) -> None:
+        self.suite, self.settings, self.root = suite, settings, root
+        self.schema = features().arrow_schema
+        self._materials: tuple[str, Materials] | None = None
+
+    def materials(self, tokenizer: str) -> Materials:
+        """Sources and counts for one tokenizer."""
+        if self._materials is None or self._materials[0] != tokenizer:
+            store = Store(self.settings.mirror)
+            sources = Sources(store, self.settings.choice, self.settings.allow_variants)
+            self._materials = tokenizer, Materials(sources, load_counter(tokenizer, store))
+        return self._materials[1]
+
+    def task(self, job: Job) -> Task:
+        """The task of a job."""
+        config = job.config
+        place = Place(config.dataset, config.task, config.max_length, job.reserve, job.seed)
+        return self.suite.task(place, self.materials(job.tokenizer))
+
+    def check(self, job: Job, tell: Tell) -> Checked:
+        """Refuse a job that cannot be done; RulerError."""
+        task = self.task(job)
+        rows = min(job.rows, task.limit() or job.rows)
+        try:
+            task.check(rows)
+        except RulerError as error:
+            raise RulerError(f"{job.config.name} cannot be built. {error}") from None
+        materials = task.materials
+        about = {job.config.tokenizer: materials.counter.about}
+        tell(0)
+        return Checked({job.config.path: rows}, dict(materials.sources.used), about)
+
+    def build(self, job: Job, tell: Tell) -> tuple[str, dict[str, Any]]:
+        """Write the job's file and return its path and manifest entry."""
+        config, task = job.config, self.task(job)
+        path, group = self.root / config.path, rows_in_group(config.max_length)
+        level = _LEVEL_SHARED if task.same_beginning else _LEVEL_OTHER
+        made = _Made(config.max_length - job.reserve)
+        with ParquetFile(path, self.schema, group, level) as file:
+            for index in range(job.rows):
+                row = task.row(index)
+                if index % group == 0:
+                    _check_count(row, task)
+                file.add(row.columns())
+                made.add(row)
+                tell(1)
+        return config.path, {
+            "config": config.name,
+            "task": config.task,
+            "tokenizer": config.tokenizer,
+            "length": config.length,
+            "max_length": config.max_length,
+            "language": config.language,
+            "instruction_language": config.instruction_language,
+            "rows": job.rows,
+            "most_rows": task.limit(),  # as many as the corpus has questions; null if no end
+            **made.summary(),
+            "bytes": path.stat().st_size,
+            "sha256": sha256_of(path),
+            "rows_sha256": file.digest.hexdigest(),
+        }
+
+
+def _check_count(row: Row, task: Task) -> None:
+    """A row of each group is counted whole, so that no tokenizer's surprise goes unnoticed."""
+    found = task.counter.count(row.input + row.answer_prefix) + row.max_new_tokens
+    if found != row.length:
+        raise AssertionError(f"{row.place}: row {row.index} has {found} tokens, not {row.length}")
+
+
+@dataclass
+class _Made:
+    """Statistics of a file's rows."""
+
+    window: int
+    lengths: list[int] = field(default_factory=list)
+    units: list[int] = field(default_factory=list)
+    repeats: int = 0
+
+    def add(self, row: Row) -> None:
+        self.lengths.append(row.length)
+        if row.unit is not None:
+            self.units.append(row.unit)
+        self.repeats = max(self.repeats, row.repeats)
+
+    def summary(self) -> dict[str, Any]:
+        mean = sum(self.lengths) / len(self.lengths)
+        return {
+            "tokens": {"min": min(self.lengths), "mean": mean, "max": max(self.lengths)},
+            "fill": mean / self.window,
+            "unit": max(self.units, default=0),  # tokens of the largest unit that did not fit
+            "exhausted": len(self.lengths) - len(self.units),  # rows that hold all there is
+            "repeats": self.repeats,  # times the haystack began again
+        }

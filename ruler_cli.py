@@ -1,0 +1,39 @@
+"""The `ruler` command: it composes the builder's and the evaluation side's commands.
+
+A mistake the user can mend ends with one sentence and exit code 2, never with a traceback.
+"""
+
+from __future__ import annotations
+
+import sys
+
+import typer
+
+import builder.cli
+import eval.cli
+from ruler_dataset import RulerError
+
+app = typer.Typer(
+    help="Frozen RULER and ONERULER long-context test sets: build, verify, load, run, score.",
+    no_args_is_help=True,
+    rich_markup_mode="markdown",
+    pretty_exceptions_enable=False,
+)
+builder.cli.register(app)
+eval.cli.register(app)
+
+
+def main() -> None:
+    """Run the command line; RulerError becomes one sentence and exit code 2."""
+    try:
+        app()
+    except RulerError as error:
+        typer.echo(f"Error: {error}", err=True)
+        sys.exit(2)
+    except KeyboardInterrupt:
+        typer.echo("Stopped. The same command resumes.", err=True)
+        sys.exit(130)
+
+
+if __name__ == "__main__":
+    main()
