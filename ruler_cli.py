@@ -5,6 +5,7 @@ A mistake the user can mend ends with one sentence and exit code 2, never with a
 
 from __future__ import annotations
 
+import signal
 import sys
 
 import typer
@@ -23,15 +24,27 @@ builder.cli.register(app)
 eval.cli.register(app)
 
 
+class _Stopped(BaseException):
+    """Ctrl-C; typer would end the program on a KeyboardInterrupt without a word."""
+
+
+def _stop(*_: object) -> None:
+    raise _Stopped
+
+
 def main() -> None:
-    """Run the command line; RulerError becomes one sentence and exit code 2."""
+    """Run the command line; a RulerError becomes one sentence and exit code 2."""
+    signal.signal(signal.SIGINT, _stop)
     try:
         app()
     except RulerError as error:
         typer.echo(f"Error: {error}", err=True)
         sys.exit(2)
-    except KeyboardInterrupt:
-        typer.echo("Stopped. The same command resumes.", err=True)
+    except OSError as error:  # a full disk, a folder that may not be written
+        typer.echo(f"Error: {error}. What was finished is kept.", err=True)
+        sys.exit(2)
+    except _Stopped:
+        typer.echo("Stopped; what was finished is kept. The same command goes on.", err=True)
         sys.exit(130)
 
 

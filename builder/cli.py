@@ -12,7 +12,7 @@ Mirror = Annotated[
     typer.Option(envvar="RULER_MIRROR", help="Folder that holds the sources; searched first."),
 ]
 Workers = Annotated[int, typer.Option(min=1, help="Processes.")]
-Root = Annotated[Path, typer.Argument(help="Folder of the release.")]
+Root = Annotated[Path, typer.Argument(metavar="DIR", help="Folder of the release.")]
 
 
 def register(app: typer.Typer) -> None:

@@ -64,7 +64,14 @@ class RowsBar:
 def rows_bar(verb: str) -> Iterator[RowsBar]:
     """A progress bar over rows with speed and time left."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-    with Progress(*columns, _Speed(), TimeRemainingColumn(), console=_err, transient=True) as bar:
+    with Progress(
+        *columns,
+        _Speed(),
+        TimeRemainingColumn(),
+        console=_err,
+        transient=True,
+        disable=not _err.is_terminal,
+    ) as bar:
         yield RowsBar(verb, bar)
 
 
@@ -72,7 +79,7 @@ def rows_bar(verb: str) -> Iterator[RowsBar]:
 def bytes_bar(name: str, size: int) -> Iterator[Callable[[int], None]]:
     """A progress bar over the bytes of one download; call it with the bytes there so far."""
     columns = (TextColumn(name), BarColumn(), DownloadColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=_err, transient=True) as bar:
+    with Progress(*columns, console=_err, transient=True, disable=not _err.is_terminal) as bar:
         task = bar.add_task(name, total=size)
         yield lambda done: bar.update(task, completed=done)
 
@@ -153,11 +160,13 @@ def show_report(root: Path, report: Report, as_json: bool) -> None:
 
 
 def show_sources(states: list[dict[str, Any]]) -> None:
-    """Each source and variant."""
-    rows = [
-        tuple(s[key] for key in ("source", "variant", "state", "bytes", "licence")) for s in states
-    ]
-    table("", "source", "variant", "state", "bytes", "licence", rows=rows)
+    """Each source with its state."""
+    columns = ("source", "state", "variant", "bytes", "licence")
+    table("", *columns, rows=[tuple(state[key] for key in columns) for state in states])
+    out.print(
+        "Missing ones: ruler sources fetch, or name a folder with --mirror. Without them, the"
+    )
+    out.print("project's own texts: --sources embedded.")
 
 
 def show_tokenizers(named: dict[str, dict[str, Any]]) -> None:

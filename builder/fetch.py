@@ -106,7 +106,7 @@ def download(file: Pinned, progress: Callable[[int], Any] | None = None) -> Path
     why = f" [{'; '.join(reasons)}]" if reasons else ""
     raise RulerError(
         f"Cannot get '{file.path}' ({file.bytes} bytes, sha256 {file.sha256}) from {where}{why}: "
-        "put it into a folder under that path and name the folder with --mirror DIR or RULER_MIRROR."
+        "put it into a folder at that path and name the folder with --mirror DIR or RULER_MIRROR."
     )
 
 

@@ -10,7 +10,8 @@ tokens, and with one unit more it would not fit (law 2).
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Generic, NamedTuple, Protocol, TypeVar
+from dataclasses import dataclass
+from typing import Generic, Protocol, TypeVar
 
 from ruler_dataset import RulerError
 
@@ -27,7 +28,8 @@ class Sized(Protocol):
 S = TypeVar("S", bound=Sized)
 
 
-class Fitted(NamedTuple, Generic[S]):
+@dataclass(frozen=True)
+class Fitted(Generic[S]):
     """The fullest draft, its units, and the tokens of the unit that did not fit, if one is left."""
 
     units: int

@@ -66,6 +66,8 @@ class Prose(Haystack):
         self._sentences = [at[offset] for offset in offsets if offset in at]
         self.numbers = frozenset(_seven_digit_numbers(self._text))
         """Numbers that already stand in the text, as seven-digit strings: no value may be one."""
+        self.hyphenated = frozenset(re.findall(r"(?=\b([a-z]+-[a-z]+)\b)", self._text.casefold()))
+        """Hyphenated pairs that already stand in the text: no value may be one."""
 
     @property
     def _words(self) -> int:

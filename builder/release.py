@@ -45,6 +45,8 @@ _FIXED = ("format", "dataset", "data_version", "seed", "reserve", "families")
 """What all files of a release share."""
 _MERGED = ("tasks", "groups", "sources", "tokenizers", "words")
 """What files may add to, but not change."""
+_SORTED = ("sources", "tokenizers", "words")
+"""What is found in any order, and written in one."""
 
 
 @dataclass(frozen=True)
@@ -91,34 +93,32 @@ def build(order: Order, report: Report) -> Built:
     suite, root = read_suite(order.suite), order.root
     jobs = _jobs(order, suite)
     header = _header(order, suite)
-    release = _existing(root)
-    if release:
-        _merge(release, header, root)
-        _refuse_other_rows(release["files"], jobs, root)
-    done = _journal(root, header)
+    release, begun, done = _existing(root), _plan(root), _journal(root)
+    for earlier in (release, begun):
+        header = _merge(earlier, header, root) if earlier else header
     there = {**release.get("files", {}), **done}
+    _refuse_other_rows(there, jobs, root)
     todo = [job for job in jobs if job.config.path not in there]
-    if not todo and not done and not (root / BUILD_FOLDER).exists():
+    if not todo and not begun:
         report.planned(0, 0, len(jobs))
         return Built(release, [])
     mirror = str(order.mirror.resolve()) if order.mirror else None
     settings = Settings(mirror, parse_choice(list(order.sources)), order.allow_variants)
     with spread(order.workers, Workshop, (suite, settings, root), report.rows) as run:
         report.planned(len(todo), sum(job.rows for job in todo), len(jobs) - len(todo))
-        rows: dict[str, int] = {}
-        for found in run("check", todo):
-            rows |= found.rows
-            header["sources"] |= found.sources
-            header["tokenizers"] |= found.tokenizers
+        checked = list(run("check", todo))
+        for found in checked:
+            header = _merge(header, {**header, **found.read}, root)
+        rows = {found.path: found.rows for found in checked}
         todo = [job._replace(rows=rows[job.config.path]) for job in todo]
-        manifest = _merge(release, header, root) if release else header
-        _write_plan(root, header, todo)
+        _write_plan(root, header, [*done, *rows])
         report.planned(len(todo), sum(job.rows for job in todo), len(jobs) - len(todo))
         for path, entry in run("build", todo):
             done[path] = entry
             _append(root / BUILD_FOLDER / JOURNAL, {"path": path, "entry": entry})
     finished = {**release.get("files", {}), **done}
-    manifest["files"] = {path: finished[path] for path in sorted(finished)}
+    manifest = header | {key: dict(sorted(header[key].items())) for key in _SORTED}
+    manifest["files"] = dict(sorted(finished.items()))
     write_atomically(root / "README.md", render(manifest))
     write_atomically(root / MANIFEST, json.dumps(manifest, indent=1, ensure_ascii=False) + "\n")
     shutil.rmtree(root / BUILD_FOLDER)
@@ -192,7 +192,7 @@ def _merge(old: Mapping[str, Any], new: Mapping[str, Any], root: Path) -> dict[s
         if old[key] != new[key]:
             shown = "" if key == "families" else f": {old[key]!r}, not {new[key]!r}"
             raise RulerError(f"'{root}' was made with another {key}{shown}. Give a new folder.")
-    merged = {**old, **new}
+    merged = {key: value for key, value in {**old, **new}.items() if key != "todo"}
     for key in _MERGED:
         for name, value in new[key].items():
             if key != "groups" and _identity(old[key].get(name, value)) != _identity(value):
@@ -221,15 +221,16 @@ def _refuse_other_rows(files: Mapping[str, Any], jobs: list[Job], root: Path) ->
             )
 
 
-def _journal(root: Path, header: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """The files an interrupted build finished, checked; RulerError if it was another build."""
-    folder = root / BUILD_FOLDER
-    plan = folder / PLAN
-    if not plan.exists():
-        return {}
-    _merge(json.loads(plan.read_text(encoding="utf-8"))["header"], header, root)
+def _plan(root: Path) -> dict[str, Any]:
+    """The header of an unfinished build, with its `todo`; empty if none is under way."""
+    plan = root / BUILD_FOLDER / PLAN
+    return json.loads(plan.read_text(encoding="utf-8")) if plan.exists() else {}
+
+
+def _journal(root: Path) -> dict[str, dict[str, Any]]:
+    """The files an unfinished build has made, each checked by its digest."""
     done = {}
-    journal = folder / JOURNAL
+    journal = root / BUILD_FOLDER / JOURNAL
     lines = journal.read_text(encoding="utf-8").splitlines() if journal.exists() else []
     for line in lines:
         try:
@@ -244,11 +245,10 @@ def _journal(root: Path, header: Mapping[str, Any]) -> dict[str, dict[str, Any]]
     return done
 
 
-def _write_plan(root: Path, header: Mapping[str, Any], todo: list[Job]) -> None:
+def _write_plan(root: Path, header: Mapping[str, Any], paths: list[str]) -> None:
     folder = root / BUILD_FOLDER
     folder.mkdir(parents=True, exist_ok=True)
-    plan = {"header": header, "todo": [job.config.path for job in todo]}
-    write_atomically(folder / PLAN, json.dumps(plan, ensure_ascii=False))
+    write_atomically(folder / PLAN, json.dumps({**header, "todo": paths}, ensure_ascii=False))
 
 
 def _append(path: Path, line: dict[str, Any]) -> None:
@@ -257,12 +257,9 @@ def _append(path: Path, line: dict[str, Any]) -> None:
 
 
 def unfinished(root: Path) -> int:
-    """How many files an interrupted build still has to make; 0 if none is under way."""
-    plan = root / BUILD_FOLDER / PLAN
-    if not plan.exists():
-        return 0
-    contents = json.loads(plan.read_text(encoding="utf-8"))
-    return max(1, len(contents["todo"]) - len(_journal(root, contents["header"])))
+    """How many files of a build under way are not in the manifest yet."""
+    listed = read_manifest(root)["files"] if (root / MANIFEST).exists() else {}
+    return sum(path not in listed for path in _plan(root).get("todo", []))
 
 
 def digest_of(manifest: Mapping[str, Any]) -> str:

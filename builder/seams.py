@@ -121,6 +121,7 @@ def _is_whole_text_bpe(parts: dict[str, Any]) -> bool:
         model["type"] == "BPE"
         and not model.get("continuing_subword_prefix")
         and not model.get("end_of_word_suffix")
+        and (model.get("byte_fallback") or not model.get("fuse_unk"))
         and normalizer.get("type") == "Replace"
         and normalizer["pattern"] == {"String": " "}
         and normalizer["content"] == "\u2581"

@@ -17,7 +17,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from builder.fetch import Pinned, Store, cache_dir
+from builder.fetch import Pinned, Store
 from builder.toml import read_toml
 from ruler_dataset import RulerError, check_name
 
@@ -133,29 +133,32 @@ class Sources:
         return data
 
     def _other_ways(self, name: str) -> str:
-        here = [v.name for v in registry()[name].variants.values() if self.store.local(v.file)]
-        if here and name not in self.choice:
+        canonical, *others = registry()[name].variants.values()
+        here = [v.name for v in others if not v.is_embedded and self.store.local(v.file)]
+        if here and name not in self.choice and not self.store.local(canonical.file):
             return f" (Its variant '{here[0]}' is here: --allow-variants uses it.)"
         return " Or build from the project's own texts: --sources embedded."
 
 
 def states(store: Store) -> list[dict[str, Any]]:
-    """Every variant of every source with its state: present, missing or embedded."""
+    """Each source with its state: `present`, `variant` (only another form is here) or `missing`."""
     rows = []
     for source in registry().values():
-        for variant in source.variants.values():
-            path = store.local(variant.file)
-            state = EMBEDDED if variant.is_embedded else "present" if path else "missing"
-            if path and not variant.is_embedded and path.stat().st_size != variant.file.bytes:
-                state = "wrong size"
-            rows.append(
-                {
-                    "source": source.name,
-                    "variant": variant.name,
-                    "state": state,
-                    "bytes": variant.file.bytes,
-                    "licence": variant.licence,
-                    "path": str(path or cache_dir() / variant.file.path),
-                }
-            )
+        here = [
+            variant
+            for variant in source.variants.values()
+            if not variant.is_embedded and store.local(variant.file)
+        ]
+        shown = here[0] if here else source.variants[CANONICAL]
+        state = "present" if shown.name == CANONICAL else "variant"
+        rows.append(
+            {
+                "source": source.name,
+                "state": state if here else "missing",
+                "variant": shown.name,
+                "bytes": shown.file.bytes,
+                "licence": shown.licence,
+                "title": shown.title,
+            }
+        )
     return rows

@@ -61,6 +61,8 @@ class FastCounter(Counter):
     """Counts with the Rust backend of a transformers fast tokenizer, one thread."""
 
     def __init__(self, name: str, about: dict[str, Any], backend: Any) -> None:
+        backend.no_truncation()  # a tokenizer.json may ask for these; a call does only if told to
+        backend.no_padding()
         serialised = backend.to_str()
         about["backend_sha256"] = hashlib.sha256(serialised.encode()).hexdigest()
         super().__init__(name, about, seams.of_tokenizer_json(serialised))

@@ -43,11 +43,11 @@ class Settings(NamedTuple):
 
 
 class Checked(NamedTuple):
-    """What the check of a job found: rows by path, and the sources and tokenizers it read."""
+    """What the check of a job found: how many rows there can be; the sources and tokenizer read."""
 
-    rows: dict[str, int]
-    sources: dict[str, Any]
-    tokenizers: dict[str, Any]
+    path: str
+    rows: int
+    read: dict[str, dict[str, Any]]
 
 
 class Workshop:
@@ -57,6 +57,7 @@ class Workshop:
         self.suite, self.settings, self.root = suite, settings, root
         self.schema = features().arrow_schema
         self._materials: tuple[str, Materials] | None = None
+        self._tasks: dict[str, Task] = {}
 
     def materials(self, tokenizer: str) -> Materials:
         """Sources and counts for one tokenizer."""
@@ -64,13 +65,16 @@ class Workshop:
             store = Store(self.settings.mirror)
             sources = Sources(store, self.settings.choice, self.settings.allow_variants)
             self._materials = tokenizer, Materials(sources, load_counter(tokenizer, store))
+            self._tasks.clear()
         return self._materials[1]
 
     def task(self, job: Job) -> Task:
-        """The task of a job."""
-        config = job.config
-        place = Place(config.dataset, config.task, config.max_length, job.reserve, job.seed)
-        return self.suite.task(place, self.materials(job.tokenizer))
+        """The task of a job, made once for its check and its building."""
+        config, materials = job.config, self.materials(job.tokenizer)
+        if config.path not in self._tasks:
+            place = Place(config.dataset, config.task, config.max_length, job.reserve, job.seed)
+            self._tasks[config.path] = self.suite.task(place, materials)
+        return self._tasks[config.path]
 
     def check(self, job: Job, tell: Tell) -> Checked:
         """Refuse a job that cannot be done; RulerError."""
@@ -82,8 +86,9 @@ class Workshop:
             raise RulerError(f"{job.config.name} cannot be built. {error}") from None
         materials = task.materials
         about = {job.config.tokenizer: materials.counter.about}
+        read = {"sources": dict(materials.sources.used), "tokenizers": about}
         tell(0)
-        return Checked({job.config.path: rows}, dict(materials.sources.used), about)
+        return Checked(job.config.path, rows, read)
 
     def build(self, job: Job, tell: Tell) -> tuple[str, dict[str, Any]]:
         """Write the job's file and return its path and manifest entry."""
@@ -99,6 +104,7 @@ class Workshop:
                 file.add(row.columns())
                 made.add(row)
                 tell(1)
+        del self._tasks[config.path]
         return config.path, {
             "config": config.name,
             "task": config.task,

@@ -44,13 +44,14 @@ class FrequentWords(Task[FrequentParams]):
 
     @cached_property
     def _weights(self) -> np.ndarray:
-        """The share of each rank, the noise word's first."""
+        """The share of each rank that can appear at all, the noise word's first."""
         from scipy.special import zeta
 
-        ranks = np.arange(
-            1, max(self.place.max_length // _TOKENS_A_WORD, self.params.words + 2) + 1
-        )
-        return ranks**-self.params.alpha / zeta(self.params.alpha)
+        vocabulary = max(self.place.max_length // _TOKENS_A_WORD, self.params.words + 2)
+        ranks = np.arange(1, vocabulary + 1)
+        weights = ranks**-self.params.alpha / zeta(self.params.alpha)
+        appearing = max(int(np.sum(self.room * weights >= 1)), self.params.words + 2)
+        return weights[:appearing]
 
     def _counts(self, total: int) -> np.ndarray:
         """How often each rank appears among `total` words."""

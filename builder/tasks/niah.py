@@ -8,7 +8,7 @@ asked for. Numbers that stand in the essays are never values, so a value occurs 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -120,18 +120,28 @@ class Niah(Task[NiahParams]):
     ) -> list[tuple[str, list[str]]]:
         """Distinct keys, each with distinct values; no two strings of the row are equal."""
         drawn_keys = self._strings(draw, self.params.key_type, keys)
-        drawn = self._strings(draw, self.params.value_type, keys * values, set(drawn_keys))
+        taken = self._in_the_text | set(drawn_keys)
+        drawn = self._strings(draw, self.params.value_type, keys * values, taken)
         return [(key, drawn[i * values : (i + 1) * values]) for i, key in enumerate(drawn_keys)]
 
+    @cached_property
+    def _in_the_text(self) -> set[str]:
+        """Strings of the value type that stand in the essays: as values they would be twice."""
+        if self.params.haystack != "essay" or self.params.value_type == "uuids":
+            return set()
+        if self.params.value_type == "numbers":
+            return set(self.materials.essays.numbers)
+        adjectives, nouns = map(set, words.key_words())
+        pairs = (pair.split("-") for pair in self.materials.essays.hyphenated)
+        return {f"{one}-{two}" for one, two in pairs if one in adjectives and two in nouns}
+
+    @staticmethod
     def _strings(
-        self, draw: np.random.Generator, kind: str, count: int, taken: set[str] | None = None
+        draw: np.random.Generator, kind: str, count: int, taken: Collection[str] = ()
     ) -> list[str]:
-        taken = taken or set()
         if kind == "uuids":
             return uuids(draw, count)
         if kind == "numbers":
-            if self.params.haystack == "essay":
-                taken = taken | self.materials.essays.numbers
             return numbers(draw, 7, count, taken)
         adjectives, nouns = words.key_words()
         population = len(adjectives) * len(nouns)

@@ -1,0 +1,107 @@
+"""How fast a release is built and verified, in units of T, and how much memory that takes.
+
+T is the time the reference tokenizer needs for the built text once, in one thread; all times come
+from one run, so the ratios hold on a noisy machine. Memory is the largest process's peak.
+
+    RULER_MIRROR=… python tests/bench/bench_build.py --tokenizer cl100k_base --samples 100
+
+Without a mirror: --tokenizer tekken --sources embedded. Bounds, for 13 tasks at 128k: building at
+most 0.6 T for cl100k_base and 0.2 T for qwen2.5, two workers at least 1.7 times one, verifying at
+most 1.3 T, 1.5 GB a process (3 GB at 1m), an essay file of 500 rows at most 15 MB.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+os.environ["TOKENIZERS_PARALLELISM"] = "false"
+
+from builder.fetch import Store
+from builder.parquet import ParquetFile, read_groups, rows_in_group
+from builder.tokenizers import load_counter
+from ruler_dataset import features, parse_length, read_manifest
+
+
+def timed(*arguments: str) -> tuple[float, float]:
+    """Wall seconds of a command and the peak memory of its largest process, in GB."""
+    command = ["/usr/bin/time", "-v", sys.executable, "-m", "ruler_cli", *arguments]
+    start = time.perf_counter()
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    seconds = time.perf_counter() - start
+    if done.returncode:
+        sys.exit(done.stdout + done.stderr)
+    (peak,) = re.findall(r"Maximum resident set size \(kbytes\): (\d+)", done.stderr)
+    return seconds, int(peak) / 1e6
+
+
+def floor(root: Path, folder: Path, level: dict[str, int]) -> float:
+    """Seconds to write and compress the rows alone."""
+    seconds, schema = 0.0, features().arrow_schema
+    for path, entry in read_manifest(root)["files"].items():
+        group = rows_in_group(entry["max_length"])
+        rows = [row for rows in read_groups(root / path) for row in rows]
+        start = time.perf_counter()
+        with ParquetFile(folder / path, schema, group, level.get(entry["task"], 9)) as file:
+            for row in rows:
+                file.add(row)
+        seconds += time.perf_counter() - start
+    return seconds
+
+
+def main() -> None:
+    """Measure and print one table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--tokenizer", default="cl100k_base")
+    parser.add_argument("--length", default="128k")
+    parser.add_argument("--samples", type=int, default=100)
+    parser.add_argument("--sources", default="")
+    parser.add_argument("--tasks", default="all")
+    options = parser.parse_args()
+    counter = load_counter(options.tokenizer, Store(None))
+    how = ["--sources", options.sources] if options.sources else ["--allow-variants"]
+    how += ["--tokenizer", options.tokenizer, "--lengths", options.length]
+    how += ["--samples", str(options.samples), "--tasks", options.tasks]
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        one, memory = timed("build", str(folder / "one"), *how)
+        two, _ = timed("build", str(folder / "two"), *how, "--workers", "2")
+        t, megabytes = 0.0, 0.0
+        manifest = read_manifest(folder / "one")
+        for path in manifest["files"]:
+            for rows in read_groups(folder / "one" / path):
+                texts = [row["input"] + row["answer_prefix"] for row in rows]
+                megabytes += sum(map(len, texts)) / 1e6
+                start = time.perf_counter()
+                for text in texts:
+                    counter.count(text)
+                t += time.perf_counter() - start
+        others = dict.fromkeys(("cwe", "fwe", "qa_1", "qa_2"), 5)
+        least = floor(folder / "one", folder / "floor", others)
+        checked, checking = timed("verify", str(folder / "one"))
+        essays = max(
+            (
+                entry["bytes"] / entry["rows"]
+                for entry in manifest["files"].values()
+                if manifest["tasks"][entry["task"]].get("haystack") == "essay"
+            ),
+            default=0.0,
+        )
+    tokens, files = parse_length(options.length), len(manifest["files"])
+    print(f"{options.tokenizer}, {files} tasks x {options.samples} rows x {tokens} tokens")
+    print(f"  T                       {t:8.1f} s   ({megabytes:.0f} MB of text)")
+    print(f"  build, one worker       {one / t:8.2f} T   peak {memory:.2f} GB")
+    print(f"  floor: write, compress  {least / t:8.2f} T")
+    print(f"  two workers             {one / two:8.2f} times as fast")
+    print(f"  verify, one worker      {checked / t:8.2f} T   peak {checking:.2f} GB")
+    print(f"  largest essay file      {500 * essays / 1e6:8.1f} MB for 500 rows")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,171 @@
+"""Fixtures of every test: the mirror, the stores, the counters. Nothing here reaches a network."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from builder.fetch import Store
+from builder.materials import Materials
+from builder.release import Order, build
+from builder.sources import Sources, parse_choice
+from builder.tokenizers import Counter, load_counter
+
+_home = tempfile.TemporaryDirectory(prefix="ruler-tests-")
+
+
+def pytest_configure() -> None:
+    """Give this run caches of its own, before huggingface_hub is imported and reads these."""
+    os.environ["RULER_CACHE"] = f"{_home.name}/cache"
+    os.environ["HF_HOME"] = f"{_home.name}/hf"
+    os.environ["HF_HUB_OFFLINE"] = "1"
+    os.environ["TRANSFORMERS_VERBOSITY"] = "error"
+
+
+def pytest_collection_modifyitems(items: list[Any]) -> None:
+    """`pytest -m mirror` runs what needs the public sources."""
+    for item in items:
+        if "mirror" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.mirror)
+
+
+@pytest.fixture(scope="session")
+def mirror() -> Path:
+    """The folder of public sources."""
+    if not os.environ.get("RULER_MIRROR"):
+        pytest.skip("RULER_MIRROR is not set: the public sources are not here")
+    return Path(os.environ["RULER_MIRROR"])
+
+
+@pytest.fixture(scope="session")
+def store() -> Store:
+    """The mirror if there is one, then an empty cache."""
+    return Store(None)
+
+
+@pytest.fixture(scope="session")
+def tekken(store: Store) -> Counter:
+    """The default tokenizer's counter; its file comes with mistral-common."""
+    return load_counter("tekken", store)
+
+
+@pytest.fixture(scope="session")
+def embedded(store: Store, tekken: Counter) -> Materials:
+    """The project's own texts, counted by tekken."""
+    return Materials(Sources(store, parse_choice(["embedded"])), tekken)
+
+
+@pytest.fixture(scope="session")
+def counter_of(mirror: Path) -> Callable[[str], Counter]:
+    """Load a named tokenizer from the mirror, once a session."""
+    return cache(lambda name: load_counter(name, Store(mirror)))
+
+
+@pytest.fixture(scope="session")
+def embedded_text(embedded: Materials) -> str:
+    """The essays as the project ships them."""
+    return embedded.sources.read("essays").decode("utf-8")
+
+
+@pytest.fixture(scope="session")
+def made(tmp_path_factory: pytest.TempPathFactory, embedded_text: str) -> Callable[[str], Path]:
+    """Train a tokenizer of a kind on the essays and save it as a user would have it: a folder."""
+    from tokenizers import Regex, Tokenizer, decoders, models, normalizers, trainers
+    from tokenizers import pre_tokenizers as pre
+    from transformers import PreTrainedTokenizerFast
+
+    special = ["<unk>"]
+    alphabet = pre.ByteLevel.alphabet()
+
+    def unigram() -> tuple[Tokenizer, Any]:
+        core = Tokenizer(models.Unigram())
+        core.pre_tokenizer = pre.Metaspace(prepend_scheme="always")
+        return core, trainers.UnigramTrainer(
+            vocab_size=800, special_tokens=special, unk_token="<unk>", show_progress=False
+        )
+
+    def wordpiece() -> tuple[Tokenizer, Any]:
+        core = Tokenizer(models.WordPiece(unk_token="<unk>"))
+        core.normalizer = normalizers.BertNormalizer()
+        core.pre_tokenizer = pre.BertPreTokenizer()
+        return core, trainers.WordPieceTrainer(
+            vocab_size=800, special_tokens=special, show_progress=False
+        )
+
+    def gpt2() -> tuple[Tokenizer, Any]:
+        core = Tokenizer(models.BPE())
+        core.pre_tokenizer = pre.ByteLevel(add_prefix_space=False, use_regex=True)
+        core.decoder = decoders.ByteLevel()
+        return core, trainers.BpeTrainer(
+            vocab_size=800, initial_alphabet=alphabet, show_progress=False
+        )
+
+    def crossing() -> tuple[Tokenizer, Any]:
+        """No pre-tokenizer over words: tokens such as `of the` cross spaces."""
+        core = Tokenizer(models.BPE())
+        core.pre_tokenizer = pre.Sequence(
+            [pre.Split(Regex(r"[^.\n]+|[.\n]+"), "isolated"), pre.ByteLevel(False, use_regex=False)]
+        )
+        core.decoder = decoders.ByteLevel()
+        return core, trainers.BpeTrainer(
+            vocab_size=2500, initial_alphabet=alphabet, show_progress=False
+        )
+
+    def whole(fuse_unk: bool = False) -> tuple[Tokenizer, Any]:
+        """Gemma's form: BPE over the whole text, spaces replaced; split only while trained."""
+        core = Tokenizer(models.BPE(unk_token="<unk>", fuse_unk=fuse_unk))
+        core.pre_tokenizer = pre.Metaspace(prepend_scheme="never")
+        newline = [] if fuse_unk else ["\n"]
+        return core, trainers.BpeTrainer(
+            vocab_size=800, special_tokens=special, initial_alphabet=newline, show_progress=False
+        )
+
+    def fusing() -> tuple[Tokenizer, Any]:
+        """The same, but a newline is unknown, and unknown characters fuse over it."""
+        return whole(fuse_unk=True)
+
+    kinds = {f.__name__: f for f in (unigram, wordpiece, gpt2, crossing, whole, fusing)}
+
+    @cache
+    def make(kind: str) -> Path:
+        core, trainer = kinds[kind]()
+        core.train_from_iterator(embedded_text[:40_000].splitlines(), trainer)
+        if kind in ("whole", "fusing"):
+            core.pre_tokenizer = None
+            core.normalizer = normalizers.Replace(" ", "\u2581")
+            parts = json.loads(core.to_str())
+            parts["model"]["vocab"]["e\u2581the"] = len(parts["model"]["vocab"])
+            parts["model"]["merges"].append(["e", "\u2581the"])  # the one token over a space
+            core = Tokenizer.from_str(json.dumps(parts))
+        folder = tmp_path_factory.mktemp(kind)
+        PreTrainedTokenizerFast(tokenizer_object=core).save_pretrained(folder)
+        return folder
+
+    return make
+
+
+class Silent:
+    """Hears the progress of a build and says nothing."""
+
+    def planned(self, files: int, rows: int, kept: int) -> None:
+        """So many files and rows to make."""
+        self.plan = files, rows, kept
+
+    def rows(self, count: int) -> None:
+        """So many more rows are made."""
+        self.made = getattr(self, "made", 0) + count
+
+
+@pytest.fixture(scope="session")
+def release(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A real release: 13 tasks at 4k, 20 rows, from the embedded sources. Not to be changed."""
+    root = tmp_path_factory.mktemp("release") / "ruler"
+    build(Order(root, lengths=("4k",), samples=20, sources=("embedded",)), Silent())
+    return root

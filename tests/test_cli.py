@@ -1,0 +1,124 @@
+"""The commands as a user runs them: right output; one sentence and exit code 2 for mistakes."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+
+def ruler(
+    *arguments: str | Path, cwd: Path | None = None, code: int = 0
+) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "ruler_cli", *map(str, arguments)]
+    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False)
+    assert done.returncode == code, done.stdout + done.stderr
+    assert "Traceback" not in done.stderr
+    return done
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ("build out --tasks niah_mk_3", "Unknown task 'niah_mk_3'. Did you mean 'niah_mk'?"),
+        ("build out --lengths 5x", "Unknown length '5x'"),
+        ("build out --tokenizer teken", "Did you mean 'tekken'?"),
+        ("build out --tokenizer mine=no/folder", "'no/folder' is not a folder"),
+        ("build out --sources squad=rebuild", "Did you mean 'rebuilt'?"),
+        ("build out --sources embeded", "Did you mean 'embedded'?"),
+        ("build out --suite none.toml", "Cannot read 'none.toml'"),
+        ("build out --mirror none", "is not a folder: correct --mirror"),
+        ("build out --samples 0", "should be greater than or equal to 1"),
+        ("build out --sources embedded --tokenizer gemma3 --lengths 4k", "gemma3/tokenizer"),
+        ("verify none", "No release in 'none'"),
+        ("list none", "neither a folder nor a Hub repository"),
+        ("sources fetch hotpot", "Did you mean 'hotpotqa'?"),
+        ("buildd", "No such command"),
+    ],
+)
+def test_a_mistake_is_one_sentence_and_exit_code_2(
+    arguments: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("RULER_MIRROR", raising=False)
+    for proxy in ("http_proxy", "https_proxy"):
+        monkeypatch.setenv(proxy, "http://127.0.0.1:9")  # no way out
+    done = ruler(*arguments.split(), cwd=tmp_path, code=2)
+    assert said in " ".join(done.stderr.replace("│", " ").split())
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_verify_exits_with_1_and_names_config_row_and_law(release: Path, tmp_path: Path) -> None:
+    root = Path(shutil.copytree(release, tmp_path / "bad"))
+    (root / "data/tekken/4k/vt.parquet").write_bytes(b"nothing")
+    done = ruler("verify", root, code=1)
+    assert "vt_4k: 0 rows" in done.stdout
+    assert "vt_4k file, law 6: sha256 is" in done.stdout
+
+
+def test_verify_prints_a_line_a_file_and_a_verdict(release: Path) -> None:
+    lines = ruler("verify", release).stdout.splitlines()
+    assert len(lines) == 14
+    assert "vt_4k: 20 rows, holds" in lines
+    assert lines[-1] == "All laws hold: 13 files, 260 rows."
+
+
+def test_verify_gives_json(release: Path) -> None:
+    found = json.loads(ruler("verify", release, "--json").stdout)
+    assert found["ok"] is True
+    assert len(found["files"]) == 13
+
+
+def test_list_shows_what_a_release_holds(release: Path) -> None:
+    shown = ruler("list", release).stdout
+    assert "niah_multikey_3_4k" in shown
+    assert "ruler 1.0.0, seed 0" in shown
+
+
+def test_sources_shows_each_with_its_state(tmp_path: Path) -> None:
+    shown = ruler("sources", "--mirror", tmp_path).stdout
+    for word in ("essays", "squad", "hotpotqa", "missing", "CC BY-SA 4.0"):
+        assert word in shown
+
+
+@pytest.mark.mirror
+def test_sources_says_where_only_a_variant_is_here(mirror: Path) -> None:
+    lines = ruler("sources", "--mirror", mirror).stdout.splitlines()
+    states = {line.split()[0]: line.split()[1:3] for line in lines if line.strip()}
+    assert states["essays"] == ["present", "canonical"]
+    assert states["squad"] == ["variant", "rebuilt"]
+    assert states["hotpotqa"] == ["variant", "partial"]
+
+
+def test_tokenizers_shows_the_named_ones() -> None:
+    shown = ruler("tokenizers").stdout
+    for name in (
+        "tekken",
+        "cl100k_base",
+        "o200k_base",
+        "qwen2.5",
+        "llama3",
+        "mistral-nemo",
+        "gemma3",
+    ):
+        assert name in shown
+
+
+def test_quickstart_makes_verifies_loads_and_says_what_next(tmp_path: Path) -> None:
+    first = ruler("quickstart", cwd=tmp_path)
+    assert 'load_dataset("ruler", "niah_mk_4k") gives 15 rows' in first.stdout
+    assert "mean length" in first.stdout
+    assert first.stdout.split("Next:")[1].count("  ruler ") == 3
+    again = ruler("quickstart", cwd=tmp_path)
+    assert "gives 15 rows" in again.stdout
+
+
+def test_quickstart_overwrites_no_other_release(release: Path, tmp_path: Path) -> None:
+    shutil.copytree(release, tmp_path / "ruler")
+    before = {path: path.stat().st_mtime_ns for path in (tmp_path / "ruler").rglob("*")}
+    done = ruler("quickstart", cwd=tmp_path, code=2)
+    assert "holds another release than quickstart makes" in done.stderr
+    assert {path: path.stat().st_mtime_ns for path in (tmp_path / "ruler").rglob("*")} == before

@@ -1,0 +1,51 @@
+"""Every command of the README works as written, in the order it is written."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def blocks(heading: str, language: str) -> list[str]:
+    """The fenced blocks of a language under a heading."""
+    section = re.split(r"^## ", README, flags=re.MULTILINE)
+    (text,) = (part for part in section if part.startswith(heading + "\n"))
+    return re.findall(rf"```{language}\n(.*?)```", text, re.DOTALL)
+
+
+def run(commands: str, folder: Path) -> None:
+    """Run a block as a shell would, with this environment's `ruler`."""
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", commands],
+        cwd=folder,
+        env={**os.environ, "PATH": path, "HF_HUB_OFFLINE": "1"},
+        check=True,
+        capture_output=True,
+    )
+
+
+def test_the_commands_work_as_written(tmp_path: Path) -> None:
+    (quickstart,) = blocks("Quick start", "bash")
+    assert quickstart.count("\n") == 1
+    run(quickstart.split("&&")[1], tmp_path)  # what comes before installs the project
+    (load,) = blocks("Load", "python")
+    subprocess.run([sys.executable, "-c", load], cwd=tmp_path, check=True, capture_output=True)
+    (build,) = blocks("Build", "bash")
+    run(build, tmp_path)
+
+
+def test_the_test_command_is_one_line_that_runs_pytest() -> None:
+    (tests,) = blocks("Tests", "bash")
+    assert tests == "pip install -e '.[test]' && pytest\n"
+
+
+def test_the_files_it_links_to_are_there() -> None:
+    for target in re.findall(r"\]\((?!http)([^)]+)\)", README):
+        assert (ROOT / target).exists(), target

@@ -1,0 +1,190 @@
+"""The contract: names are parsed with suggestions, files checked, rows loaded, offline too."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import datasets
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ruler_dataset import (
+    COLUMNS,
+    GROUPS,
+    LANGUAGES,
+    MANIFEST,
+    TASKS,
+    Config,
+    Names,
+    RulerError,
+    features,
+    files_of,
+    length_name,
+    load,
+    manifest_of,
+    parse_length,
+    read_manifest,
+)
+
+TOKENIZERS = st.sampled_from(["tekken", "cl100k_base", "qwen2.5", "mistral-nemo", "my.own-1"])
+
+
+@st.composite
+def configs(draw: st.DrawFn) -> Config:
+    dataset = draw(st.sampled_from(["ruler", "oneruler"]))
+    task = draw(st.sampled_from([*TASKS[dataset], *GROUPS[dataset]]))
+    length = draw(st.sampled_from(["1k", "4k", "24k", "128k", "1m", "2m"]))
+    if dataset == "ruler":
+        return Config(dataset, task, length, draw(TOKENIZERS))
+    languages = st.sampled_from(LANGUAGES)
+    return Config(dataset, task, length, draw(TOKENIZERS), draw(languages), draw(languages))
+
+
+@given(configs())
+def test_every_configuration_name_is_read_back(config: Config) -> None:
+    assert Names.of(config.dataset).parse(config.name) == config
+
+
+@pytest.mark.parametrize(
+    ("dataset", "name", "path"),
+    [
+        ("ruler", "niah_single_1_128k", "data/tekken/128k/niah_single_1.parquet"),
+        ("ruler", "vt_4k_qwen2.5", "data/qwen2.5/4k/vt.parquet"),
+        ("oneruler", "niah_none_128k_pl", "data/tekken/128k/pl/niah_none.parquet"),
+        ("oneruler", "niah_single_64k_en-ko", "data/tekken/64k/en-ko/niah_single.parquet"),
+        ("oneruler", "cwe_easy_8k_zh_cl100k_base", "data/cl100k_base/8k/zh/cwe_easy.parquet"),
+    ],
+)
+def test_a_configuration_is_one_file(dataset: str, name: str, path: str) -> None:
+    assert Names.of(dataset).parse(name).path == path
+
+
+@pytest.mark.parametrize("tokens", [1024, 4096, 131072, 1048576, 2097152])
+def test_ruler_counts_in_binary_thousands(tokens: int) -> None:
+    assert parse_length(length_name(tokens)) == tokens
+
+
+def test_oneruler_counts_in_decimal_thousands() -> None:
+    assert parse_length("128k", "oneruler") == 128_000
+    assert length_name(8000, "oneruler") == "8k"
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("niah_mk_3_4k", "Unknown task 'niah_mk_3'. Did you mean 'niah_mk'?"),
+        ("niah_multikey3_4k", "Did you mean 'niah_multikey_3'?"),
+        ("vt", "'vt' is not a ruler configuration; one reads 'niah_mk_128k'."),
+        ("vt_9999k", "Unknown length '9999k'"),
+        ("vt_0k", "Unknown length '0k'"),
+    ],
+)
+def test_a_wrong_name_is_one_sentence_with_the_right_one(name: str, said: str) -> None:
+    with pytest.raises(RulerError) as error:
+        Names.of("ruler").parse(name)
+    assert said in str(error.value)
+
+
+def test_an_unknown_language_is_refused() -> None:
+    with pytest.raises(RulerError, match="Unknown language 'xx'"):
+        Names.of("oneruler").parse("niah_none_8k_xx")
+
+
+def test_the_files_hold_the_features(release: Path) -> None:
+    schema = pq.read_schema(release / "data/tekken/4k/qa_1.parquet")
+    assert schema.names == list(COLUMNS)
+    assert schema.equals(features().arrow_schema)
+    assert b"huggingface" in schema.metadata
+
+
+def test_load_gives_a_dataset_with_the_features(release: Path) -> None:
+    rows = load("niah_mk_4k", release)
+    assert isinstance(rows, datasets.Dataset)
+    assert rows.features == features()
+    assert len(rows) == 60
+    assert list(dict.fromkeys(rows["task"])) == [f"niah_multikey_{i}" for i in (1, 2, 3)]
+
+
+def test_load_takes_a_tokenizer_for_the_suffix(release: Path) -> None:
+    manifest = read_manifest(release)
+    assert files_of("vt_4k", manifest, "tekken") == ["data/tekken/4k/vt.parquet"]
+    with pytest.raises(RulerError, match=r"no 'vt_4k_qwen2\.5'"):
+        files_of("vt_4k", manifest, "qwen2.5")
+    with pytest.raises(RulerError, match="another tokenizer"):
+        files_of("vt_4k_gemma3", manifest, "qwen2.5")
+
+
+def test_load_checks_digests_unless_told_not_to(release: Path, tmp_path: Path) -> None:
+    root = Path(shutil.copytree(release, tmp_path / "copy"))
+    path = root / "data/tekken/4k/vt.parquet"
+    pq.write_table(pq.read_table(path), path)
+    with pytest.raises(RulerError, match="expected sha256"):
+        load("vt_4k", root)
+    assert len(load("vt_4k", root, verify=False)) == 20
+
+
+@pytest.mark.parametrize(
+    ("where", "said"),
+    [("no/such/folder", "neither a folder"), ("nothing", "neither a folder")],
+)
+def test_a_release_that_is_nowhere_is_one_sentence(where: str, said: str) -> None:
+    with pytest.raises(RulerError, match=said):
+        load("vt_4k", where)
+
+
+def test_a_missing_file_is_one_sentence(release: Path, tmp_path: Path) -> None:
+    root = Path(shutil.copytree(release, tmp_path / "copy"))
+    (root / "data/tekken/4k/vt.parquet").unlink()
+    with pytest.raises(RulerError, match="in the manifest but missing"):
+        load("vt_4k", root)
+
+
+def test_a_newer_format_is_refused(tmp_path: Path) -> None:
+    (tmp_path / MANIFEST).write_text(json.dumps({"format": 99}))
+    with pytest.raises(RulerError, match="update this package"):
+        manifest_of(tmp_path)
+
+
+def offline(code: str, folder: Path, **more: str) -> str:
+    """Run Python in a folder, without a network."""
+    environment = {**os.environ, "HF_HUB_OFFLINE": "1", "HF_HOME": str(folder / "hf"), **more}
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, check=True
+    )
+    return done.stdout.strip()
+
+
+@pytest.mark.parametrize(
+    ("config", "rows"), [("niah_mk_4k", 60), ("vt_4k", 20), ("all_4k", 260), ("ag_4k", 40)]
+)
+def test_load_dataset_reads_a_bare_relative_folder_offline(
+    release: Path, tmp_path: Path, config: str, rows: int
+) -> None:
+    shutil.copytree(release, tmp_path / "ruler")
+    code = f"import datasets; print(datasets.load_dataset('ruler', '{config}').num_rows)"
+    assert offline(code, tmp_path) == str({"test": rows})
+
+
+def test_a_release_in_the_hubs_cache_loads_offline(release: Path, tmp_path: Path) -> None:
+    """The cache as huggingface_hub lays it out: refs/main names the snapshot."""
+    commit = "0123456789abcdef0123456789abcdef01234567"
+    repo = tmp_path / "hf/hub/datasets--org--ruler"
+    shutil.copytree(release, repo / "snapshots" / commit)
+    (repo / "refs").mkdir()
+    (repo / "refs/main").write_text(commit)
+    code = "import ruler_dataset; print(len(ruler_dataset.load('qa_4k', 'org/ruler')))"
+    assert offline(code, tmp_path) == "40"
+    failing = (
+        "import ruler_dataset\n"
+        "try: ruler_dataset.load('qa_4k', 'org/other')\n"
+        "except ruler_dataset.RulerError as error: print(error)"
+    )
+    assert offline(failing, tmp_path).startswith("Cannot get 'manifest.json' of org/other")
