@@ -161,7 +161,7 @@ class Lines(Haystack):
         rope.begin_context()
         done = 0
         for needle in sorted(needles, key=lambda needle: needle.depth):
-            place = int((units + 1) * needle.depth)
+            place = min(units, int((units + 1) * needle.depth))
             self._lines_to(rope, done, place, skip)
             done = place
             rope.add(needle.text + "\n", needle.answer, trail=1)

@@ -178,6 +178,7 @@ def _from_transformers(name: str, where: str) -> Counter:
 
 def _auto_tokenizer(name: str, where: str, revision: str | None, about: dict[str, Any]) -> Counter:
     os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")  # one thread a worker
     from transformers import AutoTokenizer
 
     try:

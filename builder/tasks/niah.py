@@ -26,7 +26,8 @@ TYPES = {"words": "word", "numbers": "number", "uuids": "uuid"}
 HAYSTACKS = ("noise", "essay", "needles")
 DEPTHS = tuple(np.round(np.linspace(0, 100, 40)).astype(int).tolist())
 """The 40 depths, in percent, from which needles between sentences take theirs."""
-_FEWEST_TOKENS_A_LINE = 10  # a line of noise or a needle has more words than that
+_FEWEST_TOKENS = {"words": 1, "numbers": 1, "uuids": 9}  # of a key or value
+_FEWEST_TOKENS_A_LINE = 8  # of a line of noise, or of a needle without its key and value
 
 
 @dataclass(frozen=True)
@@ -72,7 +73,9 @@ class Niah(Task[NiahParams]):
         """The text of every row of the file."""
         if self.params.haystack == "essay":
             return self.materials.essays
-        most = self.place.max_length // _FEWEST_TOKENS_A_LINE
+        types = (self.params.key_type, self.params.value_type)
+        fewest = _FEWEST_TOKENS_A_LINE + sum(_FEWEST_TOKENS[kind] for kind in types)
+        most = self.place.max_length // fewest
         if self.params.haystack == "noise":
             return self.materials.noise(most)
         pairs = self._pairs(self.place.fill("haystack"), most, 1)
