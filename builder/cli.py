@@ -77,6 +77,9 @@ def verify(
     root: Root,
     workers: Workers = 1,
     mirror: Mirror = None,
+    tokenizer: Annotated[
+        list[str] | None, typer.Option(help="Where a tokenizer lies now: NAME=FOLDER; repeatable.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:
     """Prove the laws of a release from its files alone; exit code 1 if one is broken.
@@ -87,7 +90,7 @@ def verify(
     from builder.verify import verify as verify_release
 
     with console.rows_bar("Verifying") as bar:
-        report = verify_release(root, workers, mirror, bar.total, bar.rows)
+        report = verify_release(root, workers, mirror, tokenizer or (), bar.total, bar.rows)
     console.show_report(root, report, as_json)
     if not report.ok:
         raise typer.Exit(1)

@@ -8,6 +8,8 @@ Unknown or impossible parameters are refused with a sentence.
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from importlib.resources import files
@@ -51,8 +53,7 @@ class Suite:
         family = self.tasks[task].get("family")
         if family is None:
             raise RulerError(f"Task '{task}' names no family: add family = \"niah\", for example.")
-        check_name("family", family, FAMILIES, "builder/suites/ruler.toml")
-        return check_name("family's templates", family, self.families, "builder/suites/ruler.toml")
+        return check_name("family", str(family), FAMILIES, "builder/suites/ruler.toml")
 
     def task(self, place: Place, materials: Materials) -> Task:
         """The task at a place."""
@@ -68,7 +69,7 @@ class Suite:
 
 
 def read_suite(path: Path | None = None) -> Suite:
-    """A suite file, or RULER's own. Families a file does not word are worded as RULER's.
+    """A suite file, or RULER's own. What a file does not word is worded as RULER's.
 
     Raises RulerError for anything unknown, impossible or missing in it.
     """
@@ -76,19 +77,43 @@ def read_suite(path: Path | None = None) -> Suite:
     found = read_toml(path) if path else standard
     for key in found:
         check_name("suite key", key, ("dataset", "groups", "families", "tasks"), str(path))
-    tasks = found.get("tasks", {})
+    tasks = _tables(found, "tasks", path)
     if not tasks:
         raise RulerError(f"'{path}' defines no task: add a table [tasks.NAME].")
-    dataset = check_name("dataset", found.get("dataset", "ruler"), ("ruler",), str(path))
+    dataset = check_name("dataset", str(found.get("dataset", "ruler")), ("ruler",), str(path))
     groups = {name: group for name, group in GROUPS[dataset].items() if set(group) <= set(tasks)}
-    groups |= {name: tuple(group) for name, group in found.get("groups", {}).items()}
+    for name, members in _table(found, "groups", path).items():
+        if not isinstance(members, list):
+            raise RulerError(f"'{path}': group '{name}' must be a list of tasks.")
+        groups[name] = tuple(str(member) for member in members)
     groups["all"] = tuple(tasks)
-    for group, members in groups.items():
-        for member in members:
+    for group, named in groups.items():
+        for member in named:
             check_name(f"task in group '{group}'", member, tasks, str(path))
         if group in tasks:
             raise RulerError(f"'{path}': '{group}' names both a task and a group.")
-    families = {**standard["families"], **found.get("families", {})}
+    for name in (*tasks, *groups):
+        if not _NAME.fullmatch(name):
+            raise RulerError(f"'{path}': '{name}' cannot name a task or group: use {_NAME_HINT}.")
+    worded = _tables(found, "families", path)
+    for family in worded:
+        check_name("family", family, FAMILIES, str(path))
+    families = {name: {**own, **worded.get(name, {})} for name, own in standard["families"].items()}
     suite = Suite(dataset, groups, families, tasks)
     _ = suite.params  # checked here, before any work
     return suite
+
+
+_NAME = re.compile(r"(?!.*_\d+[km](_|$))[A-Za-z0-9_]+")  # a configuration's name adds the length
+_NAME_HINT = "letters, digits and '_', and no length"
+
+
+def _table(parent: Mapping[str, Any], key: str, path: Path | None) -> dict[str, Any]:
+    if not isinstance(table := parent.get(key, {}), dict):
+        raise RulerError(f"'{path}': {key} must be a table, not {table!r}.")
+    return table
+
+
+def _tables(parent: Mapping[str, Any], key: str, path: Path | None) -> dict[str, dict[str, Any]]:
+    tables = _table(parent, key, path)
+    return {name: _table(tables, name, path) for name in tables}

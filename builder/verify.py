@@ -23,7 +23,7 @@ from builder.fetch import Store
 from builder.laws import Breach, Rules, breaches
 from builder.processes import Tell, spread
 from builder.release import unfinished
-from builder.tokenizers import Counter, load_counter
+from builder.tokenizers import Counter, load_counter, split_spec
 from ruler_dataset import COLUMNS, MANIFEST, RulerError, features, read_manifest, sha256_of
 
 _SHOWN = 10  # breaches a file
@@ -89,15 +89,18 @@ class Group:
 class Inspector:
     """Inspects row groups; keeps the tokenizer it used last."""
 
-    def __init__(self, root: Path, manifest: dict[str, Any], mirror: str | None) -> None:
-        self.root, self.manifest, self.mirror = root, manifest, mirror
+    def __init__(
+        self, root: Path, manifest: dict[str, Any], mirror: str | None, specs: dict[str, str]
+    ) -> None:
+        self.root, self.manifest, self.mirror, self.specs = root, manifest, mirror, specs
         self._counter: tuple[str, Counter] | None = None
 
     def counter(self, tokenizer: str) -> Counter:
         """The tokenizer, checked against the manifest's digests."""
         if self._counter is None or self._counter[0] != tokenizer:
             about = self.manifest["tokenizers"][tokenizer]
-            counter = load_counter(about["spec"], Store(self.mirror))
+            spec = self.specs.get(tokenizer, about["spec"])
+            counter = load_counter(spec, Store(self.mirror))
             for key in ("sha256", "backend_sha256"):
                 if counter.about.get(key) != about.get(key):
                     raise RulerError(
@@ -146,10 +149,14 @@ def verify(
     root: Path,
     workers: int = 1,
     mirror: Path | None = None,
+    tokenizers: Iterable[str] = (),
     planned: Callable[[int], None] = lambda rows: None,
     told: Tell = lambda rows: None,
 ) -> Report:
-    """Inspect a whole release. Raises RulerError if there is none, or its tokenizer is missing."""
+    """Inspect a whole release; `tokenizers` says where others lie now, as `NAME=FOLDER`.
+
+    Raises RulerError if there is no release, or a tokenizer is missing or another.
+    """
     left = unfinished(root)
     if left and not (root / MANIFEST).exists():
         return Report({}, left)
@@ -161,7 +168,8 @@ def verify(
     ]
     planned(sum(entries[path]["rows"] for path in {task.path for task in tasks}))
     groups: dict[str, list[Group]] = defaultdict(list)
-    arguments = (root, manifest, str(mirror.resolve()) if mirror else None)
+    specs = {split_spec(spec)[0]: spec for spec in tokenizers}
+    arguments = (root, manifest, str(mirror.resolve()) if mirror else None, specs)
     with spread(workers, Inspector, arguments, told) as run:
         for group in run(
             "inspect", sorted(tasks, key=lambda task: entries[task.path]["tokenizer"])

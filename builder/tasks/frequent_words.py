@@ -17,6 +17,7 @@ from builder.fit import fit
 from builder.randomness import letters
 from builder.rope import Rope
 from builder.tasks.base import Params, Row, Task
+from ruler_dataset import RulerError
 
 NOISE_WORD = "..."
 _LETTERS = 6
@@ -49,7 +50,7 @@ class FrequentWords(Task[FrequentParams]):
 
         vocabulary = max(self.place.max_length // _TOKENS_A_WORD, self.params.words + 2)
         ranks = np.arange(1, vocabulary + 1)
-        weights = ranks**-self.params.alpha / zeta(self.params.alpha)
+        weights = ranks ** -float(self.params.alpha) / zeta(self.params.alpha)
         appearing = max(int(np.sum(self.room * weights >= 1)), self.params.words + 2)
         return weights[:appearing]
 
@@ -59,13 +60,19 @@ class FrequentWords(Task[FrequentParams]):
 
     @cached_property
     def _fewest(self) -> int:
-        """The fewest words at which the asked ones lead the next word strictly."""
-        total = 1
-        while True:
-            counts = self._counts(total)[1 : self.params.words + 2]
-            if np.all(np.diff(counts) < 0) and counts[-1] > 0:
-                return total
-            total += 1
+        """The fewest words from which on the asked ones lead the next word strictly."""
+        weights = self._weights[1 : self.params.words + 2]
+        gap = -np.diff(weights, append=0).max()  # with 1 / gap words every lead is a word or more
+        most = max(1, min(self.room, int(1 / gap) + 1))
+        counts = np.floor(np.outer(np.arange(1, most + 1), weights))
+        leads = np.all(np.diff(counts, append=0) < 0, axis=1)
+        fewest = int(np.flatnonzero(~leads)[-1]) + 2
+        if fewest > self.room:
+            raise RulerError(
+                f"Among the {self.room} words a window may hold, {self.params.words} words with "
+                f"alpha {self.params.alpha} never lead the next: take a longer length."
+            )
+        return fewest
 
     def row(self, index: int) -> Row:
         """Row `index`: the same asked words at every length."""

@@ -73,12 +73,11 @@ class Niah(Task[NiahParams]):
         """The text of every row of the file."""
         if self.params.haystack == "essay":
             return self.materials.essays
+        if self.params.haystack == "noise":
+            return self.materials.noise(self.place.max_length // _FEWEST_TOKENS_A_LINE)
         types = (self.params.key_type, self.params.value_type)
         fewest = _FEWEST_TOKENS_A_LINE + sum(_FEWEST_TOKENS[kind] for kind in types)
-        most = self.place.max_length // fewest
-        if self.params.haystack == "noise":
-            return self.materials.noise(most)
-        pairs = self._pairs(self.place.fill("haystack"), most, 1)
+        pairs = self._pairs(self.place.fill("haystack"), self.place.max_length // fewest, 1)
         self._line_of: dict[str, int] = {}
         for line, (key, (value,)) in enumerate(pairs):
             self._line_of |= {key: line, value: line}

@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,7 +18,7 @@ import pytest
 
 from builder.release import BUILD_FOLDER, Order, build, digest_of
 from builder.verify import verify
-from ruler_dataset import MANIFEST, RulerError, read_manifest, sha256_of
+from ruler_dataset import MANIFEST, RulerError, load, read_manifest, sha256_of
 from tests.conftest import Silent
 
 ORDER = Order(
@@ -268,7 +269,7 @@ def test_haystacks_that_run_out_are_in_the_manifest(tmp_path: Path) -> None:
     order = replace(ORDER, root=tmp_path / "long", lengths=("32k",), samples=1)
     made = build(order, Silent()).manifest["files"]
     assert made["data/tekken/32k/niah_single_2.parquet"]["repeats"] == 1
-    assert made["data/tekken/32k/qa_1.parquet"]["repeats"] == 1
+    assert made["data/tekken/32k/qa_1.parquet"]["repeats"] == 2
     assert made["data/tekken/32k/niah_single_1.parquet"]["repeats"] == 0
 
 
@@ -296,3 +297,28 @@ def test_real_sources_and_tokenizers_make_a_release_without_a_breach(
     assert "squad = rebuilt" in (root / "README.md").read_text()
     report = verify(root, workers=2, mirror=mirror)
     assert report.ok, [f.breaches for f in report.files.values() if f.count]
+
+
+def test_a_tokenizer_of_a_folder_is_built_verified_and_found_again(
+    made: Callable[[str], Path], tmp_path: Path
+) -> None:
+    folder = Path(shutil.copytree(made("gpt2"), tmp_path / "mine"))
+    root = tmp_path / "ruler"
+    order = Order(
+        root,
+        tokenizers=(f"mine={folder}",),
+        lengths=("2k",),
+        tasks=("niah", "vt", "fwe", "cwe", "qa_1"),
+        samples=2,
+        sources=("embedded",),
+    )
+    build(order, Silent())
+    assert verify(root).ok
+    assert len(load("niah_mk_2k_mine", root)) == 6
+    moved = folder.rename(tmp_path / "moved")
+    with pytest.raises(RulerError, match="is not a folder"):
+        verify(root)
+    assert verify(root, tokenizers=[f"mine={moved}"]).ok
+    other = Path(shutil.copytree(made("unigram"), tmp_path / "other"))
+    with pytest.raises(RulerError, match="differs from the release's"):
+        verify(root, tokenizers=[f"mine={other}"])
