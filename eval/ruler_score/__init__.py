@@ -1,0 +1,1 @@
+"""The metric, an `evaluate` module: `evaluate.load("eval/ruler_score")`."""

@@ -1,0 +1,604 @@
+"""Every scoring rule of RULER and ONERULER, each one pure function; and the `evaluate` metric.
+
+RULER (arXiv:2404.06654, section 4) asks whether the references stand in the prediction; ONERULER
+(arXiv:2503.01996, section 3) whether the answer is exactly what was asked for. One row:
+
+    score_row("The number is 1234567.", ["1234567"], "niah_single_1").score            # 1.0
+    score_row("<odpowiedź>brak</odpowiedź>", ["brak"], "niah_none", "pl").score        # 1.0
+
+Scores of rows are 0 … 1, those of the metric 0 … 100. The metric's class exists where `evaluate` is
+imported first, as `evaluate.load` does; the rules alone load in milliseconds.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+import sys
+import unicodedata
+import warnings
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+SCORE_VERSION = "1.0.0"
+"""Changes with everything that can move a score."""
+
+QA_TASKS = ("qa_1", "qa_2")
+RULER_TASKS = (
+    *(f"niah_{kind}_{i}" for kind in ("single", "multikey") for i in (1, 2, 3)),
+    *("niah_multivalue", "niah_multiquery", "vt", "cwe", "fwe", *QA_TASKS),
+)
+ONERULER_TASKS = (
+    *(f"niah_{kind}" for kind in ("single", "multikey", "multivalue", "multiquery", "none")),
+    *("cwe_easy", "cwe_hard"),
+)
+
+ANSWER_TAGS = {
+    "cs": "Odpověď", "da": "Svar", "de": "Antwort", "en": "Answer", "es": "Respuesta",
+    "fa": "پاسخ", "fi": "Vastaus", "fr": "Réponse", "hi": "उत्तर", "hu": "Válasz",
+    "it": "Risposta", "ja": "答え", "ko": "답변", "nl": "Antwoord", "no": "Svar",
+    "pl": "odpowiedź", "pt": "Resposta", "ru": "Ответ", "sr": "Odgovor", "st": "Karabo",
+    "sv": "Svar", "sw": "Jibu", "ta": "விடை", "uk": "Відповідь", "vi": "Câu trả lời",
+    "zh": "答案",
+}  # fmt: skip
+"""The tag each of ONERULER's 26 languages asks the answer to stand in (its `answer_numbers`)."""
+NONE_WORDS = {
+    "cs": ("žádné", "žádná"), "da": ("ingen",), "de": ("Keine vorhanden",), "en": ("none",),
+    "es": ("ninguno",), "fa": ("هیچ کدام", "هیچ\u200cکدام"), "fi": ("ei mikään",),
+    "fr": ("aucun",), "hi": ("कोई नहीं",), "hu": ("nincs",), "it": ("nessuno",),
+    "ja": ("なし", "数字はありません"), "ko": ("없음",), "nl": ("geen",), "no": ("ingen",),
+    "pl": ("brak",), "pt": ("nenhum",), "ru": ("нет",), "sr": ("nema",), "st": ("ha ho letho",),
+    "sv": ("inga",), "sw": ("hakuna",), "ta": ("ஏதுமில்லை",), "uk": ("немає", "Нема"),
+    "vi": ("Không có",), "zh": ("无",),
+}  # fmt: skip
+"""What the prompts ask for when there is no answer, and the variants the authors accepted."""
+AND = {
+    "cs": "a", "da": "og", "de": "und", "en": "and", "es": "y e", "fa": "و", "fi": "ja", "fr": "et",
+    "hi": "और", "hu": "és", "it": "e ed", "ja": "と", "ko": "와 과 및 그리고", "nl": "en",
+    "no": "og", "pl": "i oraz", "pt": "e", "ru": "и", "sr": "i", "st": "le", "sv": "och",
+    "sw": "na", "ta": "மற்றும்", "uk": "і й та", "vi": "và", "zh": "和",
+}  # fmt: skip
+"""The word before the last item of a list: a separator, not an item."""
+LEAD_INS = {
+    "vi": r"(?:câu trả lời\s*:?\s*)?10 từ xuất hiện nhiều nhất trong danh sách là\s*:?",
+    "zh": r"(?:答案\s*:?\s*)?列表中最常出现的十个词语是\s*:?",
+}
+"""What the published cwe prompts put into the tag before the words."""
+
+_CONTROL = re.compile(r"[\x00-\x1f]")
+_FORMAT = re.compile("[\xad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]")
+_OTHER_DIGIT = re.compile(r"(?![0-9])\d")
+_ARABIC_TO_PERSIAN = (("ك", "ک"), ("ي", "ی"), ("ى", "ی"))
+_GROUPED = re.compile(r"(?<!\d)(?<!\d[.,])\d{1,3}([ ,.'’])\d{3}(?:\1\d{3})+(?!\d)")
+_UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_MARKS = "\u0300-\u036f\u0900-\u0963\u0b80-\u0bcf"  # vowel signs and accents are parts of words
+_BEFORE, _AFTER = rf"(?<![^\W_])(?<![{_MARKS}])", rf"(?![^\W_]|[{_MARKS}])"
+_WORDS = re.compile(rf"(?:[^\W\d_]|[{_MARKS}])+")
+_GLUE_BEFORE = {"zh": "(?<=[是为為])"}
+_GLUE_AFTER = {"ja": "(?=です|でした|だ)", "ko": "(?=입니다|이다|임|이에요)"}
+_THINK = "think|thinking|thought|reasoning|seed:think"
+_THOUGHT = re.compile(rf"<({_THINK})>.*?</\1>|\[THINK\].*?\[/THINK\]", re.DOTALL)
+_OPENING = re.compile(rf"<(?:{_THINK})>|\[THINK\]")
+_CLOSING = re.compile(rf"</(?:{_THINK})>|\[/THINK\]")
+_NUMBERED = re.compile(r"(?:^|\s)\d{1,3}\s*[.):]\s*(.+?)(?=\s+\d{1,3}\s*[.):]\s|[\n,;]|$)")
+_SEPARATORS = re.compile(r"[\n,;|、，،؛·•]|\s/\s")
+
+
+class RowScore(NamedTuple):
+    """One row's result; `score` and `strict` are 0 … 1.
+
+    `thinking` is `none`, `ended` or `cut`; `found` counts the references that stand in the answer.
+    """
+
+    score: float
+    strict: float
+    thinking: str
+    found: int
+
+
+# ---- Thinking --------------------------------------------------------------------------------
+
+
+def strip_thinking(prediction: str) -> tuple[str, str]:
+    """The answer without its thought, and whether that was `none`, `ended` or `cut`.
+
+    Closed thoughts are cut out; before a closing tag without an opening one (the prompt opened it)
+    all is thought; after an opening tag without a closing one (the answer was cut) all is thought.
+    """
+    if "<" not in prediction and "[" not in prediction:
+        return prediction, "none"
+    text, closed = _THOUGHT.subn("", prediction)
+    *before, last = _CLOSING.split(text)
+    opening = _OPENING.search(last)
+    if opening:
+        return last[: opening.start()], "cut"
+    return last, "ended" if closed or before else "none"
+
+
+# ---- RULER -----------------------------------------------------------------------------------
+
+
+def postprocess(prediction: str) -> str:
+    """Stripped, control characters as newlines, stripped again (the reference code's rule)."""
+    return _CONTROL.sub("\n", prediction.strip()).strip()
+
+
+def string_match_all(prediction: str, references: Sequence[str]) -> float:
+    """The share of the references that stand in the prediction, case ignored; all tasks but qa."""
+    text = postprocess(prediction).lower()
+    return sum(reference.lower() in text for reference in references) / len(references)
+
+
+def string_match_part(prediction: str, references: Sequence[str]) -> float:
+    """1 if any of the references stands in the prediction, case ignored; the qa tasks."""
+    text = postprocess(prediction).lower()
+    return float(any(reference.lower() in text for reference in references))
+
+
+def whole_word_match(prediction: str, references: Sequence[str]) -> float:
+    """1 if any of the references stands there as words of its own: "no" is not in "not"."""
+    text = normalize(prediction)
+    return float(any(_stands(text, normalize(reference).strip()) for reference in references))
+
+
+def nothing_else(prediction: str, references: Sequence[str], task: str) -> bool:
+    """Whether no other item of the kind asked for stands beside the references (`strict`).
+
+    Kinds are told from the references: numbers (of two digits or more), UUIDs, variable names of
+    capitals; for cwe and fwe the items of the list. Other kinds have no closed list: always true.
+    """
+    wanted = {normalize(reference) for reference in references}
+    if all(reference.isdecimal() for reference in references):
+        return numbers(normalize(prediction)) <= wanted
+    if all(_UUID.fullmatch(reference) for reference in wanted):
+        return set(_UUID.findall(normalize(prediction))) <= wanted
+    if task == "vt":
+        size = max(map(len, references))
+        names = re.findall(rf"\b[A-Z]{{{size}}}\b", prediction)
+        return {normalize(name) for name in names} <= wanted
+    if task in ("cwe", "fwe"):
+        return set(listed_items(prediction)) <= wanted
+    return True
+
+
+# ---- Text in any language --------------------------------------------------------------------
+
+
+def normalize(text: str) -> str:
+    """NFKC, case folded, without zero-width characters, every script's digits as 0 … 9."""
+    if text.isascii():
+        return text.casefold()
+    text = unicodedata.normalize("NFKC", _FORMAT.sub("", text)).casefold()
+    text = unicodedata.normalize("NFKC", text)
+    for arabic, persian in _ARABIC_TO_PERSIAN:
+        text = text.replace(arabic, persian)
+    return _OTHER_DIGIT.sub(lambda digit: str(unicodedata.decimal(digit[0])), text)
+
+
+@functools.lru_cache(maxsize=8)
+def numbers(text: str) -> frozenset[str]:
+    """The numbers of two digits or more in a normalized text; 1,234,567 is 1234567."""
+    text = _GROUPED.sub(lambda number: number[0].replace(number[1], ""), text)
+    return frozenset(re.findall(r"\d{2,}", text))
+
+
+def listed_items(text: str) -> list[str]:
+    """The items of a list, normalized: numbered, or set apart by commas or lines, else by spaces.
+
+    Bullets, quotes and a lead-in that ends with a colon are dropped; `...` stays.
+    """
+    text = normalize(text)
+    items = _NUMBERED.findall(text)
+    if len(items) < 2:
+        items = [item for item in _SEPARATORS.split(text) if item.strip()]
+    if len(items) == 1:
+        items = items[0].rpartition(":")[2].split()
+    cleaned = []
+    for item in items:
+        words = item.rpartition(":")[2].strip()
+        if re.fullmatch(r"\W*(?:\.{3,}|…)\W*", words):
+            cleaned.append("...")
+            continue
+        words = re.sub(r"^(?:\d{1,3}\s*[.)]\s+)|^(?:and|&)\s+", "", words.strip(" *_`\"'“”.-()[]"))
+        cleaned.append(words.strip(" *_`\"'“”.-()[]"))
+    return [item for item in cleaned if item and item not in ("and", "&")]
+
+
+def says_none(text: str, language: str, none_word: str | None = None) -> bool:
+    """Whether the language's none word (or `none_word`) stands in a normalized text as a word."""
+    return bool(_none_pattern(language, none_word or "").search(text))
+
+
+def read_answer(text: str, language: str) -> str:
+    """What stands in the last answer tag pair of a normalized text, else all of it without tags."""
+    end = None
+    pieces = list(_tag_pattern(language).finditer(text))
+    for tag in reversed(pieces):
+        if tag[1]:
+            end = tag.start()
+        elif end is not None:
+            return text[tag.end() : end]
+    return _tag_pattern(language).sub(" ", text)
+
+
+# ---- ONERULER --------------------------------------------------------------------------------
+
+
+@functools.lru_cache(maxsize=8)  # the rules of one row read the same answer
+def _answer(prediction: str, language: str) -> str:
+    return read_answer(normalize(prediction), language)
+
+
+def exact_numbers(
+    prediction: str, references: Sequence[str], language: str, none_word: str | None = None
+) -> float:
+    """1 if the answer's numbers are exactly the references and the none word is not there."""
+    answer = _answer(prediction, language)
+    wanted = {normalize(reference) for reference in references}
+    return float(numbers(answer) == wanted and not says_none(answer, language, none_word))
+
+
+def exact_none(prediction: str, language: str, none_word: str | None = None) -> float:
+    """1 if the none word is there and no number of two digits or more is."""
+    answer = _answer(prediction, language)
+    return float(says_none(answer, language, none_word) and not numbers(answer))
+
+
+def common_words(prediction: str, references: Sequence[str], language: str) -> tuple[int, bool]:
+    """How many of the words are in the answer's list (Figure 23), and whether nothing else is.
+
+    Separators, numbering, case and the word for "and" are ignored. Words may contain spaces.
+    """
+    text = _answer(prediction, language)
+    if language in LEAD_INS:
+        text = re.sub(rf"^\W*{LEAD_INS[language]}", "", text)
+    text = re.sub(r"[ \t]+", " ", text)
+    found = 0
+    for word in sorted({normalize(reference).strip() for reference in references}, key=len)[::-1]:
+        places = list(_places(text, word))
+        found += bool(places)
+        for place in reversed(places):
+            text = f"{text[:place]}\n{text[place + len(word) :]}"
+    return found, {*_WORDS.findall(text)} <= {*AND[language].split(), "and"}
+
+
+def exact_words(prediction: str, references: Sequence[str], language: str) -> float:
+    """1 if the listed words are exactly the references."""
+    found, alone = common_words(prediction, references, language)
+    return float(alone and found == len({normalize(word) for word in references}))
+
+
+# ---- ONERULER as its authors scored it --------------------------------------------------------
+
+
+def authors_answer(prediction: str) -> str:
+    """The first `<Answer>…</Answer>` on one line, tags included, else the whole text.
+
+    Their script does this for DeepSeek-R1 only and reads other models' texts whole.
+    """
+    match = re.search(r"<Answer>.*?</Answer>", prediction)
+    return match[0] if match else prediction
+
+
+def authors_numbers(prediction: str, references: Sequence[str], language: str) -> float:
+    """Numbers as a set, same count; any none word as a bare substring, even in a word, fails."""
+    text = unicodedata.normalize("NFKC", authors_answer(prediction))
+    if any(word in text or _squeeze(word) in text for word in NONE_WORDS[language]):
+        return 0.0
+    found = dict.fromkeys(number for number in re.findall(r"\d+", text) if len(number) > 1)
+    wanted = [int(reference) for reference in references]
+    return float(len(found) == len(wanted) and {int(number) for number in found} == set(wanted))
+
+
+def authors_none(prediction: str, language: str) -> float:
+    """A none word as a bare substring is right, whatever numbers stand beside it."""
+    text = _squeeze(unicodedata.normalize("NFKC", authors_answer(prediction)))
+    return float(any(_squeeze(word) in text for word in NONE_WORDS[language]))
+
+
+def authors_words(prediction: str, references: Sequence[str]) -> float:
+    """Every word as a bare substring, whatever else was listed."""
+    text = authors_answer(prediction).strip().lower()
+    return float(all(reference.strip().lower() in text for reference in references))
+
+
+# ---- Which references were found -------------------------------------------------------------
+
+
+def references_found(
+    prediction: str, references: Sequence[str], task: str | None, language: str | None = None
+) -> list[bool]:
+    """For each reference whether it stands in the prediction, as its benchmark reads it."""
+    answer, _ = strip_thinking(prediction)
+    if not is_oneruler(task, language):
+        text = postprocess(answer).lower()
+        return [reference.lower() in text for reference in references]
+    answer = _answer(answer, language or "en")
+    if task == "niah_none":
+        return [says_none(answer, language or "en", reference) for reference in references]
+    if str(task).startswith("cwe"):
+        return [_stands(answer, normalize(reference)) for reference in references]
+    return [normalize(reference) in numbers(answer) for reference in references]
+
+
+# ---- A row and many rows ---------------------------------------------------------------------
+
+
+def is_oneruler(task: str | None, language: str | None) -> bool:
+    """Whether a task name means ONERULER's: two names are in both, and there the language tells."""
+    return task in ONERULER_TASKS and (task not in RULER_TASKS or language is not None)
+
+
+def score_row(
+    prediction: str,
+    references: Sequence[str],
+    task: str | None = None,
+    language: str | None = None,
+    none_word: str | None = None,
+    compat: str | None = None,
+) -> RowScore:
+    """Score one row by the rule of its task; without a task, RULER's `string_match_all`.
+
+    `language` is that of the instruction; it marks a row of ONERULER. Raises ValueError for an
+    unknown task, language or `compat`, and for a row without references.
+    """
+    _check_names([task], [language], compat)
+    if not references:
+        raise ValueError("A row without references cannot be scored.")
+    return _score(prediction, references, task, language, none_word, compat)
+
+
+def _score(
+    prediction: str,
+    references: Sequence[str],
+    task: str | None,
+    language: str | None,
+    none_word: str | None,
+    compat: str | None,
+) -> RowScore:
+    answer, thinking = strip_thinking(prediction)
+    if not is_oneruler(task, language):
+        return _score_ruler(answer, references, task or "", thinking)
+    language = language or "en"
+    if str(task).startswith("cwe"):
+        found = common_words(answer, references, language)[0]
+        strict = exact_words(answer, references, language)
+        authors = authors_words(answer, references) if compat else strict
+    elif task == "niah_none":
+        none_word = none_word or references[0]
+        found = int(says_none(_answer(answer, language), language, none_word))
+        strict = exact_none(answer, language, none_word)
+        authors = authors_none(answer, language) if compat else strict
+    else:
+        found = len({*map(normalize, references)} & numbers(_answer(answer, language)))
+        strict = exact_numbers(answer, references, language, none_word)
+        authors = authors_numbers(answer, references, language) if compat else strict
+    return RowScore(authors, strict, thinking, found)
+
+
+def _score_ruler(answer: str, references: Sequence[str], task: str, thinking: str) -> RowScore:
+    text = postprocess(answer).lower()
+    found = sum(reference.lower() in text for reference in references)
+    if task in QA_TASKS:
+        score = string_match_part(answer, references)
+        return RowScore(score, score * whole_word_match(answer, references), thinking, found)
+    score = string_match_all(answer, references)
+    strict = score == 1 and nothing_else(answer, references, task)
+    return RowScore(score, float(strict), thinking, found)
+
+
+def summarize(rows: Sequence[RowScore], tasks: Sequence[str | None]) -> dict[str, Any]:
+    """The metric's result for scored rows: means in percent; of tasks, the mean of their scores.
+
+    Where tasks are mixed, `score` and `strict` are the plain mean of the tasks', as in RULER's
+    tables, and `per_task` holds each task's own result.
+    """
+    groups: dict[str | None, list[RowScore]] = {}
+    for task, row in zip(tasks, rows, strict=True):
+        groups.setdefault(task, []).append(row)
+    result: dict[str, Any] = {
+        "score": _mean(100 * _mean(row.score for row in group) for group in groups.values()),
+        "strict": _mean(100 * _mean(row.strict for row in group) for group in groups.values()),
+        "n": len(rows),
+        "thinking": sum(row.thinking != "none" for row in rows),
+        "thinking_cut": sum(row.thinking == "cut" for row in rows),
+    }
+    if groups and set(groups) <= set(QA_TASKS):
+        result["whole_word"] = result["strict"]
+    if groups and all(str(task).startswith("cwe_") for task in groups):
+        result["words_right"] = _mean(row.found for row in rows)
+    if len(groups) > 1:
+        result["per_task"] = {
+            str(task): summarize(group, [task] * len(group)) for task, group in groups.items()
+        }
+    return result
+
+
+def _mean(values: Iterable[float]) -> float:
+    values = list(values)
+    return sum(values) / len(values) if values else float("nan")
+
+
+def _check_names(
+    tasks: Iterable[str | None], languages: Iterable[str | None], compat: str | None
+) -> None:
+    known = {*RULER_TASKS, *ONERULER_TASKS}
+    for task in set(tasks) - known - {None}:
+        raise ValueError(f"Unknown task {task!r}; known: {', '.join(sorted(known))}.")
+    for language in set(languages) - {None, *ANSWER_TAGS}:
+        raise ValueError(f"Unknown language {language!r}; known: {', '.join(ANSWER_TAGS)}.")
+    if compat not in (None, "authors"):
+        raise ValueError(f"Unknown compat {compat!r}; give 'authors' or None.")
+
+
+def _squeeze(text: str) -> str:
+    return text.strip().lower().replace("\u200c", "").replace(" ", "")
+
+
+def _is_letter(character: str) -> bool:
+    return character.isalnum() or unicodedata.category(character)[0] == "M"
+
+
+def _places(text: str, words: str) -> Iterable[int]:
+    """Where `words` stand in a text and no letter or digit touches them."""
+    place = text.find(words) if words else -1
+    while place >= 0:
+        end = place + len(words)
+        before = place > 0 and _is_letter(words[0]) and _is_letter(text[place - 1])
+        after = end < len(text) and _is_letter(words[-1]) and _is_letter(text[end])
+        if before or after:
+            place = text.find(words, place + 1)
+        else:
+            yield place
+            place = text.find(words, end)
+
+
+def _stands(text: str, words: str) -> bool:
+    return next(iter(_places(text, words)), None) is not None
+
+
+@functools.cache
+def _none_pattern(language: str, none_word: str) -> re.Pattern[str]:
+    words = {normalize(word).strip() for word in (*NONE_WORDS[language], none_word)} - {""}
+    either = "|".join(r"\s+".join(map(re.escape, word.split())) for word in sorted(words))
+    before = "|".join(filter(None, (_BEFORE, _GLUE_BEFORE.get(language))))
+    after = "|".join(filter(None, (_AFTER, _GLUE_AFTER.get(language))))
+    return re.compile(f"(?:{before})(?:{either})(?:{after})")
+
+
+@functools.cache
+def _tag_pattern(language: str) -> re.Pattern[str]:
+    names = {normalize(ANSWER_TAGS[language]), "answer"}
+    either = "|".join(r"\s+".join(map(re.escape, name.split())) for name in sorted(names))
+    return re.compile(rf"<\s*(/?)\s*(?:{either})\s*>")
+
+
+# ---- The `evaluate` metric -------------------------------------------------------------------
+
+_DESCRIPTION = """\
+The score of RULER (recall of the reference strings) and of ONERULER (exact answers in 26 languages)
+for long-context predictions, 0 to 100, with a strict variant beside it.
+"""
+_KWARGS_DESCRIPTION = """
+Args:
+    predictions: list of strings, one a row; a thought (<think>…</think>) is removed and counted.
+    references: list of lists of strings, the `outputs` of the rows.
+    tasks: the task of every row (one string for all, or a list); None: RULER's string_match_all.
+    languages: ISO 639-1 code of each row's instruction; given for rows of ONERULER, None for RULER.
+    none_words: the `none_word` of each row; None: the language's own.
+    compat: None, or "authors" for ONERULER's published script.
+Returns:
+    score: the benchmark's rule, 0 … 100 (mean of the tasks' scores where tasks are mixed).
+    strict: all references and nothing else of the kind asked for; for qa, as whole words.
+    n, thinking, thinking_cut: rows; rows with a thought; rows that ended within it.
+    per_task: the same for each task, where tasks are mixed. whole_word (qa), words_right (cwe_*).
+Examples:
+    >>> import evaluate
+    >>> metric = evaluate.load("eval/ruler_score")
+    >>> metric.compute(predictions=["7 is 12345, 67890"], references=[["12345", "67890"]])["score"]
+    100.0
+    >>> metric.compute(predictions=["not"], references=[["no"]], tasks="qa_2")["strict"]
+    0.0
+"""
+_CITATION = """\
+@article{hsieh2024ruler,
+  title={RULER: What's the Real Context Size of Your Long-Context Language Models?},
+  author={Hsieh, Cheng-Ping and Sun, Simeng and Kriman, Samuel and Acharya, Shantanu and
+          Rekesh, Dima and Jia, Fei and Zhang, Yang and Ginsburg, Boris},
+  journal={arXiv preprint arXiv:2404.06654}, year={2024}
+}
+@article{kim2025oneruler,
+  title={One ruler to measure them all: Benchmarking multilingual long-context language models},
+  author={Kim, Yekyung and Russell, Jenna and Karpinska, Marzena and Iyyer, Mohit},
+  journal={arXiv preprint arXiv:2503.01996}, year={2025}
+}
+"""
+
+
+def compute(
+    predictions: Sequence[str | None],
+    references: Sequence[Sequence[str]],
+    tasks: str | Sequence[str | None] | None = None,
+    languages: Sequence[str | None] | None = None,
+    none_words: Sequence[str | None] | None = None,
+    compat: str | None = None,
+) -> dict[str, Any]:
+    """What the metric computes; see `_KWARGS_DESCRIPTION`. Raises ValueError for bad input.
+
+    With `compat="authors"`, rows cut within a thought leave the denominator (`dropped` counts).
+    """
+    check_rows(predictions, references)
+    size = len(predictions)
+    task_list = [tasks] * size if tasks is None or isinstance(tasks, str) else list(tasks)
+    columns: dict[str, list[str | None]] = {"tasks": task_list}
+    for name, values in (("languages", languages), ("none_words", none_words)):
+        if isinstance(values, str):
+            raise ValueError(f"{name} is a string; give a list with one item a row.")
+        columns[name] = [None] * size if values is None else list(values)
+    for name, values in columns.items():
+        if len(values) != size:
+            raise ValueError(f"{name} has {len(values)} items, predictions {size}: one a row.")
+    _check_names([tasks] if isinstance(tasks, str) else task_list, columns["languages"], compat)
+    scored = [
+        _score(text or "", wanted, task, language, none_word, compat)
+        for text, wanted, task, language, none_word in zip(
+            predictions, references, *columns.values(), strict=True
+        )
+    ]
+    dropped = [compat is not None and row.thinking == "cut" for row in scored]
+    kept = [row for row, drop in zip(scored, dropped, strict=True) if not drop]
+    kept_tasks = [task for task, drop in zip(task_list, dropped, strict=True) if not drop]
+    if not kept:
+        warnings.warn("No rows to score: the score is nan.", stacklevel=2)
+    result = summarize(kept, kept_tasks)
+    return {**result, "dropped": sum(dropped)} if compat else result
+
+
+def check_rows(predictions: Any, references: Any) -> None:
+    """Refuse columns of different lengths and references that are no lists, with a ValueError."""
+    for name, values in (("predictions", predictions), ("references", references)):
+        if values is None or isinstance(values, str):
+            raise ValueError(f"{name} must be a list with one item a row.")
+    if len(predictions) != len(references):
+        raise ValueError(f"{len(predictions)} predictions, {len(references)} references.")
+    for row, (text, wanted) in enumerate(zip(predictions, references, strict=True)):
+        if not (text is None or isinstance(text, str)):
+            raise ValueError(f"predictions[{row}] is no string but {type(text).__name__}.")
+        if isinstance(wanted, str) or not hasattr(wanted, "__len__"):
+            raise ValueError(f"references[{row}] must be a list of strings: [['a'], ['b', 'c']].")
+        if not len(wanted) or not all(isinstance(reference, str) for reference in wanted):
+            raise ValueError(f"references[{row}] must hold one string or more.")
+
+
+if "evaluate" in sys.modules:  # else nobody can ask for the class, and the rules load at once
+    import datasets
+    import evaluate
+
+    class RulerScore(evaluate.Metric):
+        """The metric as `evaluate.load` finds it."""
+
+        def _info(self) -> evaluate.MetricInfo:
+            features = {
+                "predictions": datasets.Value("string"),
+                "references": datasets.Sequence(datasets.Value("string")),
+            }
+            return evaluate.MetricInfo(
+                description=_DESCRIPTION,
+                citation=_CITATION,
+                inputs_description=_KWARGS_DESCRIPTION,
+                features=datasets.Features(features),
+                reference_urls=[
+                    "https://arxiv.org/abs/2404.06654",
+                    "https://arxiv.org/abs/2503.01996",
+                ],
+            )
+
+        def add_batch(
+            self, *, predictions: Any = None, references: Any = None, **kwargs: Any
+        ) -> None:
+            """Add rows; a ValueError in one sentence for columns that do not fit."""
+            check_rows(predictions, references)
+            super().add_batch(predictions=predictions, references=references, **kwargs)
+
+        def _compute(self, *, predictions: Any, references: Any, **kwargs: Any) -> dict[str, Any]:
+            return compute(predictions, references, **kwargs)
