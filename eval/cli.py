@@ -1,0 +1,139 @@
+"""The evaluation side's commands; each imports what it needs when it is called."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+_FILES = (
+    "A RUN folder, or prediction files: this project's, the reference code's `pred/*.jsonl` or "
+)
+_FILES += "submission.csv, lm-evaluation-harness's `samples_*.jsonl`."
+_DATASET = "The release: a folder or Hub repository; default: the one the run was made on."
+_CUT = "What an answer at the token limit counts: protocol (RULER: what it says; ONERULER: wrong), "
+_CUT += "wrong, or score."
+_THRESHOLD = "For the effective length: chat (85.6), base (79.4), or a number."
+_LENGTH = "The length of files that do not say it, such as 4k."
+_TOKENIZER = "The tokenizer of the release that such files were run on."
+_CONFIG = "The configuration of files that say nothing of it, such as niah_none_64k_pl."
+Files = Annotated[list[Path], typer.Argument(help=_FILES, show_default=False)]
+Dataset = Annotated[str | None, typer.Option(help=_DATASET)]
+Length = Annotated[str | None, typer.Option(help=_LENGTH)]
+Tokenizer = Annotated[str | None, typer.Option(help=_TOKENIZER)]
+Configuration = Annotated[str | None, typer.Option("--config", help=_CONFIG)]
+Cut = Annotated[str, typer.Option(help=_CUT)]
+Markdown = Annotated[bool, typer.Option("--markdown", help="Tables in Markdown.")]
+
+
+def score(
+    files: Files,
+    dataset: Dataset = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Where results.json goes; default: into the RUN folder.")
+    ] = None,
+    partial: Annotated[
+        bool, typer.Option("--partial", help="Leave missing rows out, and mark the result.")
+    ] = False,
+    cut: Cut = "protocol",
+    compat: Annotated[
+        str | None, typer.Option(help="authors: ONERULER as its authors' script scores it.")
+    ] = None,
+    threshold: Annotated[str, typer.Option(help=_THRESHOLD)] = "chat",
+    claimed: Annotated[
+        str | None, typer.Option(help="The length the model claims, such as 1m: for '>128K'.")
+    ] = None,
+    markdown: Markdown = False,
+    intervals: Annotated[
+        bool, typer.Option("--intervals", help="Print every cell's 95 % interval.")
+    ] = False,
+    length: Length = None,
+    tokenizer: Tokenizer = None,
+    config: Configuration = None,
+    revision: Annotated[str | None, typer.Option(help="The data set's revision.")] = None,
+) -> None:
+    """Score predictions against a frozen split: tables, and everything in results.json.
+
+    Example: `ruler score runs/qwen --out results.json`
+
+    Missing and failed rows count as wrong; so do cut ones, as --cut says. All are counted.
+    """
+    from eval import commands
+
+    commands.score(
+        files,
+        commands.Source(dataset, revision, length, tokenizer, config),
+        out=out,
+        partial=partial,
+        cut=cut,
+        compat=compat,
+        threshold=threshold,
+        claimed=claimed,
+        markdown=markdown,
+        intervals=intervals,
+    )
+
+
+def errors(
+    files: Files,
+    dataset: Dataset = None,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Also sort right answers with something extra.")
+    ] = False,
+    out: Annotated[
+        Path | None, typer.Option(help="Write every wrong row and its kind as JSON lines.")
+    ] = None,
+    cut: Cut = "protocol",
+    markdown: Markdown = False,
+    length: Length = None,
+    tokenizer: Tokenizer = None,
+    config: Configuration = None,
+    revision: Annotated[str | None, typer.Option(help="The data set's revision.")] = None,
+) -> None:
+    """Sort every wrong answer into the papers' kinds of errors, by task and length.
+
+    Example: `ruler errors runs/qwen`
+    """
+    from eval import commands
+
+    source = commands.Source(dataset, revision, length, tokenizer, config)
+    commands.errors(files, source, strict=strict, out=out, cut=cut, markdown=markdown)
+
+
+def compare(
+    a: Annotated[Path, typer.Argument(help="A RUN folder that was scored, or a results.json.")],
+    b: Annotated[Path, typer.Argument(help="The other one.")],
+    out: Annotated[Path | None, typer.Option(help="Write the comparison as JSON.")] = None,
+    seed: Annotated[int, typer.Option(help="Of the bootstrap.")] = 0,
+    markdown: Markdown = False,
+) -> None:
+    """Compare two models on the same rows: paired differences with 95 % intervals.
+
+    Example: `ruler compare runs/a/results.json runs/b/results.json`
+    """
+    from eval import commands
+
+    commands.compare(a, b, out=out, seed=seed, markdown=markdown)
+
+
+def correlate(
+    results: Annotated[list[Path], typer.Argument(help="Two results.json files or more.")],
+    out: Annotated[Path | None, typer.Option(help="Write matrix and clusters as JSON.")] = None,
+    markdown: Markdown = False,
+) -> None:
+    """Correlate the tasks over models and lengths, and cluster them (Appendix C, Figure 5).
+
+    Example: `ruler correlate runs/*/results.json`
+    """
+    from eval import commands
+
+    commands.correlate(results, out=out, markdown=markdown)
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands to the `ruler` application."""
+    from eval.run_cli import run
+
+    for command in (run, score, errors, compare, correlate):
+        app.command()(command)

@@ -1,0 +1,67 @@
+"""A release built from the project's own texts, and runs on it."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from scoring_helpers import record, ruler
+
+from eval.release import Release
+
+
+@pytest.fixture(scope="session")
+def built(tmp_path_factory) -> Path:
+    """Thirteen tasks at 4k and 8k, five rows each, as `ruler build` makes them."""
+    root = tmp_path_factory.mktemp("built") / "ruler"
+    arguments = ["--sources", "embedded", "--lengths", "4k,8k", "--samples", "5"]
+    out, error, code = ruler("build", root, *arguments)
+    assert code == 0, f"{out}\n{error}"
+    return root
+
+
+@pytest.fixture(scope="session")
+def frozen(built) -> Release:
+    return Release.open(str(built))
+
+
+@pytest.fixture
+def write_run(tmp_path, built, frozen):
+    """Write a RUN folder that answers rows: `write_run(answer, name="a", configs=None)`.
+
+    `answer(config, row)` gives the fields of a line, or None for a row that is missing.
+    """
+
+    def write(answer, name="run", configs=None) -> Path:
+        folder = tmp_path / name
+        folder.mkdir()
+        files = {}
+        for config in configs or frozen.configs:
+            files[config] = frozen.sha256(config)
+            lines = []
+            for row in frozen.rows(config, ("index", "outputs", "input", "task")):
+                fields = answer(config, row)
+                if fields is not None:
+                    fields = {"prediction": fields} if isinstance(fields, str) else fields
+                    lines.append(record(config, row["index"], **fields))
+            text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
+            (folder / f"{config}.jsonl").write_text(text, encoding="utf-8")
+        run = {
+            "format": 1,
+            "model": name,
+            "backend": "test",
+            "mode": "completion",
+            "dataset": "ruler",
+            "data_version": "1.0.0",
+            "files": files,
+            "sessions": [{"source": str(built), "configs": list(files), "shard": None}],
+        }
+        (folder / "run.json").write_text(json.dumps(run), encoding="utf-8")
+        return folder
+
+    return write

@@ -1,0 +1,128 @@
+"""What the tests of scoring share: the command in this process, and lines of prediction files."""
+
+from __future__ import annotations
+
+import json
+
+from typer.testing import CliRunner
+
+import ruler_cli
+import ruler_dataset
+from ruler_dataset import RulerError
+
+
+def ruler(*arguments: object):
+    """Run `ruler ARGUMENTS` in this process, as ruler_cli.main does; stdout, stderr, exit code."""
+    result = CliRunner().invoke(ruler_cli.app, list(map(str, arguments)))
+    if isinstance(result.exception, RulerError):
+        return "", f"Error: {result.exception}", 2
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    return result.stdout, result.stderr, result.exit_code
+
+
+def record(config, index, prediction="", **fields):
+    """A line of this project's prediction files."""
+    return {
+        "config": config,
+        "index": index,
+        "prediction": prediction,
+        "thinking": None,
+        "finish_reason": "stop",
+        "usage": None,
+        "error": None,
+        "thinking_ended": None,
+        **fields,
+    }
+
+
+def right(config, row):
+    """All references of a row."""
+    return " " + " ".join(row["outputs"])
+
+
+def write_oneruler(root, languages=("pl", "en-ko"), length="8k", rows=4):
+    """A release of ONERULER by hand: four tasks in two languages, short rows."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    from eval.ruler_score.ruler_score import NONE_WORDS
+
+    files = {}
+    for task in ("niah_single", "niah_multivalue", "niah_none", "cwe_easy"):
+        for pair in languages:
+            text, instruction = (pair.split("-") * 2)[:2]
+            config = ruler_dataset.Config("oneruler", task, length, "cl100k", text, instruction)
+            none = NONE_WORDS[instruction][0]
+            table = [_oneruler_row(config, index, none) for index in range(rows)]
+            path = root / config.path
+            path.parent.mkdir(parents=True, exist_ok=True)
+            schema = ruler_dataset.features().arrow_schema
+            pq.write_table(pa.Table.from_pylist(table, schema=schema), path)
+            files[config.path] = {
+                "config": config.name,
+                "task": task,
+                "tokenizer": config.tokenizer,
+                "length": length,
+                "max_length": config.max_length,
+                "language": text,
+                "instruction_language": instruction,
+                "rows": rows,
+                "bytes": path.stat().st_size,
+                "sha256": ruler_dataset.sha256_of(path),
+            }
+    names = ruler_dataset.Names.of("oneruler")
+    manifest = {
+        "format": 1,
+        "dataset": "oneruler",
+        "data_version": "1.0.0",
+        "builder_version": "0.1.0",
+        "seed": 0,
+        "tasks": {task: {} for task in names.tasks},
+        "groups": {name: list(tasks) for name, tasks in names.groups.items()},
+        "files": files,
+    }
+    (root / ruler_dataset.MANIFEST).write_text(json.dumps(manifest), encoding="utf-8")
+    return root
+
+
+def _oneruler_row(config, index, none):
+    values = [str(1_000_000 + 10 * index + i) for i in range(4)]
+    outputs = {
+        "niah_single": values[:1],
+        "niah_multivalue": values,
+        "niah_none": [none],
+        "cwe_easy": [f"słowo{letter}" for letter in "abcdefghij"],
+    }[config.task]
+    needles = [f"„kot” to: {value}." for value in values]
+    units = ["Był dzień."] * 20
+    for place, text in enumerate(needles if config.task != "cwe_easy" else []):
+        units.insert(5 * place, text)
+    context = " ".join(units)
+    evidence = [
+        {
+            "start": (start := context.index(text)),
+            "end": start + len(text),
+            "depth": start / len(context),
+            "answer": config.task != "niah_none" and value in outputs,
+        }
+        for text, value in zip(needles, values, strict=True)
+        if text in context
+    ]
+    return {
+        "index": index,
+        "task": config.task,
+        "language": config.language,
+        "instruction_language": config.instruction_language,
+        "max_length": config.max_length,
+        "input": context,
+        "answer_prefix": "",
+        "outputs": outputs,
+        "max_new_tokens": 128,
+        "length": 500,
+        "context_start": 0,
+        "context_end": len(context),
+        "question": "?",
+        "evidence": evidence,
+        "none_word": none,
+    }
