@@ -1,0 +1,89 @@
+"""What the runner itself costs: rows a second, tokens a second of rendering, memory.
+
+python tests/bench/bench_run.py                       # hand-written rows of about 128k tokens
+python tests/bench/bench_run.py --tokenizer FOLDER    # also renders with a real chat template
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "eval/run"))
+
+import datasets
+import small_release
+
+from eval.backends import ModelOptions
+from eval.prompts import Prompter, load_tokenizer
+from eval.run import Job, prefix_key, run
+
+
+def clock(name: str, started: float, amount: float, unit: str) -> None:
+    seconds = time.perf_counter() - started
+    print(f"{name:42} {seconds:8.2f} s {amount / seconds:14,.0f} {unit}/s")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--tokenizer")
+    parser.add_argument("--rows", type=int, default=50)
+    options = parser.parse_args()
+    rows = options.rows
+    datasets.disable_progress_bars()
+
+    row = small_release.niah_row(random.Random(0), 5500)  # about 128k tokens
+    row = small_release.full_row(row, 0, "niah_single_1", 131072)
+    size = len(row["input"])
+    started = time.perf_counter()
+    for _ in range(rows):
+        prefix_key(row["input"])
+    clock(f"ordering key, {size:,} characters", started, rows * size, "characters")
+
+    if options.tokenizer:
+        prompter = Prompter("prefill", load_tokenizer(options.tokenizer))
+        started = time.perf_counter()
+        tokens = sum(len(prompter("a", row).token_ids or ()) for _ in range(5))
+        clock("template and tokens, prefill", started, tokens, "tokens")
+
+    with tempfile.TemporaryDirectory() as folder:
+        root = small_release.write(
+            Path(folder) / "ruler", "128k", rows, 5500, only=("niah_single_1",)
+        )
+        job = Job(str(root), ("all_128k",), "solver", Path(folder) / "A", quiet=True)
+        started = time.perf_counter()
+        run(job)
+        clock(f"solver, {rows} rows of 128k", started, rows, "rows")
+        started = time.perf_counter()
+        run(job)
+        clock("the same again: nothing to do", started, rows, "rows")
+
+        many = small_release.write(
+            Path(folder) / "many", rows=20 * rows, lines=40, only=("niah_single_1",)
+        )
+        script = Path(small_release.__file__).with_name("failing_server.py")
+        server = subprocess.Popen(
+            [sys.executable, str(script), json.dumps({"answer": "x", "delay": 0.2})],
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        assert server.stdout is not None
+        url = f"http://127.0.0.1:{server.stdout.readline().strip()}/v1"
+        model = ModelOptions("m", base_url=url, concurrency=200)
+        started = time.perf_counter()
+        run(Job(str(many), ("all_4k",), "openai", Path(folder) / "B", model, quiet=True))
+        clock(f"openai, {20 * rows:,} short rows, 200 at once", started, 20 * rows, "rows")
+        server.kill()
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    print(f"peak memory of this process {peak:,.0f} MB")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,110 @@
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+
+@pytest.fixture(scope="session")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A hand-written release: 4 tasks, 5 rows each."""
+    import small_release
+
+    return small_release.write(tmp_path_factory.mktemp("small") / "ruler")
+
+
+@pytest.fixture(scope="session")
+def mirror_tokenizer() -> Callable[[str], Any]:
+    """Load a tokenizer of the mirror by its folder name."""
+    mirror = os.environ.get("RULER_MIRROR")
+    if not mirror:
+        pytest.skip("RULER_MIRROR is not set: the models' own chat templates are not here")
+    loaded: dict[str, Any] = {}
+
+    def load(name: str) -> Any:
+        from eval.prompts import load_tokenizer
+
+        if name not in loaded:
+            loaded[name] = load_tokenizer(str(Path(mirror) / "tokenizers/hf" / name))
+        return loaded[name]
+
+    return load
+
+
+@pytest.fixture(scope="session")
+def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A tiny seeded chat model with a window of 8192 tokens."""
+    pytest.importorskip("torch", reason="the hf extra is not installed")
+    import tiny_model
+
+    return tiny_model.make(tmp_path_factory.mktemp("tiny"))
+
+
+@pytest.fixture(scope="session")
+def tiny_tokenizer(tiny: Path) -> Any:
+    from eval.prompts import load_tokenizer
+
+    return load_tokenizer(str(tiny))
+
+
+@pytest.fixture
+def serve() -> Iterator[Callable[..., str]]:
+    """Start failing servers: `serve(scripts=[["ok"]])` returns a base URL."""
+    processes = []
+
+    def start(**plan: Any) -> str:
+        script = Path(__file__).with_name("failing_server.py")
+        process = subprocess.Popen(
+            [sys.executable, str(script), json.dumps(plan)], stdout=subprocess.PIPE, text=True
+        )
+        processes.append(process)
+        assert process.stdout is not None
+        return f"http://127.0.0.1:{process.stdout.readline().strip()}/v1"
+
+    yield start
+    for process in processes:
+        process.kill()
+        process.wait()
+
+
+@pytest.fixture
+def stats() -> Callable[[str], dict[str, Any]]:
+    """What a failing server has done so far."""
+
+    def ask(base_url: str) -> dict[str, Any]:
+        url = base_url.removesuffix("/v1") + "/stats"
+        with urllib.request.urlopen(url) as reply:
+            return json.loads(reply.read())
+
+    return ask
+
+
+@pytest.fixture
+def ruler_run() -> Callable[..., subprocess.Popen[str]]:
+    """Start `ruler run FLAGS` as a process of its own."""
+
+    def start(*flags: str, **environment: str) -> subprocess.Popen[str]:
+        code = (
+            "import sys, typer\nfrom eval.run_cli import run\n"
+            "from ruler_dataset import RulerError\n"
+            "app = typer.Typer(pretty_exceptions_enable=False)\napp.command()(run)\n"
+            "try:\n    app()\nexcept RulerError as error:\n    sys.exit(f'Error: {error}')\n"
+        )
+        return subprocess.Popen(
+            [sys.executable, "-c", code, *flags],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**os.environ, **environment},
+        )
+
+    return start

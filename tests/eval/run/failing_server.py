@@ -1,0 +1,170 @@
+"""A real HTTP server on loopback that answers well or fails as it is told; run as a process.
+
+    python failing_server.py '{"scripts": [["ok"], ["429", "ok"], ["hang"]]}'   # prints its port
+
+The n-th new prompt gets the n-th script (cyclically), and each request for it the script's next
+step, the last one forever. Steps: ok, slow, 400, 401, 429, 500, 503, hang, disconnect, malformed,
+html, empty, null, shortened, cut-prompt, thinking, echo-key. GET /stats tells what was done.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import sys
+from typing import Any
+
+
+class Server:
+    def __init__(self, plan: dict[str, Any]) -> None:
+        self.scripts = plan.get("scripts", [["ok"]])
+        self.models = plan.get("models", [{"id": "m", "object": "model", "owned_by": "test"}])
+        self.delay = plan.get("delay", 0.0)
+        self.answer = plan.get("answer")
+        self.order: dict[str, int] = {}
+        self.tries: dict[str, int] = {}
+        self.steps: list[str] = []
+        self.requests: list[dict[str, Any]] = []
+        self.now = self.most = 0
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            while line := await reader.readline():
+                method, path, _ = line.decode().split()
+                headers = {}
+                while (header := (await reader.readline()).decode().strip()) != "":
+                    name, _, value = header.partition(":")
+                    headers[name.lower()] = value.strip()
+                body = await reader.readexactly(int(headers.get("content-length", 0)))
+                self.now += 1
+                self.most = max(self.most, self.now)
+                try:
+                    keep = await self.reply(writer, method, path, body, headers)
+                finally:
+                    self.now -= 1
+                if not keep:
+                    break
+        except (ConnectionError, asyncio.IncompleteReadError):
+            pass
+        finally:
+            writer.close()
+
+    async def reply(
+        self,
+        writer: asyncio.StreamWriter,
+        method: str,
+        path: str,
+        body: bytes,
+        headers: dict[str, str],
+    ) -> bool:
+        if path == "/stats":
+            stats = {"steps": self.steps, "most": self.most, "requests": self.requests[:50]}
+            return await self.send(writer, 200, stats)
+        if path == "/v1/models":
+            return await self.send(writer, 200, {"object": "list", "data": self.models})
+        if path not in ("/v1/completions", "/v1/chat/completions"):
+            return await self.send(writer, 404, {"error": {"message": "no such path"}})
+        request = json.loads(body)
+        asked = request.get("prompt") or "".join(m["content"] for m in request["messages"])
+        key = hashlib.sha256(str(asked).encode()).hexdigest()
+        script = self.scripts[self.order.setdefault(key, len(self.order)) % len(self.scripts)]
+        tried = self.tries[key] = self.tries.get(key, 0) + 1
+        step = script[min(tried, len(script)) - 1]
+        self.steps.append(step)
+        if len(self.requests) < 50:
+            self.requests.append({"path": path, **request})
+        await asyncio.sleep(self.delay)
+        return await self.act(writer, step, path, request, str(asked), headers)
+
+    async def act(
+        self,
+        writer: asyncio.StreamWriter,
+        step: str,
+        path: str,
+        request: dict[str, Any],
+        asked: str,
+        headers: dict[str, str],
+    ) -> bool:
+        if step == "hang":
+            await asyncio.sleep(3600)
+        if step == "slow":
+            await asyncio.sleep(0.5)
+        if step.isdigit():
+            after = {"Retry-After": "0"} if step == "429" else {}
+            return await self.send(writer, int(step), {"error": {"message": f"told {step}"}}, after)
+        if step == "echo-key":
+            sent = headers.get("authorization", "")
+            return await self.send(writer, 400, {"error": {"message": f"bad key {sent}"}})
+        if step == "disconnect":
+            writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n")
+            writer.write(b'Content-Length: 5000\r\n\r\n{"id": "x", "choices": [{"te')
+            await writer.drain()
+            return False
+        if step == "malformed":
+            return await self.send(writer, 200, b'{"id": "x", "choices": [{"text": "ab')
+        if step == "html":
+            return await self.send(writer, 200, b"<html>busy</html>", kind="text/html")
+        if step == "empty":
+            return await self.send(writer, 200, {"id": "x", "object": "y", "choices": []})
+        return await self.send(writer, 200, self.completion(step, path, request, asked))
+
+    def completion(
+        self, step: str, path: str, request: dict[str, Any], asked: str
+    ) -> dict[str, Any]:
+        from eval.backends.solver import solve
+
+        text = self.answer if self.answer is not None else solve(asked) or "no idea"
+        usage = {"prompt_tokens": len(asked.split()), "completion_tokens": 5}
+        reason: str | None = "stop"
+        message: dict[str, Any] = {"role": "assistant", "content": text}
+        if step == "shortened":
+            reason, usage["completion_tokens"] = "length", 3
+        if step == "cut-prompt":
+            usage["prompt_tokens"] = 10
+        if step == "null":
+            reason, message["content"] = None, None
+        if step == "thinking":
+            message["reasoning_content"] = "let me see"
+        choice = {"index": 0, "finish_reason": reason}
+        if path.endswith("/chat/completions"):
+            choice |= {"message": message}
+        else:
+            choice |= {"text": text, "logprobs": None}
+        usage["total_tokens"] = sum(usage.values())
+        return {
+            "id": "x",
+            "object": "chat.completion" if "chat" in path else "text_completion",
+            "created": 0,
+            "model": request["model"],
+            "choices": [choice],
+            "usage": usage,
+        }
+
+    async def send(
+        self,
+        writer: asyncio.StreamWriter,
+        status: int,
+        body: Any,
+        headers: dict[str, str] | None = None,
+        kind: str = "application/json",
+    ) -> bool:
+        data = body if isinstance(body, bytes) else json.dumps(body).encode()
+        lines = [f"HTTP/1.1 {status} X", f"Content-Type: {kind}", f"Content-Length: {len(data)}"]
+        lines += [f"{name}: {value}" for name, value in (headers or {}).items()]
+        writer.write("\r\n".join(lines).encode() + b"\r\n\r\n" + data)
+        await writer.drain()
+        return True
+
+
+async def main(plan: dict[str, Any]) -> None:
+    server = await asyncio.start_server(
+        Server(plan).serve, "127.0.0.1", 0, backlog=2048, limit=1 << 26
+    )
+    print(server.sockets[0].getsockname()[1], flush=True)
+    async with server:
+        await server.serve_forever()
+
+
+if __name__ == "__main__":
+    asyncio.run(main(json.loads(sys.argv[1])))

@@ -1,0 +1,238 @@
+"""What a model sees in each mode, for the chat templates of four model families."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from eval.prompts import DIRECT, Prompter, fits, load_tokenizer
+from eval.thinking import Thinking
+from ruler_dataset import RulerError
+
+INPUT = "A special magic number is hidden.\n…\nWhat is the special magic number for apt-fox?"
+NIAH = {
+    "index": 3,
+    "input": INPUT,
+    "answer_prefix": " The special magic number for apt-fox mentioned in the provided text is",
+    "max_new_tokens": 128,
+    "length": 200,
+}
+VT = {**NIAH, "answer_prefix": " Answer: 5 variables are assigned the value 12345, they are: "}
+ONERULER = {**NIAH, "answer_prefix": ""}
+SYSTEM = "You are Qwen, created by Alibaba Cloud. You are a helpful assistant."
+HEADS = {  # everything around the user's turn, as each family's documentation shows it
+    "qwen2_5": (
+        f"<|im_start|>system\n{SYSTEM}<|im_end|>\n<|im_start|>user\n",
+        "<|im_end|>\n<|im_start|>assistant\n",
+    ),
+    "llama3_instruct": (
+        "<|begin_of_text|><|start_header_id|>user<|end_header_id|>\n\n",
+        "<|eot_id|><|start_header_id|>assistant<|end_header_id|>\n\n",
+    ),
+    "mistral_nemo": ("<s>[INST]", "[/INST]"),
+    "gemma3": ("<bos><start_of_turn>user\n", "<end_of_turn>\n<start_of_turn>model\n"),
+}
+BOS = {"qwen2_5": 0, "llama3_instruct": 1, "mistral_nemo": 1, "gemma3": 1}
+TAIL = {  # the last tokens of vt's prefix: nothing but its own space after the colon
+    "qwen2_5": ["Ġthey", "Ġare", ":", "Ġ"],
+    "llama3_instruct": ["Ġthey", "Ġare", ":", "Ġ"],
+    "mistral_nemo": ["Ġthey", "Ġare", ":", "Ġ"],
+    "gemma3": ["▁they", "▁are", ":", "▁"],
+}
+families = pytest.mark.parametrize("family", HEADS)
+pytestmark = pytest.mark.filterwarnings("ignore")
+Load = Callable[[str], Any]
+
+
+@pytest.mark.mirror
+@families
+@pytest.mark.parametrize("row", [NIAH, VT])
+def test_prefill_is_the_template_and_then_the_prefix_to_the_character(
+    family: str, row: dict[str, Any], mirror_tokenizer: Load
+) -> None:
+    before, after = HEADS[family]
+    prompt = Prompter("prefill", mirror_tokenizer(family))("vt_4k", row)
+    assert prompt.text == before + INPUT + after + row["answer_prefix"][1:]
+    assert [m["role"] for m in prompt.messages] == ["user", "assistant"]
+
+
+@pytest.mark.mirror
+@families
+def test_chat_is_the_template_with_an_open_turn_and_no_prefix(
+    family: str, mirror_tokenizer: Load
+) -> None:
+    before, after = HEADS[family]
+    prompt = Prompter("chat", mirror_tokenizer(family))("vt_4k", NIAH)
+    assert prompt.text == before + INPUT + after
+    assert prompt.messages == ({"role": "user", "content": INPUT},)
+
+
+@pytest.mark.mirror
+@families
+def test_direct_puts_the_line_of_table_6_and_the_prefix_into_the_users_turn(
+    family: str, mirror_tokenizer: Load
+) -> None:
+    before, after = HEADS[family]
+    prompt = Prompter("chat", mirror_tokenizer(family), direct=True)("vt_4k", NIAH)
+    assert prompt.text == before + INPUT + DIRECT + NIAH["answer_prefix"] + after
+
+
+@pytest.mark.mirror
+@families
+def test_completion_is_input_and_prefix_raw(family: str, mirror_tokenizer: Load) -> None:
+    prompt = Prompter("completion", mirror_tokenizer(family))("vt_4k", VT)
+    assert prompt.text == INPUT + VT["answer_prefix"]
+    assert prompt.messages == ()
+
+
+@pytest.mark.mirror
+@families
+@pytest.mark.parametrize("mode", ["prefill", "chat", "completion"])
+def test_there_is_never_a_second_bos(family: str, mode: str, mirror_tokenizer: Load) -> None:
+    tokenizer = mirror_tokenizer(family)
+    prompt = Prompter(mode, tokenizer)("vt_4k", NIAH)
+    assert prompt.token_ids is not None
+    bos = tokenizer.bos_token_id
+    assert prompt.token_ids.count(bos) == BOS[family]
+    if BOS[family]:
+        assert prompt.token_ids[0] == bos
+
+
+@pytest.mark.mirror
+@families
+@pytest.mark.parametrize("mode", ["prefill", "completion"])
+def test_the_answer_continues_right_after_the_prefix(
+    family: str, mode: str, mirror_tokenizer: Load
+) -> None:
+    tokenizer = mirror_tokenizer(family)
+    ids = Prompter(mode, tokenizer)("vt_4k", VT).token_ids
+    assert ids is not None
+    assert tokenizer.convert_ids_to_tokens(ids[-4:]) == TAIL[family]
+
+
+@pytest.mark.mirror
+@families
+def test_the_tokens_are_those_of_the_models_own_tokenizer_file(
+    family: str, mirror_tokenizer: Load
+) -> None:
+    from tokenizers import Tokenizer
+
+    tokenizer = mirror_tokenizer(family)
+    raw = Tokenizer.from_file(str(Path(tokenizer.name_or_path) / "tokenizer.json"))
+    row = {
+        **VT,
+        "input": "I'll  say:\n\n\t“naïve” 1234567 f81d4fae-7dec… 汉字 🙂 don't\r\n " + INPUT,
+    }
+    for mode in ("prefill", "chat", "completion"):
+        prompt = Prompter(mode, tokenizer)("vt_4k", row)
+        assert prompt.text is not None
+        own = raw.encode(prompt.text, add_special_tokens=mode == "completion").ids
+        assert prompt.token_ids == own
+
+
+@pytest.mark.mirror
+@families
+def test_a_row_without_a_prefix_is_a_plain_chat_in_prefill_mode(
+    family: str, mirror_tokenizer: Load
+) -> None:
+    tokenizer = mirror_tokenizer(family)
+    prefilled = Prompter("prefill", tokenizer)("niah_single_8k_en", ONERULER)
+    assert prefilled == Prompter("chat", tokenizer)("niah_single_8k_en", ONERULER)
+
+
+@pytest.mark.mirror
+@families
+def test_the_template_is_known_by_its_digest(family: str, mirror_tokenizer: Load) -> None:
+    tokenizer = mirror_tokenizer(family)
+    digest = hashlib.sha256(tokenizer.chat_template.encode()).hexdigest()
+    assert Prompter("prefill", tokenizer).settings()["template_sha256"] == digest
+    assert Prompter("completion", tokenizer).settings()["template_sha256"] is None
+
+
+@pytest.mark.mirror
+def test_two_texts_that_contain_the_prefix_do_not_confuse_the_seam(mirror_tokenizer: Load) -> None:
+    row = {**VT, "input": INPUT + VT["answer_prefix"] + " ABC\n\n" + INPUT}
+    prompt = Prompter("prefill", mirror_tokenizer("llama3_instruct"))("vt_4k", row)
+    before, after = HEADS["llama3_instruct"]
+    assert prompt.text == before + row["input"] + after + VT["answer_prefix"][1:]
+
+
+def test_llama_31_templates_do_not_write_the_day_of_the_run(tiny_tokenizer: Any) -> None:
+    import copy
+
+    tokenizer = copy.copy(tiny_tokenizer)
+    tokenizer.chat_template = (
+        "{% if not date_string is defined %}{% set date_string = strftime_now('%d %b %Y') %}"
+        "{% endif %}Today Date: {{ date_string }}\n{{ messages[0]['content'] }}"
+    )
+    assert Prompter("chat", tokenizer).text(NIAH) == f"Today Date: 26 Jul 2024\n{INPUT}"
+
+
+def test_a_thinking_template_hears_whether_to_think(tiny_tokenizer: Any) -> None:
+    import copy
+
+    tokenizer = copy.copy(tiny_tokenizer)
+    tokenizer.chat_template = (
+        "{{ messages[0]['content'] }}{% if enable_thinking %}<think>\n{% endif %}"
+    )
+    assert Prompter("chat", tokenizer).text(NIAH) == INPUT
+    thinking = Prompter("chat", tokenizer, thinking=Thinking(True, 100))
+    assert thinking.text(NIAH) == INPUT + "<think>\n"
+    assert thinking("vt_4k", NIAH).max_tokens == 228
+
+
+def test_without_a_tokenizer_messages_still_carry_the_prefix() -> None:
+    prompt = Prompter("prefill")("vt_4k", VT)
+    assert prompt.text is None
+    assert prompt.token_ids is None
+    assert prompt.messages[-1] == {"role": "assistant", "content": VT["answer_prefix"][1:]}
+
+
+@pytest.mark.parametrize(
+    ("mode", "direct", "thinking", "remedy"),
+    [
+        ("prefill", False, Thinking(True, 10), "--mode chat"),
+        ("completion", False, Thinking(True, 10), "--mode chat"),
+        ("prefill", True, Thinking(), "--mode chat"),
+    ],
+)
+def test_what_cannot_go_together_is_refused(
+    mode: str, direct: bool, thinking: Thinking, remedy: str
+) -> None:
+    with pytest.raises(RulerError, match=remedy):
+        Prompter(mode, None, direct, thinking)
+
+
+def test_a_base_model_is_not_given_somebody_elses_template(tiny_tokenizer: Any) -> None:
+    import copy
+
+    tokenizer = copy.copy(tiny_tokenizer)
+    tokenizer.chat_template = None
+    with pytest.raises(RulerError, match="--mode completion"):
+        Prompter("prefill", tokenizer)
+
+
+def test_a_template_that_cannot_be_continued_is_refused(tiny_tokenizer: Any) -> None:
+    import copy
+
+    tokenizer = copy.copy(tiny_tokenizer)
+    tokenizer.chat_template = "{{ messages[0]['content'] }}"
+    with pytest.raises(RulerError, match="--mode chat"):
+        Prompter("prefill", tokenizer)("vt_4k", NIAH)
+
+
+def test_a_prompt_fits_to_the_last_token_and_not_one_more() -> None:
+    prompt = Prompter("chat", thinking=Thinking(True, 100))("vt_4k", NIAH)
+    assert fits(1000, prompt, 1228)
+    assert not fits(1001, prompt, 1228)
+    assert fits(None, prompt, 1228)
+    assert fits(10**9, prompt, None)
+
+
+def test_a_missing_tokenizer_folder_is_one_sentence() -> None:
+    with pytest.raises(RulerError, match="no tokenizer folder"):
+        load_tokenizer("./not-here")

@@ -1,0 +1,40 @@
+"""The perfect reader over a release that the builder made from the project's own texts."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import ruler_dataset
+from eval.records import read_lines
+from eval.run import Job, run
+
+
+@pytest.fixture(scope="session")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("built") / "ruler"
+    command = [sys.executable, "-m", "ruler_cli", "build", str(root), "--sources", "embedded"]
+    done = subprocess.run(
+        [*command, "--lengths", "4k,128k", "--samples", "3"], capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    return root
+
+
+@pytest.mark.parametrize("length", ["4k", "128k"])
+def test_the_solver_scores_100_on_the_eleven_synthetic_tasks(
+    built: Path, tmp_path: Path, length: str
+) -> None:
+    outcome = run(Job(str(built), (f"all_{length}",), "solver", tmp_path, quiet=True))
+    assert dict(outcome.total) == {"stop": 13 * 3}
+    for task in ruler_dataset.TASKS["ruler"]:
+        config = f"{task}_{length}"
+        found = {
+            r["index"]: r["prediction"].lower() for r in read_lines(tmp_path / f"{config}.jsonl")
+        }
+        for row in ruler_dataset.load(config, built):
+            missed = [out for out in row["outputs"] if out.lower() not in found[row["index"]]]
+            assert task.startswith("qa") or not missed, (config, row["index"])

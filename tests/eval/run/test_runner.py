@@ -1,0 +1,289 @@
+"""A run does what is missing, records every row once, and survives being killed."""
+
+from __future__ import annotations
+
+import json
+import signal
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import ruler_dataset
+from eval.backends import ModelOptions
+from eval.progress import Outcome
+from eval.records import Records, parse_shard, read_lines
+from eval.run import Job, Part, prefix_key, rows_of, run
+from ruler_dataset import RulerError
+
+
+@pytest.fixture
+def job(small: Path, tmp_path: Path) -> Job:
+    return Job(str(small), ("all_4k",), "solver", tmp_path / "RUN", quiet=True)
+
+
+def lines(folder: Path) -> dict[str, str]:
+    return {path.name: path.read_text() for path in sorted(folder.glob("*.jsonl"))}
+
+
+def test_every_row_is_answered_once_in_one_file_a_configuration(job: Job) -> None:
+    outcome = run(job)
+    assert dict(outcome.total) == {"stop": 20}
+    assert sorted(lines(job.out)) == [
+        "cwe_4k.jsonl",
+        "niah_single_1_4k.jsonl",
+        "qa_1_4k.jsonl",
+        "vt_4k.jsonl",
+    ]
+    for name in lines(job.out):
+        records = list(read_lines(job.out / name))
+        assert [record["index"] for record in records] == [0, 1, 2, 3, 4]
+        assert {record["config"] for record in records} == {name.removesuffix(".jsonl")}
+
+
+def test_the_solver_finds_every_synthetic_reference(job: Job, small: Path) -> None:
+    run(job)
+    for config in ("niah_single_1_4k", "vt_4k", "cwe_4k"):
+        data = ruler_dataset.load(config, small)
+        predictions = [r["prediction"] for r in read_lines(job.out / f"{config}.jsonl")]
+        for outputs, prediction in zip(data["outputs"], predictions, strict=True):
+            assert all(output in prediction for output in outputs)
+
+
+def test_run_json_holds_what_can_move_a_score(job: Job, small: Path) -> None:
+    run(job)
+    kept = json.loads((job.out / "run.json").read_text())
+    manifest = ruler_dataset.read_manifest(small)
+    assert kept["model"] == kept["backend"] == "solver"
+    assert kept["mode"] == "chat"
+    assert (kept["dataset"], kept["data_version"]) == ("ruler", "1.0.0")
+    digests = {file["config"]: file["sha256"] for file in manifest["files"].values()}
+    assert kept["files"] == digests
+    assert kept["sampling"] == {"temperature": 0.0, "top_p": 1.0, "seed": 0}
+    (session,) = kept["sessions"]
+    assert session["started"] < session["ended"]
+    assert {"python", "datasets", "transformers"} <= set(session["versions"])
+
+
+def test_a_second_run_does_nothing(job: Job) -> None:
+    run(job)
+    before = {path: path.stat().st_mtime_ns for path in job.out.glob("*.json*")}
+    assert dict(run(job).total) == {"stop": 20}
+    assert {path: path.stat().st_mtime_ns for path in job.out.glob("*.json*")} == before
+
+
+def test_only_what_is_missing_or_half_written_is_done_again(job: Job) -> None:
+    run(job)
+    whole = lines(job.out)
+    path = job.out / "vt_4k.jsonl"
+    rows = path.read_text().splitlines(keepends=True)
+    kept = rows[0].replace('"prediction": "', '"prediction": "KEPT ')
+    path.write_text(kept + rows[2] + rows[3][:40])  # a crash: row 3 is half-written, 1, 4 missing
+    (job.out / "cwe_4k.jsonl").unlink()
+    run(job)
+    again = lines(job.out)
+    assert again.pop("vt_4k.jsonl") == kept + "".join(rows[1:])
+    assert again == {name: text for name, text in whole.items() if name != "vt_4k.jsonl"}
+
+
+def test_more_configurations_and_rows_may_join_a_run(job: Job) -> None:
+    run(replace(job, configs=("vt_4k",), limit=2))
+    assert list(lines(job.out)) == ["vt_4k.jsonl"]
+    assert len(list(read_lines(job.out / "vt_4k.jsonl"))) == 2
+    assert run(job).total["stop"] == 20
+    assert len(json.loads((job.out / "run.json").read_text())["files"]) == 4
+
+
+def test_a_configuration_named_twice_is_run_once(job: Job) -> None:
+    assert run(replace(job, configs=("some_4k", "vt_4k"))).total["stop"] == 10
+
+
+@pytest.mark.parametrize(
+    ("change", "named"),
+    [
+        ({"mode": "completion"}, "mode"),
+        ({"options": ModelOptions("other")}, "model"),
+        ({"options": ModelOptions("solver", temperature=0.7)}, "sampling.temperature"),
+        ({"options": ModelOptions("solver", arguments={"dtype": "half"})}, "arguments.dtype"),
+    ],
+)
+def test_a_changed_setting_is_refused_in_one_sentence(
+    job: Job, change: dict[str, Any], named: str
+) -> None:
+    run(replace(job, limit=2))
+    before = lines(job.out)
+    with pytest.raises(RulerError, match=named) as refused:
+        run(replace(job, **change))
+    assert "--out" in str(refused.value)
+    assert lines(job.out) == before
+
+
+def test_other_data_under_the_same_names_is_refused(job: Job, tmp_path: Path) -> None:
+    import small_release
+
+    run(replace(job, configs=("vt_4k",)))
+    other = small_release.write(tmp_path / "other", seed=1)
+    with pytest.raises(RulerError, match=r"files\.vt_4k"):
+        run(replace(job, dataset=str(other)))
+
+
+def test_shards_merge_into_the_same_bytes(job: Job, tmp_path: Path) -> None:
+    run(job)
+    for i in (3, 1):
+        outcome = run(replace(job, out=tmp_path / "S", shard=f"{i}/3"))
+    assert outcome.missing == 2 * 4
+    assert "rows belong to shards" in "\n".join(outcome.lines())
+    assert "vt_4k.1of3.jsonl" in lines(tmp_path / "S")
+    assert run(replace(job, out=tmp_path / "S", shard="2/3")).missing == 0
+    assert lines(tmp_path / "S") == lines(job.out)
+
+
+def test_the_whole_command_fills_the_gap_a_shard_left(job: Job, tmp_path: Path) -> None:
+    run(job)
+    run(replace(job, out=tmp_path / "S", shard="1/2"))
+    assert run(replace(job, out=tmp_path / "S")).total["stop"] == 20
+    assert lines(tmp_path / "S") == lines(job.out)
+
+
+def test_shards_that_run_at_the_same_time_do_not_lose_rows(
+    small: Path, tmp_path: Path, job: Job, ruler_run: Callable[..., Any]
+) -> None:
+    run(job)
+    flags = ["--dataset", str(small), "--configs", "all_4k", "--backend", "solver"]
+    out = tmp_path / "S"
+    runs = [ruler_run(*flags, "--out", str(out), "--shard", f"{i}/3") for i in (1, 2, 3)]
+    for process in runs:
+        assert process.wait() == 0, process.stderr.read()
+    assert lines(out) == lines(job.out)
+    assert len(json.loads((out / "run.json").read_text())["sessions"]) == 3
+
+
+@pytest.mark.parametrize("shard", ["0/2", "3/2", "1", "a/b"])
+def test_a_shard_is_checked(shard: str) -> None:
+    with pytest.raises(RulerError, match="2/4"):
+        parse_shard(shard)
+
+
+def test_two_runs_do_not_write_the_same_folder(job: Job) -> None:
+    first = Records(job.out)
+    first.lock()
+    for other in (job, replace(job, shard="1/2")):
+        with pytest.raises(RulerError, match="Another run"):
+            run(other)
+    first.close()
+    assert run(job).total["stop"] == 20
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"configs": ("vv_4k",)}, "Did you mean 'vt'"),
+        ({"configs": ("vt_8k",)}, "holds no 'vt_8k'"),
+        ({"configs": ()}, "--configs"),
+        ({"dataset": "nowhere"}, "ruler build"),
+        ({"dataset": "/no/such/folder"}, "ruler build"),
+        ({"data_revision": "main"}, "is for a Hub repository"),
+        ({"backend": "vlm"}, "Did you mean 'vllm'"),
+        ({"mode": "prefil"}, "Did you mean 'prefill'"),
+        ({"limit": 0}, "--limit"),
+    ],
+)
+def test_a_mistake_is_one_sentence_and_leaves_nothing(
+    job: Job, change: dict[str, Any], said: str
+) -> None:
+    with pytest.raises(RulerError, match=said) as error:
+        run(replace(job, **change))
+    assert "\n" not in str(error.value)
+    assert not list(job.out.glob("*.json*"))
+
+
+def test_damaged_data_are_not_run(job: Job, tmp_path: Path) -> None:
+    import small_release
+
+    root = small_release.write(tmp_path / "bad")
+    path = root / ruler_dataset.Config("ruler", "vt", "4k").path
+    path.write_bytes(path.read_bytes()[:-9] + b"123456789")
+    with pytest.raises(RulerError, match="sha256"):
+        run(replace(job, dataset=str(root), configs=("vt_4k",)))
+
+
+def test_a_release_on_the_hub_is_run_at_one_commit(
+    small: Path, job: Job, tmp_path: Path, ruler_run: Callable[..., Any]
+) -> None:
+    """From the Hub's cache, as on a machine without a network."""
+    import shutil
+
+    run(job)
+    commit = "0123456789abcdef" * 2 + "01234567"
+    kept = tmp_path / "cache/datasets--org--ruler"
+    shutil.copytree(small, kept / "snapshots" / commit)
+    (kept / "refs").mkdir()
+    (kept / "refs/main").write_text(commit)
+    flags = ["--dataset", "org/ruler", "--configs", "all_4k", "--backend", "solver"]
+    flags += ["--out", str(tmp_path / "HUB")]
+    process = ruler_run(*flags, HF_HUB_CACHE=str(tmp_path / "cache"), HF_HUB_OFFLINE="1")
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 0, errors
+    assert lines(tmp_path / "HUB") == lines(job.out)
+    assert json.loads((tmp_path / "HUB/run.json").read_text())["data_revision"] == commit
+
+
+def test_killed_at_any_moment_it_loses_only_the_rows_in_flight(
+    small: Path, job: Job, serve: Callable[..., str], ruler_run: Callable[..., Any],
+    stats: Callable[[str], dict[str, Any]],
+) -> None:  # fmt: skip
+    url = serve(delay=0.2)
+    flags = ["--dataset", str(small), "--configs", "all_4k", "--backend", "openai", "--model", "m"]
+    flags += ["--base-url", url, "--concurrency", "2", "--out", str(job.out)]
+    written: list[dict[str, Any]] = []
+    for wanted in (3, 9):
+        process = ruler_run(*flags)
+        while len(written) < wanted:
+            assert process.poll() is None, process.stderr.read()
+            time.sleep(0.02)
+            written = [r for path in job.out.glob("*.jsonl") for r in read_lines(path)]
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        survivors = [r for path in job.out.glob("*.jsonl") for r in read_lines(path)]
+        assert len(survivors) >= wanted
+    process = ruler_run(*flags)
+    said, errors = process.communicate(timeout=60)
+    assert process.returncode == 0, errors
+    assert said.startswith("No failures: 20 rows answered.")
+    records = [r for path in job.out.glob("*.jsonl") for r in read_lines(path)]
+    assert len({(r["config"], r["index"]) for r in records}) == len(records) == 20
+    assert len(stats(url)["steps"]) <= 20 + 2 * 2  # two kills, two rows in flight each
+
+
+def test_rows_with_the_same_beginning_come_together() -> None:
+    haystack = "word " * 4000
+    texts = [haystack[:place] + "needle" + haystack[place:] for place in (0, 9000, 200, 9100, 8000)]
+    order = sorted(range(5), key=lambda i: prefix_key(texts[i]))
+    shared = [common(texts[a], texts[b]) for a, b in pairwise(order)]
+    assert sum(shared) >= 8000 + 8000 + 200 - 3 * 2048
+
+
+def common(one: str, other: str) -> int:
+    return next(i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b)
+
+
+def test_only_the_columns_of_a_prompt_reach_a_backend(small: Path) -> None:
+    part = Part("vt_4k", (0, 1), (0, 1))
+    for config, row in rows_of(str(small), None, [part], by_prefix=True):
+        assert config == "vt_4k"
+        assert set(row) == {"index", "input", "answer_prefix", "max_new_tokens", "length"}
+
+
+def test_the_summary_leads_with_failures() -> None:
+    outcome = Outcome()
+    failed = {"finish_reason": "error", "index": 2, "error": "HTTP 500: no"}
+    outcome.add("vt_4k", [failed, {"finish_reason": "length", "thinking_ended": False}])
+    said = outcome.lines()
+    assert said[0] == "1 of 2 rows FAILED; the first: vt_4k row 2: HTTP 500: no"
+    assert "--retry-failed" in said[1]
+    assert any("thoughts did not end" in line for line in said)
+    assert any("were cut at their max_new_tokens" in line for line in said)

@@ -1,0 +1,86 @@
+"""The perfect reader finds every reference from `input` alone."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import small_release
+
+from eval.backends.solver import solve
+
+
+def recall(row: dict[str, Any]) -> float:
+    """RULER's rule: the share of references that the answer contains."""
+    answer = solve(row["input"]).lower()
+    return sum(out.lower() in answer for out in row["outputs"]) / len(row["outputs"])
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda rng: small_release.niah_row(rng, 30),
+        lambda rng: small_release.niah_row(rng, 30, keys=4),
+        lambda rng: small_release.niah_row(rng, 30, values=4),
+        lambda rng: small_release.niah_row(rng, 30, keys=4, asked=4),
+        lambda rng: small_release.niah_row(rng, 2, keys=40),
+        lambda rng: small_release.vt_row(rng, 40),
+        lambda rng: small_release.vt_row(rng, 40, chains=3),
+        lambda rng: small_release.cwe_row(rng, 60),
+        lambda rng: small_release.fwe_row(rng, 400),
+    ],
+)
+def test_the_synthetic_tasks_are_solved(make: Callable[[random.Random], dict[str, Any]]) -> None:
+    for seed in range(20):
+        assert recall(make(random.Random(seed))) == 1.0
+
+
+def test_qa_is_guessed_at_from_the_documents() -> None:
+    rows = [small_release.qa_row(random.Random(seed), 12) for seed in range(20)]
+    assert sum(map(recall, rows)) / len(rows) > 0.8
+
+
+def test_the_one_shot_example_is_not_the_task() -> None:
+    row = small_release.vt_row(random.Random(1), 30)
+    shown = row["input"].partition("they are: ")[2].split("\n\n")[0].split()
+    assert not set(shown) & set(solve(row["input"]).split())
+
+
+def test_a_value_that_is_a_uuid_or_a_word_is_found() -> None:
+    text = (
+        "A special magic uuid is hidden within the following text. Make sure to memorize it. I "
+        "will quiz you about the uuid afterwards.\nIt rained. One of the special magic uuids for "
+        "apt-fox is: 2f1cf0e2-59a6-44c2-8d2f-0b1f3f5c1a55. It stopped.\nWhat is the special magic "
+        "uuid for apt-fox mentioned in the provided text?"
+    )
+    assert solve(text) == "2f1cf0e2-59a6-44c2-8d2f-0b1f3f5c1a55"
+
+
+ONERULER = (
+    "Przeczytaj.\n\n<tekst>\n{}\n</tekst>\n\n<pytanie> Jakie liczby powiązane z „{}”? Wymień. "
+    "Jeśli takie liczby nie istnieją, odpowiedz „brak”.</pytanie>\n\n\nForma:\n<odpowiedź> "
+    "liczby </odpowiedź>"
+)
+BOOK = "Było lato. Liczba dla hasła „kot” to: 1234567. Padało. Liczba dla hasła „pies” to: 7654321."
+
+
+def test_oneruler_needles_are_found_by_their_quotation_marks() -> None:
+    assert solve(ONERULER.format(BOOK, "kot")) == "<odpowiedź> 1234567 </odpowiedź>"
+    both = ONERULER.format(BOOK, "kot” i „pies")
+    assert solve(both) == "<odpowiedź> 1234567, 7654321 </odpowiedź>"
+
+
+def test_oneruler_absent_needles_are_answered_with_the_none_word() -> None:
+    assert solve(ONERULER.format(BOOK, "dom")) == "<odpowiedź> brak </odpowiedź>"
+
+
+def test_oneruler_counts_words_in_its_list() -> None:
+    words = [f"słowo{i}" for i in range(10)] * 3 + ["rzadkie", "inne"]
+    listed = " ".join(f"{i}. {word}" for i, word in enumerate(words, 1))
+    text = (
+        f"Lista.\n\n<lista> {listed} </lista>\n\n<pytanie> Jakie jest 10 słów? </pytanie>\n\n"
+        "Forma:\n<odpowiedź> słowa </odpowiedź>"
+    )
+    assert solve(text) == f"<odpowiedź> {', '.join(words[:10])} </odpowiedź>"

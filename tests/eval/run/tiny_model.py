@@ -1,0 +1,58 @@
+"""A tiny seeded Llama with a byte-level BPE trained on the spot: real files for real engines."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+CHAT_TEMPLATE = (
+    "{{ bos_token }}{% for message in messages %}"
+    "{{ '<|' + message['role'] + '|>' + message['content'] + '<|end|>' }}"
+    "{% endfor %}"
+    "{% if add_generation_prompt %}{{ '<|assistant|>' }}{% endif %}"
+)
+SPECIAL = ["<s>", "</s>", "<|user|>", "<|assistant|>", "<|system|>", "<|end|>"]
+
+
+def make(folder: Path, window: int = 8192, template: str | None = CHAT_TEMPLATE) -> Path:
+    """Write tokenizer and weights (2 layers, hidden 64, 512 tokens, float32, seed 0)."""
+    import torch
+    from small_release import NOISE
+    from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
+    from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
+
+    core = Tokenizer(models.BPE())
+    core.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    core.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(
+        vocab_size=512,
+        special_tokens=SPECIAL,
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        show_progress=False,
+    )
+    core.train_from_iterator([NOISE, "One of the special magic numbers for is: "] * 10, trainer)
+    core.post_processor = processors.TemplateProcessing(
+        single="<s> $A", special_tokens=[("<s>", core.token_to_id("<s>"))]
+    )
+    tokenizer = PreTrainedTokenizerFast(
+        tokenizer_object=core, bos_token="<s>", eos_token="</s>", model_max_length=window
+    )
+    tokenizer.chat_template = template
+    tokenizer.save_pretrained(folder)
+
+    torch.manual_seed(0)
+    config = LlamaConfig(
+        vocab_size=512,
+        hidden_size=64,
+        intermediate_size=128,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        num_key_value_heads=1,
+        max_position_embeddings=window,
+        bos_token_id=core.token_to_id("<s>"),
+        eos_token_id=core.token_to_id("</s>"),
+        initializer_range=0.5,
+        dtype="float32",
+    )
+    model = LlamaForCausalLM(config).to(torch.float32)
+    model.save_pretrained(folder)
+    return folder

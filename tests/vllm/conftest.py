@@ -1,0 +1,103 @@
+"""The real vLLM on a CPU: run in its own environment, see setup.sh."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "eval/run"))
+os.environ.setdefault("VLLM_ENABLE_V1_MULTIPROCESSING", "0")  # starts in 2 s instead of 12
+os.environ.setdefault("VLLM_CPU_KVCACHE_SPACE", "1")
+os.environ.setdefault("VLLM_CPU_OMP_THREADS_BIND", "nobind")
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # a tiny model: threads would only wait
+os.environ.setdefault("VLLM_LOGGING_LEVEL", "ERROR")
+os.environ.setdefault("HF_HUB_OFFLINE", "1")
+ENGINE = {"enforce_eager": True, "dtype": "float32", "max_num_seqs": 2}
+
+
+@pytest.fixture(scope="session")
+def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    import tiny_model
+
+    return tiny_model.make(tmp_path_factory.mktemp("tiny"))
+
+
+@pytest.fixture(scope="session")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    import small_release
+
+    return small_release.write(tmp_path_factory.mktemp("small") / "ruler", rows=3, lines=20)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def transformers_answers(
+    small: Path, tiny: Path, tmp_path_factory: pytest.TempPathFactory
+) -> dict[str, Any]:
+    """What transformers answers in each mode; asked first, since vLLM pins the threads."""
+    from eval.backends import ModelOptions
+    from eval.records import read_lines
+    from eval.run import Job, run
+
+    found = {}
+    for mode in ("completion", "prefill", "chat"):
+        out = tmp_path_factory.mktemp(mode)
+        options = ModelOptions(str(tiny), arguments={"dtype": "float32"})
+        run(Job(str(small), ("some_4k",), "hf", out, options, mode=mode, quiet=True))
+        records = [r for path in sorted(out.glob("*.jsonl")) for r in read_lines(path)]
+        found[mode] = {(r["config"], r["index"]): r["prediction"] for r in records}
+    return found
+
+
+@pytest.fixture
+def job(small: Path, tiny: Path, tmp_path: Path) -> Any:
+    """A job of the offline engine: 2 configurations, 6 rows."""
+    from eval.backends import ModelOptions
+    from eval.run import Job
+
+    options = ModelOptions(str(tiny), arguments=ENGINE)
+    return Job(str(small), ("some_4k",), "vllm", tmp_path / "RUN", options, quiet=True)
+
+
+@pytest.fixture(scope="session")
+def server(tiny: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A vLLM server of the tiny model with a window of 2,048 tokens; its base URL."""
+    port = 18000 + os.getpid() % 1000
+    log = tmp_path_factory.mktemp("server") / "log"
+    command = [sys.executable, "-m", "vllm.entrypoints.openai.api_server", "--model", str(tiny)]
+    command += ["--served-model-name", "tiny", "--host", "127.0.0.1", "--port", str(port)]
+    command += ["--enforce-eager", "--dtype", "float32", "--max-num-seqs", "4"]
+    command += ["--max-model-len", "2048", "--enable-prompt-tokens-details"]
+    with log.open("w") as out:
+        process = subprocess.Popen(
+            command,
+            stdout=out,
+            stderr=subprocess.STDOUT,
+            env={**os.environ, "VLLM_ENABLE_V1_MULTIPROCESSING": "1"},
+        )
+    url = f"http://127.0.0.1:{port}"
+    try:
+        for _ in range(240):
+            if process.poll() is not None:
+                pytest.fail(f"the server ended: {log.read_text()[-3000:]}")
+            try:
+                urllib.request.urlopen(f"{url}/health", timeout=1)
+                break
+            except OSError:
+                time.sleep(0.5)
+        else:
+            pytest.fail(f"the server is not ready after 120 s: {log.read_text()[-3000:]}")
+        yield f"{url}/v1"
+    finally:
+        process.terminate()
+        try:
+            process.wait(30)
+        except subprocess.TimeoutExpired:
+            process.kill()

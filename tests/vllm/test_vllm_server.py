@@ -1,0 +1,112 @@
+"""A real vLLM server through the openai backend."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import small_release
+
+import ruler_dataset
+from eval.backends import ModelOptions
+from eval.records import read_lines
+from eval.run import run
+from ruler_dataset import RulerError
+
+pytest.importorskip("vllm.version", reason="vLLM has its own environment: setup.sh")
+pytestmark = pytest.mark.vllm
+
+
+@pytest.fixture
+def remote(job: Any, server: str) -> Any:
+    options = ModelOptions("tiny", base_url=server, concurrency=4, retries=2, timeout=120)
+    return replace(job, backend="openai", options=options, out=job.out.with_name("REMOTE"))
+
+
+def records(folder: Path) -> list[dict[str, Any]]:
+    return [r for path in sorted(folder.glob("*.jsonl")) for r in read_lines(path)]
+
+
+def predictions(folder: Path) -> dict[tuple[str, int], str]:
+    return {(r["config"], r["index"]): r["prediction"] for r in records(folder)}
+
+
+@pytest.mark.parametrize("mode", ["completion", "prefill", "chat"])
+@pytest.mark.parametrize("renders", ["server", "client"])
+def test_each_mode_gives_the_offline_models_answers(
+    remote: Any, mode: str, renders: str, tiny: Path, transformers_answers: dict[str, Any]
+) -> None:
+    if renders == "client":
+        remote = replace(remote, options=replace(remote.options, tokenizer=str(tiny)))
+    outcome = run(replace(remote, mode=mode))
+    assert outcome.total["error"] == outcome.total["does_not_fit"] == 0
+    assert outcome.differences == 0  # the server counts the tokens that we count
+    kept = json.loads((remote.out / "run.json").read_text())
+    assert kept["budget"] == {"server": "server", "client": "tokenizer"}[renders]
+    assert kept["max_model_len"] == 2048
+    found = predictions(remote.out)
+    wrong = [key for key in found if found[key].strip() != transformers_answers[mode][key].strip()]
+    assert not wrong
+
+
+def test_prefill_is_the_default_and_the_server_is_named(remote: Any) -> None:
+    import vllm
+
+    run(replace(remote, limit=1))
+    kept = json.loads((remote.out / "run.json").read_text())
+    assert kept["mode"] == "prefill"
+    assert kept["endpoint"] == "chat/completions"
+    assert len(kept["server_template_sha256"]) == 64
+    assert kept["backend_version"] == f"vllm {vllm.__version__}"
+
+
+def test_the_budget_is_checked_with_the_servers_own_count(remote: Any, tmp_path: Path) -> None:
+    long = small_release.write(tmp_path / "long", rows=2, lines=120)
+    outcome = run(replace(remote, dataset=str(long), configs=("cwe_4k",)))
+    assert dict(outcome.total) == {"does_not_fit": 2}
+    assert "over the limit of 2,048" in records(remote.out)[0]["error"]
+
+
+def test_a_silently_shortened_answer_is_seen(remote: Any, tiny: Path, tmp_path: Path) -> None:
+    """vLLM answers 200 with fewer tokens when only prompt + max_tokens pass its window."""
+    from eval.prompts import load_tokenizer
+
+    tokenizer = load_tokenizer(str(tiny))
+    for lines in range(60, 90):  # until less than the answer's 128 tokens are left
+        edge = small_release.write(tmp_path / f"{lines}", rows=1, lines=lines)
+        row = ruler_dataset.load("niah_single_1_4k", edge)[0]
+        used = len(tokenizer(row["input"] + row["answer_prefix"])["input_ids"])
+        if 2048 - 100 < used < 2048:
+            break
+    asked = replace(remote, dataset=str(edge), configs=("niah_single_1_4k",), mode="completion")
+    options = replace(asked.options, max_model_len=10**6, tokenizer=str(tiny))  # check disabled
+    outcome = run(replace(asked, options=options))
+    (record,) = records(remote.out)
+    assert dict(outcome.total) == {"does_not_fit": 1}, record
+    assert "the server cut the answer at" in record["error"]
+
+
+def test_a_prompt_the_server_refuses_is_that_rows_error(remote: Any, tmp_path: Path) -> None:
+    long = small_release.write(tmp_path / "long", rows=1, lines=200)
+    options = replace(remote.options, max_model_len=10**6)
+    asked = replace(remote, dataset=str(long), configs=("some_4k",), options=options)
+    outcome = run(asked)
+    assert dict(outcome.total) == {"error": 2}
+    assert all(record["error"].startswith("HTTP 400") for record in records(remote.out))
+
+
+def test_a_model_the_server_has_not_is_named(remote: Any) -> None:
+    with pytest.raises(RulerError, match="has no model 'huge', but: tiny"):
+        run(replace(remote, options=replace(remote.options, model="huge")))
+
+
+def test_cached_tokens_are_reported(remote: Any) -> None:
+    first = run(replace(remote, configs=("niah_single_1_4k",)))
+    again = replace(remote, configs=("niah_single_1_4k",), out=remote.out.with_name("AGAIN"))
+    second = run(again)
+    assert second.cached_share is not None
+    assert second.cached_share > 0.5
+    assert first.total == second.total
