@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import signal
 import sys
+from pathlib import Path
+from typing import Annotated
 
 import typer
 
@@ -22,6 +24,28 @@ app = typer.Typer(
 )
 builder.cli.register(app)
 eval.cli.register(app)
+
+
+@app.command()
+def quickstart(
+    root: Annotated[Path, typer.Argument(metavar="DIR", help="Folder to make.")] = Path("ruler"),
+) -> None:
+    """Build 13 small tasks from the project's own texts; verify, load, solve and score them.
+
+    Example: `ruler quickstart`
+    """
+    from builder.quickstart import run
+    from eval.run_cli import solve_release
+
+    out = root.parent / "runs" / "quickstart"
+    run(root)
+    typer.echo("The solver, a reader with regular expressions and no model, answers:")
+    solve_release(root, out)
+    eval.cli.score([out])
+    typer.echo(
+        f"\nNext:\n  ruler list {root}\n  ruler build {root}-8k --lengths 8k --sources embedded\n"
+        f"  ruler run --dataset {root} --configs all_4k --backend hf --model MODEL --out runs/mine"
+    )
 
 
 class _Stopped(BaseException):

@@ -318,7 +318,7 @@ def load(
     manifest, get = _open(root_or_repo, revision)
     relative = files_of(config, manifest, tokenizer)
     paths = [get(path) for path in relative]
-    _check_files(paths, relative, manifest["files"], verify)
+    check_files(paths, relative, manifest["files"], verify)
     return datasets.load_dataset(
         "parquet",
         data_files={SPLIT: [str(path) for path in paths]},
@@ -342,12 +342,13 @@ def _open(
     if not re.fullmatch(r"[\w.-]+/[\w.-]+", str(root_or_repo)):
         raise RulerError(f"'{root_or_repo}' is neither a folder nor a Hub repository (ORG/NAME).")
     repo = str(root_or_repo)
-    manifest = _from_hub(repo, MANIFEST, revision)
+    manifest = hub_file(repo, MANIFEST, revision)
     commit = manifest.parent.name  # the cache keeps snapshots/<commit>/…: one state for all files
-    return read_manifest(manifest.parent), lambda path: _from_hub(repo, path, commit)
+    return read_manifest(manifest.parent), lambda path: hub_file(repo, path, commit)
 
 
-def _from_hub(repo: str, path: str, revision: str | None) -> Path:
+def hub_file(repo: str, path: str, revision: str | None) -> Path:
+    """The local path of a file of a Hub dataset, from the Hub or its cache. Raises RulerError."""
     from huggingface_hub import hf_hub_download
     from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
 
@@ -360,9 +361,10 @@ def _from_hub(repo: str, path: str, revision: str | None) -> Path:
         ) from error
 
 
-def _check_files(
+def check_files(
     paths: Sequence[Path], names: Sequence[str], files: Mapping[str, Any], verify: bool
 ) -> None:
+    """Raise RulerError for a file that is missing or, with `verify`, has another digest."""
     for path, name in zip(paths, names, strict=True):
         if not path.is_file():
             raise RulerError(f"'{path}' is in the manifest but missing. Run: ruler verify DIR")

@@ -1,4 +1,4 @@
-"""The builder's commands: build, verify, list, sources, tokenizers, quickstart."""
+"""The builder's commands: build, verify, list, sources, tokenizers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,6 @@ def register(app: typer.Typer) -> None:
     app.command()(build)
     app.command()(verify)
     app.command("list")(list_release)
-    app.command()(quickstart)
     app.command()(tokenizers)
     app.add_typer(sources_app)
 
@@ -107,18 +106,6 @@ def list_release(
     from ruler_dataset import manifest_of
 
     console.show_files(manifest_of(release))
-
-
-def quickstart(
-    root: Annotated[Path, typer.Argument(help="Folder to make.")] = Path("ruler"),
-) -> None:
-    """Build 13 small tasks from the project's own texts, verify and load them, say what next.
-
-    Example: `ruler quickstart`
-    """
-    from builder.quickstart import run
-
-    run(root)
 
 
 def tokenizers() -> None:
