@@ -9,11 +9,13 @@ A task is a pure function of its configuration, the row's key and the token budg
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 
+from builder.fit import Fitted, fit
 from builder.materials import Materials
 from builder.randomness import rng
 from builder.rope import Evidence, Rope
@@ -160,6 +162,25 @@ class Task(ABC, Generic[P]):
     def rope(self) -> Rope:
         """An empty text."""
         return Rope(self.counter)
+
+    def fit_counted(
+        self,
+        stand_in: Callable[[int], Rope],
+        text: Callable[[int], Rope],
+        step: Callable[[int, int], int],
+        most: int | None = None,
+        least: int = 0,
+    ) -> Fitted[Rope]:
+        """Fit with stand-ins of known count where tokens add up, with the texts where not.
+
+        A stand-in begins and ends as its text does, and says how many tokens that has.
+        """
+        if self.counter.seams.hold_in(stand_in(least).text):
+            fitted = fit(stand_in, self.room, step, most, least)
+            draft = text(fitted.units)
+            if draft.tokens == fitted.draft.tokens:
+                return Fitted(fitted.units, draft, fitted.unit)
+        return fit(text, self.room, step, most, least)
 
     def finish(
         self,

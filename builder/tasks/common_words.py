@@ -16,7 +16,6 @@ from typing import NamedTuple
 import numpy as np
 
 from builder import words
-from builder.fit import fit
 from builder.materials import Counted
 from builder.randomness import distinct
 from builder.rope import Rope
@@ -112,16 +111,15 @@ class CommonWords(Task[CommonParams]):
             items = self._repeat(common, uncommon[:units], self._counts)
             return draft(units, self._list(self.place.fill(index, "order"), items))
 
-        def measure(units: int) -> Rope:
-            """A stand-in that begins and ends like the list, where the seams are proved."""
-            return draft(units, "1. word") if self.counter.seams.proved else text(units)
+        def stand_in(units: int) -> Rope:
+            return draft(units, "1. word")
 
         def step(units: int, spare: int) -> int:
             return units + spare // (6 * self._counts.uncommon)  # about 6 tokens an item
 
-        fitted = fit(measure, self.room, step, len(uncommon))
+        fitted = self.fit_counted(stand_in, text, step, len(uncommon))
         outputs = self._words.texts[common].tolist()
-        return self.finish(index, text(fitted.units), prefix, outputs, question, fitted.unit)
+        return self.finish(index, fitted.draft, prefix, outputs, question, fitted.unit)
 
     def _uncommon(self, index: int, picked: np.ndarray) -> np.ndarray:
         """The other words in random order; none that has a common word in it."""

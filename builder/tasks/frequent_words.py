@@ -13,7 +13,6 @@ from functools import cached_property
 
 import numpy as np
 
-from builder.fit import fit
 from builder.randomness import letters
 from builder.rope import Rope
 from builder.tasks.base import Params, Row, Task
@@ -94,15 +93,14 @@ class FrequentWords(Task[FrequentParams]):
             self.place.fill(index, "order").shuffle(ranks)
             return draft(total, " " + " ".join(vocabulary[ranks].tolist()))
 
-        def measure(total: int) -> Rope:
-            """A stand-in that begins and ends like the text, where the seams are proved."""
-            return draft(total, " ...") if self.counter.seams.proved else text(total)
+        def stand_in(total: int) -> Rope:
+            return draft(total, " ...")
 
         def step(total: int, spare: int) -> int:
             return total + int(spare / max(1.0, float(self._weights @ tokens)))
 
-        fitted = fit(measure, self.room, step, least=self._fewest)
-        return self.finish(index, text(fitted.units), prefix, asked, question, fitted.unit)
+        fitted = self.fit_counted(stand_in, text, step, least=self._fewest)
+        return self.finish(index, fitted.draft, prefix, asked, question, fitted.unit)
 
     def _vocabulary(self, index: int, asked: list[str]) -> tuple[np.ndarray, np.ndarray]:
         """The words by rank and the tokens of each with a space before it."""

@@ -12,6 +12,7 @@ the corpus, all different until the corpus is used up, then again; the gold ones
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import count
@@ -44,11 +45,15 @@ class QaParams(Params):
 
 
 class _Packed(NamedTuple):
-    """Distractor documents, times the corpus began again, tokens of the smallest one left out."""
+    """Distractor documents, times the corpus began again, tokens of the smallest one left out.
+
+    `left` are those left out.
+    """
 
     documents: np.ndarray
     repeats: int
     unit: int | None
+    left: np.ndarray
 
 
 class QuestionAnswering(Task[QaParams]):
@@ -89,10 +94,14 @@ class QuestionAnswering(Task[QaParams]):
         """Row `index`: the same question and relative depths at every length."""
         question = self._questions[index]
         head, tail, prefix = self._frame(question)
+
+        def lay(documents: np.ndarray) -> Rope:
+            return self._lay(index, question, documents, head, tail + prefix)
+
         room, best = self.room - self._frame_tokens(question), None
         for _ in range(_TRIES):
             packed = self._pack(index, question, room)
-            rope = self._lay(index, question, packed.documents, head, tail + prefix)
+            rope = lay(packed.documents)
             spare = self.room - rope.tokens
             if spare >= 0 and (best is None or spare < best[0]):
                 best = spare, rope, packed
@@ -103,9 +112,26 @@ class QuestionAnswering(Task[QaParams]):
             raise RulerError(
                 f"No documents fill row {index} of {self.place.task}: other lengths may."
             )
-        _, rope, packed = best
+        spare, rope, packed = best
+        if not self.counter.seams.proved or spare >= (packed.unit or spare + 1):
+            rope, packed = self._filled(rope, packed, lay)
         answers = list(question.answers)
         return self.finish(index, rope, prefix, answers, question.text, packed.unit, packed.repeats)
+
+    def _filled(
+        self, rope: Rope, packed: _Packed, lay: Callable[[np.ndarray], Rope]
+    ) -> tuple[Rope, _Packed]:
+        """Where counts do not add up: the smallest documents left out are tried, counted whole."""
+        documents, left = packed.documents, packed.left
+        while len(left):
+            smallest = int(np.argmin(self._documents.tokens[left]))
+            more = np.append(documents, left[smallest])
+            fuller = lay(more)
+            if fuller.tokens > self.room:
+                unit = fuller.tokens - rope.tokens
+                return rope, _Packed(documents, packed.repeats, unit, left)
+            documents, rope, left = more, fuller, np.delete(left, smallest)
+        return rope, _Packed(documents, packed.repeats, None, left)
 
     def _required(self, question: Question) -> list[int]:
         corpus = self.materials.corpus(self.params.dataset)
@@ -144,9 +170,9 @@ class QuestionAnswering(Task[QaParams]):
         while len(small := np.flatnonzero(self._sizes(rest, number) <= room)):
             chosen.append(rest[small[:1]])
             room -= int(self._sizes(chosen[-1], number)[0])
-            number, rest = number + 1, rest[small[0] + 1 :]
+            number, rest = number + 1, np.delete(rest, small[0])
         unit = int(self._sizes(rest, number).min()) if len(rest) else None
-        return _Packed(np.concatenate(chosen), again, unit)
+        return _Packed(np.concatenate(chosen), again, unit, rest)
 
     def _sizes(self, documents: np.ndarray, number: int) -> np.ndarray:
         """Tokens of documents were they added after `number` others."""
