@@ -169,3 +169,9 @@ def release(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("release") / "ruler"
     build(Order(root, lengths=("4k",), samples=20, sources=("embedded",)), Silent())
     return root
+
+
+@pytest.fixture(scope="session")
+def counter_made(made: Callable[[str], Path], store: Store) -> Callable[[str], Counter]:
+    """The counter of a tokenizer trained here."""
+    return cache(lambda kind: load_counter(f"mine={made(kind)}", store))
