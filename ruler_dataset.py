@@ -20,7 +20,7 @@ import hashlib
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -189,13 +189,12 @@ class Names:
 
     def parse(self, name: str) -> Config:
         """Read a configuration name: `niah_mk_128k_qwen2.5`, `cwe_easy_8k_pl`."""
-        languages = r"_(?P<language>[a-z]{2})(?:-(?P<instruction>[a-z]{2}))?"
-        pattern = (
-            rf"(?P<task>.+?)_(?P<length>\d+[km]){languages if self.dataset == 'oneruler' else ''}"
-        )
+        many = self.dataset == "oneruler"
+        languages = r"_(?P<language>[a-z]{2})(?:-(?P<instruction>[a-z]{2}))?" if many else ""
+        pattern = rf"(?P<task>.+?)_(?P<length>\d+[km]){languages}"
         match = re.fullmatch(pattern + r"(?:_(?P<tokenizer>.+))?", name)
         if match is None:
-            example = "niah_none_128k_pl" if self.dataset == "oneruler" else "niah_mk_128k"
+            example = "niah_none_128k_pl" if many else "niah_mk_128k"
             raise RulerError(
                 f"'{name}' is not a {self.dataset} configuration; one reads '{example}'."
             )
@@ -204,9 +203,8 @@ class Names:
         tokens = parse_length(parts["length"], self.dataset)
         language = parts.get("language") or "en"
         instruction = parts.get("instruction") or language
-        if self.dataset == "oneruler":
-            for code in (language, instruction):
-                check_name("language", code, LANGUAGES)
+        for code in (language, instruction):
+            check_name("language", code, LANGUAGES)
         return Config(
             self.dataset,
             parts["task"],
@@ -217,23 +215,16 @@ class Names:
         )
 
 
+# fmt: off
 COLUMNS: dict[str, str] = {
-    "index": "int32",
-    "task": "string",
-    "language": "string",
-    "instruction_language": "string",
-    "max_length": "int32",
-    "input": "string",
-    "answer_prefix": "string",
-    "outputs": "list<string>",
-    "max_new_tokens": "int32",
-    "length": "int32",
-    "context_start": "int32",
-    "context_end": "int32",
+    "index": "int32", "task": "string", "language": "string", "instruction_language": "string",
+    "max_length": "int32", "input": "string", "answer_prefix": "string", "outputs": "list<string>",
+    "max_new_tokens": "int32", "length": "int32", "context_start": "int32", "context_end": "int32",
     "question": "string",
     "evidence": "list<struct<start: int32, end: int32, depth: float32, answer: bool>>",
     "none_word": "string",
 }
+# fmt: on
 """The columns of a row and their types, in order."""
 
 
@@ -241,12 +232,8 @@ def features() -> datasets.Features:
     """The row schema as datasets.Features; `.arrow_schema` is what the Parquet files hold."""
     from datasets import Features, List, Value
 
-    evidence = {
-        "start": Value("int32"),
-        "end": Value("int32"),
-        "depth": Value("float32"),
-        "answer": Value("bool"),
-    }
+    int32, float32, flag = Value("int32"), Value("float32"), Value("bool")
+    evidence = {"start": int32, "end": int32, "depth": float32, "answer": flag}
     special = {"outputs": List(Value("string")), "evidence": List(evidence)}
     return Features({name: special.get(name) or Value(kind) for name, kind in COLUMNS.items()})
 
@@ -288,8 +275,8 @@ def files_of(config: str, manifest: Mapping[str, Any], tokenizer: str | None = N
             raise RulerError(
                 f"'{config}' names another tokenizer than '{tokenizer}': give one of them."
             )
-        parsed = names.parse(Config(**{**vars(parsed), "tokenizer": tokenizer}).name)
-    paths = [Config(**{**vars(parsed), "task": task}).path for task in names.expand(parsed.task)]
+        parsed = replace(parsed, tokenizer=tokenizer)
+    paths = [replace(parsed, task=task).path for task in names.expand(parsed.task)]
     missing = [path for path in paths if path not in manifest["files"]]
     if missing:
         raise RulerError(
