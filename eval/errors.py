@@ -255,13 +255,14 @@ def _distractor(answer: Answer) -> float | None:
     width = max(1, row["context_end"] - row["context_start"])
     needle = row["input"][gold[0]["start"] : gold[0]["end"]][:_LEAST_COPY] if gold else None
     for value in answer.wrong:
-        place = answer.folded.find(value)
-        if place < 0:
-            continue
-        place += row["context_start"]
+        whole = re.compile(rf"(?<!\w){re.escape(value)}(?!\w)")
+        if (found := whole.search(answer.folded)) is None:
+            continue  # said nowhere, or only part of a longer value
+        place = found.start() + row["context_start"]
         line = row["input"].rfind("\n", 0, place) + 1
         held = any(
-            value in rules_of.normalize(row["input"][span["start"] : span["end"]]) for span in spans
+            whole.search(rules_of.normalize(row["input"][span["start"] : span["end"]]))
+            for span in spans
         )
         if held or (needle is not None and row["input"].startswith(needle, line)):
             at = (place - row["context_start"]) / width

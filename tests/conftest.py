@@ -132,17 +132,20 @@ def made(tmp_path_factory: pytest.TempPathFactory, embedded_text: str) -> Callab
         return whole(fuse_unk=True)
 
     kinds = {f.__name__: f for f in (unigram, wordpiece, gpt2, crossing, whole, fusing)}
+    over_a_space = {"whole": ("e", "\u2581the"), "fusing": ("e", "\u2581the")}
+    kinds["dotted"], over_a_space["dotted"] = whole, (".", "\u2581a")
 
     @cache
     def make(kind: str) -> Path:
         core, trainer = kinds[kind]()
         core.train_from_iterator(embedded_text[:40_000].splitlines(), trainer)
-        if kind in ("whole", "fusing"):
+        if kind in over_a_space:
             core.pre_tokenizer = None
             core.normalizer = normalizers.Replace(" ", "\u2581")
             parts = json.loads(core.to_str())
-            parts["model"]["vocab"]["e\u2581the"] = len(parts["model"]["vocab"])
-            parts["model"]["merges"].append(["e", "\u2581the"])  # the one token over a space
+            merge = over_a_space[kind]  # the one token over a space
+            parts["model"]["vocab"]["".join(merge)] = len(parts["model"]["vocab"])
+            parts["model"]["merges"].append(merge)
             core = Tokenizer.from_str(json.dumps(parts))
         folder = tmp_path_factory.mktemp(kind)
         PreTrainedTokenizerFast(tokenizer_object=core).save_pretrained(folder)

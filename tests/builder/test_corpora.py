@@ -34,7 +34,7 @@ SQUAD = {
                 },
                 {
                     "context": "It floods.",
-                    "qas": [asked("Does it dry?", impossible=True), asked("What?", "floods")],
+                    "qas": [asked("Dry?", "no", impossible=True), asked("What?", "floods")],
                 },
                 {"context": "The Ilvane is long.", "qas": [asked("Again?", "Ilvane")]},
             ],

@@ -523,7 +523,7 @@ def test_rows_keep_the_laws_at_every_length(embedded: Materials, name: str, leng
         check(task.row(index), task)
 
 
-@pytest.mark.parametrize("kind", ["gpt2", "unigram", "whole"])
+@pytest.mark.parametrize("kind", ["gpt2", "unigram", "whole", "dotted"])
 @pytest.mark.parametrize("name", RULER)
 def test_rows_keep_the_laws_with_few_seams_or_none(
     own_texts: Callable[[Counter], Materials],

@@ -159,6 +159,8 @@ def test_rows_without_an_answer():
 def test_k_of_n_and_how_near_the_distractor_stood():
     said = Prediction("c", 0, "1111111, 2222222 and 3333333")
     assert error_of(VALUES, said, "niah_multivalue") == Error("incomplete", 3, 4)
+    cut_off = Prediction("c", 0, "1111111, 2222222, 3333333, 444")
+    assert error_of(VALUES, cut_off, "niah_multivalue").kind != "distractor"
     near = error_of(AMONG_NEEDLES, Prediction("c", 0, "1000049"), "niah_multikey_2")
     far = error_of(AMONG_NEEDLES, Prediction("c", 0, "1000000"), "niah_multikey_2")
     assert near.gap == pytest.approx(0.01, abs=0.011)
