@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+pytest.importorskip("vllm.version", reason="vLLM has its own environment: setup.sh")
 README = Path(__file__).parents[2] / "README.md"
 
 
