@@ -523,7 +523,7 @@ def test_rows_keep_the_laws_at_every_length(embedded: Materials, name: str, leng
         check(task.row(index), task)
 
 
-@pytest.mark.parametrize("kind", ["gpt2", "unigram", "whole", "dotted"])
+@pytest.mark.parametrize("kind", ["gpt2", "unigram", "whole"])
 @pytest.mark.parametrize("name", RULER)
 def test_rows_keep_the_laws_with_few_seams_or_none(
     own_texts: Callable[[Counter], Materials],
@@ -534,6 +534,18 @@ def test_rows_keep_the_laws_with_few_seams_or_none(
     task = task_of(own_texts(counter_made(kind)), name, "2k")
     for index in (0, 1):
         check(task.row(index), task)
+
+
+@pytest.mark.parametrize("name", ["cwe", "fwe"])
+def test_lists_are_full_where_some_of_their_words_join(
+    own_texts: Callable[[Counter], Materials], counter_made: Callable[[str], Counter], name: str
+) -> None:
+    counter = counter_made("dotted")  # ". a" is one token
+    task = task_of(own_texts(counter), name, "2k")
+    rows = [task.row(index) for index in range(40)]
+    assert sum(". a" in parts(row)[1] for row in rows) > 10
+    for row in rows:
+        check(row, task)
 
 
 @pytest.mark.parametrize("tokenizer", ["cl100k_base", "qwen2.5", "gemma3"])
