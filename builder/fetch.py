@@ -77,12 +77,26 @@ class Store:
 
 
 def download(file: Pinned, progress: Callable[[int], Any] | None = None) -> Path:
-    """Download a file into the cache, resuming a part that is there. Raises RulerError."""
-    import pooch
-    import requests
+    """Download a file into the cache, resuming a part that is there. Raises RulerError.
+
+    Processes that want the same file wait for the first of them.
+    """
+    from filelock import FileLock
 
     target = cache_dir() / file.path
     target.parent.mkdir(parents=True, exist_ok=True)
+    locks = cache_dir() / ".locks"
+    locks.mkdir(exist_ok=True)
+    with FileLock(locks / file.sha256):
+        if target.is_file() and sha256_of(target) == file.sha256:
+            return target
+        return _download(file, target, progress)
+
+
+def _download(file: Pinned, target: Path, progress: Callable[[int], Any] | None) -> Path:
+    import pooch
+    import requests
+
     part = target.with_name(target.name + ".part")
     reasons = []
     for url in file.urls:

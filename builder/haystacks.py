@@ -24,6 +24,9 @@ from builder.tokenizers import Counter
 NOISE = "The grass is green. The sky is blue. The sun is yellow. Here we go. There and back again."
 """The noise sentences (section 3.1, footnote 3), one line."""
 
+FEWEST_TOKENS_A_LINE = 8
+"""No tokenizer makes fewer of a line of noise, or of a needle without its key and value."""
+
 
 @dataclass(frozen=True)
 class Needle:

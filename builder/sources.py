@@ -141,7 +141,10 @@ class Sources:
 
 
 def states(store: Store) -> list[dict[str, Any]]:
-    """Each source with its state: `present`, `variant` (only another form is here) or `missing`."""
+    """Each source with its state.
+
+    `present`, `variant` (only another form is here), `damaged` (of another size) or `missing`.
+    """
     rows = []
     for source in registry().values():
         here = [
@@ -150,7 +153,10 @@ def states(store: Store) -> list[dict[str, Any]]:
             if not variant.is_embedded and store.local(variant.file)
         ]
         shown = here[0] if here else source.variants[CANONICAL]
+        path = store.local(shown.file)
         state = "present" if shown.name == CANONICAL else "variant"
+        if path is not None and path.stat().st_size != shown.file.bytes:
+            state = "damaged"
         rows.append(
             {
                 "source": source.name,

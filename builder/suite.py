@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from importlib.resources import files
 from pathlib import Path
+from string import Formatter
 from typing import Any
 
 from builder.materials import Materials
@@ -99,6 +100,8 @@ def read_suite(path: Path | None = None) -> Suite:
     for family in worded:
         check_name("family", family, FAMILIES, str(path))
     families = {name: {**own, **worded.get(name, {})} for name, own in standard["families"].items()}
+    for name, wording in families.items():
+        _check_wording(name, wording, standard["families"][name])
     suite = Suite(dataset, groups, families, tasks)
     _ = suite.params  # checked here, before any work
     return suite
@@ -117,3 +120,30 @@ def _table(parent: Mapping[str, Any], key: str, path: Path | None) -> dict[str, 
 def _tables(parent: Mapping[str, Any], key: str, path: Path | None) -> dict[str, dict[str, Any]]:
     tables = _table(parent, key, path)
     return {name: _table(tables, name, path) for name in tables}
+
+
+def _check_wording(where: str, wording: Any, standard: Any) -> None:
+    """Templates are texts with the placeholders of RULER's own; an input holds {context} once."""
+    for key, own in standard.items():
+        value = wording[key]
+        if type(value) is not type(own):
+            raise RulerError(f"'{where}.{key}' must be of the kind {own!r} is, not {value!r}.")
+        if isinstance(own, dict):
+            _check_wording(f"{where}.{key}", {**own, **value}, own)
+        elif isinstance(own, str):
+            known = _placeholders(own)
+            strange = _placeholders(value) - known
+            if strange or (key == "input" and value.count("{context}") != 1):
+                allowed = ", ".join(f"{{{name}}}" for name in sorted(known))
+                raise RulerError(
+                    f"The template '{where}.{key}' may use {allowed or 'no placeholder'}, "
+                    "and an input holds {context} once."
+                )
+
+
+def _placeholders(template: str) -> set[str]:
+    """The names in braces; RulerError for a brace that is not closed."""
+    try:
+        return {name for _, name, _, _ in Formatter().parse(template) if name is not None}
+    except ValueError as error:
+        raise RulerError(f"The template {template!r} is malformed: {error}.") from None

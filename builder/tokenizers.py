@@ -25,7 +25,13 @@ from builder import seams
 from builder.fetch import Pinned, Store
 from builder.seams import Seams
 from builder.toml import read_toml
-from ruler_dataset import RulerError, check_name
+from ruler_dataset import RulerError, check_name, sha256_of
+
+_FILES = (
+    *("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json"),
+    *("tokenizer.model", "vocab.json", "merges.txt", "vocab.txt"),
+)
+"""What a Hugging Face tokenizer's folder may hold."""
 
 
 @dataclass
@@ -166,14 +172,27 @@ def _from_tiktoken(name: str, url: str, path: Path, about: dict[str, Any]) -> Co
 
 
 def _from_transformers(name: str, where: str) -> Counter:
-    about = {"spec": f"{name}={where}", "title": where, "library": "transformers"}
+    from huggingface_hub import try_to_load_from_cache
+
+    about: dict[str, Any] = {"spec": f"{name}={where}", "title": where, "library": "transformers"}
     about["version"] = version("transformers")
     if where.startswith("hf:"):
         repo, _, revision = where.removeprefix("hf:").partition("@")
-        return _auto_tokenizer(name, repo, revision or None, about)
+        counter = _auto_tokenizer(name, repo, revision or None, about)
+        config = try_to_load_from_cache(repo, "tokenizer_config.json", revision=revision or None)
+        if isinstance(config, str):  # the snapshot's folder is named by its commit
+            about["commit"] = Path(config).parent.name
+            about["sha256"] = _digests(Path(config).parent)
+        return counter
     if not Path(where).is_dir():
         raise RulerError(f"Tokenizer '{where}' is not a folder; a Hub tokenizer is hf:ORG/NAME.")
+    about["sha256"] = _digests(Path(where))
     return _auto_tokenizer(name, where, None, about)
+
+
+def _digests(folder: Path) -> dict[str, str]:
+    """The sha256 of every file that makes a tokenizer, by name."""
+    return {name: sha256_of(folder / name) for name in _FILES if (folder / name).is_file()}
 
 
 def _auto_tokenizer(name: str, where: str, revision: str | None, about: dict[str, Any]) -> Counter:

@@ -25,6 +25,7 @@ DATA_VERSION = "1.0.0"
 """Changes with every change to a row's bytes; part of every key, so old and new never mix."""
 
 _CHECKED = 8  # rows tried before any work
+_SMALL = 2048  # tokens of room; below it every row is tried
 
 
 @dataclass(frozen=True)
@@ -156,7 +157,7 @@ class Task(ABC, Generic[P]):
 
     def check(self, rows: int) -> None:
         """Refuse a window that cannot hold the task, before any work. Raises RulerError."""
-        for index in range(min(rows, _CHECKED)):
+        for index in range(rows if self.room <= _SMALL else min(rows, _CHECKED)):
             self.row(index)
 
     def rope(self) -> Rope:

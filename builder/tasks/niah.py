@@ -17,7 +17,7 @@ import numpy as np
 
 from builder import words
 from builder.fit import fit
-from builder.haystacks import Haystack, Lines, Needle
+from builder.haystacks import FEWEST_TOKENS_A_LINE, Haystack, Lines, Needle
 from builder.randomness import distinct, numbers, uuids
 from builder.rope import Rope
 from builder.tasks.base import Params, Row, Task
@@ -27,7 +27,6 @@ HAYSTACKS = ("noise", "essay", "needles")
 DEPTHS = tuple(np.round(np.linspace(0, 100, 40)).astype(int).tolist())
 """The 40 depths, in percent, from which needles between sentences take theirs."""
 _FEWEST_TOKENS = {"words": 1, "numbers": 1, "uuids": 9}  # of a key or value
-_FEWEST_TOKENS_A_LINE = 8  # of a line of noise, or of a needle without its key and value
 
 
 @dataclass(frozen=True)
@@ -74,9 +73,9 @@ class Niah(Task[NiahParams]):
         if self.params.haystack == "essay":
             return self.materials.essays
         if self.params.haystack == "noise":
-            return self.materials.noise(self.place.max_length // _FEWEST_TOKENS_A_LINE)
+            return self.materials.noise(self.place.max_length // FEWEST_TOKENS_A_LINE)
         types = (self.params.key_type, self.params.value_type)
-        fewest = _FEWEST_TOKENS_A_LINE + sum(_FEWEST_TOKENS[kind] for kind in types)
+        fewest = FEWEST_TOKENS_A_LINE + sum(_FEWEST_TOKENS[kind] for kind in types)
         pairs = self._pairs(self.place.fill("haystack"), self.place.max_length // fewest, 1)
         self._line_of: dict[str, int] = {}
         for line, (key, (value,)) in enumerate(pairs):

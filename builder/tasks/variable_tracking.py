@@ -16,14 +16,13 @@ from functools import cached_property
 import numpy as np
 
 from builder.fit import fit
-from builder.haystacks import Lines, Needle
+from builder.haystacks import FEWEST_TOKENS_A_LINE, Lines, Needle
 from builder.randomness import letters, numbers
 from builder.rope import Rope
 from builder.tasks.base import Params, Row, Task
 
 _NAME, _EXAMPLE_NAME, _VALUE = 5, 3, 5  # letters, letters, digits
 _EXAMPLE_LINES = 20  # of noise, about 500 tokens
-_FEWEST_TOKENS_A_LINE = 10
 
 
 @dataclass(frozen=True)
@@ -65,7 +64,7 @@ class VariableTracking(Task[ChainParams]):
     @cached_property
     def haystack(self) -> Lines:
         """Lines of noise, enough for the window."""
-        most = max(_EXAMPLE_LINES, self.place.max_length // _FEWEST_TOKENS_A_LINE)
+        most = max(_EXAMPLE_LINES, self.place.max_length // FEWEST_TOKENS_A_LINE)
         return self.materials.noise(most)
 
     def row(self, index: int) -> Row:

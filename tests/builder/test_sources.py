@@ -413,3 +413,45 @@ def test_a_missing_page_leaves_nothing_behind(cache: Path, serve: Serve) -> None
     with pytest.raises(RulerError, match="HTTPError"):
         download(pinned(serve(Served(status=404))))
     assert list((cache / PATH).parent.iterdir()) == []
+
+
+def test_two_processes_that_want_one_file_download_it_once(tmp_path: Path) -> None:
+    """With a server of its own that counts requests, and an empty cache."""
+    import hashlib
+    import http.server
+    import os
+    import subprocess
+    import sys
+    import threading
+
+    data, asked = os.urandom(3_000_000), []
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            asked.append(self.path)
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(data)))
+            self.end_headers()
+            self.wfile.write(data)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        url = f"http://127.0.0.1:{server.server_port}/file"
+        digest = hashlib.sha256(data).hexdigest()
+        code = (
+            "from builder.fetch import Pinned, Store\n"
+            f"print(Store().get(Pinned('a/file', '{digest}', {len(data)}, ('{url}',))))"
+        )
+        environment = {**os.environ, "RULER_CACHE": str(tmp_path / "cache")}
+        environment.pop("RULER_MIRROR", None)
+        both = [
+            subprocess.Popen([sys.executable, "-c", code], env=environment, text=True, stdout=-1)
+            for _ in range(3)
+        ]
+        paths = {process.communicate()[0].strip() for process in both}
+        server.shutdown()
+    assert paths == {str(tmp_path / "cache/a/file")}
+    assert asked == ["/file"]

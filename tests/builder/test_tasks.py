@@ -967,6 +967,25 @@ def test_a_window_that_holds_the_task_passes_the_check(embedded: Materials, name
     task.check(min(500, task.limit() or 500))
 
 
+@pytest.mark.parametrize(
+    ("wording", "said"),
+    [
+        ('[families.niah]\nneedle = "{key} is {valeu}."', "may use {key}, {types}, {value}"),
+        ('[families.common_words]\ninput = "no context"', "holds {context} once"),
+        ("[families.common_words]\nprefix = 7", "must be of the kind"),
+        ('[families.common_words]\nprefix = " {n"', "malformed"),
+    ],
+)
+def test_a_template_that_cannot_be_filled_is_refused(
+    tmp_path: Path, wording: str, said: str
+) -> None:
+    path = tmp_path / "my.toml"
+    path.write_text(f'[tasks.mine]\nfamily = "niah"\n{wording}\n', encoding="utf-8")
+    with pytest.raises(RulerError) as error:
+        read_suite(path)
+    assert said in str(error.value)
+
+
 if __name__ == "__main__":
     texts = Sources(Store(None), parse_choice(["embedded"]))
     print(json.dumps(digests(Materials(texts, load_counter("tekken", Store(None)))), indent=4))
