@@ -13,6 +13,7 @@ import hashlib
 import os
 import re
 import tempfile
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -35,16 +36,16 @@ _FILES = (
 
 
 @dataclass
-class Counter:
+class Counter(ABC):
     """A reference tokenizer that counts tokens, and what the manifest says of it."""
 
     name: str
     about: dict[str, Any]
     seams: Seams = field(default=seams.NONE)
 
+    @abstractmethod
     def count(self, text: str) -> int:
         """Tokens of a text, without special tokens, exactly as the reference library gives them."""
-        raise NotImplementedError
 
     def counts(self, texts: Sequence[str]) -> list[int]:
         """Tokens of each text."""
