@@ -1,19 +1,22 @@
 r"""Seams: places where the tokens of a text are those of its left part and of its right part.
 
-A text can be counted in pieces only where a tokenizer provably never joins the pieces. Three
+A text can be counted in pieces only where a tokenizer provably never joins the pieces. Four
 places are looked at, and nothing else ever counts as a seam:
 
     space      a non-space, then one space and a non-space:   "grass| is"
     line       a newline, then neither white space nor "/":   "again.\n|The"
     end        an ASCII letter or digit, then a newline:       "word|\nQuestion"
+    stop       a Han character or kana, then the end of a      "です|。次"
+               sentence or quotation: Chinese and Japanese have no spaces
 
 Two kinds of tokenizer are proved:
 
 - Those that first split the text by one of PATTERNS. None of these looks behind; before a space
   the left part ends a run of letters, digits or marks that stops there in either case; a run of
-  white space that ends in a newline is one pre-token (`\s*[\r\n]+`) whatever follows but "/".
+  white space that ends in a newline is one pre-token (`\s*[\r\n]+`) whatever follows but "/"; a run of letters ends before a stop.
 - BPE over the whole text (Gemma): merges make only tokens of the vocabulary, so a seam can be
   crossed only by a token that holds one; these few `crossing` strings are looked for in the text.
+  Many of its tokens cross a stop, so there it has no seam.
 
 Any other tokenizer has no seams, and its texts are counted whole.
 """
@@ -44,6 +47,9 @@ PATTERNS = {
 """The pre-tokenizer patterns with the three seams proved (and tried on random text by tests)."""
 
 _SEAM_INSIDE = re.compile(r"\S (?=\S|$)|\n(?=[^\s/])|[A-Za-z0-9]\n")
+_STOPS = "。！？」』”"
+_CJK = re.compile(r"[\u3041-\u3096\u30a1-\u30fa\u30fc-\u30fe\u3400-\u4db5\u4e00-\u9fcc]")
+"""Kana and Han characters that every version of Unicode in use calls letters."""
 _MOST_CROSSING = 64
 
 
@@ -53,6 +59,8 @@ class Seams:
 
     proved: bool
     crossing: tuple[str, ...] = ()
+    stops: bool = False
+    """Whether there is one before a Chinese or Japanese stop, too."""
 
     def between(self, left: str, right: str) -> bool:
         """Whether tokens(left + right) = tokens(left) + tokens(right), both non-empty."""
@@ -63,7 +71,9 @@ class Seams:
             return not before.isspace() and len(right) > 1 and not right[1].isspace()
         if before == "\n":
             return not after.isspace() and after != "/"
-        return after == "\n" and before.isalnum() and before.isascii()
+        if after == "\n":
+            return before.isalnum() and before.isascii()
+        return self.stops and after in _STOPS and _CJK.match(before) is not None
 
     def hold_in(self, text: str) -> bool:
         """Whether every seam of this text is one: it holds none of the crossing strings."""
@@ -75,7 +85,8 @@ NONE = Seams(False)
 
 def of_pattern(pattern: str) -> Seams:
     """The seams of a tokenizer that splits text by a regular expression and knows no other rule."""
-    return Seams(pattern in PATTERNS.values())
+    proved = pattern in PATTERNS.values()
+    return Seams(proved, stops=proved)
 
 
 def of_tokenizer_json(text: str) -> Seams:
@@ -88,7 +99,7 @@ def of_tokenizer_json(text: str) -> Seams:
     if any(_SEAM_INSIDE.search(content) for content in added):
         return NONE
     if _is_split_by_pattern(parts):
-        return Seams(True)
+        return Seams(True, stops=not any(set(content) & set(_STOPS) for content in added))
     if _is_whole_text_bpe(parts):
         tokens = (token.replace("\u2581", " ") for token in parts["model"]["vocab"])
         crossing = tuple(token for token in tokens if _SEAM_INSIDE.search(token))

@@ -26,6 +26,7 @@ PARTS = st.sampled_from([
     "\x1c", "/", "//", "a/b", ".", "...", "!?", "-", "—", "“", "(", "=", "_", "\u2581", "> </",
     "<b>", "#", "1", "42", "1234567", "3.14", "²", "Ⅷ", "٣", "é", "e\u0301", "\u0301", "ñ", "ſ",
     "ß", "İ", "ǅ", "界", "日本語", "한국어", "العربية", "हिन्दी", "ก็", "🙂", "👩‍👧", "\ufffd",
+    "です", "。", "！", "」", "”", "々", "ー", "\u3099", "か\u3099", "。「", "3。",
     "\U000e0041", "<s>", "</s>", "<unk>", "<bos>", "<|endoftext|>", "<|im_end|>", "[INST]",
 ])
 # fmt: on
@@ -74,7 +75,7 @@ def test_every_named_tokenizer_is_proved_to_have_seams(
 
 
 def test_tekken_is_proved_to_have_seams(tekken: Counter) -> None:
-    assert tekken.seams == Seams(True)
+    assert tekken.seams == Seams(True, stops=True)
 
 
 def test_seams_are_before_single_spaces_after_newlines_and_at_the_end_of_a_line() -> None:
@@ -91,6 +92,13 @@ def test_seams_are_before_single_spaces_after_newlines_and_at_the_end_of_a_line(
         "\n|h1",
         "1|\n ",
     ]
+
+
+def test_a_tokenizer_that_splits_by_a_pattern_has_seams_before_chinese_and_japanese_stops() -> None:
+    text = "これは本です。「次」です！3。か\u3099。end。"
+    found = [text[i - 1 : i + 1] for i in places(text, Seams(True, stops=True))]
+    assert found == ["す。", "次」", "す！"]
+    assert places(text, Seams(True)) == []
 
 
 def test_there_are_seams_in_every_text_the_tasks_are_made_of(embedded_text: str) -> None:
