@@ -2,8 +2,9 @@
 
     Prose   running text (essays): words are the unit of length, needles go between sentences
     Lines   one unit a line: the noise sentences, distractor needles
+    Book    (books.py) sentences of a book, in languages with spaces between words and without
 
-Both lay out a context of n units with needles at relative depths and add it to a Rope. The text is
+All lay out a context of n units with needles at relative depths and add it to a Rope. The text is
 the same from its beginning in every row of a file, so a server can reuse the cached prefix.
 """
 
@@ -67,7 +68,7 @@ class Prose(Haystack):
         offsets = (start + (self._text[start] == " ") for start in starts)
         at = {int(start): word for word, start in enumerate(self._starts[:-1])}
         self._sentences = [at[offset] for offset in offsets if offset in at]
-        self.numbers = frozenset(_seven_digit_numbers(self._text))
+        self.numbers = frozenset(seven_digit_numbers(self._text))
         """Numbers that already stand in the text, as seven-digit strings: no value may be one."""
         self.hyphenated = frozenset(re.findall(r"(?=\b([a-z]+-[a-z]+)\b)", self._text.casefold()))
         """Hyphenated pairs that already stand in the text: no value may be one."""
@@ -180,6 +181,7 @@ class Lines(Haystack):
             start = line + 1
 
 
-def _seven_digit_numbers(text: str) -> Iterable[str]:
+def seven_digit_numbers(text: str) -> Iterable[str]:
+    """Every run of seven digits in a text."""
     for digits in re.findall(r"\d{7,}", text):
         yield from (digits[i : i + 7] for i in range(len(digits) - 6))
