@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import hashlib
 import re
+import unicodedata
+from collections import Counter
 from collections.abc import Sequence
 from functools import cache
 from importlib.resources import files
@@ -51,9 +53,17 @@ def vocabulary() -> list[str]:
 @cache
 def maximal_places() -> np.ndarray:
     """Where in `vocabulary` words stand that no other contains, so that none can be mistaken."""
-    words = vocabulary()
-    joined = "\n".join(words).casefold()
-    return np.array([i for i, word in enumerate(words) if joined.count(word.casefold()) == 1])
+    return places_alone(vocabulary())
+
+
+def places_alone(words: Sequence[str]) -> np.ndarray:
+    """Where the words stand that are part of no other, whatever their case or width."""
+    folded = [unicodedata.normalize("NFKC", word).casefold() for word in words]
+    holders: Counter[str] = Counter()
+    for word in folded:
+        ends = range(1, len(word) + 1)
+        holders.update({word[start:end] for end in ends for start in range(end)})
+    return np.array([place for place, word in enumerate(folded) if holders[word] == 1])
 
 
 def holding(words: Sequence[str], parts: Sequence[str]) -> np.ndarray:

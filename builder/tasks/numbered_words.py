@@ -1,0 +1,163 @@
+"""A numbered list of words, some of which appear more often: what both cwe tasks are made of.
+
+    1. garden 2. river 3. garden …
+
+Common words appear more times than the others, all in random order. No common word is part of any
+other word of the list (section 3.3 of RULER; ONERULER, section 2).
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable
+from functools import cached_property
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+
+from builder.materials import Counted
+from builder.randomness import distinct
+from builder.rope import Rope
+from builder.tasks.base import Params, Row, Task
+
+FEWEST_TOKENS = 3  # of one item, " 17. word"
+_ITEM_TOKENS = 6  # about
+
+
+class Times(NamedTuple):
+    """How many times a common and an uncommon word appear."""
+
+    common: int
+    uncommon: int
+
+
+class Frame(NamedTuple):
+    """What stands before and after the list, the answer prefix and the question.
+
+    `head` ends where the list's first number, or the space before it, begins.
+    """
+
+    head: str
+    tail: str
+    prefix: str
+    question: str
+
+
+P = TypeVar("P", bound=Params)
+
+
+class NumberedWords(Task[P]):
+    """A list task; subclasses bring the words, how often they appear, and the frame."""
+
+    spare = 0
+    """How many words are drawn beside them, for an example."""
+
+    @property
+    @abstractmethod
+    def common(self) -> int:
+        """How many common words there are."""
+
+    @cached_property
+    @abstractmethod
+    def times(self) -> Times:
+        """How many times words appear at this length."""
+
+    @abstractmethod
+    def vocabulary(self) -> list[str]:
+        """The words a list is made of."""
+
+    @abstractmethod
+    def safe(self) -> np.ndarray:
+        """Where in `vocabulary` the words stand that no other contains."""
+
+    @abstractmethod
+    def frame(self, draw: np.random.Generator, spare: np.ndarray) -> Frame:
+        """The text around the list; `spare` are words that it may use."""
+
+    def further(self) -> list[str]:
+        """Words to take when the vocabulary has run out."""
+        return []
+
+    def further_allowed(self, common: np.ndarray) -> np.ndarray:
+        """Which of the further words may stand beside these common words, as booleans."""
+        return np.ones(len(self.words.texts) - len(self.vocabulary()), dtype=bool)
+
+    @cached_property
+    def words(self) -> Counted:
+        """Every word a list may hold, counted with the space before it."""
+        return self.materials.counted(self.vocabulary() + self.further(), before=" ")
+
+    @cached_property
+    def _labels(self) -> Counted:
+        most = self.place.max_length // FEWEST_TOKENS + 1000
+        texts, tokens = self.materials.labels(most)
+        return Counted(texts + " ", tokens)  # the space belongs to the word's tokens
+
+    @cached_property
+    def _label_tokens(self) -> np.ndarray:
+        """Tokens of the first n numbers, each with the space before it."""
+        return np.cumsum([0, *self._labels.tokens])
+
+    def row(self, index: int) -> Row:
+        """Row `index`: the same common words at every length."""
+        draw, num = self.place.ask(index), self.common
+        safe = self.safe()
+        picked = safe[distinct(draw, len(safe), num + self.spare)]
+        common = picked[:num]
+        uncommon = self._uncommon(index, picked)
+        frame = self.frame(draw, picked[num:])
+        lead = " " if frame.head.endswith(" ") else ""  # the first number's, then
+        before, after = frame.head.removesuffix(" "), frame.tail + frame.prefix
+        first = 0 if lead else self.counter.count("1.") - self.counter.count(" 1.")
+        tokens = self._tokens(common, uncommon, first)
+
+        def draft(units: int, context: str) -> Rope:
+            rope = self.rope().add(before).begin_context(lead=len(lead))
+            return rope.run(lead + context, tokens(units)).end_context().add(after)
+
+        def text(units: int) -> Rope:
+            items = self.repeated(common, uncommon[:units], self.times)
+            return draft(units, self.listed(self.place.fill(index, "order"), items))
+
+        def stand_in(units: int) -> Rope:
+            return draft(units, "1. word")
+
+        def step(units: int, spare: int) -> int:
+            return units + spare // (_ITEM_TOKENS * self.times.uncommon)
+
+        fitted = self.fit_counted(stand_in, text, step, len(uncommon))
+        outputs = self.words.texts[common].tolist()
+        return self.finish(index, fitted.draft, frame.prefix, outputs, frame.question, fitted.unit)
+
+    def _uncommon(self, index: int, picked: np.ndarray) -> np.ndarray:
+        """The other words in random order; none that has a common word in it."""
+        draw, vocabulary = self.place.fill(index, "words"), len(self.vocabulary())
+        near = np.setdiff1d(np.arange(vocabulary), picked)
+        far = np.arange(vocabulary, len(self.words.texts))
+        if len(far):
+            far = far[self.further_allowed(self.words.texts[picked[: self.common]])]
+        return np.concatenate([draw.permutation(near), draw.permutation(far)])
+
+    def _tokens(self, common: np.ndarray, uncommon: np.ndarray, first: int) -> Callable[[int], int]:
+        """Tokens of a list with so many uncommon words, whatever its order."""
+        of_word, of_label = self.words.tokens, self._label_tokens
+        fixed = self.times.common * int(of_word[common].sum()) + first
+        sums = self.times.uncommon * np.cumsum(np.concatenate([[0], of_word[uncommon]]))
+        items = self.times.common * len(common)
+        return lambda n: fixed + int(sums[n]) + int(of_label[items + n * self.times.uncommon])
+
+    def repeated(self, common: np.ndarray, uncommon: np.ndarray, times: Times) -> np.ndarray:
+        """Every word as often as it appears."""
+        return np.concatenate([common.repeat(times.common), uncommon.repeat(times.uncommon)])
+
+    def listed(self, draw: np.random.Generator, items: np.ndarray) -> str:
+        """The numbered list, in random order."""
+        draw.shuffle(items)
+        return self.numbered(items)
+
+    def numbered(self, items: np.ndarray) -> str:
+        """The numbered list, in this order."""
+        parts = np.empty(2 * len(items), dtype=object)
+        parts[0::2] = self._labels.texts[: len(items)]
+        parts[1::2] = self.words.texts[items]
+        return "".join(parts.tolist())[1:]
