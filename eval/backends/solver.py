@@ -7,8 +7,8 @@ never sees `outputs` or `evidence`. If it misses, the data or the scoring is wro
     solve("…One of the special magic numbers for apt-fox is: 1234567. …\nWhat is the special "
           "magic number for apt-fox mentioned in the provided text?")      # "1234567"
 
-The wording is RULER's (arXiv:2404.06654, Tables 7-9) and, found by its tags and quotation marks in
-any of 26 languages, ONERULER's (arXiv:2503.01996, Figures 9 and 10).
+The wording is RULER's (arXiv:2404.06654, Tables 7-9); what is none of it goes to the reader of
+ONERULER, solver_oneruler.py.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
-from eval.backends import Answer, Backend
+from eval.backends import Answer, Backend, solver_oneruler
+from eval.backends.solver_oneruler import most_common, numbered
 from eval.prompts import Prompt
 
 _NIAH = re.compile(
@@ -36,9 +37,6 @@ _CWE = "\nQuestion: What are the 10 most common words in the above list?"
 _FWE_HEAD = "Find the three most frequently appeared coded words."
 _FWE = "\nQuestion: Do not provide any explanation. Please ignore the dots"
 _QA = re.compile(r"\n\nQuestion: (?P<question>.+)$", re.DOTALL)
-_NUMBERED = re.compile(r"(?:^|\s)\d+\.\s")
-_TAGGED = re.compile(r"<(?P<tag>[^<>/\n]+)>(?P<text>[^<>]*)</(?P=tag)>")
-_QUOTED = re.compile(r"[\"“„«「](.+?)[\"”“»」]")
 
 
 class Solver(Backend):
@@ -59,7 +57,7 @@ class Solver(Backend):
 
     def settings(self) -> dict[str, Any]:
         """Nothing can move its score but its own code."""
-        return {"backend_version": "1"}
+        return {"backend_version": "2"}
 
 
 def solve(text: str) -> str:
@@ -69,14 +67,14 @@ def solve(text: str) -> str:
     if match := _VT.search(text):
         return _chain(text[text.rindex(_VT_HEAD) : match.start()], match[1])
     if text.endswith(_CWE):
-        words = _numbered(text[text.rindex(_CWE_HEAD) + len(_CWE_HEAD) : -len(_CWE)])
-        return " ".join(f"{i}. {word}" for i, word in enumerate(_most_common(words, 10), 1))
+        words = numbered(text[text.rindex(_CWE_HEAD) + len(_CWE_HEAD) : -len(_CWE)])
+        return " ".join(f"{i}. {word}" for i, word in enumerate(most_common(words, 10), 1))
     if _FWE_HEAD in text and _FWE in text:
         coded = text[text.index(_FWE_HEAD) + len(_FWE_HEAD) : text.rindex(_FWE)].split()
-        return ", ".join(_most_common([word for word in coded if word.strip(".")], 3))
+        return ", ".join(most_common([word for word in coded if word.strip(".")], 3))
     if (match := _QA.search(text)) and "\n\nDocument 1:\n" in text:
         return _sentence(text[: match.start()], match["question"])
-    return _oneruler(text)
+    return solver_oneruler.answer(text)
 
 
 def _needles(context: str, query: str) -> str:
@@ -98,14 +96,6 @@ def _chain(context: str, value: str) -> str:
     return " ".join(names)
 
 
-def _numbered(context: str) -> list[str]:
-    return [word for word in map(str.strip, _NUMBERED.split(context)[1:]) if word]
-
-
-def _most_common(words: list[str], count: int) -> list[str]:
-    return [word for word, _ in Counter(words).most_common(count)]
-
-
 def _sentence(documents: str, question: str) -> str:
     """The sentence that shares the rarest words with the question, plus its document's title."""
     sentences = re.split(r"(?<=[.!?])\s+|\n+", documents)
@@ -119,29 +109,3 @@ def _sentence(documents: str, question: str) -> str:
         return score + sum(math.log(len(bags) / seen[word]) for word in asked & bags[position])
 
     return " ".join(sentences[max(range(len(bags)), key=overlap)].split()[:24])
-
-
-def _oneruler(text: str) -> str:
-    tagged = list(_TAGGED.finditer(text))
-    if len(tagged) < 2:
-        return ""
-    question, form = tagged[-2], tagged[-1]
-    context = text[: question.start()]
-    quoted = _QUOTED.findall(question["text"])
-    if quoted:
-        found = [value for key in quoted for value in _values(context, key)]
-        answer = ", ".join(found) or quoted[-1]  # the last one quoted is the word for none
-    else:
-        answer = ", ".join(_most_common(_numbered(_list_of(context)), 10))
-    return f"<{form['tag']}> {answer} </{form['tag']}>"
-
-
-def _values(context: str, key: str) -> list[str]:
-    needle = rf"[\"“„«「]{re.escape(key)}[\"”“»」][^\"“„«「\d]{{1,80}}?(?<!\d)(\d{{7}})(?!\d)"
-    return re.findall(needle, context)
-
-
-def _list_of(context: str) -> str:
-    """The list itself: what stands between the last pair of tags, less the tags."""
-    lists = [match["text"] for match in _TAGGED.finditer(context)]
-    return lists[-1] if lists else context

@@ -56,31 +56,3 @@ def test_a_value_that_is_a_uuid_or_a_word_is_found() -> None:
         "uuid for apt-fox mentioned in the provided text?"
     )
     assert solve(text) == "2f1cf0e2-59a6-44c2-8d2f-0b1f3f5c1a55"
-
-
-ONERULER = (
-    "Przeczytaj.\n\n<tekst>\n{}\n</tekst>\n\n<pytanie> Jakie liczby powiązane z „{}”? Wymień. "
-    "Jeśli takie liczby nie istnieją, odpowiedz „brak”.</pytanie>\n\n\nForma:\n<odpowiedź> "
-    "liczby </odpowiedź>"
-)
-BOOK = "Było lato. Liczba dla hasła „kot” to: 1234567. Padało. Liczba dla hasła „pies” to: 7654321."
-
-
-def test_oneruler_needles_are_found_by_their_quotation_marks() -> None:
-    assert solve(ONERULER.format(BOOK, "kot")) == "<odpowiedź> 1234567 </odpowiedź>"
-    both = ONERULER.format(BOOK, "kot” i „pies")
-    assert solve(both) == "<odpowiedź> 1234567, 7654321 </odpowiedź>"
-
-
-def test_oneruler_absent_needles_are_answered_with_the_none_word() -> None:
-    assert solve(ONERULER.format(BOOK, "dom")) == "<odpowiedź> brak </odpowiedź>"
-
-
-def test_oneruler_counts_words_in_its_list() -> None:
-    words = [f"słowo{i}" for i in range(10)] * 3 + ["rzadkie", "inne"]
-    listed = " ".join(f"{i}. {word}" for i, word in enumerate(words, 1))
-    text = (
-        f"Lista.\n\n<lista> {listed} </lista>\n\n<pytanie> Jakie jest 10 słów? </pytanie>\n\n"
-        "Forma:\n<odpowiedź> słowa </odpowiedź>"
-    )
-    assert solve(text) == f"<odpowiedź> {', '.join(words[:10])} </odpowiedź>"
