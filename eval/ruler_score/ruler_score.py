@@ -20,7 +20,7 @@ import warnings
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
-SCORE_VERSION = "1.0.0"
+SCORE_VERSION = "1.1.0"
 """Changes with everything that can move a score."""
 
 QA_TASKS = ("qa_1", "qa_2")
@@ -30,7 +30,7 @@ RULER_TASKS = (
 )
 ONERULER_TASKS = (
     *(f"niah_{kind}" for kind in ("single", "multikey", "multivalue", "multiquery", "none")),
-    *("cwe_easy", "cwe_hard"),
+    *("cwe_easy", "cwe_hard", "niah_single_nonone"),
 )
 
 ANSWER_TAGS = {
@@ -54,9 +54,9 @@ NONE_WORDS = {
 """What the prompts ask for when there is no answer, and the variants the authors accepted."""
 AND = {
     "cs": "a", "da": "og", "de": "und", "en": "and", "es": "y e", "fa": "و", "fi": "ja", "fr": "et",
-    "hi": "और", "hu": "és", "it": "e ed", "ja": "と", "ko": "와 과 및 그리고", "nl": "en",
-    "no": "og", "pl": "i oraz", "pt": "e", "ru": "и", "sr": "i", "st": "le", "sv": "och",
-    "sw": "na", "ta": "மற்றும்", "uk": "і й та", "vi": "và", "zh": "和",
+    "hi": "और", "hu": "és", "it": "e ed", "ja": "と および", "ko": "와 과 및 그리고", "nl": "en",
+    "no": "og", "pl": "i oraz", "pt": "e", "ru": "и", "sr": "i и", "st": "le", "sv": "och",
+    "sw": "na", "ta": "மற்றும்", "uk": "і й та", "vi": "và", "zh": "和 与 及 以及",
 }  # fmt: skip
 """The word before the last item of a list: a separator, not an item."""
 LEAD_INS = {
@@ -69,12 +69,17 @@ _CONTROL = re.compile(r"[\x00-\x1f]")
 _FORMAT = re.compile("[\xad\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]")
 _OTHER_DIGIT = re.compile(r"(?![0-9])\d")
 _ARABIC_TO_PERSIAN = (("ك", "ک"), ("ي", "ی"), ("ى", "ی"))
-_GROUPED = re.compile(r"(?<!\d)(?<!\d[.,])\d{1,3}([ ,.'’])\d{3}(?:\1\d{3})+(?!\d)")
+_APOSTROPHES = str.maketrans("‘’ʼ", "'''")
+_GROUPED = re.compile(  # 1,234,567 and, as in India, 12,34,567
+    r"(?<!\d)(?<!\d[.,٬])\d{1,3}([ ,.'٬])\d{3}(?:\1\d{3})+(?!\d)"
+    r"|(?<!\d)(?<!\d[.,])\d{1,2}(?:,\d\d)+,\d{3}(?!,?\d)"
+)
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _MARKS = "\u0300-\u036f\u0900-\u0963\u0b80-\u0bcf"  # vowel signs and accents are parts of words
 _BEFORE, _AFTER = rf"(?<![^\W_])(?<![{_MARKS}])", rf"(?![^\W_]|[{_MARKS}])"
 _WORDS = re.compile(rf"(?:[^\W\d_]|[{_MARKS}])+")
-_GLUE_BEFORE = {"zh": "(?<=[是为為])"}
+_PAIR = re.compile(r"<\s*([^\W\d_][^<>/\n]{0,40}?)\s*>([^<>]*)</\s*\1\s*>")
+_GLUE_BEFORE = {"ja": "(?<=該当)", "ko": "(?<=해당)", "zh": "(?<=[是为為])"}
 _GLUE_AFTER = {"ja": "(?=です|でした|だ)", "ko": "(?=입니다|이다|임|이에요)"}
 _THINK = "think|thinking|thought|reasoning|seed:think"
 _THOUGHT = re.compile(rf"<({_THINK})>.*?</\1>|\[THINK\].*?\[/THINK\]", re.DOTALL)
@@ -165,10 +170,10 @@ def nothing_else(prediction: str, references: Sequence[str], task: str) -> bool:
 
 
 def normalize(text: str) -> str:
-    """NFKC, case folded, without zero-width characters, every script's digits as 0 … 9."""
+    """NFKC, case folded, no zero-width characters, digits as 0 … 9, apostrophes as '."""
     if text.isascii():
         return text.casefold()
-    text = unicodedata.normalize("NFKC", _FORMAT.sub("", text)).casefold()
+    text = unicodedata.normalize("NFKC", _FORMAT.sub("", text)).translate(_APOSTROPHES).casefold()
     text = unicodedata.normalize("NFKC", text)
     for arabic, persian in _ARABIC_TO_PERSIAN:
         text = text.replace(arabic, persian)
@@ -178,7 +183,7 @@ def normalize(text: str) -> str:
 @functools.lru_cache(maxsize=8)
 def numbers(text: str) -> frozenset[str]:
     """The numbers of two digits or more in a normalized text; 1,234,567 is 1234567."""
-    text = _GROUPED.sub(lambda number: number[0].replace(number[1], ""), text)
+    text = _GROUPED.sub(lambda number: re.sub(r"\D", "", number[0]), text)
     return frozenset(re.findall(r"\d{2,}", text))
 
 
@@ -210,7 +215,10 @@ def says_none(text: str, language: str, none_word: str | None = None) -> bool:
 
 
 def read_answer(text: str, language: str) -> str:
-    """What stands in the last answer tag pair of a normalized text, else all of it without tags."""
+    """What stands in the last answer tag pair of a normalized text, else all of it without tags.
+
+    Another tag pair is no answer's: its name is dropped, and what stands around it is read too.
+    """
     end = None
     pieces = list(_tag_pattern(language).finditer(text))
     for tag in reversed(pieces):
@@ -218,7 +226,7 @@ def read_answer(text: str, language: str) -> str:
             end = tag.start()
         elif end is not None:
             return text[tag.end() : end]
-    return _tag_pattern(language).sub(" ", text)
+    return _PAIR.sub(r" \2 ", _tag_pattern(language).sub(" ", text))
 
 
 # ---- ONERULER --------------------------------------------------------------------------------
@@ -249,17 +257,34 @@ def common_words(prediction: str, references: Sequence[str], language: str) -> t
 
     Separators, numbering, case and the word for "and" are ignored. Words may contain spaces.
     """
-    text = _answer(prediction, language)
-    if language in LEAD_INS:
-        text = re.sub(rf"^\W*{LEAD_INS[language]}", "", text)
-    text = re.sub(r"[ \t]+", " ", text)
+    words = {normalize(reference).strip() for reference in references} - {""}
+    text = _list_of_words(_answer(prediction, language), words, language)
     found = 0
-    for word in sorted({normalize(reference).strip() for reference in references}, key=len)[::-1]:
+    for word in sorted(words, key=len)[::-1]:
         places = list(_places(text, word))
         found += bool(places)
         for place in reversed(places):
             text = f"{text[:place]}\n{text[place + len(word) :]}"
     return found, {*_WORDS.findall(text)} <= {*AND[language].split(), "and"}
+
+
+def _list_of_words(text: str, words: Iterable[str], language: str) -> str:
+    """A normalized answer without lead-in and numbering, an "and" that touches words as a line."""
+    if language in LEAD_INS:
+        text = re.sub(rf"^\W*{LEAD_INS[language]}", "", text)
+    if not re.search(r"\d", "".join(words)):
+        text = re.sub(r"\d+", " ", text)  # ① touches its word
+    text = re.sub(r"[ \t]+", " ", text)
+    if language not in ("ja", "ko", "zh"):
+        return text
+    either, between = (
+        "|".join(map(re.escape, sorted(items, key=len)[::-1]))
+        for items in (words, AND[language].split())
+    )
+    joined = rf"({_BEFORE}(?:{either}))(?:{between})(?=\s?(?:{either})(?:{_AFTER}|{between}))"
+    for _ in words:  # the word after an "and" begins a line in the next round
+        text = re.sub(joined, r"\1\n", text)
+    return text
 
 
 def exact_words(prediction: str, references: Sequence[str], language: str) -> float:
@@ -317,7 +342,9 @@ def references_found(
     if task == "niah_none":
         return [says_none(answer, language or "en", reference) for reference in references]
     if str(task).startswith("cwe"):
-        return [_stands(answer, normalize(reference)) for reference in references]
+        words = [normalize(reference).strip() for reference in references]
+        text = _list_of_words(answer, words, language or "en")
+        return [_stands(text, word) for word in words]
     return [normalize(reference) in numbers(answer) for reference in references]
 
 
