@@ -63,11 +63,14 @@ def categories(names: Names, cells: Cells) -> list[Category]:
         groups = {name: groups.get(name, tasks) for name, tasks in GROUPS["oneruler"].items()}
     scored = {cell["task"] for cell in cells.values()}
     nan = float("nan")
-    return [
+    found = [
         Category(name, tuple(tasks), nan, nan)
         for name, tasks in groups.items()
         if scored & set(tasks)
     ]
+    if "all" not in {category.name for category in found}:  # an ablation alone is in no group
+        found.insert(0, Category("all", tuple(sorted(scored)), nan, nan))
+    return found
 
 
 def group(

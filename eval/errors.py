@@ -62,8 +62,8 @@ _NOTHING = re.compile(
 _CAPITALS = re.compile(r"\b[A-Z]{2,8}\b")
 _SCRIPTS = {
     "fa": "\u0600-\u06ff", "hi": "\u0900-\u097f", "ja": "\u3040-\u30ff\u4e00-\u9fff",
-    "ko": "\uac00-\ud7af", "ru": "\u0400-\u04ff", "ta": "\u0b80-\u0bff", "uk": "\u0400-\u04ff",
-    "zh": "\u4e00-\u9fff",
+    "ko": "\uac00-\ud7af", "ru": "\u0400-\u04ff", "sr": "\u0400-\u04ff", "ta": "\u0b80-\u0bff",
+    "uk": "\u0400-\u04ff", "zh": "\u4e00-\u9fff",
 }  # fmt: skip
 _LEAST_COPY = 20  # characters that no honest answer shares with the beginning by chance
 _NEAR_START = 100  # characters
@@ -198,6 +198,8 @@ def _kind(answer: Answer) -> tuple[str, float | None]:
         return "noise_word", None
     if _frequent(answer):
         return "frequent_word", None
+    if answer.found and answer.task == "niah_none":
+        return "extra", None
     if answer.found and len(answer.items) > len(set(answer.items)):
         return "repeats", None
     if answer.found:

@@ -18,6 +18,7 @@ from ruler_dataset import Names, RulerError
 COLUMNS = ("index", "outputs", "none_word", "evidence")
 FAMILY_TASK = {"question_answering": "qa_1", "variable_tracking": "vt", "niah": "niah_single_1"}
 FAMILY_TASK |= {"common_words": "cwe", "frequent_words": "fwe"}
+FAMILY_TASK |= {"multilingual_niah": "niah_single", "multilingual_words": "cwe_easy"}
 """Whose rule a task of a user's own suite follows."""
 
 
@@ -111,6 +112,8 @@ def rule_task(task: str, release: Release | None) -> str:
     if task in rules_of.RULER_TASKS or task in rules_of.ONERULER_TASKS:
         return task
     family = release.family(task) if release else None
+    if release and family == "multilingual_niah" and release.manifest["tasks"][task]["absent"]:
+        return "niah_none"
     if family in FAMILY_TASK:
         return FAMILY_TASK[str(family)]
     raise RulerError(f"There is no scoring rule for the task '{task}' of family '{family}'.")

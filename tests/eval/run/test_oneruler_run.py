@@ -1,0 +1,81 @@
+"""The perfect reader over ONERULER as the builder made it, from the project's own texts."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from builder.language_pairs import Languages
+from builder.release import Order, build
+from eval.run import Job, run
+from ruler_dataset import read_manifest
+from tests.conftest import Silent
+
+SUITE = """
+dataset = "oneruler"
+[tasks.two_keys]
+family = "multilingual_niah"
+keys = 3
+queries = 2
+[tasks.nowhere]
+family = "multilingual_niah"
+keys = 2
+absent = true
+[tasks.rare]
+family = "multilingual_words"
+freq_cw = 12
+"""
+
+
+def scores(dataset: Path, configs: tuple[str, ...], out: Path) -> dict[str, float]:
+    outcome = run(Job(str(dataset), configs, "solver", out, quiet=True))
+    assert set(outcome.total) == {"stop"}
+    command = [sys.executable, "-m", "ruler_cli", "score", str(out)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    results = json.loads((out / "results.json").read_text(encoding="utf-8"))
+    return {name: cell["score"] for name, cell in results["configurations"].items()}
+
+
+def test_the_solver_scores_100_in_both_languages(oneruler: Path, tmp_path: Path) -> None:
+    files = read_manifest(oneruler)["files"].values()
+    mine = [file for file in files if file["language"] == file["instruction_language"]]
+    found = scores(oneruler, tuple(file["config"] for file in mine), tmp_path / "run")
+    assert found == {file["config"]: 100.0 for file in mine}
+    assert len(found) == 2 * 8
+
+
+@pytest.mark.parametrize("task", ["niah_single", "niah_multivalue", "niah_multiquery", "niah_none"])
+def test_across_languages_it_scores_100_where_the_key_need_not_be_translated(
+    oneruler: Path, tmp_path: Path, task: str
+) -> None:
+    configs = (f"{task}_8k_en-zh", f"{task}_8k_zh-en")
+    assert scores(oneruler, configs, tmp_path / "run") == dict.fromkeys(configs, 100.0)
+
+
+def test_the_ablation_alone_is_scored(oneruler: Path, tmp_path: Path) -> None:
+    name = "niah_single_nonone_8k_en"
+    assert scores(oneruler, (name,), tmp_path / "run") == {name: 100.0}
+
+
+def test_tasks_of_ones_own_are_scored_by_their_familys_rule(tmp_path: Path) -> None:
+    suite = tmp_path / "own.toml"
+    suite.write_text(SUITE, encoding="utf-8")
+    order = Order(
+        tmp_path / "own",
+        lengths=("8k",),
+        languages=Languages(("zh",)),
+        samples=3,
+        suite=suite,
+        sources=("embedded",),
+    )
+    build(order, Silent())
+    assert scores(tmp_path / "own", ("all_8k_zh",), tmp_path / "run") == {
+        "two_keys_8k_zh": 100.0,
+        "nowhere_8k_zh": 100.0,
+        "rare_8k_zh": 100.0,
+    }
