@@ -7,13 +7,22 @@ on by whole sentences, and a window that is one sentence is read again without i
 
 from __future__ import annotations
 
+import unicodedata
+from collections.abc import Iterator
+from functools import partial
+
 _WINDOW = 1500  # characters; longer than nearly every sentence
 _QUOTES = str.maketrans(dict.fromkeys("\"'“”„«»‘’()[]", "-"))
 
 
 def sentence_starts(text: str, language: str) -> list[int]:
     """Character offsets at which sentences start, ascending; the first is 0."""
-    starts = [0]
+    return list(iter_starts(text, language))
+
+
+def iter_starts(text: str, language: str) -> Iterator[int]:
+    """The offsets of sentence_starts, each as it is asked for: a long text is not read whole."""
+    yield 0
     at = 0
     while at + _WINDOW < len(text):
         window = text[at : at + _WINDOW]
@@ -21,12 +30,11 @@ def sentence_starts(text: str, language: str) -> list[int]:
             window.translate(_QUOTES), language
         )
         if inner:
-            starts += [at + offset for offset in inner]
+            yield from (at + offset for offset in inner)
             at += inner[-1]
         else:
             at += _WINDOW // 2
-    starts += [at + offset for offset in _inner_starts(text[at:], language)]
-    return starts
+    yield from (at + offset for offset in _inner_starts(text[at:], language))
 
 
 def _inner_starts(window: str, language: str) -> list[int]:
@@ -34,3 +42,42 @@ def _inner_starts(window: str, language: str) -> list[int]:
 
     found = get_sentence_boundaries(language, window)
     return [bound["start_index"] for bound in found if bound["start_index"] > 0]
+
+
+def split(text: str, language: str, spaced: bool = True) -> Iterator[str]:
+    """The sentences of a text with folded white space, stripped, each as it is asked for.
+
+    Joined by a space they are the text again (`spaced`), or by nothing, the text but for the spaces
+    between sentences. A sentence starts after a space (`spaced`) or after a sign that ends one, so
+    never inside a word or a number; quotation marks stay with what they quote.
+    """
+    move = _to_a_space if spaced else _to_a_sign
+    start = 0
+    for at in map(partial(move, text), iter_starts(text, language)):
+        if at > start and (sentence := text[start:at].strip()):
+            yield sentence
+            start = at
+    if sentence := text[start:].strip():
+        yield sentence
+
+
+def _to_a_space(text: str, at: int) -> int:
+    """The place after the nearest space with no letter or digit between, else 0: no sentence."""
+    before = text.rfind(" ", 0, at) + 1
+    if before and not _has_word(text[before:at]):
+        return before
+    after = text.find(" ", at)
+    return 0 if after < 0 or _has_word(text[at:after]) else after + 1
+
+
+def _to_a_sign(text: str, at: int) -> int:
+    """The place before opening and after closing signs, else 0 where there is no sign at all."""
+    while at < len(text) and unicodedata.category(text[at]) in ("Pe", "Pf", "Po"):
+        at += 1
+    while at and unicodedata.category(text[at - 1]) in ("Ps", "Pi"):
+        at -= 1
+    return 0 if at and text[at - 1].isalnum() else at
+
+
+def _has_word(text: str) -> bool:
+    return any(char.isalnum() for char in text)

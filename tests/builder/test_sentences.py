@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from builder.sentences import sentence_starts
+from builder.sentences import iter_starts, sentence_starts, split
 
 LAWS = settings(max_examples=100, deadline=None)
 SENTENCES = st.lists(
@@ -92,3 +92,59 @@ def test_the_embedded_essays_split_into_sentences_of_ordinary_length(embedded_te
     found = sentences(" ".join(embedded_text.split()))
     assert 10 < len(embedded_text.split()) / len(found) < 30
     assert max(map(len, found)) < 700
+
+
+# ---- Sentences of languages ----------------------------------------------------------------------
+
+
+@LAWS
+@given(SENTENCES)
+def test_split_sentences_joined_by_a_space_give_the_text_back(text: str) -> None:
+    found = list(split(text, "en"))
+    assert " ".join(found) == text.strip()
+    assert all(part == part.strip() != "" for part in found)
+
+
+@LAWS
+@given(SENTENCES)
+def test_split_sentences_joined_by_nothing_give_all_but_spaces_back(text: str) -> None:
+    found = list(split(text, "ja", spaced=False))
+    assert "".join(found).replace(" ", "") == text.replace(" ", "")
+    for before, _ in pairwise(found):
+        assert not before[-1].isalnum() or before + " " in text
+
+
+@pytest.mark.parametrize(
+    ("text", "language", "parts"),
+    [
+        ("Er ging. »Nun komm.« Sie kam.", "de", ["Er ging.", "»Nun komm.«", "Sie kam."]),
+        ("Half tien. 's Avonds kwam hij.", "nl", ["Half tien.", "'s Avonds kwam hij."]),
+        ("Ach!… Nem tudom. Jó.", "hu", ["Ach!…", "Nem tudom.", "Jó."]),
+        ("One.Two is 3.14 here. Three.", "en", ["One.Two is 3.14 here.", "Three."]),
+        ("यह एक है। वह दो है। बस।", "hi", ["यह एक है।", "वह दो है।", "बस।"]),
+    ],
+)
+def test_a_sentence_starts_after_a_space_with_its_quotation_mark(
+    text: str, language: str, parts: list[str]
+) -> None:
+    assert list(split(text, language)) == parts
+
+
+@pytest.mark.parametrize(
+    ("text", "language", "parts"),
+    [
+        ("他说：“好。”她走了。第3.5章。", "zh", ["他说：“好。”", "她走了。", "第3.5章。"]),
+        ("「行。」「好。」完。", "ja", ["「行。」", "「好。」", "完。"]),
+        ("走了。 一 又来了！", "zh", ["走了。", "一 又来了！"]),
+    ],
+)
+def test_an_unspaced_sentence_starts_after_a_sign(
+    text: str, language: str, parts: list[str]
+) -> None:
+    assert list(split(text, language, spaced=False)) == parts
+
+
+def test_starts_come_as_they_are_asked_for() -> None:
+    text = "The grass is green. " * 10_000
+    starts = iter_starts(text, "en")
+    assert [next(starts) for _ in range(4)] == sentence_starts(text[:3000], "en")[:4]
