@@ -7,11 +7,17 @@ from typing import Annotated
 
 import typer
 
+from builder import hub_cli
+
 Mirror = Annotated[
     Path | None,
     typer.Option(envvar="RULER_MIRROR", help="Folder that holds the sources; searched first."),
 ]
 Workers = Annotated[int, typer.Option(min=1, help="Processes.")]
+_LANGUAGES = (
+    "Of oneruler, comma-separated: pl, en-ko (text English, instruction Korean), all, or default: "
+    "all 26 and en, ko, pl in six pairs."
+)
 Root = Annotated[Path, typer.Argument(metavar="DIR", help="Folder of the release.")]
 
 
@@ -22,17 +28,28 @@ def register(app: typer.Typer) -> None:
     app.command("list")(list_release)
     app.command()(tokenizers)
     app.add_typer(sources_app)
+    hub_cli.register(app)
 
 
 def build(
     root: Root,
+    dataset: Annotated[str, typer.Option(help="ruler or oneruler.")] = "ruler",
     tokenizer: Annotated[
         list[str] | None,
         typer.Option(help="A name, NAME=hf:ORG/NAME[@REVISION] or NAME=FOLDER; repeatable."),
     ] = None,
     lengths: Annotated[str, typer.Option(help="Comma-separated: 4k,128k,1m; or all.")] = "all",
     tasks: Annotated[str, typer.Option(help="Comma-separated tasks or groups.")] = "all",
-    samples: Annotated[int, typer.Option(min=1, help="Rows a file.")] = 500,
+    languages: Annotated[str, typer.Option(help=_LANGUAGES)] = "default",
+    instruction_language: Annotated[
+        str | None, typer.Option(help="Language of the instructions, whatever the text's.")
+    ] = None,
+    skip_restricted: Annotated[
+        bool, typer.Option("--skip-restricted", help="Leave out books not free everywhere.")
+    ] = False,
+    samples: Annotated[
+        int | None, typer.Option(min=1, help="Rows a file; 500, in oneruler 50.")
+    ] = None,
     seed: Annotated[int, typer.Option(help="Draws other rows; published sets use 0.")] = 0,
     reserve: Annotated[int, typer.Option(min=0, help="Tokens kept for a chat template.")] = 128,
     workers: Workers = 1,
@@ -48,16 +65,21 @@ def build(
     """Build a release, or extend one; stopped anywhere, the same command resumes.
 
     Example: `ruler build ruler --tokenizer qwen2.5 --lengths 4k,128k --workers 2`
+
+    Example: `ruler build oneruler --dataset oneruler --languages pl,ko --lengths 8k`
     """
     from builder import console
+    from builder.language_pairs import Languages
     from builder.release import Order
     from builder.release import build as build_release
 
     order = Order(
         root,
+        dataset,
         tuple(tokenizer or ("tekken",)),
         tuple(lengths.split(",")),
         tuple(tasks.split(",")),
+        Languages(tuple(languages.split(",")), instruction_language, skip_restricted),
         samples,
         seed,
         reserve,
@@ -116,39 +138,83 @@ def tokenizers() -> None:
     console.show_tokenizers(named())
 
 
-sources_app = typer.Typer(name="sources", help="List the sources, or fetch them.")
+sources_app = typer.Typer(name="sources", help="List the sources, fetch them, or audit them.")
 
 
 @sources_app.callback(invoke_without_command=True)
-def list_sources(context: typer.Context, mirror: Mirror = None) -> None:
-    """List each source with its state, size and licence."""
+def list_sources(
+    context: typer.Context,
+    dataset: Annotated[str | None, typer.Option(help="ruler or oneruler; both if none.")] = None,
+    mirror: Mirror = None,
+) -> None:
+    """List each source with its state, size and licence.
+
+    Example: `ruler sources --dataset oneruler`
+    """
     if context.invoked_subcommand is not None:
         return
-    from builder import console
+    from builder import console_sources
     from builder.fetch import Store
     from builder.sources import states
+    from ruler_dataset import TASKS, check_name
 
-    console.show_sources(states(Store(mirror)))
+    store = Store(mirror)
+    if dataset is not None:
+        check_name("dataset", dataset, TASKS, "ruler sources --help")
+    for name in [dataset] if dataset else TASKS:
+        console_sources.show_sources(name, states(store, name))
+    if dataset == "oneruler":
+        console_sources.show_rights()
+    console_sources.show_remedy()
 
 
 @sources_app.command()
 def fetch(
-    names: Annotated[list[str] | None, typer.Argument(help="Sources; all if none.")] = None,
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(help="Sources, a dataset (oneruler) or a language (pl); all if none."),
+    ] = None,
     mirror: Mirror = None,
 ) -> None:
     """Download sources into the cache; resumes what was cut off.
 
-    Example: `ruler sources fetch essays squad`
+    Example: `ruler sources fetch essays squad`, `ruler sources fetch oneruler-nouns pl ko`
     """
     from builder import console
     from builder.fetch import Store
-    from builder.sources import CANONICAL, registry
-    from ruler_dataset import check_name
+    from builder.sources import CANONICAL, named_sources
 
-    known, store = registry(), Store(mirror)
-    for name in names or known:
-        check_name("source", name, known, "ruler sources")
-        file = known[name].variants[CANONICAL].file
+    store = Store(mirror)
+    for name, source in named_sources(names).items():
+        file = source.variants[CANONICAL].file
         with console.bytes_bar(name, file.bytes) as advance:
             path = store.get(file, advance)
         typer.echo(f"{name}: {path}")
+
+
+@sources_app.command()
+def audit(
+    dataset: Annotated[str, typer.Argument(help="oneruler.")] = "oneruler",
+    mirror: Mirror = None,
+    tokenizer: Annotated[str, typer.Option(help="Counts the books' tokens.")] = "tekken",
+    as_json: Annotated[bool, typer.Option("--json", help="Print the findings as JSON.")] = False,
+) -> None:
+    """Find the faults of ONERULER's published files again; exit code 1 if the errata differ.
+
+    Example: `ruler sources audit oneruler --tokenizer cl100k_base`
+    """
+    from builder import console_sources
+    from builder.audit import audit as audit_sources
+    from builder.fetch import Store
+    from builder.sources import Sources
+    from builder.tokenizers import load_counter
+    from ruler_dataset import LANGUAGES, check_name
+
+    check_name("dataset to audit", dataset, ["oneruler"], "ruler sources audit --help")
+    store = Store(mirror)
+    counter = load_counter(tokenizer, store)
+    with console_sources.steps_bar("Auditing", len(LANGUAGES)) as advance:
+        found = audit_sources(Sources(store), counter, advance)
+    console_sources.show_audit(found, counter.name, as_json)
+    if found["disagreements"]:
+        raise typer.Exit(1)

@@ -25,11 +25,12 @@ from rich.table import Table
 from rich.text import Text
 
 if TYPE_CHECKING:
+    from builder.hub_plan import Plan, Shipment
     from builder.release import Built
     from builder.verify import Report
 
 out = Console(soft_wrap=True)
-_err = Console(stderr=True)
+err = Console(stderr=True)
 
 
 class _Speed(ProgressColumn):
@@ -68,20 +69,20 @@ def rows_bar(verb: str) -> Iterator[RowsBar]:
         *columns,
         _Speed(),
         TimeRemainingColumn(),
-        console=_err,
+        console=err,
         transient=True,
-        disable=not _err.is_terminal,
+        disable=not err.is_terminal,
     ) as bar:
         yield RowsBar(verb, bar)
 
 
 @contextmanager
-def bytes_bar(name: str, size: int) -> Iterator[Callable[[int], None]]:
-    """A progress bar over the bytes of one download; call it with the bytes there so far."""
+def bytes_bar(name: str, size: int | None) -> Iterator[Callable[..., None]]:
+    """A progress bar over bytes; call it with the bytes there so far, and the size once known."""
     columns = (TextColumn(name), BarColumn(), DownloadColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=_err, transient=True, disable=not _err.is_terminal) as bar:
+    with Progress(*columns, console=err, transient=True, disable=not err.is_terminal) as bar:
         task = bar.add_task(name, total=size)
-        yield lambda done: bar.update(task, completed=done)
+        yield lambda done, size=None: bar.update(task, completed=done, total=size)
 
 
 def table(title: str, *columns: str, rows: list[tuple[Any, ...]]) -> None:
@@ -159,14 +160,27 @@ def show_report(root: Path, report: Report, as_json: bool) -> None:
         out.print(f"{sum(file.count for file in report.files.values())} breaches.")
 
 
-def show_sources(states: list[dict[str, Any]]) -> None:
-    """Each source with its state."""
-    columns = ("source", "state", "variant", "bytes", "licence")
-    table("", *columns, rows=[tuple(state[key] for key in columns) for state in states])
-    out.print(
-        "Missing ones: ruler sources fetch, or name a folder with --mirror. Without them, the"
-    )
-    out.print("project's own texts: --sources embedded.")
+def show_plan(shipment: Shipment, plan: Plan, manifest: dict[str, Any] | None) -> None:
+    """What a push will send, take away and tag."""
+    entries = manifest["files"] if manifest else {}
+    folders: dict[str, list[str]] = {}
+    for path in plan.new:
+        folders.setdefault(path.rpartition("/")[0], []).append(path)
+    rows = []
+    for folder, paths in folders.items():
+        names = [entries[path]["config"] if path in entries else path for path in paths]
+        shown = ", ".join(names) if not folder or len(names) < 3 else f"{names[0]} … {names[-1]}"
+        rows.append((shown, len(paths), sum(shipment.digests[path].size for path in paths)))
+    total = sum(shipment.digests[path].size for path in plan.new)
+    kept = len(shipment.digests) - len(plan.new)
+    title = f"{shipment.repo}: {len(plan.new)} files to send, {total:,} bytes; {kept} are there"
+    if rows:
+        table(title, "what", "files", "bytes", rows=rows)
+    else:
+        out.print(title)
+    if plan.gone:
+        out.print(f"{len(plan.gone)} files of an older data version leave main, not their tag.")
+    out.print(f"Tag: {plan.tag}" if plan.tag else "No tag.")
 
 
 def show_tokenizers(named: dict[str, dict[str, Any]]) -> None:

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
+from dataclasses import asdict
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from builder import corpora
+from builder import corpora, languages
+from builder.books import Book
 from builder.haystacks import NOISE, Lines, Prose
+from builder.languages import Language
 from builder.sources import Sources
 from builder.tokenizers import Counter
+from builder.words import places_alone
 
 
 class Counted(NamedTuple):
@@ -29,6 +34,13 @@ class CountedCorpus(NamedTuple):
     own_required: bool
 
 
+class Dictionary(NamedTuple):
+    """The words of a language, and where those stand that no other contains."""
+
+    words: list[str]
+    alone: np.ndarray
+
+
 class Materials:
     """Sources read, checked and counted for one tokenizer, each when first needed."""
 
@@ -37,6 +49,10 @@ class Materials:
         self.counter = counter
         self._corpora: dict[str, CountedCorpus] = {}
         self._noise: Lines | None = None
+        self._labels: Counted | None = None
+        self._languages: dict[str, Language] = {}
+        self._dictionaries: dict[str, Dictionary] = {}
+        self._book: tuple[str, int, Book] | None = None  # one at a time: they are large
 
     @cached_property
     def essays(self) -> Prose:
@@ -56,8 +72,49 @@ class Materials:
         counts = self.counter.counts([f"{before}{text}{after}" for text in texts])
         return Counted(np.array(texts, dtype=object), np.array(counts))
 
+    def labels(self, count: int) -> Counted:
+        """The numbers of a list's items, each with the space before it: " 1." and so on."""
+        if self._labels is None or len(self._labels.texts) < count:
+            self._labels = self.counted([f" {i}." for i in range(1, count + 1)])
+        return Counted(self._labels.texts[:count], self._labels.tokens[:count])
+
     def noise(self, count: int) -> Lines:
         """So many lines of the noise sentences."""
         if self._noise is None or self._noise.most != count:
             self._noise = Lines([NOISE] * count, self.counter)
         return self._noise
+
+    def language(self, code: str) -> Language:
+        """The published prompts and nouns of a language of ONERULER."""
+        if code not in self._languages:
+            self._languages[code] = languages.language(code, self.sources)
+        return self._languages[code]
+
+    @property
+    def wording(self) -> dict[str, dict[str, Any]]:
+        """The prompts and nouns of the languages used so far, for the manifest."""
+        return {code: json.loads(json.dumps(asdict(x))) for code, x in self._languages.items()}
+
+    def dictionary(self, code: str) -> Dictionary:
+        """The words of a language's dictionary."""
+        if code not in self._dictionaries:
+            words = languages.dictionary(code, self.sources)
+            self._dictionaries[code] = Dictionary(words, places_alone(words))
+        return self._dictionaries[code]
+
+    def book(self, code: str, tokens: int) -> Book:
+        """The book of a language, as much of it as windows of so many tokens can hold."""
+        held = self._book
+        if held is None or held[0] != code or held[1] < tokens:
+            sentences = languages.sentences(code, self.sources)
+            book = Book(sentences, self.language(code).joint, self.counter, tokens)
+            self._book = held = code, tokens, book
+        return held[2]
+
+    @cached_property
+    def noun_clashes(self) -> np.ndarray:
+        """For each two nouns whether one is part of the other in any language, as booleans."""
+        columns = languages.nouns(self.sources).values()
+        folded = [[noun.casefold() for noun in column] for column in columns]
+        clashes = [[[a in b or b in a for b in column] for a in column] for column in folded]
+        return np.logical_or.reduce(np.array(clashes))

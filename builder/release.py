@@ -20,6 +20,7 @@ from typing import Any, Protocol
 
 from builder import words
 from builder.card import render
+from builder.language_pairs import Languages, pairs
 from builder.parquet import write_atomically
 from builder.processes import spread
 from builder.sources import parse_choice
@@ -39,25 +40,33 @@ from ruler_dataset import (
     sha256_of,
 )
 
+SAMPLES = {"ruler": 500, "oneruler": 50}
+"""Rows a file, as the papers have them."""
 BUILD_FOLDER = ".build"
 PLAN, JOURNAL = "plan.json", "journal.jsonl"
 _FIXED = ("format", "dataset", "data_version", "seed", "reserve", "families")
 """What all files of a release share."""
-_MERGED = ("tasks", "groups", "sources", "tokenizers", "words")
+_MERGED = ("tasks", "groups", "sources", "tokenizers", "words", "languages")
 """What files may add to, but not change."""
-_SORTED = ("sources", "tokenizers", "words")
+_SORTED = ("sources", "tokenizers", "words", "languages")
 """What is found in any order, and written in one."""
 
 
 @dataclass(frozen=True)
 class Order:
-    """What to build, as the command line says it. Lengths by name, `samples` in rows a file."""
+    """What to build, as the command line says it.
+
+    Lengths by name; `samples` in rows a file (None: 500, in oneruler 50); `languages` as
+    builder/language_pairs.py reads them.
+    """
 
     root: Path
+    dataset: str = "ruler"
     tokenizers: tuple[str, ...] = ("tekken",)
-    lengths: tuple[str, ...] = LENGTHS["ruler"]
+    lengths: tuple[str, ...] = ("all",)
     tasks: tuple[str, ...] = ("all",)
-    samples: int = 500
+    languages: Languages | None = None
+    samples: int | None = None
     seed: int = 0
     reserve: int = 128
     workers: int = 1
@@ -90,7 +99,7 @@ class Built:
 
 def build(order: Order, report: Report) -> Built:
     """Make what the order asks for and the release lacks. Raises RulerError before any work."""
-    suite, root = read_suite(order.suite), order.root
+    suite, root = read_suite(order.suite, order.dataset), order.root
     jobs = _jobs(order, suite)
     header = _header(order, suite)
     release, begun, done = _existing(root), _plan(root), _journal(root)
@@ -126,24 +135,32 @@ def build(order: Order, report: Report) -> Built:
 
 
 def _jobs(order: Order, suite: Suite) -> list[Job]:
-    """One job a file: the longest first, those of a tokenizer together."""
-    if order.samples < 1 or order.reserve < 0 or order.workers < 1:
+    """One job a file: those of a tokenizer together, and of a language; the longest first."""
+    samples = SAMPLES[suite.dataset] if order.samples is None else order.samples
+    if samples < 1 or order.reserve < 0 or order.workers < 1:
         raise RulerError("--samples and --workers must be 1 or more, --reserve 0 or more.")
     specs = dict(split_spec(spec) for spec in order.tokenizers)
     lengths = {parse_length(name, suite.dataset) for name in _all_lengths(order, suite)}
     tasks = dict.fromkeys(task for name in order.tasks for task in suite.names.expand(name))
-    return [
+    jobs = [
         Job(
-            Config(suite.dataset, task, length_name(length, suite.dataset), name),
+            Config(suite.dataset, task, length_name(length, suite.dataset), name, *pair),
             spec if spec == name else f"{name}={spec}",
-            order.samples,
+            samples,
             order.seed,
             order.reserve,
         )
         for name, spec in specs.items()
+        for pair in pairs(suite.dataset, order.languages)
         for length in sorted(lengths, reverse=True)
         for task in sorted(tasks, key=_costly_first)
+        if pair.is_one or suite.crosses_languages(task)
     ]
+    if not jobs:
+        raise RulerError(
+            f"{', '.join(tasks)} cannot have text and instruction in two languages: take niah."
+        )
+    return jobs
 
 
 def _costly_first(task: str) -> tuple[int, str]:
@@ -171,6 +188,7 @@ def _header(order: Order, suite: Suite) -> dict[str, Any]:
         "groups": {name: list(members) for name, members in suite.groups.items()},
         "sources": {},
         "words": words.digests(extended=longest > parse_length("128k", suite.dataset)),
+        "languages": {},
         "tokenizers": {},
         "files": {},
     }
@@ -200,7 +218,9 @@ def _merge(old: Mapping[str, Any], new: Mapping[str, Any], root: Path) -> dict[s
                     f"'{root}' was made with another '{name}' among its {key}. Give a new folder."
                 )
         merged[key] = {**old[key], **new[key]}
-    merged["groups"]["all"] = list(merged["tasks"])
+    for name in merged["groups"]:
+        both = [*old["groups"].get(name, ()), *new["groups"].get(name, ())]
+        merged["groups"][name] = list(dict.fromkeys(both))
     return merged
 
 

@@ -13,8 +13,8 @@ Two kinds of tokenizer are proved:
 
 - Those that first split the text by one of PATTERNS. None of these looks behind; before a space
   the left part ends a run of letters, digits or marks that stops there in either case; a run of
-  white space that ends in a newline is one pre-token (`\s*[\r\n]+`) whatever follows but "/"; a run of
-  letters ends before a stop.
+  white space that ends in a newline is one pre-token (`\s*[\r\n]+`) whatever follows but "/"; a
+  run of letters ends before a stop.
 - BPE over the whole text (Gemma): merges make only tokens of the vocabulary, so a seam can be
   crossed only by a token that holds one; these few `crossing` strings are looked for in the text.
   Many of its tokens cross a stop, so there it has no seam.

@@ -21,7 +21,7 @@ from builder.materials import Materials
 from builder.tasks import FAMILIES
 from builder.tasks.base import Params, Place, Task
 from builder.toml import read_toml
-from ruler_dataset import GROUPS, Names, RulerError, check_name
+from ruler_dataset import GROUPS, TASKS, Names, RulerError, check_name
 
 
 @dataclass(frozen=True)
@@ -54,12 +54,17 @@ class Suite:
         family = self.tasks[task].get("family")
         if family is None:
             raise RulerError(f"Task '{task}' names no family: add family = \"niah\", for example.")
-        return check_name("family", str(family), FAMILIES, "builder/suites/ruler.toml")
+        see = f"builder/suites/{self.dataset}.toml"
+        return check_name("family", str(family), self.families, see)
 
     def task(self, place: Place, materials: Materials) -> Task:
         """The task at a place."""
         family = self._family(place.task)
         return FAMILIES[family](place, self.params[place.task], self.families[family], materials)
+
+    def crosses_languages(self, task: str) -> bool:
+        """Whether a task can have its text in one language and its instruction in another."""
+        return FAMILIES[self._family(task)].crosses_languages
 
     def described(self) -> dict[str, dict[str, Any]]:
         """Each task's family and parameters, for the manifest."""
@@ -69,25 +74,27 @@ class Suite:
         }
 
 
-def read_suite(path: Path | None = None) -> Suite:
-    """A suite file, or RULER's own. What a file does not word is worded as RULER's.
+def read_suite(path: Path | None = None, dataset: str = "ruler") -> Suite:
+    """A dataset's own suite, or a file's. What a file does not word is worded as the dataset's.
 
-    Raises RulerError for anything unknown, impossible or missing in it.
+    A file names its dataset itself. Raises RulerError for anything unknown, impossible or missing.
     """
-    standard = read_toml(files("builder") / "suites" / "ruler.toml")
-    found = read_toml(path) if path else standard
+    found = read_toml(path) if path else {"dataset": dataset}
+    dataset = check_name("dataset", str(found.get("dataset", dataset)), TASKS, str(path))
+    standard = read_toml(files("builder") / "suites" / f"{dataset}.toml")
+    if path is None:
+        found = standard
     for key in found:
         check_name("suite key", key, ("dataset", "groups", "families", "tasks"), str(path))
     tasks = _tables(found, "tasks", path)
     if not tasks:
         raise RulerError(f"'{path}' defines no task: add a table [tasks.NAME].")
-    dataset = check_name("dataset", str(found.get("dataset", "ruler")), ("ruler",), str(path))
     groups = {name: group for name, group in GROUPS[dataset].items() if set(group) <= set(tasks)}
+    groups["all"] = tuple(tasks)
     for name, members in _table(found, "groups", path).items():
         if not isinstance(members, list):
             raise RulerError(f"'{path}': group '{name}' must be a list of tasks.")
         groups[name] = tuple(str(member) for member in members)
-    groups["all"] = tuple(tasks)
     for group, named in groups.items():
         for member in named:
             check_name(f"task in group '{group}'", member, tasks, str(path))
@@ -98,12 +105,14 @@ def read_suite(path: Path | None = None) -> Suite:
             raise RulerError(f"'{path}': '{name}' cannot name a task or group: use {_NAME_HINT}.")
     worded = _tables(found, "families", path)
     for family in worded:
-        check_name("family", family, FAMILIES, str(path))
+        check_name("family", family, standard["families"], str(path))
     families = {name: {**own, **worded.get(name, {})} for name, own in standard["families"].items()}
     for name, wording in families.items():
         _check_wording(name, wording, standard["families"][name])
     suite = Suite(dataset, groups, families, tasks)
-    _ = suite.params  # checked here, before any work
+    for task, params in suite.params.items():  # checked here, before any work
+        if same_as := getattr(params, "same_as", ""):
+            check_name(f"task that '{task}' is the same as", same_as, tasks, str(path))
     return suite
 
 
@@ -123,7 +132,7 @@ def _tables(parent: Mapping[str, Any], key: str, path: Path | None) -> dict[str,
 
 
 def _check_wording(where: str, wording: Any, standard: Any) -> None:
-    """Templates are texts with the placeholders of RULER's own; an input holds {context} once."""
+    """Templates have the placeholders of the dataset's own; an input holds {context} once."""
     for key, own in standard.items():
         value = wording[key]
         if type(value) is not type(own):

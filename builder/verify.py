@@ -10,7 +10,6 @@ every file's digest must be the manifest's (law 6).
 from __future__ import annotations
 
 import hashlib
-import json
 import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable
@@ -20,13 +19,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from builder.fetch import Store
-from builder.laws import Breach, Rules, breaches
+from builder.laws import Breach, Rules, asked, breaches
 from builder.processes import Tell, spread
 from builder.release import unfinished
 from builder.tokenizers import Counter, load_counter, split_spec
 from ruler_dataset import COLUMNS, MANIFEST, RulerError, features, read_manifest, sha256_of
 
 _SHOWN = 10  # breaches a file
+_NEAR = 0.1  # of the context: needles stand between sentences, and these differ in length
 
 
 class Found(NamedTuple):
@@ -37,6 +37,14 @@ class Found(NamedTuple):
     what: str
 
 
+class Asked(NamedTuple):
+    """What a row asks: among which rows it must be the same, a digest, and the needles' depths."""
+
+    scope: str
+    digest: str
+    depths: list[float]
+
+
 @dataclass
 class FileReport:
     """What was found in one file; the first ten breaches, and how many there are."""
@@ -45,7 +53,7 @@ class FileReport:
     rows: int = 0
     breaches: list[Found] = field(default_factory=list)
     count: int = 0
-    asked: dict[int, str] = field(default_factory=dict, repr=False)
+    asked: dict[int, Asked] = field(default_factory=dict, repr=False)
 
     def add(self, index: int, law: int, what: str) -> None:
         """Enter a breach."""
@@ -81,7 +89,7 @@ class Group:
     path: str
     indices: list[int] = field(default_factory=list)
     breaches: list[Found] = field(default_factory=list)
-    asked: dict[int, str] = field(default_factory=dict)
+    asked: dict[int, Asked] = field(default_factory=dict)
     depths: list[float] = field(default_factory=list)
     places: list[tuple[int, int]] = field(default_factory=list)
 
@@ -117,7 +125,9 @@ class Inspector:
         entry = self.manifest["files"][task.path]
         kind = self.manifest["tasks"][entry["task"]]
         wording = self.manifest["families"][kind["family"]]
-        rules = Rules(entry, kind, wording, self.manifest["reserve"])
+        rules = Rules(
+            entry, kind, wording, self.manifest["reserve"], self.manifest.get("languages", {})
+        )
         counter = self.counter(entry["tokenizer"])
         with pq.ParquetFile(self.root / task.path) as file:
             rows = file.read_row_group(task.group).to_pylist()
@@ -127,10 +137,11 @@ class Inspector:
             found: Iterable[Breach] = breaches(row, tokens, rules)
             group.breaches += [Found(row["index"], law, what) for law, what in found]
             group.indices.append(row["index"])
-            question = json.dumps([row["question"], row["outputs"]], ensure_ascii=False)
-            group.asked[row["index"]] = hashlib.blake2b(
-                question.encode(), digest_size=8
-            ).hexdigest()
+            scope, question = asked(row, rules)
+            digest = hashlib.blake2b(question.encode(), digest_size=8).hexdigest()
+            parallel = kind["family"] == "multilingual_niah"
+            depths = [span["depth"] for span in row["evidence"] if parallel]
+            group.asked[row["index"]] = Asked(scope, digest, depths)
             group.depths += [span["depth"] for span in row["evidence"] if span["answer"]]
             if kind["family"] == "question_answering":
                 group.places += _places(row)
@@ -245,11 +256,13 @@ def _from_even(depths: list[float]) -> float:
 
 
 def _same_asked(entries: dict[str, Any], reports: dict[str, FileReport]) -> None:
-    """Row i of a task asks the same at every length, and under every tokenizer (law 5)."""
-    first: dict[tuple[str, int], tuple[str, str]] = {}
+    """Row i of a task asks the same wherever laws.asked says so, at the same depths (law 5)."""
+    first: dict[tuple[str, int, str], tuple[Asked, str]] = {}
     for path, report in reports.items():
-        for index, asked in report.asked.items():
-            key = (entries[path]["task"], index)
-            before, where = first.setdefault(key, (asked, report.config))
-            if before != asked:
+        for index, found in report.asked.items():
+            key = (entries[path]["task"], index, found.scope)
+            before, where = first.setdefault(key, (found, report.config))
+            if before.digest != found.digest:
                 report.add(index, 5, f"asks something else than row {index} of {where}")
+            elif any(abs(a - b) > _NEAR for a, b in zip(before.depths, found.depths, strict=True)):
+                report.add(index, 5, f"has its needles elsewhere than row {index} of {where}")

@@ -72,7 +72,15 @@ class Workshop:
         """The task of a job, made once for its check and its building."""
         config, materials = job.config, self.materials(job.tokenizer)
         if config.path not in self._tasks:
-            place = Place(config.dataset, config.task, config.max_length, job.reserve, job.seed)
+            place = Place(
+                config.dataset,
+                config.task,
+                config.max_length,
+                job.reserve,
+                job.seed,
+                config.language,
+                config.instruction_language,
+            )
             self._tasks[config.path] = self.suite.task(place, materials)
         return self._tasks[config.path]
 
@@ -86,7 +94,11 @@ class Workshop:
             raise RulerError(f"{job.config.name} cannot be built. {error}") from None
         materials = task.materials
         about = {job.config.tokenizer: materials.counter.about}
-        read = {"sources": dict(materials.sources.used), "tokenizers": about}
+        read = {
+            "sources": dict(materials.sources.used),
+            "tokenizers": about,
+            "languages": materials.wording,
+        }
         tell(0)
         return Checked(job.config.path, rows, read)
 
@@ -136,13 +148,13 @@ class _Made:
     window: int
     lengths: list[int] = field(default_factory=list)
     units: list[int] = field(default_factory=list)
-    repeats: int = 0
+    repeats: list[int] = field(default_factory=list)
 
     def add(self, row: Row) -> None:
         self.lengths.append(row.length)
         if row.unit is not None:
             self.units.append(row.unit)
-        self.repeats = max(self.repeats, row.repeats)
+        self.repeats.append(row.repeats)
 
     def summary(self) -> dict[str, Any]:
         mean = sum(self.lengths) / len(self.lengths)
@@ -151,5 +163,6 @@ class _Made:
             "fill": mean / self.window,
             "unit": max(self.units, default=0),  # tokens of the largest unit that did not fit
             "exhausted": len(self.lengths) - len(self.units),  # rows that hold all there is
-            "repeats": self.repeats,  # times the haystack began again
+            "repeats": max(self.repeats),  # times the haystack began again
+            **({"row_repeats": self.repeats} if any(self.repeats) else {}),
         }

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from builder.fetch import Store
+from builder.language_pairs import Languages
 from builder.materials import Materials
 from builder.release import Order, build
 from builder.sources import Sources, parse_choice
@@ -171,6 +172,26 @@ def release(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A real release: 13 tasks at 4k, 20 rows, from the embedded sources. Not to be changed."""
     root = tmp_path_factory.mktemp("release") / "ruler"
     build(Order(root, lengths=("4k",), samples=20, sources=("embedded",)), Silent())
+    return root
+
+
+@pytest.fixture(scope="session")
+def oneruler(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """ONERULER at 8k in English, Chinese and across both, from the embedded texts; 6 rows a file.
+
+    Not to be changed.
+    """
+    root = tmp_path_factory.mktemp("oneruler") / "oneruler"
+    order = Order(
+        root,
+        dataset="oneruler",
+        lengths=("8k",),
+        tasks=("all", "niah_single_nonone"),
+        languages=Languages(("en", "zh", "en-zh", "zh-en")),
+        samples=6,
+        sources=("embedded",),
+    )
+    build(order, Silent())
     return root
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from builder.tasks.base import Task
 from builder.tasks.common_words import CommonWords
 from builder.tasks.frequent_words import FrequentWords
+from builder.tasks.multilingual_niah import MultilingualNiah
+from builder.tasks.multilingual_words import MultilingualWords
 from builder.tasks.niah import Niah
 from builder.tasks.question_answering import QuestionAnswering
 from builder.tasks.variable_tracking import VariableTracking
@@ -15,4 +17,6 @@ FAMILIES: dict[str, type[Task]] = {
     "common_words": CommonWords,
     "frequent_words": FrequentWords,
     "question_answering": QuestionAnswering,
+    "multilingual_niah": MultilingualNiah,
+    "multilingual_words": MultilingualWords,
 }

@@ -40,9 +40,12 @@ class Place:
     language: str = "en"
     instruction_language: str = "en"
 
-    def ask(self, index: int) -> np.random.Generator:
-        """Draws what is asked: the same at every length, language and tokenizer."""
-        return rng(DATA_VERSION, self.seed, self.dataset, self.task, index, "ask")
+    def ask(self, index: int, same_as: str | None = None) -> np.random.Generator:
+        """Draws what is asked: the same at every length, language and tokenizer.
+
+        `same_as` names a task whose rows ask the same.
+        """
+        return rng(DATA_VERSION, self.seed, self.dataset, same_as or self.task, index, "ask")
 
     def fill(self, *key: str | int) -> np.random.Generator:
         """Draws the filling: with the length and the language too, never with the tokenizer."""
@@ -93,7 +96,9 @@ class Row:
         }
 
 
-_KINDS: dict[str, tuple[type, ...]] = {"int": (int,), "float": (int, float), "str": (str,)}
+_KINDS: dict[str, tuple[type, ...]] = {
+    "int": (int,), "float": (int, float), "str": (str,), "bool": (bool,),
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -116,10 +121,9 @@ class Params:
         known = {item.name: item for item in fields(cls)}
         for name, value in values.items():
             check_name(f"parameter of task '{task}'", name, known, "builder/suites/ruler.toml")
-            if not isinstance(value, _KINDS[str(known[name].type)]) or isinstance(value, bool):
-                raise RulerError(
-                    f"Task '{task}': {name} must be {known[name].type}, not {value!r}."
-                )
+            kind = str(known[name].type)
+            if not isinstance(value, _KINDS[kind]) or isinstance(value, bool) != (kind == "bool"):
+                raise RulerError(f"Task '{task}': {name} must be {kind}, not {value!r}.")
         try:
             return cls(**values)
         except RulerError as error:
@@ -135,6 +139,8 @@ class Task(ABC, Generic[P]):
     params_type: ClassVar[type[Params]]
     same_beginning: ClassVar[bool] = False
     """Whether the rows of a file share their haystack, so that compressing hard pays."""
+    crosses_languages: ClassVar[bool] = False
+    """Whether text and instruction may be in two languages."""
 
     def __init__(
         self, place: Place, params: P, templates: dict[str, Any], materials: Materials
@@ -192,6 +198,7 @@ class Task(ABC, Generic[P]):
         question: str,
         unit: int | None,
         repeats: int = 0,
+        none_word: str = "",
     ) -> Row:
         """The row of a finished text that ends with the answer prefix."""
         text, tokens = rope.text, rope.tokens
@@ -208,6 +215,7 @@ class Task(ABC, Generic[P]):
             (rope.context_start, rope.context_end),
             question,
             rope.evidence,
+            none_word,
             unit=unit,
             repeats=repeats,
         )

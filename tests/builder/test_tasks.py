@@ -914,7 +914,10 @@ def own_task(family: str, **parameters: object) -> str:
         ("[tasks]\nmine = 3", "mine must be a table, not 3"),
         ("", "defines no task: add a table [tasks.NAME]"),
         ("[task.mine]\nkeys = 2", "Unknown suite key 'task'. Did you mean 'tasks'?"),
-        ('dataset = "oneruler"\n[tasks.mine]\nfamily = "niah"', "Unknown dataset 'oneruler'."),
+        (
+            'dataset = "oneruler"\n[tasks.mine]\nfamily = "niah"',
+            "Unknown family 'niah'. Known: multilingual_niah",
+        ),
         ('[tasks.mine_4k]\nfamily = "niah"', "'mine_4k' cannot name a task or group"),
         ('[tasks."../mine"]\nfamily = "niah"', "'../mine' cannot name a task or group"),
         (own_task("niah") + '\n[groups]\nall_of = ["yours"]', "task in group 'all_of' 'yours'"),

@@ -1,0 +1,159 @@
+"""Needle in a haystack in the 26 languages of ONERULER (section 2, Table 1; Figures 9 and 12).
+
+    The special magic number for "apple" is: 1234567.
+
+Needles hide between the sentences of a book. Row i asks the same noun with the same numbers at the
+same relative depths in every language, and the prompt asks for a word of its own ("none") if
+nothing is there. Text and instruction may be in two languages.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from builder.books import Book
+from builder.fit import fit
+from builder.haystacks import Needle
+from builder.languages import Language
+from builder.randomness import distinct, numbers
+from builder.rope import Rope
+from builder.tasks.base import Params, Row, Task
+from builder.tasks.niah import DEPTHS
+from ruler_dataset import RulerError
+
+_DIGITS = 7
+
+
+@dataclass(frozen=True)
+class MultilingualNiahParams(Params):
+    """How many keys hide, with how many values each, and how many keys are asked for.
+
+    `absent` asks for a key that hides nowhere. `none_sentence` is false for the ablation of Figure
+    14, which then asks as the task `same_as` does.
+    """
+
+    keys: int = 1
+    values: int = 1
+    queries: int = 1
+    absent: bool = False
+    none_sentence: bool = True
+    same_as: str = ""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.need(min(self.keys, self.values) >= 1, "keys and values start at 1")
+        self.need(1 <= self.queries <= 2, "queries must be 1 or 2: the prompts have no other form")
+        self.need(self.queries <= self.keys, "queries cannot be more than keys")
+        self.need(not self.absent or self.queries == 1, "one absent key can be asked for")
+        most = len(DEPTHS)
+        self.need(self.keys * self.values <= most, f"keys x values cannot be more than {most}")
+        self.need(self.keys <= 8, "keys cannot be more than 8, to be told apart")
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a row asks, in no language: nouns by place, with their values; needles' depths.
+
+    The asked nouns come first; where an absent one is asked, it has no values.
+    """
+
+    nouns: list[int]
+    values: list[list[str]]
+    depths: list[float]
+
+
+class MultilingualNiah(Task[MultilingualNiahParams]):
+    """One niah task at one place."""
+
+    params_type = MultilingualNiahParams
+    same_beginning = True
+    crosses_languages = True
+
+    @cached_property
+    def _text(self) -> Language:
+        """The language of the book and the needles."""
+        return self.materials.language(self.place.language)
+
+    @cached_property
+    def _instruction(self) -> Language:
+        return self.materials.language(self.place.instruction_language)
+
+    @cached_property
+    def _book(self) -> Book:
+        return self.materials.book(self.place.language, self.place.max_length)
+
+    def row(self, index: int) -> Row:
+        """Row `index`: the same nouns, numbers and depths in every language, at every length."""
+        asked, book = self._asked(index), self._book
+        keys = [self._text.nouns[noun] for noun in asked.nouns]
+        pairs = [(n, value) for n, values in enumerate(asked.values) for value in values]
+        needles = [
+            Needle(depth, self._needle(keys[n], value), answer=n < self._carrying)
+            for depth, (n, value) in zip(asked.depths, pairs, strict=True)
+        ]
+        outputs = [value for n, value in pairs if n < self._carrying]
+        if clashes := book.numbers & {value for _, value in pairs}:
+            raise RulerError(f"The book holds {min(clashes)}, a value of row {index}.")
+        queried = [self._instruction.nouns[noun] for noun in asked.nouns[: self.params.queries]]
+        head, tail, question = self._frame(queried)
+
+        def draft(units: int) -> Rope:
+            return book.lay(self.rope().add(head), units, needles, tail)
+
+        fitted = fit(draft, self.room, book.step, book.most)
+        none_word = self._instruction.none_word
+        return self.finish(
+            index,
+            fitted.draft,
+            "",
+            outputs or [none_word],
+            question,
+            fitted.unit,
+            book.repeats(fitted.units),
+            none_word if self.params.none_sentence else "",
+        )
+
+    @property
+    def _carrying(self) -> int:
+        """How many of the first keys carry references."""
+        return 0 if self.params.absent else self.params.queries
+
+    def _asked(self, index: int) -> Asked:
+        draw = self.place.ask(index, self.params.same_as or None)
+        keys, absent = self.params.keys, int(self.params.absent)
+        nouns = _apart(draw, self.materials.noun_clashes, keys + absent)
+        drawn = numbers(draw, _DIGITS, keys * self.params.values)
+        values: list[list[str]] = [[]] * absent
+        values += [drawn[i::keys][: self.params.values] for i in range(keys)]
+        depths = [DEPTHS[i] / 100 for i in distinct(draw, len(DEPTHS), len(drawn))]
+        return Asked(nouns, values, depths)
+
+    def _needle(self, key: str, value: str) -> str:
+        return self._text.parts["needle"].format(key=key, value=value)
+
+    def _frame(self, keys: list[str]) -> tuple[str, str, str]:
+        """The text before and after the context, and the question (Figure 9)."""
+        parts, joint = self._instruction.parts, self._instruction.joint
+        head, tail = parts["task"].split("{context}")
+        names = {f"query{i}": key for i, key in enumerate(keys, 1)}
+        asked = parts["question_one" if len(keys) == 1 else "question_many"].format(**names)
+        end = parts["if_no"]
+        if not self.params.none_sentence:  # what closes the question stays
+            end = end[end.rindex("</") :]
+        tail += joint.join([asked, parts["please_list"], end])
+        tail += parts["answer_prefix"] + joint + parts["answer"]
+        return head, tail, asked[asked.index(">") + 1 :].strip()
+
+
+def _apart(draw: np.random.Generator, clashes: np.ndarray, count: int) -> list[int]:
+    """So many nouns in random order, none part of another in any language."""
+    chosen: list[int] = []
+    for noun in draw.permutation(len(clashes)).tolist():
+        if len(chosen) < count and not clashes[noun, chosen].any():
+            chosen.append(noun)
+    if len(chosen) < count:
+        raise RulerError(f"The noun list has no {count} nouns that can be told apart.")
+    return chosen

@@ -1,0 +1,76 @@
+"""Common words extraction in the 26 languages of ONERULER (section 2, Table 2; Figure 10).
+
+    <List> 1. garden 2. river 3. garden … </List>
+
+The words are nouns, adjectives and verbs of each language's dictionary; there is no solved example.
+A small dictionary may run out before the window is full: the row is then shorter.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from builder.tasks.base import Params
+from builder.tasks.numbered_words import Frame, NumberedWords, Times
+
+_SHORT = 8000  # tokens; up to it the counts are the short ones
+
+
+@dataclass(frozen=True)
+class MultilingualWordsParams(Params):
+    """Number of common words and the counts; the short ones apply up to 8000 tokens."""
+
+    num_cw: int = 10
+    freq_cw: int = 30
+    freq_ucw: int = 3
+    short_freq_cw: int = 10
+    short_freq_ucw: int = 1
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.need(self.num_cw == 10, "num_cw must be 10: the published prompts ask for ten words")
+        for common, uncommon in (
+            (self.freq_cw, self.freq_ucw),
+            (self.short_freq_cw, self.short_freq_ucw),
+        ):
+            self.need(common > uncommon >= 1, "freq_cw must be more than freq_ucw, from 1 on")
+
+
+class MultilingualWords(NumberedWords[MultilingualWordsParams]):
+    """cwe_easy or cwe_hard at one place."""
+
+    params_type = MultilingualWordsParams
+
+    @property
+    def common(self) -> int:
+        """How many common words there are."""
+        return self.params.num_cw
+
+    @cached_property
+    def times(self) -> Times:
+        """The counts at this length."""
+        if self.place.max_length <= _SHORT:
+            return Times(self.params.short_freq_cw, self.params.short_freq_ucw)
+        return Times(self.params.freq_cw, self.params.freq_ucw)
+
+    def vocabulary(self) -> list[str]:
+        """The words of the language's dictionary."""
+        return self.materials.dictionary(self.place.language).words
+
+    def safe(self) -> np.ndarray:
+        """Where the words stand that no other contains."""
+        return self.materials.dictionary(self.place.language).alone
+
+    def frame(self, draw: np.random.Generator, spare: np.ndarray) -> Frame:
+        """The published prompt around the list; nothing begins the answer."""
+        template = self.materials.language(self.place.instruction_language).cwe
+        head, tail = template.split("{context}")
+        return Frame(head, tail, "", question_in(tail))
+
+
+def question_in(text: str) -> str:
+    """The first tagged part of a text, without its tags: the question."""
+    return text[text.index(">", text.index("<", text.index("\n"))) + 1 :].split("<")[0].strip()
