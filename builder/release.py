@@ -48,7 +48,7 @@ _FIXED = ("format", "dataset", "data_version", "seed", "reserve", "families")
 """What all files of a release share."""
 _MERGED = ("tasks", "groups", "sources", "tokenizers", "words", "languages")
 """What files may add to, but not change."""
-_SORTED = ("sources", "tokenizers", "words", "languages")
+SORTED = ("sources", "tokenizers", "words", "languages")
 """What is found in any order, and written in one."""
 
 
@@ -104,7 +104,7 @@ def build(order: Order, report: Report) -> Built:
     header = _header(order, suite)
     release, begun, done = _existing(root), _plan(root), _journal(root)
     for earlier in (release, begun):
-        header = _merge(earlier, header, root) if earlier else header
+        header = merge_headers(earlier, header, root) if earlier else header
     there = {**release.get("files", {}), **done}
     _refuse_other_rows(there, jobs, root)
     todo = [job for job in jobs if job.config.path not in there]
@@ -117,7 +117,7 @@ def build(order: Order, report: Report) -> Built:
         report.planned(len(todo), sum(job.rows for job in todo), len(jobs) - len(todo))
         checked = list(run("check", todo))
         for found in checked:
-            header = _merge(header, {**header, **found.read}, root)
+            header = merge_headers(header, {**header, **found.read}, root)
         rows = {found.path: found.rows for found in checked}
         todo = [job._replace(rows=rows[job.config.path]) for job in todo]
         _write_plan(root, header, [*done, *rows])
@@ -126,7 +126,7 @@ def build(order: Order, report: Report) -> Built:
             done[path] = entry
             _append(root / BUILD_FOLDER / JOURNAL, {"path": path, "entry": entry})
     finished = {**release.get("files", {}), **done}
-    manifest = header | {key: dict(sorted(header[key].items())) for key in _SORTED}
+    manifest = header | {key: dict(sorted(header[key].items())) for key in SORTED}
     manifest["files"] = dict(sorted(finished.items()))
     write_atomically(root / "README.md", render(manifest))
     write_atomically(root / MANIFEST, json.dumps(manifest, indent=1, ensure_ascii=False) + "\n")
@@ -204,7 +204,7 @@ def _existing(root: Path) -> dict[str, Any]:
     return {}
 
 
-def _merge(old: Mapping[str, Any], new: Mapping[str, Any], root: Path) -> dict[str, Any]:
+def merge_headers(old: Mapping[str, Any], new: Mapping[str, Any], root: Path) -> dict[str, Any]:
     """Old and new header in one; RulerError where they disagree."""
     for key in _FIXED:
         if old[key] != new[key]:

@@ -1,0 +1,58 @@
+"""The page of the metric's Space: score one answer by hand, with the metric's own rules.
+
+pip install gradio && python eval/ruler_score/app.py
+"""
+
+import runpy
+from pathlib import Path
+from typing import Any
+
+import gradio as gr  # type: ignore[import-not-found]
+from ruler_score import (  # type: ignore[import-not-found]
+    ANSWER_TAGS,
+    ONERULER_TASKS,
+    RULER_TASKS,
+    SCORE_VERSION,
+    compute,
+)
+
+
+def score(prediction: str, references: str, task: str, language: str) -> dict[str, Any]:
+    """The metric of one row; references stand one a line, a language marks ONERULER."""
+    wanted = [line for line in references.splitlines() if line]
+    try:
+        result: dict[str, Any] = compute(
+            [prediction], [wanted], tasks=task or None, languages=[language or None]
+        )
+    except ValueError as error:
+        raise gr.Error(str(error)) from error
+    return result
+
+
+test_cases = runpy.run_path(str(Path(__file__).with_name("tests.py")))["test_cases"]
+examples = [
+    [
+        case["predictions"][0],
+        "\n".join(case["references"][0]),
+        case.get("tasks", ""),
+        case.get("languages", [""])[0],
+    ]
+    for case in test_cases
+    if "compat" not in case
+]
+page = gr.Interface(
+    fn=score,
+    inputs=[
+        gr.Textbox(label="prediction", lines=3),
+        gr.Textbox(label="references, one a line", lines=3),
+        gr.Dropdown(["", *dict.fromkeys([*RULER_TASKS, *ONERULER_TASKS])], label="task"),
+        gr.Dropdown(["", *ANSWER_TAGS], label="language (ONERULER only)"),
+    ],
+    outputs=gr.JSON(label="score"),
+    examples=examples,
+    title=f"RULER score {SCORE_VERSION}",
+    description="How to use it from Python, and the rules: see the Space's README.",
+)
+
+if __name__ == "__main__":
+    page.launch()

@@ -1,0 +1,229 @@
+"""`ruler fetch`: a release or a part of it becomes a folder that verifies and loads on its own."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+
+from builder.registration import eval_yaml
+from ruler_dataset import MANIFEST, load, read_manifest
+from tests.hub.client import Client, environment
+from tests.hub.stand_in import StandIn
+
+REPO = "org/fetched"
+FIRST = "data/tekken/1k/niah_single_1.parquet"
+
+
+@pytest.fixture(scope="module", autouse=True)
+def pushed(hub: StandIn, client: Client, small: Path, extended: Path) -> Iterator[None]:
+    """Three tasks tagged v1.0.0; with one more tokenizer, v1.0.0.1 and `main`."""
+    client.ruler("push", small, "--repo", REPO, "--skip-verify")
+    client.ruler("push", extended, "--repo", REPO, "--skip-verify", "--revision", "v1.0.0.1")
+    yield
+    hub.failures.clear()
+
+
+def contents(root: Path) -> dict[str, bytes]:
+    return {
+        path.relative_to(root).as_posix(): path.read_bytes()
+        for path in root.rglob("*")
+        if path.is_file()
+    }
+
+
+def test_a_whole_release_arrives_byte_for_byte(
+    client: Client, small: Path, extended: Path, tmp_path: Path
+) -> None:
+    said = client.ruler("fetch", REPO, "--to", tmp_path / "all")
+    assert contents(tmp_path / "all") == contents(extended)
+    assert "4 files, " in said
+    assert f"'{tmp_path}/all' holds 4." in said
+    client.ruler("fetch", REPO, "--revision", "v1.0.0", "--to", tmp_path / "tag")
+    assert contents(tmp_path / "tag") == contents(small)
+    again = client.ruler("fetch", REPO, "--to", tmp_path / "all")
+    assert again.startswith("0 files, 0 bytes")
+
+
+def test_a_part_is_a_release_of_its_own(client: Client, small: Path, tmp_path: Path) -> None:
+    part = tmp_path / "part"
+    said = client.ruler(
+        "fetch", REPO, "--configs", "niah_single_1_1k,niah_single_3_1k", "--to", part, "--verify"
+    )
+    assert "All laws hold: 2 files, 16 rows." in said
+    manifest = read_manifest(part)
+    assert [entry["config"] for entry in manifest["files"].values()] == [
+        "niah_single_1_1k",
+        "niah_single_3_1k",
+    ]
+    assert list(manifest["tokenizers"]) == ["tekken"]
+    heads = {"README.md", MANIFEST} | {"eval.yaml"} & set(contents(small))
+    assert set(contents(part)) == {*heads, *manifest["files"]}
+    card = (part / "README.md").read_text(encoding="utf-8")
+    configs = yaml.safe_load(card.split("---\n")[1])["configs"]
+    assert [config["config_name"] for config in configs] == ["niah_single_1_1k", "niah_single_3_1k"]
+    assert load("niah_single_3_1k", part)[0] == load("niah_single_3_1k", small)[0]
+
+
+def test_a_part_is_extended_until_it_is_whole(
+    client: Client, extended: Path, tmp_path: Path
+) -> None:
+    part = tmp_path / "part"
+    client.ruler("fetch", REPO, "--configs", "niah_single_2_1k", "--to", part)
+    said = client.ruler("fetch", REPO, "--tokenizer", "mine", "--to", part)
+    assert f"1 files, {(extended / 'data/mine/1k/niah_single_1.parquet').stat().st_size:,}" in said
+    assert list(read_manifest(part)["tokenizers"]) == ["mine", "tekken"]
+    assert client.ruler("fetch", REPO, "--to", part).startswith("2 files")
+    assert contents(part) == contents(extended)
+
+
+def test_the_registration_comes_too_and_of_a_part_lists_the_part(
+    client: Client, mine: Path, tmp_path: Path
+) -> None:
+    (mine / "eval.yaml").write_text(eval_yaml(read_manifest(mine)))
+    client.ruler("push", mine, "--repo", "org/registered", "--skip-verify")
+    client.ruler("fetch", "org/registered", "--to", tmp_path / "all")
+    assert contents(tmp_path / "all") == contents(mine)
+    part = ("--configs", "niah_single_2_1k", "--to", tmp_path / "part")
+    client.ruler("fetch", "org/registered", *part)
+    listed = yaml.safe_load((tmp_path / "part" / "eval.yaml").read_text(encoding="utf-8"))
+    assert [task["id"] for task in listed["tasks"]] == ["niah_single_2_1k"]
+
+
+def test_a_tokenizer_stands_for_the_suffix_of_a_configuration(
+    client: Client, tmp_path: Path
+) -> None:
+    part = tmp_path / "part"
+    client.ruler(
+        "fetch", REPO, "--configs", "niah_single_1_1k", "--tokenizer", "mine", "--to", part
+    )
+    assert list(read_manifest(part)["files"]) == ["data/mine/1k/niah_single_1.parquet"]
+
+
+def test_years_later_its_own_files_and_the_tokenizer_are_enough(
+    client: Client, made: Callable[[str], Path], tmp_path: Path
+) -> None:
+    """No Hub, no mirror, no sources, empty caches; a user's tokenizer is named by its folder."""
+    client.ruler("fetch", REPO, "--to", tmp_path / "old")
+    env = environment(
+        "http://127.0.0.1:9", tmp_path / "h", RULER_MIRROR=None, RULER_CACHE=str(tmp_path / "c")
+    )
+    for offline in ("0", "1"):
+        done = subprocess.run(
+            [
+                *(sys.executable, "-m", "ruler_cli", "verify", str(tmp_path / "old")),
+                *("--tokenizer", f"mine={made('gpt2')}"),
+            ],
+            env={**env, "HF_HUB_OFFLINE": offline},
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert "All laws hold: 4 files, 32 rows." in done.stdout
+
+
+def test_an_interrupted_fetch_shows_nothing_and_goes_on(
+    hub: StandIn, client: Client, small: Path, tmp_path: Path
+) -> None:
+    """The second of three files is refused; the first is not brought again."""
+    to = tmp_path / "to"
+    refused = hub.dataset(REPO).commits[hub.dataset(REPO).tags["v1.0.0"]]
+    third = refused["data/tekken/1k/niah_single_3.parquet"].sha256
+    hub.fail("GET", third, 403)
+    fetch = ("fetch", REPO, "--revision", "v1.0.0", "--to", to)
+    assert client.ruler(*fetch, code=2).count("Error:") == 1
+    assert not (to / MANIFEST).exists()
+    assert not (to / "data").exists()
+    mark = len(hub.requests)
+    client.ruler(*fetch)
+    assert contents(to) == contents(small)
+    brought = [line for line in hub.requests[mark:] if line.startswith("GET /large/")]
+    assert [line.rpartition("/")[2] for line in brought] == [third]
+
+
+def test_a_damaged_file_is_not_kept(hub: StandIn, client: Client, tmp_path: Path) -> None:
+    repo = hub.dataset(REPO)
+    oid = repo.commits[repo.main][FIRST].sha256
+    right = repo.large[oid]
+    repo.large[oid] = right[:-1] + b"x"
+    fetch = ("fetch", REPO, "--configs", "niah_single_1_1k", "--to", tmp_path / "to")
+    said = client.ruler(*fetch, code=2)
+    assert f"'{FIRST}' of '{REPO}' has sha256" in said
+    assert "it is not kept" in said
+    assert not (tmp_path / "to" / FIRST).exists()
+    repo.large[oid] = right
+    client.ruler(*fetch)
+    assert (tmp_path / "to" / FIRST).read_bytes() == right
+
+
+def test_without_a_network_what_the_cache_holds_is_fetched(
+    hub: StandIn, small: Path, tmp_path: Path
+) -> None:
+    """Also when the Hub is merely gone, not said to be."""
+    home = tmp_path / "home"
+    code = (
+        f"import ruler_dataset\nruler_dataset.load('niah_single_1_1k', '{REPO}', revision='v1.0.0')"
+    )
+    subprocess.run([sys.executable, "-c", code], env=environment(hub.url, home), check=True)
+    for number, env in enumerate(({"HF_HUB_OFFLINE": "1"}, {})):
+        client = Client("http://127.0.0.1:9", home, **env)
+        to = tmp_path / f"to{number}"
+        asked = ("fetch", REPO, "--revision", "v1.0.0", "--to")
+        client.ruler(*asked, to, "--configs", "niah_single_1_1k")
+        assert (to / FIRST).read_bytes() == (small / FIRST).read_bytes()
+        said = client.ruler(*asked, tmp_path / "no", "--configs", "niah_single_2_1k", code=2)
+        assert ("HF_HUB_OFFLINE is set" if env else "Cannot reach the Hub") in said
+        client.close()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["org/none"], "The Hub has no 'org/none', or your token may not see it"),
+        ([REPO, "--revision", "v9"], "no such revision: it has v1.0.0, v1.0.0.1, main."),
+        ([REPO, "--configs", "niah_singel_1_1k"], "Did you mean 'niah_single_1'?"),
+        ([REPO, "--configs", "vt_1k"], "This release holds no 'vt_1k'"),
+        ([REPO, "--tokenizer", "teken"], "Did you mean 'tekken'?"),
+        (["ruler"], "'ruler' is no Hub repository: write ORG/NAME."),
+    ],
+)
+def test_a_mistake_is_one_sentence_and_makes_no_folder(
+    client: Client, tmp_path: Path, arguments: list[str], said: str
+) -> None:
+    assert said in client.ruler("fetch", *arguments, "--to", tmp_path / "to", code=2)
+    assert not (tmp_path / "to").exists()
+
+
+def test_a_repository_without_a_manifest_is_no_release(
+    hub: StandIn, client: Client, small: Path, tmp_path: Path
+) -> None:
+    hub.fail("POST", "/org/bare/commit/", 500)
+    client.ruler("push", small, "--repo", "org/bare", "--skip-verify", code=2)
+    said = client.ruler("fetch", "org/bare", "--to", tmp_path / "to", code=2)
+    assert "'org/bare' has no manifest.json: it is no release." in said
+
+
+def test_a_folder_with_something_else_is_left_alone(
+    client: Client, small: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "notes.txt").write_text("mine")
+    said = client.ruler("fetch", REPO, "--to", tmp_path, code=2)
+    assert "holds other files (notes.txt): give a new --to." in said
+    other = Path(shutil.copytree(small, tmp_path / "other"))
+    manifest = json.loads((other / MANIFEST).read_text(encoding="utf-8"))
+    manifest["files"][FIRST]["rows_sha256"] = "0" * 64
+    (other / MANIFEST).write_text(json.dumps(manifest))
+    before = contents(other)
+    said = client.ruler("fetch", REPO, "--to", other, code=2)
+    assert f"'{other}' holds other rows in {FIRST}" in said
+    manifest["seed"] = 1
+    (other / MANIFEST).write_text(json.dumps(manifest | {"files": {}}))
+    assert "was made with another seed" in client.ruler("fetch", REPO, "--to", other, code=2)
+    assert contents(other) == before | {MANIFEST: (other / MANIFEST).read_bytes()}

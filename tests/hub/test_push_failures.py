@@ -1,0 +1,160 @@
+"""What fails while `ruler push` sends: one sentence each, and the same command goes on."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.hub.client import Client, environment
+from tests.hub.stand_in import StandIn
+
+
+@pytest.fixture(autouse=True)
+def healthy(hub: StandIn) -> Iterator[None]:
+    yield
+    hub.failures.clear()
+    hub.hold_after, hub.drop_next, hub.intruder, hub.spoiled = None, 0, None, None
+    hub.held.clear()
+
+
+def command(*arguments: str | Path) -> list[str]:
+    return [sys.executable, "-m", "ruler_cli", *map(str, arguments)]
+
+
+def test_a_killed_push_goes_on_without_sending_a_file_twice(
+    hub: StandIn, client: Client, small: Path, tmp_path: Path
+) -> None:
+    before = len(hub.uploads)
+    hub.hold_after = before + 2
+    push = ("push", small, "--repo", "org/killed", "--skip-verify")
+    process = subprocess.Popen(
+        command(*push), env=environment(hub.url, tmp_path), stderr=subprocess.PIPE
+    )
+    assert hub.held.wait(30), "the third file never came"
+    process.kill()
+    process.communicate()
+    repo = hub.dataset("org/killed")
+    assert (len(hub.uploads) - before, len(repo.titles), repo.tags) == (2, 1, {})
+    hub.hold_after = None
+    assert "every digest is right" in client.ruler(*push)
+    sent = hub.uploads[before:]
+    assert len(sent) == len(set(sent)) == 3
+    assert repo.tags == {"v1.0.0": repo.main}
+
+
+def test_a_dropped_connection_is_tried_again(hub: StandIn, client: Client, small: Path) -> None:
+    hub.drop_next = 1
+    said = client.ruler("push", small, "--repo", "org/dropped", "--skip-verify")
+    assert hub.drop_next == 0
+    assert "every digest is right" in said
+
+
+@pytest.mark.parametrize(
+    ("method", "pattern", "status", "message", "headers", "said"),
+    [
+        ("POST", "/commit/", 403, "No.", {}, "The token of 'alice' may not write to 'org/x1'"),
+        ("POST", "/commit/", 429, "", {"Retry-After": "7"}, "(429): go on in 7 seconds"),
+        ("POST", "/commit/", 429, "", {}, "rate limit is reached (429): go on in some minutes"),
+        ("POST", "/commit/", 500, "", {}, "The Hub itself fails (500): go on later"),
+        ("POST", "/commit/", 413, "Too large", {}, "The Hub refused 'org/x1' (413: Too large)"),
+        ("PUT", "/large/", 400, "Bad digest", {}, "The Hub refused 'org/x1' (400: Bad digest)"),
+        ("POST", "validate-yaml", 400, "", {}, "Invalid metadata in README.md"),
+        ("GET", "/refs", 401, "", {}, "The Hub does not know your token (401)"),
+    ],
+)  # fmt: skip
+def test_each_refusal_is_one_sentence_and_the_same_command_goes_on(
+    hub: StandIn,
+    client: Client,
+    small: Path,
+    method: str,
+    pattern: str,
+    status: int,
+    message: str,
+    headers: dict[str, str],
+    said: str,
+) -> None:
+    push = ("push", small, "--repo", "org/x1", "--skip-verify")
+    if method == "GET":
+        client.ruler(*push)
+    hub.fail(method, pattern, status, message, headers)
+    out = client.ruler(*push, code=2)
+    assert said in out
+    assert out.count("Error:") == 1
+    assert "every digest is right" in (again := client.ruler(*push)) or "nothing" in again
+    del hub.repos["datasets/org/x1"]
+
+
+def test_a_stale_parent_commits_nothing_and_the_same_command_goes_on(
+    hub: StandIn, client: Client, small: Path
+) -> None:
+    hub.intruder = "datasets/org/stale"
+    push = ("push", small, "--repo", "org/stale", "--skip-verify")
+    said = client.ruler(*push, code=2)
+    repo = hub.dataset("org/stale")
+    assert "'org/stale' changed while this was sent (412), so nothing was committed." in said
+    assert repo.titles[1:] == ["someone else's"]
+    uploads = len(hub.uploads)
+    client.ruler(*push)
+    assert repo.tags == {"v1.0.0": repo.main}
+    assert len(hub.uploads) == uploads
+
+
+def test_without_a_token_nothing_is_asked_of_the_hub(
+    hub: StandIn, client: Client, small: Path
+) -> None:
+    mark = len(hub.requests)
+    said = client.ruler("push", small, "--repo", "org/x2", code=2, HF_TOKEN=None)
+    assert "There is no Hub token: log in with `hf auth login`, or set HF_TOKEN" in said
+    assert len(hub.requests) == mark
+
+
+@pytest.mark.parametrize(
+    ("token", "repo", "said"),
+    [
+        ("hf_wrong", "org/x3", "The Hub does not know your token (401)"),
+        ("hf_reader", "org/x3", "The token of 'bob' may not write to 'org/x3' (403"),
+        ("hf_owner", "nobody/x3", "'nobody' is not you nor an organisation of yours"),
+    ],
+)  # fmt: skip
+def test_missing_rights_say_which(
+    hub: StandIn, client: Client, small: Path, token: str, repo: str, said: str
+) -> None:
+    out = client.ruler("push", small, "--repo", repo, "--skip-verify", code=2, HF_TOKEN=token)
+    assert said in out
+    assert f"datasets/{repo}" not in hub.repos
+
+
+@pytest.mark.parametrize(
+    ("env", "said"),
+    [
+        ({}, "Cannot reach the Hub at http://127.0.0.1:9 (ConnectError): check the network."),
+        ({"HF_HUB_OFFLINE": "1"}, "HF_HUB_OFFLINE is set"),
+    ],
+)
+def test_without_a_network_it_says_so_at_once(
+    small: Path, tmp_path: Path, env: dict[str, str], said: str
+) -> None:
+    done = subprocess.run(
+        command("push", small, "--repo", "org/x4", "--skip-verify"),
+        env=environment("http://127.0.0.1:9", tmp_path, **env),
+        capture_output=True,
+        text=True,
+        timeout=20,
+    )
+    assert done.returncode == 2
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("where", ["commit", "read"])
+def test_what_is_read_back_wrong_is_told(
+    hub: StandIn, client: Client, small: Path, where: str
+) -> None:
+    """The tree has another digest, or the right one over other bytes."""
+    hub.spoiled = where
+    said = client.ruler("push", small, "--repo", f"org/read-{where}", "--skip-verify", code=2)
+    assert f"Read back, 'org/read-{where}' differs from what was sent in README.md (1 files" in said
