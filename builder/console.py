@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from builder.release import Built
     from builder.verify import Report
 
+_MANY = 100  # files; more are summed up
 out = Console(soft_wrap=True)
 err = Console(stderr=True)
 
@@ -116,13 +117,36 @@ def show_files(manifest: dict[str, Any]) -> None:
     table(title, "configuration", "rows", "mean length", "fill", "bytes", rows=rows)
 
 
+def _show_lengths(entries: list[dict[str, Any]]) -> None:
+    """Many files, by tokenizer and length; `ruler list` shows each."""
+    places: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for entry in entries:
+        places.setdefault((entry["tokenizer"], entry["length"]), []).append(entry)
+    rows = [
+        (
+            *place,
+            len(found),
+            sum(entry["rows"] for entry in found),
+            f"{100 * min(entry['fill'] for entry in found):.2f} %",
+            sum(entry["exhausted"] > 0 for entry in found),
+            sum(entry["bytes"] for entry in found),
+        )
+        for place, found in places.items()
+    ]
+    columns = ("tokenizer", "length", "files", "rows", "least fill", "run out", "bytes")
+    table("", *columns, rows=rows)
+
+
 def show_built(root: Path, built: Built) -> None:
     """What a build made."""
     if not built.new:
         out.print(f"'{root}' already holds all of this: nothing to do.")
         return
     files = {path: built.manifest["files"][path] for path in built.new}
-    show_files({**built.manifest, "files": files})
+    if len(files) > _MANY:
+        _show_lengths(list(files.values()))
+    else:
+        show_files({**built.manifest, "files": files})
     odd = {name: s["variant"] for name, s in built.manifest["sources"].items()}
     odd = {name: variant for name, variant in odd.items() if variant != "canonical"}
     if odd:
@@ -142,6 +166,8 @@ def show_report(root: Path, report: Report, as_json: bool) -> None:
         sys.stdout.write(json.dumps(found, default=asdict, indent=1) + "\n")
         return
     for file in report.files.values():
+        if len(report.files) > _MANY and not file.count:
+            continue
         verdict = f"{file.count} breaches" if file.count else "holds"
         out.print(f"{file.config}: {file.rows} rows, {verdict}", highlight=False)
         for index, law, what in file.breaches:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
 from builder import console
@@ -50,7 +51,7 @@ def _refuse_other(order: Order) -> None:
             )
         return
     with tempfile.TemporaryDirectory() as folder, console.rows_bar("Comparing") as bar:
-        fresh = build(Order(Path(folder) / "ruler", *list(vars(order).values())[1:]), bar)
+        fresh = build(replace(order, root=Path(folder) / "ruler"), bar)
     if digest_of(fresh.manifest) != digest_of(read_manifest(root)):
         raise RulerError(
             f"'{root}' holds another release than quickstart makes; it is left as it is. "

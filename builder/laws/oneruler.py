@@ -60,6 +60,7 @@ def _niah(row: Row, rules: Rules) -> Iterator[Breach]:
     yield from _tags(row, rules)
     task, context = rules.task, context_of(row)
     text, instruction = (rules.languages[row[c]] for c in ("language", "instruction_language"))
+    yield from _intact(row, text["joint"])
     found = _needles(context, text)
     for value in (value for value, times in Tally(n.value for n in found).items() if times > 1):
         yield Breach(3, f"value '{value}' stands in more than one needle")
@@ -85,6 +86,18 @@ def _niah(row: Row, rules: Rules) -> Iterator[Breach]:
                 yield Breach(4, f"evidence holds no needle: '{shown[:80]}'")
             elif (_needles(shown, text)[0].key in keys) is not answer:
                 yield Breach(4, f"evidence '{shown[:80]}' is marked answer={answer}")
+
+
+def _intact(row: Row, joint: str) -> Iterator[Breach]:
+    """Needles stand between sentences, in no word and no number (law 4)."""
+    text = row["input"][row["context_start"] : row["context_end"]]
+    for span in row["evidence"]:
+        start, end = (span[edge] - row["context_start"] for edge in ("start", "end"))
+        around = (text[:start][-1:], text[end : end + 1])
+        if joint and set(around) - {joint, ""}:
+            yield Breach(4, f"no space around the needle at {span['start']}")
+        elif not joint and re.match(r"[0-9A-Za-z]", around[0]):
+            yield Breach(4, f"the needle at {span['start']} stands in a word or number")
 
 
 def _whole(needle: _Found, language: Mapping[str, Any]) -> str:

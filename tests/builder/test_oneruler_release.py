@@ -250,3 +250,15 @@ def test_a_common_word_that_ties_is_found(copy: Path) -> None:
         rows[0]["input"] = text[:start] + text[start:].replace(f" {word} ", " zzz ", 1)
 
     assert any("appear" in what for what in plant(copy, "en/cwe_hard", change)[3])
+
+
+def test_a_needle_inside_a_word_is_found(copy: Path) -> None:
+    def change(rows: Rows) -> None:
+        for row in rows:
+            start = row["evidence"][0]["start"]
+            text = row["input"]
+            row["input"] = text[: start - 1] + "x" + text[start:]
+
+    for language in ("en", "zh"):
+        found = plant(copy, f"{language}/niah_single", change)
+        assert any("needle at" in what for what in found[4])
