@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from builder import hub_cli
+from builder.hub import cli as hub_cli
 
 Mirror = Annotated[
     Path | None,

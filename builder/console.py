@@ -25,7 +25,7 @@ from rich.table import Table
 from rich.text import Text
 
 if TYPE_CHECKING:
-    from builder.hub_plan import Plan, Shipment
+    from builder.hub.plan import Plan, Shipment
     from builder.release import Built
     from builder.verify import Report
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from builder.hub_release import release_files
+from builder.hub.release import release_files
 from ruler_dataset import MANIFEST, sha256_of
 from tests.hub.client import Client
 from tests.hub.stand_in import StandIn

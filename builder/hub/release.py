@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from builder import registration
-from builder.hub import Repository
-from builder.hub_plan import Digest, Shipment, State
+from builder.hub.plan import Digest, Shipment, State
+from builder.hub.repository import Repository
 from builder.release import unfinished
 from ruler_dataset import MANIFEST, RulerError, read_manifest
 

@@ -7,8 +7,8 @@
     repository.check(shipment, plan, sent.commit)
 
 A large file that was uploaded before an interruption is not sent twice: the Hub is asked for it by
-its sha256. The client is huggingface_hub; what is to be sent comes from hub_release.py (a release)
-or hub_metric.py (the metric).
+its sha256. The client is huggingface_hub; what is to be sent comes from release.py (a release)
+or metric.py (the metric).
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from builder.hub_errors import explained
-from builder.hub_plan import Kind, Plan, Shipment, State
+from builder.hub.errors import explained
+from builder.hub.plan import Kind, Plan, Shipment, State
 from ruler_dataset import RulerError
 
 if TYPE_CHECKING:

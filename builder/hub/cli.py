@@ -10,8 +10,8 @@ import typer
 from ruler_dataset import RulerError
 
 if TYPE_CHECKING:
-    from builder.hub import Repository
-    from builder.hub_plan import Shipment, State
+    from builder.hub.plan import Shipment, State
+    from builder.hub.repository import Repository
     from builder.verify import Report
 
 Mirror = Annotated[
@@ -58,8 +58,9 @@ def push(
 
     Example: `ruler push --metric --repo ORG/ruler_score`
     """
-    from builder import console, hub
-    from builder.hub_plan import make_plan
+    from builder import console
+    from builder.hub import repository as hub
+    from builder.hub.plan import make_plan
 
     _check_options(metric, root, create_pr, revision)
     repository = hub.Repository(repo, "space" if metric else "dataset")
@@ -116,8 +117,9 @@ def _check_options(metric: bool, root: Path | None, create_pr: bool, revision: s
 
 def _shipment(root: Path | None, repo: str) -> tuple[Shipment, dict[str, Any] | None]:
     """The release in a folder with its manifest, or the metric."""
-    from builder import console, hub_release
-    from builder.hub_metric import metric_shipment
+    from builder import console
+    from builder.hub import release as hub_release
+    from builder.hub.metric import metric_shipment
 
     if root is None:
         return metric_shipment(repo), None
@@ -128,7 +130,7 @@ def _shipment(root: Path | None, repo: str) -> tuple[Shipment, dict[str, Any] | 
 def _taken_away(
     root: Path | None, manifest: dict[str, Any] | None, repository: Repository, state: State
 ) -> list[str]:
-    from builder import hub_release
+    from builder.hub import release as hub_release
 
     if root is None or manifest is None:
         return []
@@ -182,7 +184,7 @@ def fetch(
     Example: `ruler fetch ORG/ruler --configs niah_4k,vt_4k --revision v1.0.0 --to ruler`
     """
     from builder import console
-    from builder.hub_fetch import fetch as fetch_release
+    from builder.hub.fetch import fetch as fetch_release
 
     names = [name for name in configs.split(",") if name]
     with console.bytes_bar("Fetching", None) as bar:

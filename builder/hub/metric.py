@@ -11,11 +11,11 @@ import ast
 import re
 from pathlib import Path
 
-from builder.hub_plan import Digest, Shipment
+from builder.hub.plan import Digest, Shipment
 from ruler_dataset import RulerError
 
 NAME = "ruler_score"
-_ROOT = Path(__file__).resolve().parent.parent
+_ROOT = Path(__file__).resolve().parent.parent.parent
 _FOLDER, _CARDS = _ROOT / "eval" / NAME, _ROOT / "dataset_cards"
 _FILES = (f"{NAME}.py", "app.py", "requirements.txt", "tests.py")
 _LOCAL = re.compile(rf'evaluate\.load\("eval/{NAME}"\).*')

@@ -20,9 +20,9 @@ from typing import Any
 
 from builder import registration, release
 from builder.card import render
-from builder.hub import Repository
-from builder.hub_errors import explained, unreachable
-from builder.hub_release import CARD
+from builder.hub.errors import explained, unreachable
+from builder.hub.release import CARD
+from builder.hub.repository import Repository
 from builder.parquet import write_atomically
 from ruler_dataset import MANIFEST, RulerError, check_name, files_of, read_manifest, sha256_of
 
