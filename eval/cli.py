@@ -133,7 +133,9 @@ def correlate(
 
 def register(app: typer.Typer) -> None:
     """Add the commands to the `ruler` application."""
+    from eval import publish_cli
     from eval.run_cli import run
 
     for command in (run, score, errors, compare, correlate):
         app.command()(command)
+    publish_cli.register(app)

@@ -4,7 +4,8 @@
     4096/pred/vt.jsonl       {"index": 0, "pred": "…", "input": "…", "outputs": […], "others": {…}}
     4096/pred/submission.csv Task,ID,Prediction
     samples_ruler_vt_*.jsonl {"doc_id": 0, "doc": {"outputs": […], "max_length": 4096, …},
-                              "filtered_resps": ["…"]}
+                              "filtered_resps": ["…"]}; of an exported task folder, the name says
+                              the configuration: samples_ruler_frozen_vt_4k_*.jsonl
     prediction_MODEL.jsonl   {"index": 0, "outputs": […], "response-MODEL": "…"}     (ONERULER's)
 
 Where a format does not say the length, the folder above `pred` does, as in the reference code, or
@@ -216,9 +217,13 @@ def _reference(record: Mapping[str, Any], file: Path, naming: Naming, where: str
 def _lm_eval(record: Mapping[str, Any], file: Path, naming: Naming, where: str) -> Prediction:
     doc = record["doc"]
     name = re.sub(r"^samples_|_\d{4}-\d\d-\d\dT.*$", "", file.stem)
-    tokens = doc.get("max_length", doc.get("max_seq_length"))
-    length = length_name(int(tokens), "ruler") if tokens is not None else None
-    config = naming.of(LM_EVAL_TASKS.get(name, name), length, file)
+    frozen = re.fullmatch(r"(?:one)?ruler_frozen_(.+)", name)
+    if frozen:
+        config = naming.names.parse(frozen[1]).name
+    else:
+        tokens = doc.get("max_length", doc.get("max_seq_length"))
+        length = length_name(int(tokens), "ruler") if tokens is not None else None
+        config = naming.of(LM_EVAL_TASKS.get(name, name), length, file)
     text = (record.get("filtered_resps") or record["resps"])[0]
     while isinstance(text, list):
         text = text[0]

@@ -41,6 +41,9 @@ def test_the_commands_work_as_written(tmp_path: Path) -> None:
     run(build, tmp_path)
     solver, _ = blocks("Run", "bash")  # the server's block: tests/vllm
     run(solver, tmp_path)
+    (export,) = blocks("Other tools", "bash")
+    run(export, tmp_path)
+    assert {"tasks", "results", "kvpress"} <= {path.name for path in tmp_path.iterdir()}
 
 
 def test_the_test_command_is_one_line_that_runs_pytest() -> None:

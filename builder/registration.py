@@ -1,0 +1,50 @@
+"""eval.yaml at a data set's root: what makes it a benchmark on the Hub.
+
+    name: RULER
+    description: …
+    tasks:
+    - id: niah_single_1_4k
+      config: niah_single_1_4k
+      split: test
+
+Results go to model repositories by task id (`ruler results`), so a task's id is its configuration's
+name, groups included. The Hub takes `evaluation_framework` only from its own list of harnesses
+(EVALUATION_FRAMEWORKS in huggingface.js) and refuses a file with another; without one it takes the
+file. This project is not on that list, and to name a harness that is would be untrue.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from builder.card import configurations
+from ruler_dataset import SPLIT
+
+FILE = "eval.yaml"
+TITLES = {"ruler": "RULER", "oneruler": "ONERULER"}
+_WHAT = {
+    "ruler": "Synthetic long-context tasks in English: retrieval, multi-hop tracing, aggregation, "
+    "question answering (arXiv:2404.06654). The score is the recall of the references, in qa "
+    "whether one of them is there",
+    "oneruler": "Long-context retrieval and aggregation in up to 26 languages (arXiv:2503.01996). "
+    "The score is the share of rows answered exactly",
+}
+
+
+def eval_yaml(manifest: Mapping[str, Any], framework: str | None = None) -> str:
+    """The text of a release's eval.yaml; `framework` is an identifier of the Hub's own list."""
+    from huggingface_hub.utils import yaml_dump
+
+    dataset = manifest["dataset"]
+    tokenizers = ", ".join(dict.fromkeys(file["tokenizer"] for file in manifest["files"].values()))
+    description = (
+        f"{_WHAT[dataset]}, 0 to 100; a group's is the plain mean of its tasks'. Frozen rows, data "
+        f"version {manifest['data_version']}, fitted under {tokenizers}."
+    )
+    names = [config["name"] for config in configurations(manifest)]
+    found: dict[str, Any] = {"name": TITLES[dataset], "description": description}
+    if framework is not None:
+        found["evaluation_framework"] = framework
+    found["tasks"] = [{"id": name, "config": name, "split": SPLIT} for name in names]
+    return yaml_dump(found, sort_keys=False)

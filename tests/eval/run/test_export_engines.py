@@ -1,0 +1,73 @@
+"""Exported rows in the other tools' own engines, with a tiny model, where these are installed."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+import small_release
+
+from eval import interop
+from eval.interop.kvpress import kvpress_view
+from eval.prompts import Prompter
+from eval.ruler_score.ruler_score import score_row
+
+pytest.importorskip("torch", reason="the hf extra is not installed")
+
+
+@pytest.mark.parametrize("mode", ["completion", "prefill"])
+def test_lm_eval_asks_a_model_what_ruler_run_asks_it(
+    mode: str, small: Path, tiny: Path, tiny_tokenizer: Any, tmp_path: Path
+) -> None:
+    lm_eval = pytest.importorskip("lm_eval", reason="lm-evaluation-harness is not installed")
+    pytest.importorskip("accelerate", reason="lm-evaluation-harness's hf model needs accelerate")
+    from lm_eval.models.huggingface import HFLM
+    from lm_eval.tasks import TaskManager
+
+    import ruler_dataset
+
+    interop.export(str(small), "lm-eval", tmp_path / "tasks")
+    found = lm_eval.simple_evaluate(
+        model=HFLM(pretrained=str(tiny), device="cpu", max_length=8192),
+        tasks=["ruler_frozen_vt_4k", "ruler_frozen_qa_1_4k"],
+        task_manager=TaskManager(include_path=str(tmp_path / "tasks"), include_defaults=False),
+        apply_chat_template=mode == "prefill",
+        limit=2,
+        bootstrap_iters=0,
+    )
+    prompter = Prompter(mode, tiny_tokenizer)
+    for config in ("vt_4k", "qa_1_4k"):
+        rows = ruler_dataset.load(config, small)
+        samples = found["samples"][f"ruler_frozen_{config}"]
+        assert [sample["doc_id"] for sample in samples] == [0, 1]
+        for row, sample in zip(rows, samples, strict=False):
+            assert sample["arguments"][0][0] == prompter(config, row).text
+            answer = sample["filtered_resps"][0]
+            assert answer
+            assert sample["score"] == score_row(answer, row["outputs"], row["task"]).score
+
+
+def test_kvpress_reads_context_and_question_as_the_prompt(tiny: Path, tiny_tokenizer: Any) -> None:
+    kvpress = pytest.importorskip("kvpress", reason="kvpress is not installed")
+    from transformers import pipeline
+
+    row = small_release.niah_row(random.Random(0), 20)
+    end = row["input"].rindex("\n" + row["question"])
+    row = small_release.full_row({**row, "context_end": end}, 0, "niah_single_1", 4096)
+    view = kvpress_view(row)
+    pipe = pipeline("kv-press-text-generation", model=str(tiny), device="cpu")
+    asked = pipe.preprocess(view["context"], [view["question"]], view["answer_prefix"], 8192)
+    ids = asked["context_ids"][0].tolist() + asked["questions_ids"][0][0].tolist()
+    whole = Prompter("prefill", tiny_tokenizer).text(row)
+    # its data set ends the question with the prefix's space: one before the turn's end
+    assert tiny_tokenizer.decode(ids).replace(" <|end|>", "<|end|>") == whole
+    answers = pipe(
+        view["context"],
+        questions=[view["question"]],
+        answer_prefix=view["answer_prefix"],
+        press=kvpress.KnormPress(0.5),
+        max_new_tokens=4,
+    )["answers"]
+    assert len(answers) == 1
