@@ -18,8 +18,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Protocol
 
-from builder import words
-from builder.card import render
+from builder import registration, words
+from builder.card import first_row, render
 from builder.language_pairs import Languages, pairs
 from builder.parquet import write_atomically
 from builder.processes import spread
@@ -128,7 +128,8 @@ def build(order: Order, report: Report) -> Built:
     finished = {**release.get("files", {}), **done}
     manifest = header | {key: dict(sorted(header[key].items())) for key in SORTED}
     manifest["files"] = dict(sorted(finished.items()))
-    write_atomically(root / "README.md", render(manifest))
+    write_atomically(root / "README.md", render(manifest, first_row(root, manifest)))
+    write_atomically(root / registration.FILE, registration.eval_yaml(manifest))
     write_atomically(root / MANIFEST, json.dumps(manifest, indent=1, ensure_ascii=False) + "\n")
     shutil.rmtree(root / BUILD_FOLDER)
     return Built(manifest, sorted(done))

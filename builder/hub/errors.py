@@ -101,6 +101,11 @@ def _refusal(error: object, repo: str) -> str:
             f"'{repo}' changed while this was sent (412), so nothing was committed. "
             "Run the same command again: it sends only what is missing."
         )
+    if status == 413:
+        return (
+            f"The Hub finds a part of '{repo}' too large (413), most likely the card, which lists "
+            "every configuration: publish one tokenizer, or fewer languages, a repository."
+        )
     if status == 429:
         wait = error.response.headers.get("Retry-After")
         later = f"in {wait} seconds" if wait else "in some minutes"

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from builder import registration, release
-from builder.card import render
+from builder.card import first_row, render
 from builder.hub.errors import explained, unreachable
 from builder.hub.release import CARD
 from builder.hub.repository import Repository
@@ -220,7 +220,7 @@ def _write_heads(
     root: Path, manifest: dict[str, Any], theirs: Mapping[str, Any], source: _Source
 ) -> None:
     """Card and manifest: those of the Hub where the release is whole, else of what is there."""
-    heads = {CARD: render(manifest)}
+    heads = {CARD: render(manifest, first_row(root, manifest))}
     theirs_too = source.find(registration.FILE, source.commit)
     if theirs_too or (root / registration.FILE).exists():
         heads[registration.FILE] = registration.eval_yaml(manifest)

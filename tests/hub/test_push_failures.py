@@ -58,9 +58,10 @@ def test_a_dropped_connection_is_tried_again(hub: StandIn, client: Client, small
     [
         ("POST", "/commit/", 403, "No.", {}, "The token of 'alice' may not write to 'org/x1'"),
         ("POST", "/commit/", 429, "", {"Retry-After": "7"}, "(429): go on in 7 seconds"),
+        ("POST", "/validate-yaml", 413, "", {}, "publish one tokenizer, or fewer languages"),
         ("POST", "/commit/", 429, "", {}, "rate limit is reached (429): go on in some minutes"),
         ("POST", "/commit/", 500, "", {}, "The Hub itself fails (500): go on later"),
-        ("POST", "/commit/", 413, "Too large", {}, "The Hub refused 'org/x1' (413: Too large)"),
+        ("POST", "/commit/", 422, "No sense", {}, "The Hub refused 'org/x1' (422: No sense)"),
         ("PUT", "/large/", 400, "Bad digest", {}, "The Hub refused 'org/x1' (400: Bad digest)"),
         ("POST", "validate-yaml", 400, "", {}, "Invalid metadata in README.md"),
         ("GET", "/refs", 401, "", {}, "The Hub does not know your token (401)"),

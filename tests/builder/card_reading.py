@@ -1,0 +1,31 @@
+"""Reads the tables and sections of a rendered card."""
+
+from __future__ import annotations
+
+import re
+
+Table = list[dict[str, str]]
+
+
+def tables(text: str, first: str) -> list[Table]:
+    """The Markdown tables whose first column has this head, each a list of rows by head."""
+    found = []
+    for part in re.findall(r"(?:^\|.*\|\n)+", text, re.MULTILINE):
+        rows = [
+            [cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
+            for line in part.splitlines()
+        ]
+        if rows[0][0] == first:
+            assert {len(row) for row in rows} == {len(rows[0])}
+            found.append([dict(zip(rows[0], row, strict=True)) for row in rows[2:]])
+    return found
+
+
+def section(text: str, title: str) -> str:
+    """What stands under a heading."""
+    return text.split(f"\n## {title}\n")[1].split("\n## ")[0]
+
+
+def labels(table: Table) -> list[str]:
+    """The first column."""
+    return [next(iter(row.values())) for row in table]
