@@ -35,9 +35,9 @@ class CountedCorpus(NamedTuple):
 
 
 class Dictionary(NamedTuple):
-    """The words of a language, and where those stand that no other contains."""
+    """A language's words, counted with the space before, and where no other contains one."""
 
-    words: list[str]
+    words: Counted
     alone: np.ndarray
 
 
@@ -73,9 +73,13 @@ class Materials:
         return Counted(np.array(texts, dtype=object), np.array(counts))
 
     def labels(self, count: int) -> Counted:
-        """The numbers of a list's items, each with the space before it: " 1." and so on."""
+        """The numbers of a list's items, " 1. " and so on.
+
+        The last space is not counted: it belongs to the word's tokens.
+        """
         if self._labels is None or len(self._labels.texts) < count:
-            self._labels = self.counted([f" {i}." for i in range(1, count + 1)])
+            texts, tokens = self.counted([f" {i}." for i in range(1, count + 1)])
+            self._labels = Counted(texts + " ", tokens)
         return Counted(self._labels.texts[:count], self._labels.tokens[:count])
 
     def noise(self, count: int) -> Lines:
@@ -99,7 +103,8 @@ class Materials:
         """The words of a language's dictionary."""
         if code not in self._dictionaries:
             words = languages.dictionary(code, self.sources)
-            self._dictionaries[code] = Dictionary(words, places_alone(words))
+            counted = self.counted(words, before=" ")
+            self._dictionaries[code] = Dictionary(counted, places_alone(words))
         return self._dictionaries[code]
 
     def book(self, code: str, tokens: int) -> Book:

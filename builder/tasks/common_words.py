@@ -14,6 +14,7 @@ from functools import cached_property
 import numpy as np
 
 from builder import words
+from builder.materials import Counted
 from builder.tasks.base import Params
 from builder.tasks.numbered_words import FEWEST_TOKENS, Frame, NumberedWords, Times
 
@@ -64,23 +65,30 @@ class CommonWords(NumberedWords[CommonParams]):
             return Times(self.params.short_freq_cw, self.params.short_freq_ucw)
         return Times(self.params.freq_cw, self.params.freq_ucw)
 
-    def vocabulary(self) -> list[str]:
-        """The words of wonderwords."""
-        return words.vocabulary()
-
-    def safe(self) -> np.ndarray:
-        """Where the words stand that no other contains."""
-        return words.maximal_places()
-
-    def further(self) -> list[str]:
+    @cached_property
+    def _extension(self) -> list[str]:
         """Beyond 128k, the most frequent other words."""
         if self.place.max_length <= _LONG:
             return []
         return words.extension()[: self.place.max_length // FEWEST_TOKENS]
 
+    @cached_property
+    def words(self) -> Counted:
+        """The words of wonderwords, then the extension."""
+        return self.materials.counted(words.vocabulary() + self._extension, before=" ")
+
+    def safe(self) -> np.ndarray:
+        """Where the words stand that no other contains."""
+        return words.maximal_places()
+
+    @property
+    def further(self) -> int:
+        """The extension's words."""
+        return len(self._extension)
+
     def further_allowed(self, common: np.ndarray) -> np.ndarray:
         """Those that have no common word in them."""
-        return ~words.holding(self.further(), common.tolist())
+        return ~words.holding(self._extension, common.tolist())
 
     def frame(self, draw: np.random.Generator, spare: np.ndarray) -> Frame:
         """The solved example, then the instruction; the list's own question after it."""

@@ -13,6 +13,7 @@ from functools import cached_property
 
 import numpy as np
 
+from builder.materials import Counted
 from builder.tasks.base import Params
 from builder.tasks.numbered_words import Frame, NumberedWords, Times
 
@@ -56,7 +57,8 @@ class MultilingualWords(NumberedWords[MultilingualWordsParams]):
             return Times(self.params.short_freq_cw, self.params.short_freq_ucw)
         return Times(self.params.freq_cw, self.params.freq_ucw)
 
-    def vocabulary(self) -> list[str]:
+    @property
+    def words(self) -> Counted:
         """The words of the language's dictionary."""
         return self.materials.dictionary(self.place.language).words
 

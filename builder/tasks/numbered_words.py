@@ -62,36 +62,31 @@ class NumberedWords(Task[P]):
     def times(self) -> Times:
         """How many times words appear at this length."""
 
+    @property
     @abstractmethod
-    def vocabulary(self) -> list[str]:
-        """The words a list is made of."""
+    def words(self) -> Counted:
+        """The words a list is made of, counted with the space before each."""
 
     @abstractmethod
     def safe(self) -> np.ndarray:
-        """Where in `vocabulary` the words stand that no other contains."""
+        """Where in `words` those stand that no other contains."""
 
     @abstractmethod
     def frame(self, draw: np.random.Generator, spare: np.ndarray) -> Frame:
         """The text around the list; `spare` are words that it may use."""
 
-    def further(self) -> list[str]:
-        """Words to take when the vocabulary has run out."""
-        return []
+    @property
+    def further(self) -> int:
+        """How many words at the end are taken only when the others have run out."""
+        return 0
 
     def further_allowed(self, common: np.ndarray) -> np.ndarray:
         """Which of the further words may stand beside these common words, as booleans."""
-        return np.ones(len(self.words.texts) - len(self.vocabulary()), dtype=bool)
-
-    @cached_property
-    def words(self) -> Counted:
-        """Every word a list may hold, counted with the space before it."""
-        return self.materials.counted(self.vocabulary() + self.further(), before=" ")
+        return np.ones(self.further, dtype=bool)
 
     @cached_property
     def _labels(self) -> Counted:
-        most = self.place.max_length // FEWEST_TOKENS + 1000
-        texts, tokens = self.materials.labels(most)
-        return Counted(texts + " ", tokens)  # the space belongs to the word's tokens
+        return self.materials.labels(self.place.max_length // FEWEST_TOKENS + 1000)
 
     @cached_property
     def _label_tokens(self) -> np.ndarray:
@@ -131,7 +126,7 @@ class NumberedWords(Task[P]):
 
     def _uncommon(self, index: int, picked: np.ndarray) -> np.ndarray:
         """The other words in random order; none that has a common word in it."""
-        draw, vocabulary = self.place.fill(index, "words"), len(self.vocabulary())
+        draw, vocabulary = self.place.fill(index, "words"), len(self.words.texts) - self.further
         near = np.setdiff1d(np.arange(vocabulary), picked)
         far = np.arange(vocabulary, len(self.words.texts))
         if len(far):
