@@ -25,6 +25,8 @@ ALL = ("all",)
 _FIRST = "'’"
 _INNER = _FIRST + "ʼ -\u200c"
 """What may stand inside a word, but not at its end, and but for an apostrophe not at its start."""
+_LETTERS = {"Lu", "Ll", "Lt", "Lo"}
+"""All but modifiers, which several scripts share."""
 
 
 @dataclass(frozen=True)
@@ -119,6 +121,8 @@ def _apply(erratum: Erratum, items: list[str]) -> list[str]:
             return [",".join(erratum.names.get(one, one) for one in label) for label in labels]
         case "nfc":
             return [unicodedata.normalize("NFC", item) for item in items]
+        case "one-script":
+            return [item for item in items if len(scripts(item)) < 2]
         case "signs":
             return [item for item in items if is_word(item)]
         case "unique":
@@ -139,6 +143,17 @@ def is_word(text: str) -> bool:
     whole = all(kind in "LM" or char in _INNER for char, kind in zip(text, kinds, strict=True))
     ends = bool(text) and (kinds[0] == "L" or text[0] in _FIRST) and kinds[-1] in "LM"
     return whole and ends and "  " not in text
+
+
+def scripts(text: str) -> Counter[str]:
+    """How many letters of each script there are: LATIN, CYRILLIC, …; Japanese counts as CJK."""
+    return Counter(_script(char) for char in text if unicodedata.category(char) in _LETTERS)
+
+
+@cache
+def _script(letter: str) -> str:
+    name = unicodedata.name(letter, "").split(" ")[0]
+    return "CJK" if name in ("HIRAGANA", "KATAKANA") else name
 
 
 def unique_rows(columns: Sequence[Sequence[str]]) -> list[int]:

@@ -16,7 +16,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
-from builder.errata import identity, is_word
+from builder.errata import identity, is_word, scripts
 
 Found = Iterator[tuple[str, str]]
 """Id of the erratum and what was found."""
@@ -33,6 +33,15 @@ _READ_AS_MISSING = {"", "NA", "N/A", "n/a", "NULL", "null", "NaN", "nan", "None"
 """What pandas takes for a missing value, of what could be a word."""
 _MANY = 20
 """So many times in a book are no accident."""
+_SIGNS = [
+    ("book-page-marks", re.compile(r"\{\d+\}"), 0),
+    ("book-note-digits", re.compile(r"[^\W\d_]+\d{1,2}(?!\w)"), _MANY),
+    ("book-stray-letters", re.compile(r"[\u07c0-\u07ff]"), 0),  # N'Ko: of none of the languages
+    ("book-editors-notes", re.compile(r"［＃[^］]*］"), 0),
+    ("book-entities", re.compile(r"&#?\w+;"), 0),
+    ("book-rules", re.compile(r"(?m)^[-*_]{10,}\s*$"), 0),
+]
+"""By erratum: what shows it in a book, and how often a book may have it without the fault."""
 
 
 def niah(text: str) -> Found:
@@ -115,6 +124,10 @@ def _kinds(word: str) -> Iterator[str]:
         yield "words-read-as-missing"
     if word != unicodedata.normalize("NFC", word):
         yield "words-not-composed"
+    if len(scripts(word)) > 1:
+        yield "words-mixed-scripts"
+    if "ĳ" in word.lower():
+        yield "words-ligature-ij"
     if word != word.strip():
         yield "words-line-breaks"
     elif "\u200d" in word:
@@ -148,6 +161,12 @@ def book(text: str) -> Found:
         yield "book-soft-hyphens", f"{soft} times"
     if tags := re.findall(r"</?[A-Za-z]+>", text):
         yield "book-tags", ", ".join(tags)
+    for fault, sign, least in _SIGNS:
+        if signs := sign.findall(text)[least:]:
+            yield fault, f"{least + len(signs)} times, such as {signs[0].strip()!r}"
+    lines = Counter(line.strip() for line in text.split("\n") if len(line.strip()) > 60)
+    if (again := sum(lines.values()) - len(lines)) > _MANY:
+        yield "book-chapters-twice", f"{again} long lines a second time"
     first = text.split("\n", 1)[0]
     if len(first) < 100 and any(first.count(w) > 3 for w in first.split() if len(w) > 3):
         yield "book-contents", repr(first)
@@ -158,9 +177,7 @@ def book(text: str) -> Found:
 
 def script(text: str) -> str:
     """The script of most letters of a text: LATIN, CYRILLIC, …; Japanese counts as CJK."""
-    names = (unicodedata.name(char, "").split(" ")[0] for char in text[:20_000] if char.isalpha())
-    common = Counter(names).most_common(1)[0][0]
-    return "CJK" if common in ("HIRAGANA", "KATAKANA") else common
+    return scripts(text[:20_000]).most_common(1)[0][0]
 
 
 def measures(book: str, words: Sequence[str]) -> dict[str, int]:
@@ -175,8 +192,8 @@ def measures(book: str, words: Sequence[str]) -> dict[str, int]:
         "spaced_letters": len(re.findall(r"(?<!\w)(?:[^\W\d_] ){3,}[^\W\d_](?!\w)", book)),
         "note_marks": len(re.findall(r"\[\d+\]", book)),
         "mixed_words": sum(n for word, n in Counter(tokens).items() if _is_mixed(word)),
-        "accents_of_book": round(100 * sum(not w.isascii() for w in tokens) / len(tokens)),
-        "accents_of_words": round(100 * _share([not w.isascii() for w in words])),
+        "accents_of_book": round(100 * _share(list(map(_is_accented, tokens)))),
+        "accents_of_words": round(100 * _share(list(map(_is_accented, words)))),
         "initials": round(100 * _share([w[0].casefold() in initials for w in tokens])),
         "long_numbers": len(re.findall(r"\d{7,}", book)),
         "not_nfc": int(book != unicodedata.normalize("NFC", book)),
@@ -185,6 +202,11 @@ def measures(book: str, words: Sequence[str]) -> dict[str, int]:
 
 def _is_mixed(word: str) -> bool:
     return bool(re.search("[а-яіїєґ]", word, re.I) and re.search("[a-z]", word, re.I))
+
+
+def _is_accented(word: str) -> bool:
+    """Whether it has a letter beyond a to z; ñ, a letter of its own in Spanish, does not count."""
+    return not word.lower().replace("ñ", "").isascii()
 
 
 def _share(flags: Sequence[bool]) -> float:
@@ -199,7 +221,7 @@ def kept(scripts: Mapping[str, str], measured: Mapping[str, int]) -> set[str]:
         "mixed_words": measured["mixed_words"] > measured["words"] / 100,
         "spaced_letters": measured["spaced_letters"] > _MANY,
         "note_marks": measured["note_marks"] > _MANY,
-        "no_accents": share > 20 and measured["accents_of_words"] < share / 10,
+        "no_accents": share > 3 and measured["accents_of_words"] < share / 10,
         "few_initials": measured["initials"] < 50 and "words" in scripts,
     }
     return {check for check, holds in found.items() if holds}

@@ -7,11 +7,14 @@ on by whole sentences, and a window that is one sentence is read again without i
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Iterator
 from functools import partial
 
 _WINDOW = 1500  # characters; longer than nearly every sentence
+_LONGEST_ABBREVIATION = 9  # characters, with what stands before
+_ABBREVIATION = re.compile(r"(?:^|[\s(«“„\"'‘’—–-])(?:[^\W\d_]|MM|Mme|Mlle|o\.a|т\.д)\.$")
 _QUOTES = str.maketrans(dict.fromkeys("\"'“”„«»‘’()[]", "-"))
 
 
@@ -49,16 +52,29 @@ def split(text: str, language: str, spaced: bool = True) -> Iterator[str]:
 
     Joined by a space they are the text again (`spaced`), or by nothing, the text but for the spaces
     between sentences. A sentence starts after a space (`spaced`) or after a sign that ends one, so
-    never inside a word or a number; quotation marks stay with what they quote.
+    never inside a word or a number; quotation marks stay with what they quote. In languages with
+    spaces none starts in lower case or after an initial, unless it grows beyond 1,500 characters.
     """
     move = _to_a_space if spaced else _to_a_sign
     start = 0
     for at in map(partial(move, text), iter_starts(text, language)):
+        if spaced and at - start < _WINDOW and _goes_on(text, start, at):
+            continue
         if at > start and (sentence := text[start:at].strip()):
             yield sentence
             start = at
     if sentence := text[start:].strip():
         yield sentence
+
+
+def _goes_on(text: str, start: int, at: int) -> bool:
+    """Whether a sentence goes on at a place that sentencex took for its end.
+
+    What follows begins in lower case (`kommer!» ropade`), or what ends is an initial or one of the
+    abbreviations the books show (`M. Géborand`).
+    """
+    end = text[max(start, at - _LONGEST_ABBREVIATION) : at].rstrip()
+    return text[at : at + 1].islower() or bool(_ABBREVIATION.search(end))
 
 
 def _to_a_space(text: str, at: int) -> int:

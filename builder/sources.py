@@ -105,7 +105,7 @@ def _oneruler(table: Mapping[str, Any]) -> Iterator[Source]:
 
     def source(name: str, code: str, path: str, title: str, pin: Any, stand_in: Any) -> Source:
         book = _book(pin) if name.startswith("book-") else None
-        licence = table["licence_of_books" if book else "licence"]
+        licence = table.get(f"licence_of_{name.split('-')[0]}", table["licence"])
         url = f"{table['base']}/{quote(path)}"
         file = Pinned(f"oneruler/{path}", pin["sha256"], pin["bytes"], (url,))
         variants = {CANONICAL: Variant(CANONICAL, title, licence, file, book)}

@@ -120,7 +120,7 @@ class Params:
         """From a suite file's table; unknown names and wrong types are refused."""
         known = {item.name: item for item in fields(cls)}
         for name, value in values.items():
-            check_name(f"parameter of task '{task}'", name, known, "builder/suites/ruler.toml")
+            check_name(f"parameter of task '{task}'", name, known, "builder/suites")
             kind = str(known[name].type)
             if not isinstance(value, _KINDS[kind]) or isinstance(value, bool) != (kind == "bool"):
                 raise RulerError(f"Task '{task}': {name} must be {kind}, not {value!r}.")

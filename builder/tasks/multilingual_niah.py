@@ -48,6 +48,10 @@ class MultilingualNiahParams(Params):
         self.need(1 <= self.queries <= 2, "queries must be 1 or 2: the prompts have no other form")
         self.need(self.queries <= self.keys, "queries cannot be more than keys")
         self.need(not self.absent or self.queries == 1, "one absent key can be asked for")
+        self.need(
+            self.none_sentence or not self.absent,
+            "an absent key needs the sentence that says what to answer: none_sentence = true",
+        )
         most = len(DEPTHS)
         self.need(self.keys * self.values <= most, f"keys x values cannot be more than {most}")
         self.need(self.keys <= 8, "keys cannot be more than 8, to be told apart")

@@ -40,6 +40,7 @@ def scanned(*pages: str) -> str:
     return "\f".join(f" A Life\nFirst line.\n{page}\n {n}\n" for n, page in enumerate(pages))
 
 
+CHAPTERS = "book-chapters-twice"
 FAULTY: list[tuple[Callable[[str], faults.Found], str, str]] = [
     (faults.niah, prompt(needle_numbers="{key}: {value} "), "niah-needle-space"),
     (faults.niah, prompt(question_multi_numbers="{query1}  and {query2}?"), "niah-inner-spaces"),
@@ -61,6 +62,8 @@ FAULTY: list[tuple[Callable[[str], faults.Found], str, str]] = [
     (faults.words, dictionary("a-1-b,noun"), "words-digits"),
     (faults.words, dictionary("a; b,noun"), "words-two-spellings"),
     (faults.words, dictionary("a/b,noun"), "words-signs"),
+    (faults.words, dictionary("паpень,noun"), "words-mixed-scripts"),
+    (faults.words, dictionary("\u0132s,noun"), "words-ligature-ij"),
     (faults.words, dictionary("a,noun", "b,verb", "A,noun"), "words-twice"),
     (faults.book, "One.\r\nTwo.", "book-newlines"),
     (faults.book, "One.\fTwo.", "book-form-feeds"),
@@ -69,6 +72,13 @@ FAULTY: list[tuple[Callable[[str], faults.Found], str, str]] = [
     (faults.book, "One.\nISBN 1-2", "book-publisher"),
     (faults.book, "o\u00adne", "book-soft-hyphens"),
     (faults.book, "<B>One</B>", "book-tags"),
+    (faults.book, "\n".join(f"Line {n} {'of words ' * 9}" for n in [*range(30)] * 2), CHAPTERS),
+    (faults.book, "Plaid{12}rolle", "book-page-marks"),
+    (faults.book, "minha alma1! " * 30, "book-note-digits"),
+    (faults.book, "A\u07d1", "book-stray-letters"),
+    (faults.book, "私に［＃「私に」は誤植］", "book-editors-notes"),
+    (faults.book, "One&#8217;s", "book-entities"),
+    (faults.book, "One.\n-----*****-----\nTwo.", "book-rules"),
     (faults.book, "Part onePart twoPart threePart\nOne.", "book-contents"),
 ]
 """A finder, an invented file with a fault, and the erratum it must find."""
@@ -171,7 +181,8 @@ def test_a_fault_is_found(finder: Callable[[str], faults.Found], text: str, faul
         (faults.niah, prompt()),
         (faults.cwe, "<List> {context} </List>"),
         (faults.words, dictionary("a,noun", "b-c,verb", "d e,adjective", "a01,other")),
-        (faults.book, "One.\n\nTwo 1.\n2\nThree: <사씨남정기>.\n"),
+        (faults.words, dictionary("見出し,noun", "スーパー,noun", "消しゴム,noun")),
+        (faults.book, "One.\n\nTwo 1.\n2\nThree: <사씨남정기>.\n* * *\nOmi1. {a} R&B\n"),
     ],
 )
 def test_a_clean_file_has_no_fault(finder: Callable[[str], faults.Found], text: str) -> None:
@@ -201,6 +212,7 @@ def test_faults_of_the_nouns_are_found_by_language() -> None:
         ("Text[1] and text[22]. " * 20, ["text"], "note_marks"),
         ("надiйсь бiди " * 20, ["надійсь"], "mixed_words"),
         ("árvíztűrő tükörfúrógép " * 20, ["arvizturo", "tukor"], "no_accents"),
+        ("perché il fu e la di un che non si è " * 20, ["perche", "eta"], "no_accents"),
         ("ваза гуска дрво књига " * 20, ["вода"], "few_initials"),
     ],
 )
@@ -209,6 +221,17 @@ def test_a_measure_finds_what_stays(book: str, words: list[str], check: str) -> 
     assert check in faults.kept({"book": "X", "words": "X"}, measured)
     plain = faults.measures("Words in a book, each on its own. " * 20, ["word", "in", "a", "book"])
     assert check not in faults.kept({"book": "X", "words": "X"}, plain | {"initials": 100})
+
+
+def test_words_without_accents_are_no_fault_where_books_have_few_or_words_have_them() -> None:
+    for book, words in [
+        ("een idee \u00e9\u00e9n " + "van ons " * 40, ["idee"]),
+        ("perché la " * 20, ["perché", "età", "la"]),
+        ("niño año la " * 20, ["la"]),
+    ]:
+        measured = faults.measures(book, words)
+        assert "no_accents" not in faults.kept({"book": "X", "words": "X"}, measured)
+    assert faults.measures("niño mañana", ["niño"])["accents_of_words"] == 0
 
 
 def test_scripts_are_told_apart() -> None:

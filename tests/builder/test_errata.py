@@ -8,6 +8,7 @@ from builder.languages import dictionary, language, sentences
 from builder.sources import Sources
 from ruler_dataset import LANGUAGES
 
+CHAPTER = "बयान – 1\n" + 600 * "क " + "\n(पहला समाप्त)"
 MENDED: dict[str, tuple[str, list[str], list[str]]] = {
     "niah-needle-space": ("en", ["of {key}: {value} "], ["of {key}: {value}"]),
     "niah-inner-spaces": ("sw", ["nambari   gani"], ["nambari gani"]),
@@ -37,6 +38,8 @@ MENDED: dict[str, tuple[str, list[str], list[str]]] = {
         ["-дом", "дом-", "дом.", "юго-запад", "а  б", "", "під'їзд", "'mapa"],
         ["юго-запад", "під'їзд", "'mapa"],
     ),
+    "words-mixed-scripts": ("ru", ["паpень", "парень", "жар-птица"], ["парень", "жар-птица"]),
+    "words-ligature-ij": ("nl", ["\u0133s", "blijven", "bl\u0133ven"], ["ijs", "blijven"]),
     "words-twice": ("uk", ["Дім", "дім", "сад", "са\u200dд"], ["Дім", "сад"]),
     "book-publisher": (
         "sw",
@@ -56,6 +59,17 @@ MENDED: dict[str, tuple[str, list[str], list[str]]] = {
     "book-form-feeds": ("sw", ["Moja\fmbili"], ["Moja\nmbili"]),
     "book-soft-hyphens": ("pl", ["dobro\u00adczynna"], ["dobroczynna"]),
     "book-tags": ("it", ["un <B>nome</B>", "1 < 2"], ["un nome", "1 < 2"]),
+    "book-chapters-twice": (
+        "hi",
+        [f"अनुक्रम\n{CHAPTER}\nशीर्षक\n{CHAPTER}\nबयान – 2"],
+        [f"{CHAPTER}\nबयान – 2"],
+    ),
+    "book-page-marks": ("de", ["Schnee{14}resten, »{7}so {sehr}«"], ["Schneeresten, »so {sehr}«"]),
+    "book-note-digits": ("pt", ["alma1! sou11 eu, 1982, n.º 3"], ["alma! sou eu, 1982, n.º 3"]),
+    "book-stray-letters": ("fr", ["rosses,\n\u07d1\u07d1L’espace"], ["rosses,\nL’espace"]),
+    "book-editors-notes": ("ja", ["私に［＃「私に」は誤植］固より"], ["私に固より"]),
+    "book-entities": ("ta", ["மூடமதே!&#8217; என்று"], ["மூடமதே!’ என்று"]),
+    "book-rules": ("ta", ["முதல்\n-----*****-----\nஇரண்டு - * _"], ["முதல்\n\nஇரண்டு - * _"]),
     "book-contents": ("hi", ["अनुक्रम\nबयान\n"], ["बयान\n"]),
 }
 """By erratum: a language, an invented text or words with the fault, and what becomes of them."""

@@ -55,8 +55,18 @@ def test_every_book_has_what_is_known_of_its_rights() -> None:
 
 
 def test_books_that_may_not_be_free_everywhere_are_told_with_the_reason() -> None:
-    assert list(restricted()) == ["nl", "pl", "pt", "sw", "ta", "vi"]
+    assert list(restricted()) == ["fa", "nl", "pl", "pt", "sw", "ta", "vi"]
     assert "2037" in restricted()["nl"]
+    assert "2051" in restricted()["nl"]
+    assert "Bombay" in restricted()["fa"]
+
+
+def test_each_kind_of_file_has_its_own_terms() -> None:
+    terms = {kind: registry()[f"{kind}-pl"].variants[CANONICAL].licence for kind in KINDS}
+    assert terms["niah"] == terms["cwe"] == "MIT"
+    assert "Table 3" in terms["words"]
+    assert "none stated for the book" in terms["book"]
+    assert registry()["words-zh"].variants["embedded"].licence == "CC0-1.0"
 
 
 def test_a_book_is_recorded_with_its_rights(mirror: Path) -> None:

@@ -263,6 +263,7 @@ def test_every_language_asks_the_same_nouns(published: Callable[[str], Materials
         ("queries = 2", "queries cannot be more than keys"),
         ("absent = 1", "absent must be bool"),
         ("absent = true\nkeys = 2\nqueries = 2", "one absent key"),
+        ("absent = true\nnone_sentence = false", "none_sentence = true"),
         ("keys = 8\nvalues = 6", "cannot be more than 40"),
         ("keys = 9", "keys cannot be more than 8"),
         ('same_as = "none_such"', "none_such"),

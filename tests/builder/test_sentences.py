@@ -148,3 +148,29 @@ def test_starts_come_as_they_are_asked_for() -> None:
     text = "The grass is green. " * 10_000
     starts = iter_starts(text, "en")
     assert [next(starts) for _ in range(4)] == sentence_starts(text[:3000], "en")[:4]
+
+
+@pytest.mark.parametrize(
+    ("code", "text", "expected"),
+    [
+        ("fr", "Il vit M. Géborand venir. Il rit.", ["Il vit M. Géborand venir.", "Il rit."]),
+        (
+            "sv",
+            "»Nu kommer!» ropade flickan. Mannen gick.",
+            ["»Nu kommer!» ropade flickan.", "Mannen gick."],
+        ),
+        ("es", "Lo dijo B. Pérez ayer. Calló.", ["Lo dijo B. Pérez ayer.", "Calló."]),
+        ("sr", "Рекао је и т.д. појам. Оде.", ["Рекао је и т.д. појам.", "Оде."]),
+    ],
+)
+def test_no_sentence_starts_after_an_initial_or_in_lower_case(
+    code: str, text: str, expected: list[str]
+) -> None:
+    assert list(split(text, code)) == expected
+
+
+def test_a_sentence_does_not_grow_without_end() -> None:
+    text = " ".join(f"a{n} is the letter of the {n}th word. it goes on." for n in range(200))
+    found = list(split(text, "en"))
+    assert " ".join(found) == text
+    assert max(map(len, found)) < 3200
