@@ -177,7 +177,8 @@ def show_report(root: Path, report: Report, as_json: bool) -> None:
             )
     if report.unfinished:
         out.print(
-            f"Incomplete: {report.unfinished} files are not made yet. Run: ruler build {root}"
+            f"Incomplete: {report.unfinished} files are not made yet. "
+            "Run the same `ruler build` again."
         )
     elif report.ok:
         rows = sum(file.rows for file in report.files.values())

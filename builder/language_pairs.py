@@ -48,25 +48,32 @@ def pairs(dataset: str, chosen: Languages | None) -> list[Pair]:
             raise RulerError("RULER is in English: languages belong to --dataset oneruler.")
         return [Pair("en", "en")]
     chosen = chosen or Languages()
+    if chosen.instruction is not None:
+        check_name("language", chosen.instruction, LANGUAGES, "ruler build --help")
     found = dict.fromkeys(pair for name in chosen.names for pair in _read(name, chosen.instruction))
     if chosen.skip_restricted:
         closed = restricted()
         kept = [pair for pair in found if pair.language not in closed]
         if not kept:
-            reasons = "; ".join(closed[pair.language] for pair in found)
-            raise RulerError(f"Every book asked for is restricted: {reasons}.")
+            languages = ", ".join(dict.fromkeys(pair.language for pair in found))
+            raise RulerError(
+                f"Every book asked for ({languages}) may not be free everywhere: ask for other "
+                "languages, or build without --skip-restricted."
+            )
         return kept
     return list(found)
 
 
 def _read(name: str, instruction: str | None) -> list[Pair]:
+    name = name.strip()
     if name in ("all", "default"):
         every = [Pair(code, instruction or code) for code in LANGUAGES]
         crossed = [Pair(*pair) for pair in permutations(CROSSED, 2)]
         return every + (crossed if name == "default" and not instruction else [])
     codes = name.split("-")
     for code in codes:
-        check_name("language", code, [*LANGUAGES, "all", "default"], "ruler build --help")
+        known = [*LANGUAGES, "all", "default"] if len(codes) == 1 else LANGUAGES
+        check_name("language", code, known, "ruler build --help")
     if len(codes) > 2 or (len(codes) == 2 and instruction):
         raise RulerError(
             f"'{name}' is not a language: write pl, or en-ko for text in English with instructions "

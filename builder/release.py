@@ -48,6 +48,8 @@ _FIXED = ("format", "dataset", "data_version", "seed", "reserve", "families")
 """What all files of a release share."""
 _MERGED = ("tasks", "groups", "sources", "tokenizers", "words", "languages")
 """What files may add to, but not change."""
+_SAID = ("version", "spec", "urls", "title", "licence", "citation", "book")
+"""What an entry says beside what it is: a library's version, where from, rights."""
 SORTED = ("sources", "tokenizers", "words", "languages")
 """What is found in any order, and written in one."""
 
@@ -110,6 +112,7 @@ def build(order: Order, report: Report) -> Built:
     todo = [job for job in jobs if job.config.path not in there]
     if not todo and not begun:
         report.planned(0, 0, len(jobs))
+        _write_heads(root, release)  # a newer version may word the card anew
         return Built(release, [])
     mirror = str(order.mirror.resolve()) if order.mirror else None
     settings = Settings(mirror, parse_choice(list(order.sources)), order.allow_variants)
@@ -128,11 +131,22 @@ def build(order: Order, report: Report) -> Built:
     finished = {**release.get("files", {}), **done}
     manifest = header | {key: dict(sorted(header[key].items())) for key in SORTED}
     manifest["files"] = dict(sorted(finished.items()))
-    write_atomically(root / "README.md", render(manifest, first_row(root, manifest)))
-    write_atomically(root / registration.FILE, registration.eval_yaml(manifest))
+    _write_heads(root, manifest)
     write_atomically(root / MANIFEST, json.dumps(manifest, indent=1, ensure_ascii=False) + "\n")
     shutil.rmtree(root / BUILD_FOLDER)
     return Built(manifest, sorted(done))
+
+
+def _write_heads(root: Path, manifest: Mapping[str, Any]) -> None:
+    """The card and eval.yaml, where they are not what they should be."""
+    heads = {
+        "README.md": render(manifest, first_row(root, manifest)),
+        registration.FILE: registration.eval_yaml(manifest),
+    }
+    for name, text in heads.items():
+        path = root / name
+        if not path.is_file() or path.read_text(encoding="utf-8") != text:
+            write_atomically(path, text)
 
 
 def _jobs(order: Order, suite: Suite) -> list[Job]:
@@ -226,10 +240,10 @@ def merge_headers(old: Mapping[str, Any], new: Mapping[str, Any], root: Path) ->
 
 
 def _identity(value: Any) -> Any:
-    """What makes two manifest entries the same: not the version of a library, not where from."""
+    """What makes two manifest entries the same: digests and settings, not what is said of them."""
     if not isinstance(value, dict):
         return value
-    return {key: part for key, part in value.items() if key not in ("version", "spec", "urls")}
+    return {key: part for key, part in value.items() if key not in _SAID}
 
 
 def _refuse_other_rows(files: Mapping[str, Any], jobs: list[Job], root: Path) -> None:

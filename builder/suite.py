@@ -80,7 +80,8 @@ def read_suite(path: Path | None = None, dataset: str = "ruler") -> Suite:
     A file names its dataset itself. Raises RulerError for anything unknown, impossible or missing.
     """
     found = read_toml(path) if path else {"dataset": dataset}
-    dataset = check_name("dataset", str(found.get("dataset", dataset)), TASKS, str(path))
+    see = str(path) if path else "ruler build --help"
+    dataset = check_name("dataset", str(found.get("dataset", dataset)), TASKS, see)
     standard = read_toml(files("builder") / "suites" / f"{dataset}.toml")
     if path is None:
         found = standard

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from builder.fetch import Store
-from builder.laws import Breach, Rules, asked, breaches
+from builder.laws import Breach, Rules, asked, breaches, haystack
 from builder.processes import Tell, spread
 from builder.release import unfinished
 from builder.tokenizers import Counter, load_counter, split_spec
@@ -131,12 +131,15 @@ class Inspector:
         counter = self.counter(entry["tokenizer"])
         with pq.ParquetFile(self.root / task.path) as file:
             rows = file.read_row_group(task.group).to_pylist()
-        group = Group(task.path)
+        group, text = Group(task.path), None
         for row in rows:
             tokens = counter.count(row["input"] + row["answer_prefix"])
             found: Iterable[Breach] = breaches(row, tokens, rules)
             group.breaches += [Found(row["index"], law, what) for law, what in found]
             group.indices.append(row["index"])
+            if text is not None and not _same_text(text, haystack(row, rules) or ""):
+                group.breaches.append(Found(row["index"], 3, "the haystack is not the other rows'"))
+            text = text or haystack(row, rules)
             scope, question = asked(row, rules)
             digest = hashlib.blake2b(question.encode(), digest_size=8).hexdigest()
             parallel = kind["family"] == "multilingual_niah"
@@ -188,7 +191,7 @@ def verify(
             groups[group.path].append(group)
     for path, report in reports.items():
         _whole_file(root / path, entries[path], groups[path], report)
-    _same_asked(entries, reports)
+    _same_asked(manifest, reports)
     for path in sorted(root.glob("data/**/*.parquet")):
         name = path.relative_to(root).as_posix()
         if name not in entries and not left:
@@ -255,14 +258,27 @@ def _from_even(depths: list[float]) -> float:
     )
 
 
-def _same_asked(entries: dict[str, Any], reports: dict[str, FileReport]) -> None:
+def _same_text(one: str, other: str) -> bool:
+    """Whether one of two haystacks goes on where the other ends."""
+    return one.startswith(other) or other.startswith(one)
+
+
+def _same_asked(manifest: dict[str, Any], reports: dict[str, FileReport]) -> None:
     """Row i of a task asks the same wherever laws.asked says so, at the same depths (law 5)."""
     first: dict[tuple[str, int, str], tuple[Asked, str]] = {}
     for path, report in reports.items():
+        task = manifest["files"][path]["task"]
+        task = manifest["tasks"][task].get("same_as") or task
         for index, found in report.asked.items():
-            key = (entries[path]["task"], index, found.scope)
+            key = (task, index, found.scope)
             before, where = first.setdefault(key, (found, report.config))
             if before.digest != found.digest:
                 report.add(index, 5, f"asks something else than row {index} of {where}")
-            elif any(abs(a - b) > _NEAR for a, b in zip(before.depths, found.depths, strict=True)):
+            elif _far(before.depths, found.depths):
                 report.add(index, 5, f"has its needles elsewhere than row {index} of {where}")
+
+
+def _far(depths: list[float], others: list[float]) -> bool:
+    """Whether needles stand at other depths, or more of them."""
+    pairs = zip(depths, others, strict=False)
+    return len(depths) != len(others) or any(abs(a - b) > _NEAR for a, b in pairs)

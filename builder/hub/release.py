@@ -46,7 +46,8 @@ def release_shipment(
     manifest = read_manifest(root)
     if left := unfinished(root):
         raise RulerError(
-            f"'{root}' is not complete: {left} files are not made yet. Run: ruler build {root}"
+            f"'{root}' is not complete: {left} files are not made yet. Run the same "
+            "`ruler build` again."
         )
     files: dict[str, Path | bytes] = {}
     digests: dict[str, Digest] = {}

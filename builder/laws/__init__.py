@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from builder.laws import oneruler, ruler
 from builder.laws.base import Breach, Row, Rules
 
-__all__ = ["Breach", "Rules", "asked", "breaches"]
+__all__ = ["Breach", "Rules", "asked", "breaches", "haystack"]
 
 FAMILIES = {**ruler.FAMILIES, **oneruler.FAMILIES}
 
@@ -81,3 +81,10 @@ def asked(row: Row, rules: Rules) -> tuple[str, str]:
     else:
         scope, found = "", [row["question"], row["outputs"]]
     return scope, json.dumps(found, ensure_ascii=False)
+
+
+def haystack(row: Row, rules: Rules) -> str | None:
+    """The text that all rows of a file must have from its beginning; None if they need not."""
+    if rules.task["family"] == "multilingual_niah":
+        return oneruler.bare(row, rules)
+    return None

@@ -45,10 +45,20 @@ def _fold(text: str) -> str:
     return unicodedata.normalize("NFKC", text).casefold()
 
 
+def _languages(rules: Rules) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+    """The prompts of the file's languages: of the text and of the instruction."""
+    entry = rules.entry
+    return rules.languages[entry["language"]], rules.languages[entry["instruction_language"]]
+
+
+def _template(rules: Rules) -> str:
+    """The name of the question's template."""
+    return "question_one" if rules.task["queries"] == 1 else "question_many"
+
+
 def _asked_keys(row: Row, rules: Rules) -> list[str] | None:
     """The keys that the question asks for; None if it is not the prompt's question."""
-    parts = rules.languages[row["instruction_language"]]["parts"]
-    template = parts["question_one" if rules.task["queries"] == 1 else "question_many"]
+    template = _languages(rules)[1]["parts"][_template(rules)]
     names = {f"query{i + 1}": r".+?" for i in range(rules.task["queries"])}
     match = pattern_of(template[template.index(">") + 1 :].strip(), **names).fullmatch(
         row["question"]
@@ -59,11 +69,15 @@ def _asked_keys(row: Row, rules: Rules) -> list[str] | None:
 def _niah(row: Row, rules: Rules) -> Iterator[Breach]:
     yield from _tags(row, rules)
     task, context = rules.task, context_of(row)
-    text, instruction = (rules.languages[row[c]] for c in ("language", "instruction_language"))
+    text, instruction = _languages(rules)
     yield from _intact(row, text["joint"])
     found = _needles(context, text)
     for value in (value for value, times in Tally(n.value for n in found).items() if times > 1):
         yield Breach(3, f"value '{value}' stands in more than one needle")
+    folded = _fold(context)
+    for needle in found:
+        if folded.count(needle.value) != 1:
+            yield Breach(3, f"value '{needle.value}' stands elsewhere in the context too")
     for key, times in Tally(needle.key for needle in found).items():
         if times != task["values"]:
             yield Breach(3, f"key '{key}' stands in {times} needles, not {task['values']}")
@@ -106,7 +120,7 @@ def _whole(needle: _Found, language: Mapping[str, Any]) -> str:
 
 def _references(row: Row, rules: Rules, keys: list[str], found: list[_Found]) -> Iterator[Breach]:
     """The values of the asked keys, or the none word where the asked key hides nowhere."""
-    task, none_word = rules.task, rules.languages[row["instruction_language"]]["none_word"]
+    task, none_word = rules.task, _languages(rules)[1]["none_word"]
     if row["none_word"] != (none_word if task["none_sentence"] else ""):
         yield Breach(3, f"none_word is '{row['none_word']}', the prompt's is '{none_word}'")
     if task["none_sentence"] is not (none_word in row["input"][row["context_end"] :]):
@@ -135,17 +149,34 @@ def _tags(row: Row, rules: Rules) -> Iterator[Breach]:
             yield Breach(4, f"the tag </{name}> closes nothing")
     if opened:
         yield Breach(4, f"the tag <{opened[-1]}> is not closed")
-    language = rules.languages[row["instruction_language"]]
-    frame = language["cwe"] if "cwe" in row["task"] else language["parts"]["task"]
-    head, tail = frame.split("{context}")
-    if text[:start] != head or not text[end:].startswith(tail):
+    head, tail = _frame(row, rules)
+    if text[:start] != head or text[end:] != tail or row["answer_prefix"]:
         yield Breach(4, "the prompt around the context is not the published one")
     if text.count(text[start:end]) != 1:
         yield Breach(4, "the context occurs more than once")
 
 
+def _frame(row: Row, rules: Rules) -> tuple[str, str]:
+    """What the published prompt has before and after the context, with this row's question."""
+    language = _languages(rules)[1]
+    if rules.task["family"] == "multilingual_words":
+        head, tail = language["cwe"].split("{context}")
+        return head, tail
+    parts, joint = language["parts"], language["joint"]
+    head, tail = parts["task"].split("{context}")
+    opening = re.match(r"<[^>]+>\s*", parts[_template(rules)])
+    tag = opening[0] if opening else ""
+    if_no = parts["if_no"]
+    if not rules.task["none_sentence"]:
+        if_no = if_no[if_no.rindex("</") :]
+    tail += joint.join([tag + row["question"], parts["please_list"], if_no])
+    return head, tail + parts["answer_prefix"] + joint + parts["answer"]
+
+
 def _words(row: Row, rules: Rules) -> Iterator[Breach]:
     yield from _tags(row, rules)
+    if row["evidence"] or row["none_word"] or row["question"] != _first_tagged(rules):
+        yield Breach(3, "a list has no needles and no none word, and the prompt's question")
     items = _ITEM.findall(context_of(row))
     if [int(number) for number, _ in items] != list(range(1, len(items) + 1)):
         yield Breach(3, "the list is not numbered from 1 in order")
@@ -161,9 +192,25 @@ def _words(row: Row, rules: Rules) -> Iterator[Breach]:
         yield Breach(3, f"word '{odd[0]}' appears {tally[odd[0]]} times")
 
 
+def bare(row: Row, rules: Rules) -> str:
+    """The context without its needles: the book's text, the same in every row of a file."""
+    joint, text, at = _languages(rules)[0]["joint"], "", row["context_start"]
+    for span in sorted(row["evidence"], key=lambda span: span["start"]):
+        text += row["input"][at : span["start"]].removesuffix(joint)
+        at = span["end"]
+    return (text + row["input"][at : row["context_end"]]).removeprefix(joint)
+
+
+def _first_tagged(rules: Rules) -> str:
+    """The question of the list's prompt: what its first tags after the list enclose."""
+    tail = _languages(rules)[1]["cwe"].split("{context}")[1]
+    tagged = re.search(r"<([^<>/]+)>(.*?)</\1>", tail, re.DOTALL)
+    return tagged[2].strip() if tagged else ""
+
+
 def _asked_in_no_language(row: Row, rules: Rules) -> tuple[str, Any]:
     """Nouns and numbers, the needles in their order: the same in every language."""
-    text, instruction = (rules.languages[row[c]] for c in ("language", "instruction_language"))
+    text, instruction = _languages(rules)
     found = [
         [text["nouns"].index(n.key) if n.key in text["nouns"] else n.key, n.value]
         for shown in sorted(row["evidence"], key=lambda span: span["start"])

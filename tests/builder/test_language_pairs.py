@@ -34,7 +34,17 @@ def test_one_language_can_instruct_in_every_other() -> None:
     assert len(pairs("oneruler", Languages(instruction="ja"))) == 26
 
 
-@pytest.mark.parametrize("name", ["xx", "en-xx", "en-ko-pl", "", "PL"])
+def test_blanks_around_a_code_are_left_out() -> None:
+    assert pairs("oneruler", Languages(("pl", " ko"))) == [Pair("pl", "pl"), Pair("ko", "ko")]
+
+
+@pytest.mark.parametrize("code", ["xx", "all"])
+def test_an_unknown_language_of_the_instruction_is_refused(code: str) -> None:
+    with pytest.raises(RulerError, match=f"Unknown language '{code}'"):
+        pairs("oneruler", Languages(("pl",), instruction=code))
+
+
+@pytest.mark.parametrize("name", ["xx", "en-xx", "en-ko-pl", "", "PL", "pl-all", "all-en"])
 def test_what_is_no_language_is_refused(name: str) -> None:
     with pytest.raises(RulerError, match="language"):
         pairs("oneruler", Languages((name,)))

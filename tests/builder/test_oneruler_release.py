@@ -114,7 +114,7 @@ def test_restricted_books_can_be_left_out(mirror: Path, tmp_path: Path) -> None:
     made = order(root, mirror=mirror, sources=(), tasks=("niah_single",))
     built = build(Order(**(vars(made) | {"languages": languages})), Silent())
     assert {entry["language"] for entry in built.manifest["files"].values()} == {"en"}
-    with pytest.raises(RulerError, match="Every book asked for is restricted"):
+    with pytest.raises(RulerError, match="may not be free everywhere: ask for other"):
         build(
             Order(**(vars(made) | {"languages": Languages((code,), skip_restricted=True)})),
             Silent(),
@@ -250,6 +250,84 @@ def test_a_common_word_that_ties_is_found(copy: Path) -> None:
         rows[0]["input"] = text[:start] + text[start:].replace(f" {word} ", " zzz ", 1)
 
     assert any("appear" in what for what in plant(copy, "en/cwe_hard", change)[3])
+
+
+def test_an_answer_leaked_into_the_prompt_is_found(copy: Path) -> None:
+    def change(rows: Rows) -> None:
+        tail = rows[0]["input"].rindex("<Answer>")
+        rows[0]["input"] = rows[0]["input"][:tail] + f"<Answer> {rows[0]['outputs'][0]} </Answer>"
+        rows[1]["answer_prefix"] = f"The answer is {rows[1]['outputs'][0]}"
+
+    found = plant(copy, "en/niah_single", change)
+    assert sum("not the published one" in what for what in found[4]) == 2
+
+
+def test_a_distractors_value_in_the_book_is_found(copy: Path) -> None:
+    def change(rows: Rows) -> None:
+        value = digits(needle(rows[0], 3))
+        start = rows[0]["evidence"][3]["end"] + 40
+        text = rows[0]["input"]
+        rows[0]["input"] = text[:start] + value + text[start + 7 :]
+
+    assert any("stands elsewhere" in what for what in plant(copy, "zh/niah_none", change)[3])
+
+
+def test_another_text_in_one_row_is_found(copy: Path) -> None:
+    def change(rows: Rows) -> None:
+        start = rows[3]["context_start"] + 30
+        text = rows[3]["input"]
+        rows[3]["input"] = text[:start] + "xyz" + text[start + 3 :]
+
+    found = plant(copy, "en/niah_multivalue", change)
+    assert any("not the other rows'" in what for what in found[3])
+
+
+def test_a_wrong_language_and_a_needle_too_many_are_breaches_and_no_tracebacks(
+    copy: Path,
+) -> None:
+    def change(rows: Rows) -> None:
+        rows[0]["language"] = "xx"
+        rows[1]["evidence"].append({"start": 200, "end": 230, "depth": 0.0, "answer": False})
+
+    found = plant(copy, "zh/niah_single", change)
+    assert {1, 3, 4, 5} <= set(found)
+
+
+def test_a_list_with_evidence_is_found(copy: Path) -> None:
+    def change(rows: Rows) -> None:
+        rows[0]["question"] = rows[0]["question"][:-1]
+
+    assert any("no needles" in what for what in plant(copy, "zh/cwe_easy", change)[3])
+
+
+def test_a_suite_whose_names_say_nothing_is_proved(tmp_path: Path) -> None:
+    suite = tmp_path / "own.toml"
+    suite.write_text(
+        'dataset = "oneruler"\n[tasks.common]\nfamily = "multilingual_words"\n'
+        '[tasks.my_cwe_niah]\nfamily = "multilingual_niah"\n',
+        encoding="utf-8",
+    )
+    root = tmp_path / "own"
+    build(order(root, "zh", suite=suite), Silent())
+    assert verify(root).ok
+
+
+def test_a_card_that_is_not_there_is_written_again(copy: Path) -> None:
+    card, listing = copy / "README.md", copy / "eval.yaml"
+    before = card.read_text(encoding="utf-8"), listing.read_text(encoding="utf-8")
+    card.write_text("old", encoding="utf-8")
+    listing.unlink()
+    again = order(copy, "en", "zh", "en-zh", "zh-en", samples=6)
+    assert build(again, Silent()).new == []
+    assert (card.read_text(encoding="utf-8"), listing.read_text(encoding="utf-8")) == before
+
+
+def test_what_is_said_of_a_source_may_change(copy: Path) -> None:
+    manifest = json.loads((copy / MANIFEST).read_text(encoding="utf-8"))
+    manifest["sources"]["book-en"]["title"] = "Said otherwise before"
+    (copy / MANIFEST).write_text(json.dumps(manifest), encoding="utf-8")
+    built = build(order(copy, "en", samples=6, lengths=("16k",), tasks=("cwe",)), Silent())
+    assert len(built.new) == 2
 
 
 def test_a_needle_inside_a_word_is_found(copy: Path) -> None:

@@ -36,7 +36,7 @@ def missing_file(root: Path) -> None:
 @pytest.mark.parametrize(
     ("spoil", "said"),
     [
-        (unfinished, "is not complete: 1 files are not made yet. Run: ruler build"),
+        (unfinished, "is not complete: 1 files are not made yet. Run the same"),
         (other_bytes, "is not the file of the manifest"),
         (missing_file, "is missing. Run: ruler verify"),
     ],
