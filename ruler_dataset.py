@@ -53,35 +53,34 @@ TASKS: dict[str, tuple[str, ...]] = {
     ),
 }
 """The tasks of each dataset, in the order of the papers' tables."""
-# fmt: on
-
 GROUPS: dict[str, dict[str, tuple[str, ...]]] = {
     "ruler": {
-        "niah_s": NIAH[:3],
-        "niah_mk": NIAH[3:6],
-        "niah": NIAH,
-        "ag": ("cwe", "fwe"),
-        "qa": ("qa_1", "qa_2"),
-        "all": TASKS["ruler"],
+        "niah_s": NIAH[:3], "niah_mk": NIAH[3:6], "niah": NIAH,
+        "ag": ("cwe", "fwe"), "qa": ("qa_1", "qa_2"), "all": TASKS["ruler"],
     },
     "oneruler": {
-        "niah": TASKS["oneruler"][:5],
-        "cwe": TASKS["oneruler"][5:],
-        "all": TASKS["oneruler"],
+        "niah": TASKS["oneruler"][:5], "cwe": TASKS["oneruler"][5:], "all": TASKS["oneruler"],
     },
 }
+# fmt: on
 LENGTHS: dict[str, tuple[str, ...]] = {
     "ruler": ("4k", "8k", "16k", "32k", "64k", "128k"),
     "oneruler": ("8k", "32k", "64k", "128k"),
 }
 """The lengths of a full release; others can be built."""
 
+_ANEW = "Get or build the release anew."
+_KEYS = {"format": int, "dataset": str, "files": dict, "tasks": (dict, list), "groups": dict}
 _THOUSAND = {"ruler": 1024, "oneruler": 1000}
 _MIN_LENGTH, _MAX_LENGTH = 1000, 1 << 22
 
 
 class RulerError(ValueError):
     """What a user can mend: one sentence with the remedy; the command line exits with code 2."""
+
+
+class Unreachable(RulerError):
+    """The Hub could not be asked (no network, or HF_HUB_OFFLINE), and its cache lacks the file."""
 
 
 def check_name(kind: str, name: str, known: Iterable[str], see: str = "ruler --help") -> str:
@@ -101,9 +100,7 @@ def parse_length(name: str, dataset: str = "ruler") -> int:
     thousand = _THOUSAND[dataset]
     tokens = int(match[1]) * thousand ** "km".index(match[2]) * thousand if match else 0
     if not _MIN_LENGTH <= tokens <= _MAX_LENGTH:
-        raise RulerError(
-            f"Unknown length '{name}'. Lengths are written 1k, 4k, 128k, 1m, up to 4m."
-        )
+        raise RulerError(f"Unknown length '{name}'. One is written 1k, 4k, 128k, 1m, up to 4m.")
     return tokens
 
 
@@ -114,9 +111,7 @@ def length_name(tokens: int, dataset: str = "ruler") -> str:
         return f"{tokens // thousand**2}m"
     if tokens % thousand == 0:
         return f"{tokens // thousand}k"
-    raise RulerError(
-        f"{tokens} tokens are not a whole number of thousands ({thousand}) of {dataset}."
-    )
+    raise RulerError(f"{tokens} tokens are no whole number of {dataset}'s thousands ({thousand}).")
 
 
 @dataclass(frozen=True)
@@ -194,25 +189,17 @@ class Names:
         pattern = rf"(?P<task>.+?)_(?P<length>\d+[km]){languages}"
         match = re.fullmatch(pattern + r"(?:_(?P<tokenizer>.+))?", name)
         if match is None:
-            example = "niah_none_128k_pl" if many else "niah_mk_128k"
-            raise RulerError(
-                f"'{name}' is not a {self.dataset} configuration; one reads '{example}'."
-            )
+            one = "niah_none_128k_pl" if many else "niah_mk_128k"
+            raise RulerError(f"'{name}' is not a {self.dataset} configuration; one reads '{one}'.")
         parts = match.groupdict()
-        self.expand(parts["task"])
-        tokens = parse_length(parts["length"], self.dataset)
+        self.expand(task := parts["task"])
+        length = length_name(parse_length(parts["length"], self.dataset), self.dataset)
         language = parts.get("language") or "en"
         instruction = parts.get("instruction") or language
         for code in (language, instruction):
             check_name("language", code, LANGUAGES)
-        return Config(
-            self.dataset,
-            parts["task"],
-            length_name(tokens, self.dataset),
-            parts["tokenizer"] or DEFAULT_TOKENIZER,
-            language,
-            instruction,
-        )
+        tokenizer = parts["tokenizer"] or DEFAULT_TOKENIZER
+        return Config(self.dataset, task, length, tokenizer, language, instruction)
 
 
 # fmt: off
@@ -248,18 +235,31 @@ def sha256_of(path: Path) -> str:
 
 
 def read_manifest(root: Path) -> dict[str, Any]:
-    """The manifest of a release folder. Raises RulerError for none, or one of a newer format."""
+    """The manifest of a release folder. Raises RulerError for none; see parse_manifest."""
     path = Path(root) / MANIFEST
     if not path.is_file():
         raise RulerError(
             f"No release in '{root}': it has no {MANIFEST}. Make one: ruler build {root}"
         )
-    manifest = json.loads(path.read_text(encoding="utf-8"))
-    if manifest["format"] > FORMAT_VERSION:
+    return parse_manifest(path.read_bytes(), path)
+
+
+def parse_manifest(text: str | bytes, where: str | Path) -> dict[str, Any]:
+    """The manifest in a text. Raises RulerError for a newer format, or a damaged one."""
+    try:
+        found = json.loads(text)
+    except ValueError as error:
+        raise RulerError(f"'{where}' is damaged: {error}. {_ANEW}") from error
+    manifest: dict[str, Any] = found if isinstance(found, dict) else {}
+    version, data_version = manifest.get("format"), manifest.get("data_version")
+    if isinstance(version, int) and version > FORMAT_VERSION:
         raise RulerError(
-            f"'{path}' has format {manifest['format']}, newer than {FORMAT_VERSION}: "
-            "update this package."
+            f"'{where}' has format {version}, newer than {FORMAT_VERSION}: update this package."
         )
+    wrong = [key for key, kind in _KEYS.items() if not isinstance(manifest.get(key), kind)]
+    if wrong or not re.fullmatch(r"\d+\.\d+\.\d+", str(data_version)):
+        key = (*wrong, "data_version")[0]
+        raise RulerError(f"'{where}' is damaged: '{key}' is missing or of another kind. {_ANEW}")
     return manifest
 
 
@@ -272,9 +272,7 @@ def files_of(config: str, manifest: Mapping[str, Any], tokenizer: str | None = N
     parsed = names.parse(config)
     if tokenizer is not None:
         if parsed.tokenizer not in (DEFAULT_TOKENIZER, tokenizer):
-            raise RulerError(
-                f"'{config}' names another tokenizer than '{tokenizer}': give one of them."
-            )
+            raise RulerError(f"'{config}' names another tokenizer than '{tokenizer}': give one.")
         parsed = replace(parsed, tokenizer=tokenizer)
     paths = [replace(parsed, task=task).path for task in names.expand(parsed.task)]
     missing = [path for path in paths if path not in manifest["files"]]
@@ -306,12 +304,8 @@ def load(
     relative = files_of(config, manifest, tokenizer)
     paths = [get(path) for path in relative]
     check_files(paths, relative, manifest["files"], verify)
-    return datasets.load_dataset(
-        "parquet",
-        data_files={SPLIT: [str(path) for path in paths]},
-        features=features(),
-        split=SPLIT,
-    )
+    files = {SPLIT: [str(path) for path in paths]}
+    return datasets.load_dataset("parquet", data_files=files, features=features(), split=SPLIT)
 
 
 def manifest_of(root_or_repo: str | Path, revision: str | None = None) -> dict[str, Any]:
@@ -326,26 +320,56 @@ def _open(
     root = Path(root_or_repo)
     if root.is_dir():
         return read_manifest(root), root.joinpath
-    if not re.fullmatch(r"[\w.-]+/[\w.-]+", str(root_or_repo)):
-        raise RulerError(f"'{root_or_repo}' is neither a folder nor a Hub repository (ORG/NAME).")
     repo = str(root_or_repo)
+    if not is_repository(repo):
+        raise RulerError(f"'{repo}' is neither a folder nor a Hub repository (ORG/NAME).")
     manifest = hub_file(repo, MANIFEST, revision)
     commit = manifest.parent.name  # the cache keeps snapshots/<commit>/…: one state for all files
     return read_manifest(manifest.parent), lambda path: hub_file(repo, path, commit)
 
 
+def is_repository(name: str) -> bool:
+    """Whether a name can be a Hub repository's, ORG/NAME, by the Hub's own rule."""
+    part = r"(?![.-])[A-Za-z0-9_.-]{1,96}(?<![.-])"
+    return re.fullmatch(f"{part}/{part}", name) is not None and not re.search(r"--|\.\.", name)
+
+
 def hub_file(repo: str, path: str, revision: str | None) -> Path:
-    """The local path of a file of a Hub dataset, from the Hub or its cache. Raises RulerError."""
-    from huggingface_hub import hf_hub_download
-    from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError
+    """The local path of a file of a Hub dataset, from the Hub or its cache.
+
+    Raises RulerError, and Unreachable where the Hub could not be asked.
+    """
+    from huggingface_hub import constants, errors, hf_hub_download
 
     try:
         return Path(hf_hub_download(repo, path, repo_type="dataset", revision=revision))
-    except (HfHubHTTPError, LocalEntryNotFoundError) as error:
-        reason = str(error).strip().splitlines()[0]
-        raise RulerError(
-            f"Cannot get '{path}' of {repo} from the Hub or its cache: {reason}"
-        ) from error
+    except (errors.HTTPError, errors.EntryNotFoundError) as caught:
+        error = caught.__cause__ or caught  # "not in the cache" says less than its cause
+        lacks = "it has no manifest, it is no release" if path == MANIFEST else "it lacks that file"
+        kind, why = next(
+            pair
+            for pair in (
+                (errors.RevisionNotFoundError, f"it has no revision '{revision}'"),
+                (
+                    errors.RepositoryNotFoundError,
+                    "there is none, or your token may not see it: correct the name, or log in (hf auth login)",
+                ),
+                (errors.RemoteEntryNotFoundError, lacks),
+                (
+                    errors.HfHubHTTPError,
+                    f"the Hub refused it: {str(error).strip().splitlines()[0]}",
+                ),
+                (
+                    errors.OfflineModeIsEnabled,
+                    "HF_HUB_OFFLINE is set and the cache lacks it: unset it",
+                ),
+                (BaseException, f"cannot reach the Hub at {constants.ENDPOINT}: check the network"),
+            )
+            if isinstance(error, pair[0])
+        )
+        away = kind in (errors.OfflineModeIsEnabled, BaseException)
+        said = f"Cannot get '{path}' of {repo} from the Hub or its cache: {why.rstrip('.')}."
+        raise (Unreachable if away else RulerError)(said) from caught
 
 
 def check_files(

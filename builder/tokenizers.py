@@ -4,7 +4,8 @@
     counter.count("The grass is green.")            # what mistral-common gives: 5
 
 A name stands for pinned files. Any other tokenizer is named by the user: `mine=hf:ORG/NAME@REV` or
-`mine=FOLDER`, and is what transformers' AutoTokenizer loads. Counts exclude special tokens.
+`mine=FOLDER`, and is what transformers' AutoTokenizer loads. Counts exclude special tokens. What is
+said of a folder holds its last part only: where it lies is its owner's affair.
 """
 
 from __future__ import annotations
@@ -127,13 +128,45 @@ def load_counter(spec: str, store: Store) -> Counter:
     Raises RulerError with the remedy where it is gated, missing or has the wrong digest.
     """
     name, where = split_spec(spec)
-    if where != name:
-        return _from_transformers(name, where)
+    return _from_transformers(name, where) if where != name else _named(name, store)
+
+
+def counter_in(name: str, folder: str) -> Counter:
+    """The counter of a tokenizer whose files lie side by side in a folder, a named one too.
+
+    Raises RulerError for a file that is missing or has the wrong digest.
+    """
+    if name not in named():
+        return _from_transformers(name, folder)
+    if not Path(folder).is_dir():
+        raise RulerError(
+            f"'{folder}' is not a folder: '{name}' is a named tokenizer, give the folder of its "
+            "files (ruler tokenizers)."
+        )
+    return _named(name, _Folder(folder))
+
+
+class _Folder(Store):
+    """Finds pinned files in one folder by their own names, and nowhere else."""
+
+    def get(self, file: Pinned, progress: Any = None) -> Path:
+        """The path of the checked file."""
+        beside = Pinned(Path(file.path).name, file.sha256, file.bytes)
+        if self.mirror is None or not (self.mirror / beside.path).is_file():
+            raise RulerError(
+                f"'{self.mirror}' has no {beside.path} ({file.bytes} bytes, sha256 {file.sha256}): "
+                "put the tokenizer's files there."
+            )
+        return super().get(beside, progress)
+
+
+def _named(name: str, store: Store) -> Counter:
+    """A tokenizer of tokenizers.toml."""
     entry = named()[name]
-    about = {"spec": spec, "title": entry["title"], "library": entry["library"]}
+    about = {"spec": name, "title": entry["title"], "library": entry["library"]}
     about["version"] = version(entry["library"])
     if entry["library"] == "mistral-common":
-        return _from_mistral_common(name, entry, about)
+        return _from_mistral_common(name, entry, store, about)
     paths = [store.get(file) for file in pinned_files(name)]
     about["sha256"] = {Path(file["path"]).name: file["sha256"] for file in entry["files"]}
     if entry["library"] == "tiktoken":
@@ -142,15 +175,20 @@ def load_counter(spec: str, store: Store) -> Counter:
         return _auto_tokenizer(name, str(folder), None, about)
 
 
-def _from_mistral_common(name: str, entry: dict[str, Any], about: dict[str, Any]) -> Counter:
+def _from_mistral_common(
+    name: str, entry: dict[str, Any], store: Store, about: dict[str, Any]
+) -> Counter:
+    """Its file comes with the package, unless a folder is given that has it."""
     from mistral_common.tokens.tokenizers.tekken import Tekkenizer
 
     path = Path(str(files("mistral_common") / "data" / entry["packaged"]))
+    if isinstance(store, _Folder) and store.mirror:
+        path = store.mirror / entry["packaged"]
     found = hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else "no such file"
     if found != entry["sha256"]:
         raise RulerError(
             f"'{path}': expected sha256 {entry['sha256']}, found {found}: "
-            "install another version of mistral-common."
+            "install another version of mistral-common, or name a folder that has it."
         )
     about["sha256"] = {entry["packaged"]: entry["sha256"]}
     return TiktokenCounter(name, about, Tekkenizer.from_file(path)._model)
@@ -175,7 +213,8 @@ def _from_tiktoken(name: str, url: str, path: Path, about: dict[str, Any]) -> Co
 def _from_transformers(name: str, where: str) -> Counter:
     from huggingface_hub import try_to_load_from_cache
 
-    about: dict[str, Any] = {"spec": f"{name}={where}", "title": where, "library": "transformers"}
+    said = where if where.startswith("hf:") else Path(where).resolve().name
+    about: dict[str, Any] = {"spec": f"{name}={said}", "title": said, "library": "transformers"}
     about["version"] = version("transformers")
     if where.startswith("hf:"):
         repo, _, revision = where.removeprefix("hf:").partition("@")
