@@ -19,7 +19,7 @@ import difflib
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -34,11 +34,10 @@ SPLIT = "test"
 DEFAULT_TOKENIZER = "tekken"
 
 # fmt: off
-LANGUAGES = (
+LANGUAGES = (  # the 26 of ONERULER, ISO 639-1
     "cs", "da", "de", "en", "es", "fa", "fi", "fr", "hi", "hu", "it", "ja", "ko",
     "nl", "no", "pl", "pt", "ru", "sr", "st", "sv", "sw", "ta", "uk", "vi", "zh",
 )
-"""The 26 languages of ONERULER, ISO 639-1."""
 
 NIAH = (
     "niah_single_1", "niah_single_2", "niah_single_3",
@@ -62,17 +61,28 @@ GROUPS: dict[str, dict[str, tuple[str, ...]]] = {
         "niah": TASKS["oneruler"][:5], "cwe": TASKS["oneruler"][5:], "all": TASKS["oneruler"],
     },
 }
-# fmt: on
-LENGTHS: dict[str, tuple[str, ...]] = {
+LENGTHS: dict[str, tuple[str, ...]] = {  # of a full release; others can be built
     "ruler": ("4k", "8k", "16k", "32k", "64k", "128k"),
     "oneruler": ("8k", "32k", "64k", "128k"),
 }
-"""The lengths of a full release; others can be built."""
+COLUMNS: dict[str, str] = {  # of a row, in order
+    "index": "int32", "task": "string", "language": "string", "instruction_language": "string",
+    "max_length": "int32", "input": "string", "answer_prefix": "string", "outputs": "list<string>",
+    "max_new_tokens": "int32", "length": "int32", "context_start": "int32", "context_end": "int32",
+    "question": "string",
+    "evidence": "list<struct<start: int32, end: int32, depth: float32, answer: bool>>",
+    "none_word": "string",
+}
+# fmt: on
 
-_ANEW = "Get or build the release anew."
-_KEYS = {"format": int, "dataset": str, "files": dict, "tasks": (dict, list), "groups": dict}
+_KEYS: dict[str, Any] = {
+    "format": int,
+    "dataset": str,
+    "files": dict,
+    "tasks": (dict, list),
+    "groups": dict,
+}
 _THOUSAND = {"ruler": 1024, "oneruler": 1000}
-_MIN_LENGTH, _MAX_LENGTH = 1000, 1 << 22
 
 
 class RulerError(ValueError):
@@ -83,9 +93,8 @@ class Unreachable(RulerError):
     """The Hub could not be asked (no network, or HF_HUB_OFFLINE), and its cache lacks the file."""
 
 
-def check_name(kind: str, name: str, known: Iterable[str], see: str = "ruler --help") -> str:
+def check_name(kind: str, name: str, known: Collection[str], see: str = "ruler --help") -> str:
     """Return `name` if it is one of `known`, else raise a RulerError that suggests a near one."""
-    known = list(known)
     if name in known:
         return name
     near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
@@ -99,7 +108,7 @@ def parse_length(name: str, dataset: str = "ruler") -> int:
     match = re.fullmatch(r"([1-9]\d{0,3})([km])", name)
     thousand = _THOUSAND[dataset]
     tokens = int(match[1]) * thousand ** "km".index(match[2]) * thousand if match else 0
-    if not _MIN_LENGTH <= tokens <= _MAX_LENGTH:
+    if not 1000 <= tokens <= 1 << 22:
         raise RulerError(f"Unknown length '{name}'. One is written 1k, 4k, 128k, 1m, up to 4m.")
     return tokens
 
@@ -107,10 +116,9 @@ def parse_length(name: str, dataset: str = "ruler") -> int:
 def length_name(tokens: int, dataset: str = "ruler") -> str:
     """The name of a length in tokens: 131072 is `128k` in ruler; the inverse of parse_length."""
     thousand = _THOUSAND[dataset]
-    if tokens % thousand**2 == 0:
-        return f"{tokens // thousand**2}m"
-    if tokens % thousand == 0:
-        return f"{tokens // thousand}k"
+    for letter, unit in (("m", thousand**2), ("k", thousand)):
+        if tokens % unit == 0:
+            return f"{tokens // unit}{letter}"
     raise RulerError(f"{tokens} tokens are no whole number of {dataset}'s thousands ({thousand}).")
 
 
@@ -128,9 +136,7 @@ class Config:
     @property
     def languages(self) -> str:
         """`pl`, or `en-ko` where the text and the instruction differ in language."""
-        if self.language == self.instruction_language:
-            return self.language
-        return f"{self.language}-{self.instruction_language}"
+        return "-".join(dict.fromkeys((self.language, self.instruction_language)))
 
     @property
     def name(self) -> str:
@@ -145,10 +151,8 @@ class Config:
     @property
     def path(self) -> str:
         """The Parquet file of a single task, relative to the release, with forward slashes."""
-        folder = f"data/{self.tokenizer}/{self.length}"
-        if self.dataset == "oneruler":
-            folder += f"/{self.languages}"
-        return f"{folder}/{self.task}.parquet"
+        languages = f"/{self.languages}" if self.dataset == "oneruler" else ""
+        return f"data/{self.tokenizer}/{self.length}{languages}/{self.task}.parquet"
 
     @property
     def max_length(self) -> int:
@@ -202,19 +206,6 @@ class Names:
         return Config(self.dataset, task, length, tokenizer, language, instruction)
 
 
-# fmt: off
-COLUMNS: dict[str, str] = {
-    "index": "int32", "task": "string", "language": "string", "instruction_language": "string",
-    "max_length": "int32", "input": "string", "answer_prefix": "string", "outputs": "list<string>",
-    "max_new_tokens": "int32", "length": "int32", "context_start": "int32", "context_end": "int32",
-    "question": "string",
-    "evidence": "list<struct<start: int32, end: int32, depth: float32, answer: bool>>",
-    "none_word": "string",
-}
-# fmt: on
-"""The columns of a row and their types, in order."""
-
-
 def features() -> datasets.Features:
     """The row schema as datasets.Features; `.arrow_schema` is what the Parquet files hold."""
     from datasets import Features, List, Value
@@ -238,28 +229,23 @@ def read_manifest(root: Path) -> dict[str, Any]:
     """The manifest of a release folder. Raises RulerError for none; see parse_manifest."""
     path = Path(root) / MANIFEST
     if not path.is_file():
-        raise RulerError(
-            f"No release in '{root}': it has no {MANIFEST}. Make one: ruler build {root}"
-        )
+        raise RulerError(f"No release in '{root}': no {MANIFEST}. Make one: ruler build {root}")
     return parse_manifest(path.read_bytes(), path)
 
 
 def parse_manifest(text: str | bytes, where: str | Path) -> dict[str, Any]:
     """The manifest in a text. Raises RulerError for a newer format, or a damaged one."""
     try:
-        found = json.loads(text)
-    except ValueError as error:
-        raise RulerError(f"'{where}' is damaged: {error}. {_ANEW}") from error
-    manifest: dict[str, Any] = found if isinstance(found, dict) else {}
-    version, data_version = manifest.get("format"), manifest.get("data_version")
+        manifest: dict[str, Any] = dict(json.loads(text))
+    except (TypeError, ValueError) as error:
+        raise RulerError(f"'{where}' is damaged: {error}. Get or build it anew.") from error
+    version, data_version = manifest.get("format"), str(manifest.get("data_version"))
     if isinstance(version, int) and version > FORMAT_VERSION:
-        raise RulerError(
-            f"'{where}' has format {version}, newer than {FORMAT_VERSION}: update this package."
-        )
+        raise RulerError(f"'{where}' has the newer format {version}: update this package.")
     wrong = [key for key, kind in _KEYS.items() if not isinstance(manifest.get(key), kind)]
-    if wrong or not re.fullmatch(r"\d+\.\d+\.\d+", str(data_version)):
-        key = (*wrong, "data_version")[0]
-        raise RulerError(f"'{where}' is damaged: '{key}' is missing or of another kind. {_ANEW}")
+    wrong += ["data_version"] * (not re.fullmatch(r"\d+\.\d+\.\d+", data_version))
+    if wrong:
+        raise RulerError(f"'{where}' is damaged: it lacks a sound '{wrong[0]}'. Get it anew.")
     return manifest
 
 
@@ -270,17 +256,13 @@ def files_of(config: str, manifest: Mapping[str, Any], tokenizer: str | None = N
     """
     names = Names.in_manifest(manifest)
     parsed = names.parse(config)
-    if tokenizer is not None:
-        if parsed.tokenizer not in (DEFAULT_TOKENIZER, tokenizer):
-            raise RulerError(f"'{config}' names another tokenizer than '{tokenizer}': give one.")
-        parsed = replace(parsed, tokenizer=tokenizer)
+    if tokenizer and parsed.tokenizer not in (DEFAULT_TOKENIZER, tokenizer):
+        raise RulerError(f"'{config}' names another tokenizer than '{tokenizer}': give one.")
+    parsed = replace(parsed, tokenizer=tokenizer or parsed.tokenizer)
     paths = [replace(parsed, task=task).path for task in names.expand(parsed.task)]
-    missing = [path for path in paths if path not in manifest["files"]]
-    if missing:
-        raise RulerError(
-            f"This release holds no '{parsed.name}' ({missing[0]} is not in its manifest). "
-            "What it holds: ruler list DIR"
-        )
+    if missing := [path for path in paths if path not in manifest["files"]]:
+        lacking = f"This release holds no '{parsed.name}' ({missing[0]})"
+        raise RulerError(f"{lacking}. What it holds: ruler list DIR")
     return paths
 
 
@@ -313,14 +295,11 @@ def manifest_of(root_or_repo: str | Path, revision: str | None = None) -> dict[s
     return _open(root_or_repo, revision)[0]
 
 
-def _open(
-    root_or_repo: str | Path, revision: str | None
-) -> tuple[dict[str, Any], Callable[[str], Path]]:
+def _open(at: str | Path, revision: str | None) -> tuple[dict[str, Any], Callable[[str], Path]]:
     """A release's manifest, and what gives the path of a file of it."""
-    root = Path(root_or_repo)
+    root, repo = Path(at), str(at)
     if root.is_dir():
         return read_manifest(root), root.joinpath
-    repo = str(root_or_repo)
     if not is_repository(repo):
         raise RulerError(f"'{repo}' is neither a folder nor a Hub repository (ORG/NAME).")
     manifest = hub_file(repo, MANIFEST, revision)
@@ -335,41 +314,28 @@ def is_repository(name: str) -> bool:
 
 
 def hub_file(repo: str, path: str, revision: str | None) -> Path:
-    """The local path of a file of a Hub dataset, from the Hub or its cache.
-
-    Raises RulerError, and Unreachable where the Hub could not be asked.
-    """
+    """The local path of a Hub data set's file, maybe cached. Raises RulerError, Unreachable."""
     from huggingface_hub import constants, errors, hf_hub_download
 
     try:
         return Path(hf_hub_download(repo, path, repo_type="dataset", revision=revision))
     except (errors.HTTPError, errors.EntryNotFoundError) as caught:
-        error = caught.__cause__ or caught  # "not in the cache" says less than its cause
-        lacks = "it has no manifest, it is no release" if path == MANIFEST else "it lacks that file"
-        kind, why = next(
-            pair
-            for pair in (
-                (errors.RevisionNotFoundError, f"it has no revision '{revision}'"),
-                (
-                    errors.RepositoryNotFoundError,
-                    "there is none, or your token may not see it: correct the name, or log in (hf auth login)",
-                ),
-                (errors.RemoteEntryNotFoundError, lacks),
-                (
-                    errors.HfHubHTTPError,
-                    f"the Hub refused it: {str(error).strip().splitlines()[0]}",
-                ),
-                (
-                    errors.OfflineModeIsEnabled,
-                    "HF_HUB_OFFLINE is set and the cache lacks it: unset it",
-                ),
-                (BaseException, f"cannot reach the Hub at {constants.ENDPOINT}: check the network"),
-            )
-            if isinstance(error, pair[0])
-        )
-        away = kind in (errors.OfflineModeIsEnabled, BaseException)
-        said = f"Cannot get '{path}' of {repo} from the Hub or its cache: {why.rstrip('.')}."
-        raise (Unreachable if away else RulerError)(said) from caught
+        kind = RulerError
+        local = isinstance(caught, errors.LocalEntryNotFoundError)  # it says less than its cause
+        match error := caught.__cause__ if local else caught:
+            case errors.RevisionNotFoundError():
+                why = f"it has no revision '{revision}'"
+            case errors.RepositoryNotFoundError():
+                why = "there is none, or your token may not see it (log in: hf auth login)"
+            case errors.RemoteEntryNotFoundError():
+                why = "it is no release" if path == MANIFEST else "it lacks that file"
+            case errors.HfHubHTTPError():
+                why = f"the Hub refused: {str(error).splitlines()[0].rstrip('.')}"
+            case errors.OfflineModeIsEnabled():
+                kind, why = Unreachable, "HF_HUB_OFFLINE is set and the cache lacks it"
+            case _:
+                kind, why = Unreachable, f"cannot reach the Hub at {constants.ENDPOINT}"
+        raise kind(f"Cannot get '{path}' of {repo} from the Hub or its cache: {why}.") from caught
 
 
 def check_files(

@@ -1,4 +1,4 @@
-"""eval.yaml at a data set's root: what makes it a benchmark on the Hub.
+"""eval.yaml at a data set's root: by it the Hub can list the data set as a benchmark.
 
     name: RULER
     description: …
@@ -8,9 +8,9 @@
       split: test
 
 Results go to model repositories by task id (`ruler results`), so a task's id is its configuration's
-name, groups included. The Hub takes `evaluation_framework` only from its own list of harnesses
-(EVALUATION_FRAMEWORKS in huggingface.js) and refuses a file with another; without one it takes the
-file. This project is not on that list, and to name a harness that is would be untrue.
+name, groups included. `evaluation_framework` names a harness of the Hub's own list
+(EVALUATION_FRAMEWORKS in huggingface.js): this project is not on it, and to name one that is would
+be untrue. Some benchmarks are listed without one; listing is on request while it is in beta.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ _WHAT = {
 }
 
 
-def eval_yaml(manifest: Mapping[str, Any], framework: str | None = None) -> str:
-    """The text of a release's eval.yaml; `framework` is an identifier of the Hub's own list."""
+def eval_yaml(manifest: Mapping[str, Any]) -> str:
+    """The text of a release's eval.yaml."""
     from huggingface_hub.utils import yaml_dump
 
     dataset = manifest["dataset"]
@@ -43,8 +43,6 @@ def eval_yaml(manifest: Mapping[str, Any], framework: str | None = None) -> str:
         f"version {manifest['data_version']}, fitted under {tokenizers}."
     )
     names = [config["name"] for config in configurations(manifest)]
-    found: dict[str, Any] = {"name": TITLES[dataset], "description": description}
-    if framework is not None:
-        found["evaluation_framework"] = framework
-    found["tasks"] = [{"id": name, "config": name, "split": SPLIT} for name in names]
+    tasks = [{"id": name, "config": name, "split": SPLIT} for name in names]
+    found = {"name": TITLES[dataset], "description": description, "tasks": tasks}
     return yaml_dump(found, sort_keys=False)

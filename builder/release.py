@@ -20,6 +20,7 @@ from typing import Any, Protocol
 
 from builder import registration, words
 from builder.card import first_row, render
+from builder.header import SORTED, merge_headers
 from builder.language_pairs import Languages, pairs
 from builder.parquet import write_atomically
 from builder.processes import spread
@@ -44,14 +45,6 @@ SAMPLES = {"ruler": 500, "oneruler": 50}
 """Rows a file, as the papers have them."""
 BUILD_FOLDER = ".build"
 PLAN, JOURNAL = "plan.json", "journal.jsonl"
-_FIXED = ("format", "dataset", "data_version", "seed", "reserve", "families")
-"""What all files of a release share."""
-_MERGED = ("tasks", "groups", "sources", "tokenizers", "words", "languages")
-"""What files may add to, but not change."""
-_SAID = ("version", "spec", "urls", "title", "licence", "citation", "book")
-"""What an entry says beside what it is: a library's version, where from, rights."""
-SORTED = ("sources", "tokenizers", "words", "languages")
-"""What is found in any order, and written in one."""
 
 
 @dataclass(frozen=True)
@@ -219,33 +212,6 @@ def _existing(root: Path) -> dict[str, Any]:
     return {}
 
 
-def merge_headers(old: Mapping[str, Any], new: Mapping[str, Any], root: Path) -> dict[str, Any]:
-    """Old and new header in one; RulerError where they disagree."""
-    for key in _FIXED:
-        if old[key] != new[key]:
-            shown = "" if key == "families" else f": {old[key]!r}, not {new[key]!r}"
-            raise RulerError(f"'{root}' was made with another {key}{shown}. Give a new folder.")
-    merged = {key: value for key, value in {**old, **new}.items() if key != "todo"}
-    for key in _MERGED:
-        for name, value in new[key].items():
-            if key != "groups" and _identity(old[key].get(name, value)) != _identity(value):
-                raise RulerError(
-                    f"'{root}' was made with another '{name}' among its {key}. Give a new folder."
-                )
-        merged[key] = {**old[key], **new[key]}
-    for name in merged["groups"]:
-        both = [*old["groups"].get(name, ()), *new["groups"].get(name, ())]
-        merged["groups"][name] = list(dict.fromkeys(both))
-    return merged
-
-
-def _identity(value: Any) -> Any:
-    """What makes two manifest entries the same: digests and settings, not what is said of them."""
-    if not isinstance(value, dict):
-        return value
-    return {key: part for key, part in value.items() if key not in _SAID}
-
-
 def _refuse_other_rows(files: Mapping[str, Any], jobs: list[Job], root: Path) -> None:
     for job in jobs:
         entry = files.get(job.config.path)
@@ -259,7 +225,10 @@ def _refuse_other_rows(files: Mapping[str, Any], jobs: list[Job], root: Path) ->
 def _plan(root: Path) -> dict[str, Any]:
     """The header of an unfinished build, with its `todo`; empty if none is under way."""
     plan = root / BUILD_FOLDER / PLAN
-    return json.loads(plan.read_text(encoding="utf-8")) if plan.exists() else {}
+    try:
+        return json.loads(plan.read_text(encoding="utf-8")) if plan.exists() else {}
+    except json.JSONDecodeError:
+        raise RulerError(f"'{plan}' is damaged: remove it and build again.") from None
 
 
 def _journal(root: Path) -> dict[str, dict[str, Any]]:

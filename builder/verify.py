@@ -18,20 +18,12 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from builder.fetch import Store
 from builder.laws import Breach, Rules, asked, breaches, haystack
 from builder.processes import Tell, spread
+from builder.recount import places, reference
 from builder.release import unfinished
-from builder.tokenizers import Counter, counter_in, load_counter
-from ruler_dataset import (
-    COLUMNS,
-    MANIFEST,
-    RulerError,
-    check_name,
-    features,
-    read_manifest,
-    sha256_of,
-)
+from builder.tokenizers import Counter
+from ruler_dataset import COLUMNS, MANIFEST, features, read_manifest, sha256_of
 
 _SHOWN = 10  # breaches a file
 _NEAR = 0.1  # of the context: needles stand between sentences, and these differ in length
@@ -114,32 +106,9 @@ class Inspector:
     def counter(self, tokenizer: str) -> Counter:
         """The tokenizer, checked against the manifest's digests."""
         if self._counter is None or self._counter[0] != tokenizer:
-            about = self.manifest["tokenizers"][tokenizer]
-            counter = self._load(tokenizer, about["spec"])
-            # the backend's digest is of what its library writes, which another version may write
-            # otherwise: it decides only where no file's is known, for law 1 counts every row
-            key = "sha256" if "sha256" in about else "backend_sha256"
-            if counter.about.get(key) != about.get(key):
-                raise RulerError(
-                    f"Tokenizer '{tokenizer}' differs from the release's: {key} is "
-                    f"{counter.about.get(key)}, the manifest says {about.get(key)}."
-                )
+            counter = reference(tokenizer, self.manifest, self.root, self.mirror, self.specs)
             self._counter = tokenizer, counter
         return self._counter[1]
-
-    def _load(self, tokenizer: str, spec: str) -> Counter:
-        """From where the user says it lies now, else as the manifest says."""
-        if tokenizer in self.specs:
-            where, hub = self.specs[tokenizer], self.specs[tokenizer].startswith("hf:")
-            spec = f"{tokenizer}={where}"
-            return load_counter(spec, Store()) if hub else counter_in(tokenizer, where)
-        folder = spec.partition("=")[2]
-        if folder and not folder.startswith("hf:") and not Path(folder).is_dir():
-            raise RulerError(
-                f"Tokenizer '{tokenizer}' was the folder '{folder}' of who built this: say where "
-                f"it lies: ruler verify {self.root} --tokenizer {tokenizer}=FOLDER"
-            )
-        return load_counter(spec, Store(self.mirror))
 
     def inspect(self, task: Task, tell: Tell) -> Group:
         """Every row of a row group against laws 1 to 4."""
@@ -205,7 +174,7 @@ def verify(
     ]
     planned(sum(entries[path]["rows"] for path in {task.path for task in tasks}))
     groups: dict[str, list[Group]] = defaultdict(list)
-    specs = _where(manifest, tokenizers)
+    specs = places(manifest, tokenizers)
     arguments = (root, manifest, str(mirror.resolve()) if mirror else None, specs)
     with spread(workers, Inspector, arguments, told) as run:
         for group in run(
@@ -221,18 +190,6 @@ def verify(
             reports[name] = FileReport(name)
             reports[name].add(-1, 6, "the file is not in the manifest")
     return Report(reports, left)
-
-
-def _where(manifest: dict[str, Any], specs: Iterable[str]) -> dict[str, str]:
-    """Where tokenizers lie now: name -> folder or `hf:…`."""
-    found = {}
-    for spec in specs:
-        name, equals, where = spec.partition("=")
-        check_name("tokenizer", name, manifest["tokenizers"], "ruler verify --help")
-        if not equals or not where:
-            raise RulerError(f"'{spec}' does not say where '{name}' lies: write {name}=FOLDER.")
-        found[name] = where
-    return found
 
 
 def _openable(root: Path, path: str, entries: dict[str, Any], report: FileReport) -> list[Task]:

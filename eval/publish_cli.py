@@ -50,17 +50,26 @@ def results(
     create_pr: Annotated[
         bool, typer.Option("--create-pr", help="Open the pull request on the Hub.")
     ] = False,
+    allow_missing: Annotated[
+        bool, typer.Option("--allow-missing", help="Also of a run that lacks rows; notes say so.")
+    ] = False,
 ) -> None:
     """Write a run's scores as .eval_results/*.yaml, which the Hub shows beside a model.
 
     Example: `ruler results runs/qwen --model Qwen/Qwen2.5-7B-Instruct --dataset-repo ORG/ruler`
 
-    With --create-pr the benchmark's files are first compared with the run's by their digests.
+    The benchmark's files are compared with the run's, by digest. Where the Hub cannot be reached
+    the results are written without that, and it says so. Entries of earlier runs stay in the file.
     """
     from eval import results as publishing
 
-    done = publishing.publish(path, model, dataset_repo, revision, source, out, create_pr)
-    typer.echo(f"{done.entries} results in '{done.path}'.")
+    done = publishing.publish(
+        path, model, dataset_repo, revision, source, out, create_pr, allow_missing
+    )
+    kept = f" beside {done.kept} of earlier runs" if done.kept else ""
+    typer.echo(f"{done.entries} results{kept} in '{done.path}'.")
+    if done.unchecked is not None:
+        typer.echo(f"Warning: {done.unchecked}")
     if done.pull_request is not None:
         typer.echo(f"Pull request: {done.pull_request}")
     else:

@@ -9,23 +9,17 @@ at 128K take 300 MB, its references a few KB. Digests are checked before anythin
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import ruler_dataset
-from ruler_dataset import Config, Names, RulerError
+from ruler_dataset import Config, Names, RulerError, is_repository
 
 BATCH_ROWS = 50
 """Rows read at a time: a row group of the release."""
 Row = dict[str, Any]
-
-
-def is_repository(source: str) -> bool:
-    """Whether a name that is no folder can be a Hub repository, ORG/NAME."""
-    return re.fullmatch(r"\w[\w.-]*/\w[\w.-]*", source) is not None
 
 
 @dataclass(frozen=True)

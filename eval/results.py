@@ -4,8 +4,8 @@
 
 The Hub shows them beside the model and gathers them on the benchmark's page: an entry a
 configuration, its task id the one of the data set's eval.yaml, its value 0 … 100. A group has an
-entry where all its tasks were scored: their plain mean, as in RULER's tables. Each prompt mode has
-a file of its own, so that a run with thinking does not overwrite one without.
+entry where all its tasks were scored: their plain mean, as in RULER's tables. Each way of asking
+and of scoring has a file of its own; a run's entries join those that are there.
 """
 
 from __future__ import annotations
@@ -14,14 +14,15 @@ import math
 import os
 import re
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from eval import model_repository as hub
 from eval import score as scoring
-from eval.release import Release, is_repository
+from eval.release import Release
+from eval.thinking import ON_BUDGET
 from ruler_dataset import (
     DEFAULT_TOKENIZER,
     MANIFEST,
@@ -29,7 +30,9 @@ from ruler_dataset import (
     Config,
     Names,
     RulerError,
+    Unreachable,
     hub_file,
+    is_repository,
     read_manifest,
 )
 
@@ -50,10 +53,15 @@ class Benchmark:
 
 @dataclass(frozen=True)
 class Published:
-    """The file that was written, its number of entries, and the pull request's address."""
+    """The file that was written, and its numbers of new entries and of earlier ones.
+
+    `unchecked` says why the run's files were not compared with the benchmark's, None if they were.
+    """
 
     path: Path
     entries: int
+    kept: int = 0
+    unchecked: str | None = None
     pull_request: str | None = None
 
 
@@ -65,31 +73,64 @@ def publish(
     source: str | None = None,
     out: Path = Path(),
     create_pr: bool = False,
+    allow_missing: bool = False,
 ) -> Published:
     """Write `out`/.eval_results/….yaml from a results.json; with `create_pr` propose it on the Hub.
 
-    Raises RulerError for results that are partial, of no frozen files or, with `create_pr`, of
-    other files than the benchmark's; for no token, no rights, no network.
+    Where the Hub cannot be asked the file is written unchecked. Raises RulerError for results that
+    are partial, lack rows, are of no frozen files or of other files than the benchmark's; with
+    `create_pr` for no token, no rights, no network.
     """
+    from huggingface_hub import eval_result_entries_to_yaml
+
     if not is_repository(model):
         raise RulerError(f"'{model}' is no model repository: --model takes ORG/MODEL.")
     path = path / "results.json" if path.is_dir() else path
     results = scoring.load(path)
-    benchmark = benchmark_of(results, dataset_repo, revision)
+    benchmark, unchecked = benchmark_of(results, dataset_repo, revision), None
+    if not allow_missing:
+        check_whole(results)
     if create_pr:
-        check_token()
+        hub.check_token()
+    try:
         benchmark = same_files(results, benchmark)
+    except Unreachable as error:
+        if create_pr:
+            raise
+        unchecked = f"not checked against {benchmark.repo}. {error}"
     when = date_of(results) or datetime.fromtimestamp(path.stat().st_mtime, timezone.utc)
-    found = entries(results, benchmark, when, source)
-    text = to_yaml(found)
-    name = file_name(results)
-    file = out / FOLDER / name
+    new = eval_result_entries_to_yaml(entries(results, benchmark, when, source))
+    name = f"{FOLDER}/{file_name(results)}"
+    file, url = out / name, None
+    there = file.read_text(encoding="utf-8") if file.exists() else ""
+    before = hub.entries_in(there, str(file), model)
+    _write(file, hub.to_yaml(hub.merged(before, new), model))
+    if create_pr:
+        theirs, head = hub.file_at_head(model, name)
+        before = hub.merged(before, hub.entries_in(theirs, f"{model}/{name}", model))
+        text = hub.to_yaml(hub.merged(before, new), model)
+        _write(file, text)
+        data = results["dataset"]
+        title = " ".join(filter(None, ("Add results on", data["name"], data.get("data_version"))))
+        url = hub.pull_request(model, name, text, title, head)
+    return Published(file, len(new), len(hub.merged(before, new)) - len(new), unchecked, url)
+
+
+def _write(file: Path, text: str) -> None:
     file.parent.mkdir(parents=True, exist_ok=True)
-    temporary = file.with_name(f".{name}.{os.getpid()}.tmp")
+    temporary = file.with_name(f".{file.name}.{os.getpid()}.tmp")
     temporary.write_text(text, encoding="utf-8")
     temporary.replace(file)
-    url = pull_request(model, f"{FOLDER}/{name}", text, results) if create_pr else None
-    return Published(file, len(found), url)
+
+
+def check_whole(results: Results) -> None:
+    """Refuse the scores of a run that lacks rows."""
+    lacking = sum(c["missing"] + c["failed"] for c in results["configurations"].values())
+    if lacking:
+        raise RulerError(
+            f"{lacking} rows are missing or failed: finish the run (ruler run …), or add "
+            "--allow-missing."
+        )
 
 
 def benchmark_of(results: Results, repo: str | None, revision: str | None) -> Benchmark:
@@ -191,9 +232,14 @@ def notes(results: Results, cells: list[Results]) -> str:
 
 
 def file_name(results: Results) -> str:
-    """`ruler_prefill.yaml`, `ruler_chat_thinking.yaml`: one file for each way of asking."""
-    thinking = (results["run"].get("thinking") or {}).get("on")
-    parts = [results["dataset"]["name"], _mode(results), "thinking" if thinking else None]
+    """`ruler_prefill.yaml`, `ruler_chat_thinking.yaml`: one for each way of asking and scoring."""
+    thinking, rules = results["run"].get("thinking") or {}, results["rules"]
+    parts = [results["dataset"]["name"], _mode(results)]
+    if thinking.get("on"):
+        usual = thinking["budget"] == ON_BUDGET
+        parts.append("thinking" if usual else f"thinking_{thinking['budget']}")
+    parts.append(f"cut_{rules['cut']}" if rules["cut"] != "protocol" else None)
+    parts.append(f"compat_{rules['compat']}" if rules["compat"] else None)
     return "_".join(re.sub(r"\W+", "_", part) for part in parts if part) + ".yaml"
 
 
@@ -208,73 +254,3 @@ def date_of(results: Results) -> datetime | None:
     times = [session.get("ended") or session.get("started") for session in sessions]
     known = [datetime.fromisoformat(time) for time in times if time]
     return max(known, default=None)
-
-
-def to_yaml(found: list[EvalResultEntry]) -> str:
-    """The entries as the text of a .eval_results file."""
-    from huggingface_hub import eval_result_entries_to_yaml
-    from huggingface_hub.utils import yaml_dump
-
-    return yaml_dump(eval_result_entries_to_yaml(found), sort_keys=False)
-
-
-def check_token() -> None:
-    """Refuse to go on without a token: a pull request has an author."""
-    from huggingface_hub import get_token
-
-    if get_token() is None:
-        raise RulerError("There is no token: log in with `hf auth login`, or set HF_TOKEN.")
-
-
-def pull_request(model: str, path: str, text: str, results: Results) -> str:
-    """Propose a file to a model repository; returns the pull request's address."""
-    from huggingface_hub import CommitOperationAdd, HfApi
-
-    dataset = results["dataset"]
-    what = " ".join(filter(None, (dataset["name"], dataset.get("data_version"))))
-    with _explained(model):
-        made = HfApi().create_commit(
-            model,
-            [CommitOperationAdd(path, text.encode())],
-            commit_message=f"Add results on {what}",
-            commit_description="Made by `ruler results` from results.json.",
-            create_pr=True,
-        )
-    return str(made.pr_url)
-
-
-@contextmanager
-def _explained(model: str) -> Iterator[None]:
-    """Turn what the client raises into one sentence."""
-    from huggingface_hub import constants
-    from huggingface_hub.errors import (
-        HfHubHTTPError,
-        HTTPError,
-        OfflineModeIsEnabled,
-        RepositoryNotFoundError,
-    )
-
-    try:
-        yield
-    except OfflineModeIsEnabled as error:
-        raise RulerError("HF_HUB_OFFLINE is set: unset it to open a pull request.") from error
-    except RepositoryNotFoundError as error:
-        raise RulerError(
-            f"The Hub has no model '{model}', or your token may not see it: correct --model."
-        ) from error
-    except HfHubHTTPError as error:
-        status = error.response.status_code
-        said = (error.server_message or "no reason given").splitlines()[0].rstrip(".")
-        remedy = {
-            401: "log in again (hf auth login) or correct HF_TOKEN",
-            403: "use a token that may write pull requests",
-            429: "the rate limit is reached: try again later",
-        }.get(status, "the file is written: try again later")
-        raise RulerError(
-            f"The Hub refused the pull request ({status}: {said}): {remedy}."
-        ) from error
-    except (HTTPError, OSError) as error:
-        raise RulerError(
-            f"Cannot reach the Hub at {constants.ENDPOINT} ({type(error).__name__}): check the "
-            "network; the file is written."
-        ) from error

@@ -12,6 +12,7 @@ from pathlib import Path
 import datasets
 import pyarrow.parquet as pq
 import pytest
+from huggingface_hub.utils import validate_repo_id
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -26,12 +27,17 @@ from ruler_dataset import (
     RulerError,
     features,
     files_of,
+    is_repository,
     length_name,
     load,
     manifest_of,
     parse_length,
+    parse_manifest,
     read_manifest,
 )
+from tests.hub.client import environment
+from tests.hub.hub_store import Repo
+from tests.hub.stand_in import StandIn
 
 TOKENIZERS = st.sampled_from(["tekken", "cl100k_base", "qwen2.5", "mistral-nemo", "my.own-1"])
 
@@ -132,7 +138,12 @@ def test_load_checks_digests_unless_told_not_to(release: Path, tmp_path: Path) -
 
 @pytest.mark.parametrize(
     ("where", "said"),
-    [("no/such/folder", "neither a folder"), ("nothing", "neither a folder")],
+    [
+        ("no/such/folder", "neither a folder"),
+        ("nothing", "neither a folder"),
+        ("./nosuch", "neither a folder"),
+        ("out/ruler-4k.", "neither a folder"),
+    ],
 )
 def test_a_release_that_is_nowhere_is_one_sentence(where: str, said: str) -> None:
     with pytest.raises(RulerError, match=said):
@@ -150,6 +161,45 @@ def test_a_newer_format_is_refused(tmp_path: Path) -> None:
     (tmp_path / MANIFEST).write_text(json.dumps({"format": 99}))
     with pytest.raises(RulerError, match="update this package"):
         manifest_of(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"files": None}, "'files'"),
+        ({"format": "1"}, "'format'"),
+        ({"data_version": "1.0"}, "'data_version'"),
+        ({"tasks": "vt"}, "'tasks'"),
+        ({"groups": [], "dataset": 3}, "'dataset'"),
+    ],
+)
+def test_a_damaged_manifest_is_one_sentence(
+    release: Path, change: dict[str, object], said: str
+) -> None:
+    text = json.dumps(read_manifest(release) | change)
+    with pytest.raises(RulerError, match=f"'here' is damaged: it lacks a sound {said}"):
+        parse_manifest(text, "here")
+
+
+@pytest.mark.parametrize("text", [b"", b"{", b"[1]", b"3", b"\xff"])
+def test_a_manifest_that_is_no_object_is_damaged(tmp_path: Path, text: bytes) -> None:
+    (tmp_path / MANIFEST).write_bytes(text)
+    with pytest.raises(RulerError, match=r"manifest\.json' is damaged: "):
+        read_manifest(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["org/ruler", "O_r.g-1/_r", f"{'a' * 96}/b"])
+def test_a_repositorys_name_is_the_hubs(name: str) -> None:
+    assert is_repository(name)
+    validate_repo_id(name)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["ruler", "./ruler", "org/-r", "org/r.", "org/a--b", "org/a..b", f"a/{'a' * 97}", "a/b/c"],
+)
+def test_what_the_hub_refuses_is_no_repositorys_name(name: str) -> None:
+    assert not is_repository(name)
 
 
 def offline(code: str, folder: Path, **more: str) -> str:
@@ -187,4 +237,55 @@ def test_a_release_in_the_hubs_cache_loads_offline(release: Path, tmp_path: Path
         "try: ruler_dataset.load('qa_4k', 'org/other')\n"
         "except ruler_dataset.RulerError as error: print(error)"
     )
-    assert offline(failing, tmp_path).startswith("Cannot get 'manifest.json' of org/other")
+    assert offline(failing, tmp_path) == (
+        "Cannot get 'manifest.json' of org/other from the Hub or its cache: "
+        "HF_HUB_OFFLINE is set and the cache lacks it."
+    )
+
+
+def test_what_the_hub_answers_is_one_sentence_each(release: Path, tmp_path: Path) -> None:
+    hub = StandIn()
+    hub.repos["datasets/org/none"] = Repo("datasets", "org/none")
+    hub.fail("HEAD", "/org/busy/", 403, "not today", times=9)
+    code = (
+        "import ruler_dataset\n"
+        "for repo in ('org/none', 'org/nothing', 'org/busy'):\n"
+        "  for revision in (None, 'v9'):\n"
+        "    try: ruler_dataset.manifest_of(repo, revision)\n"
+        "    except ruler_dataset.RulerError as error: print(type(error).__name__, error)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env=environment(hub.url, tmp_path),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    hub.close()
+    said = done.stdout.splitlines()
+    where = "RulerError Cannot get 'manifest.json' of org/{} from the Hub or its cache: {}."
+    hidden = "there is none, or your token may not see it (log in: hf auth login)"
+    assert said[:4] == [
+        where.format("none", "it is no release"),
+        where.format("none", "it has no revision 'v9'"),
+        where.format("nothing", hidden),
+        where.format("nothing", hidden),
+    ]
+    assert said[4].startswith(where.format("busy", "the Hub refused: ")[:-1])
+    assert "403" in said[4]
+
+
+def test_a_hub_that_is_not_there_is_unreachable(tmp_path: Path) -> None:
+    code = (
+        "import ruler_dataset\n"
+        "try: ruler_dataset.manifest_of('org/ruler')\n"
+        "except ruler_dataset.Unreachable as error: print(error)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env=environment("http://127.0.0.1:9", tmp_path),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.endswith("cache: cannot reach the Hub at http://127.0.0.1:9.\n")

@@ -50,7 +50,7 @@ def push(
         list[str] | None, typer.Option(help="Where a tokenizer lies now: NAME=FOLDER; repeatable.")
     ] = None,
 ) -> None:
-    """Publish a release: verify, upload what the Hub lacks, commit once, tag, read back.
+    """Publish a release: verify, upload what the Hub lacks, commit once, read back, tag.
 
     Stopped anywhere, the same command goes on. Rows and tags once published never change.
 
@@ -65,7 +65,7 @@ def push(
     _check_options(metric, root, create_pr, revision)
     repository = hub.Repository(repo, "space" if metric else "dataset")
     if not dry_run:
-        hub.need_token()
+        hub.check_rights(repo, create_pr)
     shipment, manifest = _shipment(root, repo)
     state = repository.state()
     gone = _taken_away(root, manifest, repository, state)
@@ -73,6 +73,12 @@ def push(
     plan = make_plan(
         shipment, state, gone, revision, create_pr, lambda at: repository.holds(shipment, at)
     )
+    if plan.changed:
+        typer.echo(
+            f"'{repo}' holds this as {plan.there} already; main was changed since "
+            f"({', '.join(plan.changed[:3])}{' …' * (len(plan.changed) > 3)}): nothing to push."
+        )
+        return
     if plan.is_empty:
         typer.echo(f"'{repo}' holds all of this already, as {plan.there}: nothing to send.")
         return
@@ -94,6 +100,8 @@ def push(
     with console.bytes_bar("Sending", total) as told:
         sent = repository.send(shipment, plan, state, private, create_pr, told)
     repository.check(shipment, plan, sent.commit)
+    if plan.tag:
+        repository.tag(plan.tag, sent.commit)
     typer.echo(f"Sent: {sent.url}")
     typer.echo(f"Read back: {len(shipment.digests)} files, every digest is right.")
     if create_pr:
@@ -186,7 +194,7 @@ def fetch(
     from builder import console
     from builder.hub.fetch import fetch as fetch_release
 
-    names = [name for name in configs.split(",") if name]
+    names = [name.strip() for name in configs.split(",") if name.strip()]
     with console.bytes_bar("Fetching", None) as bar:
         fetched = fetch_release(
             repo, to, names, tokenizer or (), revision, lambda size: bar(0, size), bar

@@ -6,8 +6,9 @@ with explained("org/ruler"):
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from typing import Any
 
 from ruler_dataset import RulerError
 
@@ -117,22 +118,32 @@ def _refusal(error: object, repo: str) -> str:
 
 def _no_rights(repo: str, said: str) -> str:
     """Whether the organisation is another's, or the token too weak."""
-    from huggingface_hub import HfApi, constants
+    from huggingface_hub import HfApi
     from huggingface_hub.errors import HTTPError
 
-    owner = repo.split("/")[0]
-    new = f"make one with write rights at {constants.ENDPOINT}/settings/tokens (hf auth login)."
     try:
         me = HfApi().whoami()
     except (HTTPError, OSError):
-        return f"Your token may not write to '{repo}' (403: {said}): {new}"
+        return f"Your token may not write to '{repo}' (403: {said}): {write_token()}"
+    if other := foreign(repo, me):
+        return f"{other} (403): correct --repo, or ask its owners for write rights."
+    return f"The token of '{me['name']}' may not write to '{repo}' (403: {said}): {write_token()}"
+
+
+def foreign(repo: str, me: Mapping[str, Any]) -> str | None:
+    """What to say where a repository is neither the user's nor an organisation's of theirs."""
+    owner = repo.split("/")[0]
     names = [me["name"], *(org["name"] for org in me.get("orgs", ()))]
-    if owner not in names:
-        return (
-            f"'{owner}' is not you nor an organisation of yours, which are {', '.join(names)} "
-            "(403): correct --repo, or ask its owners for write rights."
-        )
-    return f"The token of '{me['name']}' may not write to '{repo}' (403: {said}): {new}"
+    if owner in names:
+        return None
+    return f"'{owner}' is not you nor an organisation of yours, which are {', '.join(names)}"
+
+
+def write_token() -> str:
+    """How to get a token that may write."""
+    from huggingface_hub import constants
+
+    return f"make one with write rights at {constants.ENDPOINT}/settings/tokens (hf auth login)."
 
 
 def _revisions(repo: str) -> str:

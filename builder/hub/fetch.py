@@ -18,10 +18,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from builder import registration, release
+from builder import card_origins, registration, release
 from builder.card import first_row, render
+from builder.header import SORTED, merge_headers
 from builder.hub.errors import explained, unreachable
-from builder.hub.release import CARD
+from builder.hub.release import CARD, strange_manifest
 from builder.hub.repository import Repository
 from builder.parquet import write_atomically
 from ruler_dataset import MANIFEST, RulerError, check_name, files_of, read_manifest, sha256_of
@@ -53,8 +54,8 @@ def fetch(
     `planned` hears the bytes to bring, `told` those that are there so far.
     """
     here, source = _folder(root), _Source(Repository(repo, "dataset"), revision)
-    theirs = read_manifest(source.manifest.parent)
-    paths = _chosen(theirs, list(configs), list(tokenizers))
+    theirs = strange_manifest(source.manifest, repo)
+    paths = _chosen(repo, theirs, list(configs), list(tokenizers))
     manifest = _together(here, theirs, paths, root)
     new = [path for path in paths if not _is(root / path, manifest["files"][path])]
     planned(sum(theirs["files"][path]["bytes"] for path in new))
@@ -171,24 +172,33 @@ def _folder(root: Path) -> dict[str, Any]:
                 "another --to."
             )
         return read_manifest(root)
+    if root.exists() and not root.is_dir():
+        raise RulerError(f"'{root}' is a file: give the folder to make or extend with --to.")
     others = {path.name for path in root.iterdir()} - {STAGING} if root.is_dir() else set()
     if others and not (root / STAGING).is_dir():
         raise RulerError(f"'{root}' holds other files ({min(others)}): give a new --to.")
     return {}
 
 
-def _chosen(manifest: Mapping[str, Any], configs: list[str], tokenizers: list[str]) -> list[str]:
+def _chosen(
+    repo: str, manifest: Mapping[str, Any], configs: list[str], tokenizers: list[str]
+) -> list[str]:
     """The paths of the asked configurations, in the manifest's order."""
+    see = f"ruler list {repo}"
     for name in tokenizers:
-        check_name("tokenizer", name, manifest["tokenizers"], "ruler list ORG/NAME")
+        check_name("tokenizer", name, manifest["tokenizers"], see)
     named: list[str] | list[None] = tokenizers or [None]
     if configs:
-        wanted = {
-            path
-            for config in configs
-            for tokenizer in named
-            for path in files_of(config, manifest, tokenizer)
-        }
+        try:
+            wanted = {
+                path
+                for config in configs
+                for tokenizer in named
+                for path in files_of(config, manifest, tokenizer)
+            }
+        except RulerError as error:  # it speaks of a folder, or of building
+            said = str(error).replace("ruler list DIR", see).replace("ruler build --help", see)
+            raise RulerError(said) from error
     else:
         wanted = {
             path
@@ -206,14 +216,24 @@ def _together(
     for path in files.keys() & here.get("files", {}).keys():
         if here["files"][path]["rows_sha256"] != files[path]["rows_sha256"]:
             raise RulerError(f"'{root}' holds other rows in {path}: give a new --to.")
+    part = _of_files(theirs, files)
+    merged = merge_headers(here, part, root) if here else part
+    ordered = {k: dict(sorted(merged[k].items())) for k in SORTED if k in merged}
+    return {**merged, **ordered, "files": dict(sorted({**here.get("files", {}), **files}.items()))}
+
+
+def _of_files(theirs: Mapping[str, Any], files: Mapping[str, Any]) -> dict[str, Any]:
+    """The header of a part: the tokenizers, languages and sources of its files alone."""
     used = {entry["tokenizer"] for entry in files.values()}
-    part = {
+    codes = {entry[key] for entry in files.values() for key in ("language", "instruction_language")}
+    return {
         **theirs,
         "tokenizers": {name: theirs["tokenizers"][name] for name in sorted(used)},
+        "sources": card_origins.sources({**theirs, "files": files}),
+        "languages": {
+            code: said for code, said in theirs.get("languages", {}).items() if code in codes
+        },
     }
-    merged = release.merge_headers(here, part, root) if here else part
-    ordered = {k: dict(sorted(merged[k].items())) for k in release.SORTED if k in merged}
-    return {**merged, **ordered, "files": dict(sorted({**here.get("files", {}), **files}.items()))}
 
 
 def _write_heads(

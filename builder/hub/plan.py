@@ -73,12 +73,16 @@ class State:
 
 @dataclass(frozen=True)
 class Plan:
-    """Paths to send and to take away, the tag to make; `there`: the name it has there already."""
+    """Paths to send and to take away, the tag to make; `there`: the name it has there already.
+
+    `changed` are the paths of `main` that differ from what that name holds.
+    """
 
     new: tuple[str, ...]
     gone: tuple[str, ...]
     tag: str | None
     there: str | None = None
+    changed: tuple[str, ...] = ()
 
     @property
     def is_empty(self) -> bool:
@@ -115,6 +119,8 @@ def make_plan(
         return Plan(new, gone, tag)
     if not changed and (commit == state.head or same_at(commit)):
         return Plan((), (), None, tag)
+    if changed and same_at(commit):
+        return Plan((), (), None, tag, (*new, *gone))
     raise RulerError(
         f"'{shipment.repo}' has a tag {tag} that names other files (commit {commit[:12]}), and a "
         f"tag is never moved. Give this state one of its own: --revision {_free(tag, state.tags)}"

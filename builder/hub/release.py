@@ -9,18 +9,21 @@ beside the old ones; another data version takes their place, and the old stay at
 
 from __future__ import annotations
 
-import json
+import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from builder import registration
+from builder.card import first_row, render
 from builder.hub.plan import Digest, Shipment, State
 from builder.hub.repository import Repository
 from builder.release import unfinished
-from ruler_dataset import MANIFEST, RulerError, read_manifest
+from ruler_dataset import MANIFEST, RulerError, parse_manifest, read_manifest
 
 CARD = "README.md"
+_NEEDED = {"config", "tokenizer", "rows", "bytes", "sha256", "rows_sha256"}
+_PARQUET = re.compile(r"data/[A-Za-z0-9._/-]+\.parquet")
 
 
 def release_files(root: Path) -> list[Path]:
@@ -63,17 +66,41 @@ def release_shipment(
                 f"{entry['sha256']}. Run: ruler verify {root}"
             )
         read(sum(digest.size for digest in digests.values()))
+    _check_heads(root, manifest)
     version, mark = manifest["data_version"], digests[MANIFEST].sha256[:12]
     title = f"{manifest['dataset']} {version}, {len(manifest['files'])} files, manifest {mark}"
     return Shipment(repo, "dataset", files, digests, version, title), manifest
+
+
+def _check_heads(root: Path, manifest: Mapping[str, Any]) -> None:
+    """The card and the registration must be those of the manifest."""
+    heads = {CARD: render(manifest, first_row(root, manifest))}
+    if (root / registration.FILE).exists():
+        heads[registration.FILE] = registration.eval_yaml(manifest)
+    for name, text in heads.items():
+        if (root / name).read_bytes() != text.encode():
+            raise RulerError(
+                f"'{root / name}' is not this manifest's: run the same `ruler build` again."
+            )
 
 
 def manifest_at(repository: Repository, state: State) -> dict[str, Any] | None:
     """The manifest on `main`; None if there is none."""
     if state.head is None or MANIFEST not in state.files:
         return None
-    found: dict[str, Any] = json.loads(repository.read(MANIFEST, state.head))
-    return found
+    return strange_manifest(repository.get(MANIFEST, state.head), repository.name)
+
+
+def strange_manifest(path: Path, repo: str) -> dict[str, Any]:
+    """The manifest of someone's repository: its paths must stay inside a release's folder."""
+    manifest = parse_manifest(path.read_bytes(), f"{MANIFEST} of {repo}")
+    for name, entry in manifest["files"].items():
+        if not _PARQUET.fullmatch(name) or ".." in name or not _NEEDED.issubset(entry):
+            raise RulerError(
+                f"The {MANIFEST} of '{repo}' lists '{name}', which is no file of a release: "
+                "it is not used."
+            )
+    return manifest
 
 
 def taken_away(

@@ -1,29 +1,28 @@
-"""A repository on the Hub: its state, one commit with what it lacks, a tag, and reading it back.
+"""A repository on the Hub: its state, one commit with what it lacks, reading it back, a tag.
 
     repository = Repository("org/ruler", "dataset")
     state = repository.state()
     plan = make_plan(shipment, state)
     sent = repository.send(shipment, plan, state)
     repository.check(shipment, plan, sent.commit)
+    repository.tag(plan.tag, sent.commit)           # last: a tag is for good
 
-A large file that was uploaded before an interruption is not sent twice: the Hub is asked for it by
-its sha256. The client is huggingface_hub; what is to be sent comes from release.py (a release)
-or metric.py (the metric).
+A large file that was uploaded before an interruption is not sent twice: over LFS the Hub is asked
+for it by its sha256; where hf-xet is installed huggingface_hub sends over Xet, which the tests do
+not exercise. What is to be sent comes from release.py (a release) or metric.py (the metric).
 """
 
 from __future__ import annotations
 
-import hashlib
-import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from builder.hub.errors import explained
+from builder.hub.errors import explained, foreign, write_token
 from builder.hub.plan import Kind, Plan, Shipment, State
-from ruler_dataset import RulerError
+from ruler_dataset import RulerError, is_repository, sha256_of
 
 if TYPE_CHECKING:
     from huggingface_hub import CommitOperationAdd, HfApi
@@ -51,7 +50,7 @@ class Repository:
 
     def __post_init__(self) -> None:
         """Check the name."""
-        if not re.fullmatch(r"[\w.-]+/[\w.-]+", self.name):
+        if not is_repository(self.name):
             raise RulerError(f"'{self.name}' is no Hub repository: write ORG/NAME.")
 
     @cached_property
@@ -88,11 +87,13 @@ class Repository:
             )
             return {entry.path: entry for entry in entries if isinstance(entry, RepoFile)}
 
-    def read(self, path: str, commit: str) -> bytes:
-        """A small file of a commit."""
+    def get(self, path: str, commit: str, anew: bool = False) -> Path:
+        """A file of a commit, in the cache; `anew` whatever the cache holds."""
         with explained(self.name):
-            local = self.api.hf_hub_download(self.name, path, repo_type=self.kind, revision=commit)
-        return Path(local).read_bytes()
+            found = self.api.hf_hub_download(
+                self.name, path, repo_type=self.kind, revision=commit, force_download=anew
+            )
+        return Path(found)
 
     def pull_request(self, title: str) -> str | None:
         """The address of an open pull request of that title."""
@@ -114,14 +115,12 @@ class Repository:
         create_pr: bool = False,
         told: Told = lambda done: None,
     ) -> Sent:
-        """Create the repository if need be, upload, commit once upon the state's head, and tag."""
+        """Create the repository if need be, upload, and commit once upon the state's head."""
         with explained(self.name):
             head = state.head or self._create(private)
             url = f"{self.api.endpoint}/{self.kind}s/{self.name}/commit/{head}"
             if plan.new or plan.gone:
                 head, url = self._commit(shipment, plan, head, create_pr, told)
-            if plan.tag:
-                self.api.create_tag(self.name, tag=plan.tag, revision=head, repo_type=self.kind)
         return Sent(head, url)
 
     def _create(self, private: bool) -> str:
@@ -155,21 +154,30 @@ class Repository:
         return made.oid, made.pr_url or made.commit_url
 
     def check(self, shipment: Shipment, plan: Plan, commit: str) -> None:
-        """Read a commit back: every file's digest, small files byte by byte, and the tag."""
+        """Read a commit back: every file's digest, and small files byte by byte."""
         there = self.tree(commit)
         wrong = [p for p, digest in shipment.digests.items() if not digest.matches(there.get(p))]
         wrong += [path for path in plan.gone if path in there]
         for path, digest in shipment.digests.items():
             if path not in wrong and not there[path].lfs:
-                found = hashlib.sha256(self.read(path, commit)).hexdigest()
+                found = sha256_of(self.get(path, commit, anew=True))
                 wrong += [path] * (found != digest.sha256)
         if wrong:
             raise RulerError(
                 f"Read back, '{self.name}' differs from what was sent in {wrong[0]} "
                 f"({len(wrong)} files, commit {commit[:12]}): run the same command again."
             )
-        if plan.tag and self.state().tags.get(plan.tag) != commit:
-            raise RulerError(f"Read back, '{self.name}' has no tag {plan.tag} at {commit[:12]}.")
+
+    def tag(self, tag: str, commit: str) -> None:
+        """Make a tag of a commit that was read back, and read the tag back."""
+        with explained(self.name):
+            self.api.create_tag(self.name, tag=tag, revision=commit, repo_type=self.kind)
+            refs = self.api.list_repo_refs(self.name, repo_type=self.kind)
+        if (tag, commit) not in {(ref.name, ref.target_commit) for ref in refs.tags}:
+            raise RulerError(
+                f"Read back, '{self.name}' has no tag {tag} at {commit[:12]}: run the same command "
+                "again."
+            )
 
     def holds(self, shipment: Shipment, commit: str) -> bool:
         """Whether a commit holds these files, and no other rows."""
@@ -178,15 +186,24 @@ class Repository:
         return same and {path for path in there if path.startswith("data/")} <= set(shipment.files)
 
 
-def need_token() -> None:
-    """Refuse early where nobody is logged in."""
-    from huggingface_hub import get_token
+def check_rights(repo: str, create_pr: bool = False) -> None:
+    """Refuse early where nobody is logged in, or may not write. Raises RulerError.
+
+    A pull request may be opened in anyone's repository.
+    """
+    from huggingface_hub import HfApi, get_token
 
     if get_token() is None:
         raise RulerError(
             "There is no Hub token: log in with `hf auth login`, or set HF_TOKEN to a token with "
             "write rights."
         )
+    with explained(repo):
+        me = HfApi().whoami()
+    if me.get("auth", {}).get("accessToken", {}).get("role") == "read":
+        raise RulerError(f"The token of '{me['name']}' can only read: {write_token()}")
+    if not create_pr and (said := foreign(repo, me)):
+        raise RulerError(f"{said}: correct --repo, or ask its owners for write rights.")
 
 
 def _batches(additions: Sequence[CommitOperationAdd]) -> Iterator[list[CommitOperationAdd]]:

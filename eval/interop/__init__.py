@@ -25,7 +25,11 @@ from eval.release import Release
 from ruler_dataset import DEFAULT_TOKENIZER, Config, RulerError, check_name
 
 FORMATS = {"upstream": "upstream", "kvpress": "kvpress", "lm-eval": "lm_eval"}
-"""The formats and their modules; each has `write(release, configs, folder)`."""
+"""The formats and their modules.
+
+Each has `write(release, configs, folder, to, progress)`: it fills `folder`, which will be `to`, and
+gives the command that uses it.
+"""
 
 
 @dataclass(frozen=True)

@@ -10,8 +10,6 @@ import yaml
 from builder.card import configurations
 from builder.registration import eval_yaml
 
-FIELDS = {"name", "description", "tasks"}
-
 
 @pytest.fixture
 def manifest(release):
@@ -36,15 +34,9 @@ def test_a_task_loads_by_its_config_and_split(manifest, release):
 
 def test_it_says_what_is_measured_and_under_which_tokenizer(manifest):
     found = yaml.safe_load(eval_yaml(manifest))
-    assert set(found) == FIELDS
+    assert set(found) == {"name", "description", "tasks"}
     assert found["name"] == "RULER"
     assert "data version 1.0.0, fitted under tekken." in found["description"]
-
-
-def test_a_framework_is_named_only_where_the_hub_lists_it(manifest):
-    found = yaml.safe_load(eval_yaml(manifest, framework="inspect-ai"))
-    assert set(found) == FIELDS | {"evaluation_framework"}
-    assert list(found)[2] == "evaluation_framework"
 
 
 def test_oneruler_has_its_own_name_and_languages(manifest):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import resource
 import shutil
 import signal
@@ -313,10 +314,13 @@ def test_a_tokenizer_of_a_folder_is_built_verified_and_found_again(
         sources=("embedded",),
     )
     build(order, Silent())
-    assert verify(root).ok
+    about = json.loads((root / MANIFEST).read_text(encoding="utf-8"))["tokenizers"]["mine"]
+    assert (about["spec"], about["title"]) == ("mine=mine", "mine")  # nothing of where it lies
+    assert str(tmp_path) not in (root / "README.md").read_text(encoding="utf-8")
     assert len(load("niah_mk_2k_mine", root)) == 6
     moved = folder.rename(tmp_path / "moved")
-    with pytest.raises(RulerError, match="is not a folder"):
+    remedy = f"ruler verify {root} --tokenizer mine=FOLDER"
+    with pytest.raises(RulerError, match=re.escape(remedy)):
         verify(root)
     assert verify(root, tokenizers=[f"mine={moved}"]).ok
     other = Path(shutil.copytree(made("unigram"), tmp_path / "other"))

@@ -194,7 +194,7 @@ def test_a_users_tokenizer_is_digested_and_another_has_another_digest(
         return load_counter(f"mine={made(kind)}", store).about
 
     assert about("gpt2") == about("gpt2")
-    assert about("gpt2")["spec"] == f"mine={made('gpt2')}"
+    assert about("gpt2")["spec"] == f"mine={made('gpt2').name}"
     assert len(about("gpt2")["backend_sha256"]) == 64
     assert about("gpt2")["backend_sha256"] != about("crossing")["backend_sha256"]
 

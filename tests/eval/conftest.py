@@ -10,7 +10,7 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from scoring_helpers import record, ruler
+from scoring_helpers import record, right, ruler
 
 from eval.release import Release
 
@@ -65,3 +65,26 @@ def write_run(tmp_path, built, frozen):
         return folder
 
     return write
+
+
+@pytest.fixture
+def run(write_run, built, frozen):
+    """A scored RUN folder: all of 4k and qa_1_8k right but for one task."""
+
+    def make(name="run", **settings):
+        configs = [c for c in frozen.configs if c.endswith("_4k")]
+        folder = write_run(
+            lambda config, row: "" if config == "vt_4k" else right(config, row),
+            name,
+            [*configs, "qa_1_8k"],
+        )
+        path = folder / "run.json"
+        known = json.loads(path.read_text(encoding="utf-8"))
+        known["mode"] = "prefill"
+        known["sessions"][0] |= {"started": "2026-11-01T10:00:00+00:00", "ended": None}
+        path.write_text(json.dumps({**known, **settings}), encoding="utf-8")
+        _, error, code = ruler("score", folder, "--dataset", built)
+        assert code == 0, error
+        return folder
+
+    return make

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from builder.card import first_row, render
+from builder.registration import eval_yaml
 from builder.release import Order, build
+from ruler_dataset import MANIFEST
 from tests.conftest import Silent
 from tests.hub.client import Client
 from tests.hub.stand_in import StandIn
@@ -43,6 +48,17 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
     build(order, Silent())
     return root
+
+
+def rewrite(root: Path, manifest: dict[str, Any]) -> None:
+    """Write a changed manifest with its card and registration, as a build would."""
+    heads = {
+        "README.md": render(manifest, first_row(root, manifest)),
+        "eval.yaml": eval_yaml(manifest),
+        MANIFEST: json.dumps(manifest, indent=1, ensure_ascii=False) + "\n",
+    }
+    for name, text in heads.items():
+        (root / name).write_text(text, encoding="utf-8")
 
 
 @pytest.fixture

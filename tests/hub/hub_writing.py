@@ -8,6 +8,7 @@ from typing import Any
 
 import yaml
 
+from tests.hub.card_rules import faults
 from tests.hub.hub_store import Answer, Blob, Dropped, Refusal, Repo
 
 
@@ -44,8 +45,7 @@ class Writing:
             found = yaml.safe_load(wanted["content"].split("---\n")[1])
         except (yaml.YAMLError, IndexError) as error:
             return 400, {"errors": [{"message": str(error)}], "warnings": []}, {}
-        lacking = {"space": {"sdk", "title"}, "dataset": {"configs"}}[wanted["repoType"]]
-        errors = [{"message": f'"{key}" is required'} for key in lacking - set(found)]
+        errors = [{"message": fault} for fault in faults(wanted["repoType"], found)]
         return 400 if errors else 200, {"errors": errors, "warnings": []}, {}
 
     def preupload(self, kind: str, name: str, revision: str) -> Answer:

@@ -29,9 +29,11 @@ from tests.hub.hub_writing import Writing
 USERS = {
     "hf_owner": {"name": "alice", "orgs": ["org"], "write": True},
     "hf_reader": {"name": "bob", "orgs": ["org"], "write": False},
+    "hf_guest": {"name": "carol", "orgs": [], "write": True},
 }
 _API = r"/api/(?P<kind>datasets|spaces|models)/(?P<name>[^/]+/[^/]+)"
 _FILE = r"/(?P<kind>datasets|spaces)/(?P<name>[^/]+/[^/]+)"
+_MODEL = r"/(?P<name>[^/]+/[^/]+)"  # a model's address has no kind
 
 
 @dataclass
@@ -173,12 +175,16 @@ class _Handler(Reading, Writing, BaseHTTPRequestHandler):
             ("GET", _API + "/tree/(?P<revision>[^/]+)(?:/(?P<path>.+))?", self.tree),
             ("GET", _API + "(?:/revision/(?P<revision>[^/]+))?", self.info),
             ("GET HEAD", _FILE + "/resolve/(?P<revision>[^/]+)/(?P<path>.+)", self.resolve),
+            ("GET HEAD", _MODEL + "/resolve/(?P<revision>[^/]+)/(?P<path>.+)", self.model_file),
         ]
         for methods, pattern, handle in routes:
             match = re.fullmatch(pattern, self.raw)  # still quoted: refs%2Fpr%2F1 is one part
             if self.command in methods.split() and match:
                 return handle(**{name: unquote(v) for name, v in match.groupdict().items() if v})
         raise Refusal(404, f"the stand-in has no {self.command} {self.address}")
+
+    def model_file(self, **asked: str) -> Answer:
+        return self.resolve("models", **asked)
 
     # ---- who asks ----
 
@@ -204,4 +210,9 @@ class _Handler(Reading, Writing, BaseHTTPRequestHandler):
     def whoami(self) -> Answer:
         user = self.user(writes=True)
         assert user
-        return 200, {"name": user["name"], "orgs": [{"name": org} for org in user["orgs"]]}, {}
+        token = {"displayName": "mine", "role": "write" if user["write"] else "read"}
+        return 200, {
+            "name": user["name"],
+            "orgs": [{"name": org} for org in user["orgs"]],
+            "auth": {"type": "access_token", "accessToken": token},
+        }, {}  # fmt: skip

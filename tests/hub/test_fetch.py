@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 import yaml
 
-from builder.registration import eval_yaml
 from ruler_dataset import MANIFEST, load, read_manifest
 from tests.hub.client import Client, environment
 from tests.hub.stand_in import StandIn
@@ -54,7 +53,7 @@ def test_a_whole_release_arrives_byte_for_byte(
 def test_a_part_is_a_release_of_its_own(client: Client, small: Path, tmp_path: Path) -> None:
     part = tmp_path / "part"
     said = client.ruler(
-        "fetch", REPO, "--configs", "niah_single_1_1k,niah_single_3_1k", "--to", part, "--verify"
+        "fetch", REPO, "--configs", "niah_single_1_1k, niah_single_3_1k", "--to", part, "--verify"
     )
     assert "All laws hold: 2 files, 16 rows." in said
     manifest = read_manifest(part)
@@ -86,7 +85,6 @@ def test_a_part_is_extended_until_it_is_whole(
 def test_the_registration_comes_too_and_of_a_part_lists_the_part(
     client: Client, mine: Path, tmp_path: Path
 ) -> None:
-    (mine / "eval.yaml").write_text(eval_yaml(read_manifest(mine)))
     client.ruler("push", mine, "--repo", "org/registered", "--skip-verify")
     client.ruler("fetch", "org/registered", "--to", tmp_path / "all")
     assert contents(tmp_path / "all") == contents(mine)
@@ -104,6 +102,18 @@ def test_a_tokenizer_stands_for_the_suffix_of_a_configuration(
         "fetch", REPO, "--configs", "niah_single_1_1k", "--tokenizer", "mine", "--to", part
     )
     assert list(read_manifest(part)["files"]) == ["data/mine/1k/niah_single_1.parquet"]
+
+
+def test_a_users_tokenizer_is_named_without_its_folders_path_and_asked_for(
+    client: Client, made: Callable[[str], Path], tmp_path: Path
+) -> None:
+    part, folder = tmp_path / "part", made("gpt2")
+    said = client.ruler("fetch", REPO, "--tokenizer", "mine", "--to", part, "--verify", code=2)
+    assert f"say where it lies: ruler verify {part} --tokenizer mine=FOLDER" in said
+    assert read_manifest(part)["tokenizers"]["mine"]["spec"] == f"mine={folder.name}"
+    assert not any(str(folder).encode() in text for text in contents(part).values())
+    said = client.ruler("verify", part, "--tokenizer", f"mine={folder}")
+    assert "All laws hold: 1 files, 8 rows." in said
 
 
 def test_years_later_its_own_files_and_the_tokenizer_are_enough(
@@ -188,8 +198,11 @@ def test_without_a_network_what_the_cache_holds_is_fetched(
     [
         (["org/none"], "The Hub has no 'org/none', or your token may not see it"),
         ([REPO, "--revision", "v9"], "no such revision: it has v1.0.0, v1.0.0.1, main."),
-        ([REPO, "--configs", "niah_singel_1_1k"], "Did you mean 'niah_single_1'?"),
-        ([REPO, "--configs", "vt_1k"], "This release holds no 'vt_1k'"),
+        (
+            [REPO, "--configs", "niah_singel_1_1k"],
+            f"Did you mean 'niah_single_1'? See: ruler list {REPO}",
+        ),
+        ([REPO, "--configs", "vt_1k"], f"What it holds: ruler list {REPO}"),
         ([REPO, "--tokenizer", "teken"], "Did you mean 'tekken'?"),
         (["ruler"], "'ruler' is no Hub repository: write ORG/NAME."),
     ],
@@ -214,6 +227,8 @@ def test_a_folder_with_something_else_is_left_alone(
     client: Client, small: Path, tmp_path: Path
 ) -> None:
     (tmp_path / "notes.txt").write_text("mine")
+    said = client.ruler("fetch", REPO, "--to", tmp_path / "notes.txt", code=2)
+    assert "notes.txt' is a file: give the folder to make or extend with --to." in said
     said = client.ruler("fetch", REPO, "--to", tmp_path, code=2)
     assert "holds other files (notes.txt): give a new --to." in said
     other = Path(shutil.copytree(small, tmp_path / "other"))

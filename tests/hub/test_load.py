@@ -153,6 +153,30 @@ print(json.dumps([
     assert len(published.hub.requests) == mark
 
 
+def test_offline_a_revision_is_kept_to_by_the_contract_but_not_by_datasets(
+    published: Published,
+) -> None:
+    """What the card warns of: `load_dataset` takes what it cached last, whatever the revision."""
+    published.python(
+        """
+load_dataset("org/ruler", "vt_2k", split="test")
+ruler_dataset.manifest_of("org/ruler", "v1.0.0")
+print("null")"""
+    )
+    count, refused = published.python(
+        """
+try: ruler_dataset.load("vt_2k", "org/ruler", revision="v1.0.0")
+except ruler_dataset.RulerError as error: refused = str(error)
+print(json.dumps([
+    len(load_dataset("org/ruler", "vt_2k", split="test", revision="v1.0.0")), refused
+]))""",
+        HF_HUB_OFFLINE="1",
+        HF_ENDPOINT="http://127.0.0.1:9",
+    )
+    assert count == 8  # of main, where v1.0.0 has none
+    assert "This release holds no 'vt_2k'" in refused
+
+
 def test_what_was_never_loaded_is_one_sentence_offline(published: Published) -> None:
     said = published.python(
         """

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from builder.console import show_plan
+from builder.hub.plan import Digest, Plan, Shipment
 from builder.hub.release import release_files
 from ruler_dataset import MANIFEST, sha256_of
 from tests.hub.client import Client
+from tests.hub.conftest import rewrite
+from tests.hub.hub_store import Blob
 from tests.hub.stand_in import StandIn
 
 ROWS = [f"data/tekken/1k/niah_single_{i}.parquet" for i in (1, 2, 3)]
@@ -147,7 +152,7 @@ def newer(mine: Path) -> Path:
     manifest = json.loads((mine / MANIFEST).read_text(encoding="utf-8"))
     manifest["data_version"] = "1.1.0"
     del manifest["files"][ROWS[2]]
-    (mine / MANIFEST).write_text(json.dumps(manifest))
+    rewrite(mine, manifest)
     (mine / ROWS[2]).unlink()
     return mine
 
@@ -165,6 +170,42 @@ def test_another_data_version_takes_the_place_of_the_old_which_stays_at_its_tag(
     assert ROWS[2] not in repo.commits[repo.main]
     said = client.ruler("push", small, "--repo", "org/moves", "--skip-verify", code=2)
     assert "holds data version 1.1.0 already" in said
+
+
+def test_a_main_that_was_changed_by_hand_is_left_and_told(
+    hub: StandIn, client: Client, small: Path
+) -> None:
+    push = ("push", small, "--repo", "org/edited", "--skip-verify")
+    client.ruler(*push)
+    repo = hub.dataset("org/edited")
+    files = repo.commits[repo.main]
+    repo.main = repo.add({**files, "README.md": Blob(b"# Mine\n")}, "by hand")
+    mark = len(hub.requests)
+    assert client.ruler(*push) == (
+        "'org/edited' holds this as v1.0.0 already; main was changed since (README.md): "
+        "nothing to push."
+    )
+    assert hub.sent_since(mark) == []
+
+
+def test_a_plan_of_many_files_is_summed_up(capsys: Any) -> None:
+    """Above 100 files: a line a tokenizer and length, in place of one a folder."""
+    names = [f"data/{t}/{n}k/xx/{i}.parquet" for t in "ab" for n in (4, 8) for i in range(30)]
+    entries = {
+        path: {"tokenizer": path.split("/")[1], "length": path.split("/")[2], "config": path}
+        for path in names
+    }
+    digests = {path: Digest(1000, "", "") for path in ["README.md", MANIFEST, *names]}
+    shipment = Shipment("org/many", "dataset", {}, digests, "1.0.0", "many")
+    plan = Plan(tuple(digests), (), "v1.0.0")
+    show_plan(shipment, plan, {"files": entries})
+    said = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
+    assert said[0] == "org/many: 122 files to send, 122,000 bytes; 0 are there"
+    assert said[2:] == [
+        "card, manifest 2 2,000",
+        *(f"{t} {n}k 30 30,000" for t in "ab" for n in (4, 8)),
+        "Tag: v1.0.0",
+    ]
 
 
 def test_an_untagged_data_version_is_not_replaced(

@@ -89,6 +89,16 @@ def test_each_refusal_is_one_sentence_and_the_same_command_goes_on(
     del hub.repos["datasets/org/x1"]
 
 
+def test_a_pull_request_needs_no_rights_to_the_repository(
+    hub: StandIn, client: Client, small: Path, extended: Path
+) -> None:
+    client.ruler("push", small, "--repo", "org/open", "--skip-verify")
+    ask = ("push", extended, "--repo", "org/open", "--skip-verify")
+    said = client.ruler(*ask, code=2, HF_TOKEN="hf_guest")
+    assert "'org' is not you nor an organisation of yours, which are carol" in said
+    assert "/discussions/1" in client.ruler(*ask, "--create-pr", HF_TOKEN="hf_guest")
+
+
 def test_a_stale_parent_commits_nothing_and_the_same_command_goes_on(
     hub: StandIn, client: Client, small: Path
 ) -> None:
@@ -117,15 +127,17 @@ def test_without_a_token_nothing_is_asked_of_the_hub(
     ("token", "repo", "said"),
     [
         ("hf_wrong", "org/x3", "The Hub does not know your token (401)"),
-        ("hf_reader", "org/x3", "The token of 'bob' may not write to 'org/x3' (403"),
+        ("hf_reader", "org/x3", "The token of 'bob' can only read: make one with write rights"),
         ("hf_owner", "nobody/x3", "'nobody' is not you nor an organisation of yours"),
     ],
 )  # fmt: skip
-def test_missing_rights_say_which(
+def test_missing_rights_say_which_before_anything_is_verified(
     hub: StandIn, client: Client, small: Path, token: str, repo: str, said: str
 ) -> None:
-    out = client.ruler("push", small, "--repo", repo, "--skip-verify", code=2, HF_TOKEN=token)
+    mark = len(hub.requests)
+    out = client.ruler("push", small, "--repo", repo, code=2, HF_TOKEN=token)
     assert said in out
+    assert hub.requests[mark:] == ["GET /api/whoami-v2"]
     assert f"datasets/{repo}" not in hub.repos
 
 
@@ -157,5 +169,11 @@ def test_what_is_read_back_wrong_is_told(
 ) -> None:
     """The tree has another digest, or the right one over other bytes."""
     hub.spoiled = where
-    said = client.ruler("push", small, "--repo", f"org/read-{where}", "--skip-verify", code=2)
+    push = ("push", small, "--repo", f"org/read-{where}", "--skip-verify")
+    said = client.ruler(*push, code=2)
     assert f"Read back, 'org/read-{where}' differs from what was sent in README.md (1 files" in said
+    repo = hub.dataset(f"org/read-{where}")
+    assert repo.tags == {}  # what is wrong is never named for good
+    hub.spoiled = None
+    assert "every digest is right. Tagged v1.0.0" in client.ruler(*push)
+    assert repo.tags == {"v1.0.0": repo.main}

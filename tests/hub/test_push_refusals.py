@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,6 +13,8 @@ from builder.release import Order, build
 from ruler_dataset import MANIFEST
 from tests.conftest import Silent
 from tests.hub.client import Client
+from tests.hub.conftest import rewrite
+from tests.hub.hub_store import Blob
 from tests.hub.stand_in import StandIn
 
 FIRST = "data/tekken/1k/niah_single_1.parquet"
@@ -33,12 +34,22 @@ def missing_file(root: Path) -> None:
     (root / FIRST).unlink()
 
 
+def other_card(root: Path) -> None:
+    (root / "README.md").write_text("# Mine\n")
+
+
+def other_registration(root: Path) -> None:
+    (root / "eval.yaml").write_text("name: Mine\n")
+
+
 @pytest.mark.parametrize(
     ("spoil", "said"),
     [
         (unfinished, "is not complete: 1 files are not made yet. Run the same"),
         (other_bytes, "is not the file of the manifest"),
         (missing_file, "is missing. Run: ruler verify"),
+        (other_card, "README.md' is not this manifest's: run the same `ruler build` again."),
+        (other_registration, "eval.yaml' is not this manifest's: run the same `ruler build`"),
     ],
 )
 def test_a_release_that_is_not_whole_is_refused_even_unverified(
@@ -53,7 +64,7 @@ def test_a_release_that_is_not_whole_is_refused_even_unverified(
 def test_a_release_that_breaks_a_law_is_refused(hub: StandIn, client: Client, mine: Path) -> None:
     manifest = json.loads((mine / MANIFEST).read_text(encoding="utf-8"))
     manifest["reserve"] = 900  # no row leaves so much room
-    (mine / MANIFEST).write_text(json.dumps(manifest))
+    rewrite(mine, manifest)
     mark = len(hub.requests)
     said = client.ruler("push", mine, "--repo", "org/lawless", code=2)
     assert f"'{mine}' breaks a law and is not pushed. Run: ruler verify {mine}" in said
@@ -131,7 +142,7 @@ def test_the_same_rows_in_other_bytes_are_fetched_first(
     from ruler_dataset import sha256_of
 
     manifest["files"][FIRST]["sha256"] = sha256_of(mine / FIRST)
-    (mine / MANIFEST).write_text(json.dumps(manifest))
+    rewrite(mine, manifest)
     push = ("push", mine, "--repo", "org/bytes", "--skip-verify")
     assert "holds 1 files" in client.ruler(*push, code=2)
     client.ruler("fetch", "org/bytes", "--to", mine)
@@ -149,14 +160,47 @@ def test_rows_that_no_manifest_lists_are_refused(hub: StandIn, client: Client, s
 
 
 def test_a_release_of_another_dataset_is_refused(
-    hub: StandIn, client: Client, small: Path, tmp_path: Path
+    hub: StandIn, client: Client, small: Path, oneruler: Path
 ) -> None:
     client.ruler("push", small, "--repo", "org/kind", "--skip-verify")
     repo = hub.dataset("org/kind")
-    other = Path(shutil.copytree(small, tmp_path / "other"))
-    manifest = json.loads((other / MANIFEST).read_text(encoding="utf-8"))
-    manifest["dataset"] = "oneruler"
-    (other / MANIFEST).write_text(json.dumps(manifest))
-    said = client.ruler("push", other, "--repo", "org/kind", "--skip-verify", code=2)
-    assert f"'org/kind' holds ruler, '{other}' oneruler: give another --repo." in said
+    said = client.ruler("push", oneruler, "--repo", "org/kind", "--skip-verify", code=2)
+    assert f"'org/kind' holds ruler, '{oneruler}' oneruler: give another --repo." in said
     assert len(repo.titles) == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (b"{", "'manifest.json of org/strange' is damaged"),
+        (b"[]", "'manifest.json of org/strange' is damaged"),
+    ],
+)
+def test_a_damaged_manifest_on_the_hub_is_one_sentence(
+    hub: StandIn, client: Client, small: Path, tmp_path: Path, text: bytes, said: str
+) -> None:
+    hub.repos.pop("datasets/org/strange", None)
+    client.ruler("push", small, "--repo", "org/strange", "--skip-verify")
+    repo = hub.dataset("org/strange")
+    repo.main = repo.add({**repo.commits[repo.main], MANIFEST: Blob(text)}, "by hand")
+    assert said in client.ruler("push", small, "--repo", "org/strange", code=2)
+    assert said in client.ruler("fetch", "org/strange", "--to", tmp_path / "to", code=2)
+    assert not (tmp_path / "to").exists()
+
+
+@pytest.mark.parametrize(
+    "path", ["../x.parquet", "data/../../x.parquet", "data/x.py", "/x.parquet"]
+)
+def test_a_strangers_manifest_cannot_write_outside_its_folder(
+    hub: StandIn, client: Client, small: Path, tmp_path: Path, path: str
+) -> None:
+    hub.repos.pop("datasets/org/outside", None)
+    client.ruler("push", small, "--repo", "org/outside", "--skip-verify")
+    repo = hub.dataset("org/outside")
+    manifest = json.loads((small / MANIFEST).read_text(encoding="utf-8"))
+    manifest["files"][path] = manifest["files"].pop(FIRST)
+    text = json.dumps(manifest).encode()
+    repo.main = repo.add({**repo.commits[repo.main], MANIFEST: Blob(text)}, "by hand")
+    said = client.ruler("fetch", "org/outside", "--to", tmp_path / "to" / "deep", code=2)
+    assert f"lists '{path}', which is no file of a release: it is not used." in said
+    assert not (tmp_path / "to").exists()
