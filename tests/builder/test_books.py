@@ -35,17 +35,18 @@ def laid(book: Book, counter: Counter, units: int, needles: list[Needle]) -> Rop
     return book.lay(Rope(counter).add("Read this.\n\n<text>\n"), units, needles, "\n</text>\n")
 
 
-def check(counter: Counter, code: str, units: int, needles: list[Needle]) -> None:
+def rope_of(counter: Counter, code: str, units: int, needles: list[Needle]) -> Rope:
+    """A context that holds the sentences asked for, with the needles between them."""
     sentences, joint = TEXTS[code]
     rope = laid(Book(sentences, joint, counter, 3000), counter, units, needles)
     context = rope.text[rope.context_start : rope.context_end]
-    assert rope.tokens == counter.count(rope.text)
     for needle in needles:
         context = context.replace(needle.text, "", 1)
     assert context.replace(joint, "") == "".join((sentences * 9)[:units]).replace(joint, "")
     assert [rope.text[e.start : e.end] for e in rope.evidence] == [
         needle.text for needle in sorted(needles, key=lambda needle: needle.depth)
     ]
+    return rope
 
 
 @pytest.mark.parametrize("code", TEXTS)
@@ -54,7 +55,8 @@ def check(counter: Counter, code: str, units: int, needles: list[Needle]) -> Non
 def test_a_context_is_counted_exactly_by_the_default_tokenizer(
     tekken: Counter, code: str, units: int, needles: list[Needle]
 ) -> None:
-    check(tekken, code, units, needles)
+    rope = rope_of(tekken, code, units, needles)
+    assert rope.tokens == tekken.count(rope.text)
 
 
 @pytest.mark.parametrize("name", ["cl100k_base", "qwen2.5", "gemma3"])
@@ -68,16 +70,19 @@ def test_a_context_is_counted_exactly_by_others(
     units: int,
     needles: list[Needle],
 ) -> None:
-    check(counter_of(name), code, units, needles)
+    counter = counter_of(name)
+    rope = rope_of(counter, code, units, needles)
+    assert rope.tokens == counter.count(rope.text)
 
 
 @pytest.mark.parametrize("code", TEXTS)
 def test_a_tokenizer_without_seams_is_counted_whole(
     counter_made: Callable[[str], Counter], code: str
 ) -> None:
-    needles = [Needle(0.5, "A needle: 1234567.", True)]
+    counter, needles = counter_made("unigram"), [Needle(0.5, "A needle: 1234567.", True)]
     for units in (0, 1, 7, 60):
-        check(counter_made("unigram"), code, units, needles)
+        rope = rope_of(counter, code, units, needles)
+        assert rope.tokens == counter.count(rope.text)
 
 
 def test_a_short_book_begins_again_and_says_how_often(tekken: Counter) -> None:

@@ -28,17 +28,6 @@ ROOT = Path(__file__).resolve().parents[2]
 Manifest = dict[str, Any]
 
 
-@pytest.fixture(params=["release", "oneruler"])
-def root(request: pytest.FixtureRequest) -> Path:
-    """Either release, from embedded texts."""
-    return request.getfixturevalue(request.param)
-
-
-@pytest.fixture
-def manifest(root: Path) -> Manifest:
-    return read_manifest(root)
-
-
 def text_of(root: Path) -> str:
     return (root / "README.md").read_text(encoding="utf-8")
 

@@ -15,22 +15,6 @@ from tests.builder.card_reading import tables
 Manifest = dict[str, Any]
 
 
-@pytest.fixture(params=["release", "oneruler"])
-def root(request: pytest.FixtureRequest) -> Path:
-    """Either release, from embedded texts."""
-    return request.getfixturevalue(request.param)
-
-
-@pytest.fixture
-def manifest(root: Path) -> Manifest:
-    return read_manifest(root)
-
-
-@pytest.fixture
-def text(root: Path) -> str:
-    return (root / "README.md").read_text(encoding="utf-8")
-
-
 def test_the_sums_are_the_manifests(text: str, manifest: Manifest) -> None:
     entries = list(manifest["files"].values())
     rows, size = (sum(entry[key] for entry in entries) for key in ("rows", "bytes"))

@@ -24,22 +24,6 @@ ROOT = Path(__file__).resolve().parents[2]
 Manifest = dict[str, Any]
 
 
-@pytest.fixture(params=["release", "oneruler"])
-def root(request: pytest.FixtureRequest) -> Path:
-    """Either release, from embedded texts."""
-    return request.getfixturevalue(request.param)
-
-
-@pytest.fixture
-def manifest(root: Path) -> Manifest:
-    return read_manifest(root)
-
-
-@pytest.fixture
-def text(root: Path) -> str:
-    return (root / "README.md").read_text(encoding="utf-8")
-
-
 @pytest.fixture(scope="module")
 def every_language(mirror: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """ONERULER from the published files: 26 languages and one pair, a row a file."""

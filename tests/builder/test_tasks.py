@@ -330,16 +330,17 @@ def haystack(row: Row) -> str:
     return "".join(row.input[a:b] for a, b in zip(edges[::2], edges[1::2], strict=True))
 
 
-def check(row: Row, task: Task, suite: Suite | None = None) -> None:
-    """Laws 1 to 4 of a row."""
+def check(row: Row, task: Task, suite: Suite | None = None) -> int:
+    """Laws 1 to 4 of a row; returns the tokens that are free in its window."""
     family = (suite or read_suite()).tasks[row.place.task]["family"]
-    check_length(row, task, LARGEST_UNIT[family](row, task.counter))
+    spare = check_length(row, task, LARGEST_UNIT[family](row, task.counter))
     check_spans(row)
     LAW_3[family](row, task)
+    return spare
 
 
-def check_length(row: Row, task: Task, largest_unit: int) -> None:
-    """Laws 1 and 2: exact, and full to within a unit like those that are in."""
+def check_length(row: Row, task: Task, largest_unit: int) -> int:
+    """Laws 1 and 2: exact, and full to within a unit like those that are in; the free tokens."""
     counted = task.counter.count(row.input + row.answer_prefix)
     assert row.length == counted + row.max_new_tokens
     spare = row.place.max_length - row.place.reserve - row.length
@@ -347,6 +348,7 @@ def check_length(row: Row, task: Task, largest_unit: int) -> None:
     if row.unit is not None:
         assert spare < row.unit
         assert spare < largest_unit
+    return spare
 
 
 def check_spans(row: Row) -> None:
@@ -520,7 +522,7 @@ LARGEST_UNIT: dict[str, Callable[[Row, Counter], int]] = {
 def test_rows_keep_the_laws_at_every_length(embedded: Materials, name: str, length: str) -> None:
     task = task_of(embedded, name, length)
     for index in (0, 1, 7, 42):
-        check(task.row(index), task)
+        assert check(task.row(index), task) >= 0
 
 
 @pytest.mark.parametrize("kind", ["gpt2", "unigram", "whole"])
@@ -533,7 +535,7 @@ def test_rows_keep_the_laws_with_few_seams_or_none(
 ) -> None:
     task = task_of(own_texts(counter_made(kind)), name, "2k")
     for index in (0, 1):
-        check(task.row(index), task)
+        assert check(task.row(index), task) >= 0
 
 
 @pytest.mark.parametrize("name", ["cwe", "fwe"])
@@ -558,7 +560,7 @@ def test_rows_of_the_public_sources_keep_the_laws(
     for name in RULER:
         task = task_of(materials, name, "4k")
         for index in (0, 1, 2):
-            check(task.row(index), task)
+            assert check(task.row(index), task) >= 0
 
 
 @pytest.mark.parametrize("name", ["niah_single_2", "niah_multikey_2", "vt", "cwe", "fwe"])
@@ -967,7 +969,9 @@ def test_words_that_never_lead_are_refused_before_any_work(
 @pytest.mark.parametrize("name", RULER)
 def test_a_window_that_holds_the_task_passes_the_check(embedded: Materials, name: str) -> None:
     task = task_of(embedded, name, "2k")
-    task.check(min(500, task.limit() or 500))
+    rows = min(500, task.limit() or 500)
+    task.check(rows)
+    assert task.row(rows - 1).length <= 2048 - RESERVE
 
 
 @pytest.mark.parametrize(
