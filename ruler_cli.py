@@ -35,7 +35,7 @@ def quickstart(
     Example: `ruler quickstart`
     """
     from builder.quickstart import run
-    from eval.run_cli import solve_release
+    from eval.run.run_command import solve_release
 
     out = root.parent / "runs" / "quickstart"
     run(root)

@@ -22,7 +22,9 @@ import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
+
+from typing_extensions import NotRequired, TypedDict
 
 if TYPE_CHECKING:
     import datasets
@@ -83,6 +85,136 @@ _KEYS: dict[str, Any] = {
     "groups": dict,
 }
 _THOUSAND = {"ruler": 1024, "oneruler": 1000}
+
+
+class Evidence(TypedDict):
+    """A needle, assignment or gold passage of a row: character offsets in `input`.
+
+    `depth` is (start - context_start) / (context_end - context_start); `answer` says whether it
+    carries a reference (a distractor does not).
+    """
+
+    start: int
+    end: int
+    depth: float
+    answer: bool
+
+
+class Row(TypedDict):
+    """A row of either dataset; lengths in tokens, offsets in characters. See COLUMNS."""
+
+    index: int
+    task: str
+    language: str
+    instruction_language: str
+    max_length: int
+    input: str
+    answer_prefix: str
+    outputs: list[str]
+    max_new_tokens: int
+    length: int
+    context_start: int
+    context_end: int
+    question: str
+    evidence: list[Evidence]
+    none_word: str
+
+
+class TokenFigures(TypedDict):
+    """The fewest, the mean and the most tokens (`length`) of a file's rows."""
+
+    min: int
+    mean: float
+    max: int
+
+
+class FileEntry(TypedDict):
+    """What the manifest says of one Parquet file."""
+
+    config: str
+    task: str
+    tokenizer: str
+    length: str
+    max_length: int
+    language: str
+    instruction_language: str
+    rows: int
+    most_rows: int | None
+    """As many rows as there can be (questions of a corpus); None if there is no end."""
+    tokens: TokenFigures
+    fill: float
+    """Mean `length` as a share of `max_length` - reserve."""
+    unit: int
+    """Tokens of the largest haystack unit that did not fit."""
+    exhausted: int
+    """Rows that hold all there is of a finite haystack."""
+    repeats: int
+    """The most times that a haystack began again; `row_repeats` has the rows' if any did."""
+    row_repeats: NotRequired[list[int]]
+    bytes: int
+    sha256: str
+    rows_sha256: str
+    """A digest of the rows, whatever wrote the file."""
+
+
+class SourceEntry(TypedDict):
+    """What the manifest says of a source that was read."""
+
+    variant: str
+    title: str
+    sha256: str
+    bytes: int
+    licence: str
+    citation: str
+    urls: list[str]
+    book: NotRequired[dict[str, Any]]
+
+
+class TokenizerEntry(TypedDict):
+    """What the manifest says of a tokenizer: how to load it, its library, its files' digests."""
+
+    spec: str
+    title: str
+    library: str
+    version: str
+    sha256: NotRequired[dict[str, str]]
+    backend_sha256: NotRequired[str]
+    commit: NotRequired[str]
+
+
+class LanguageEntry(TypedDict):
+    """ONERULER: the wording and the nouns of a language, its errata applied."""
+
+    code: str
+    parts: dict[str, str]
+    cwe: str
+    none_word: str
+    separator: str
+    stop: str
+    nouns: list[str]
+    errata: list[str]
+
+
+class Manifest(TypedDict):
+    """manifest.json: how a release was made, and every file of it."""
+
+    format: int
+    dataset: str
+    data_version: str
+    builder_version: str
+    seed: int
+    reserve: int
+    families: dict[str, dict[str, Any]]
+    """The wording of each task family, as the suite has it."""
+    tasks: dict[str, dict[str, Any]]
+    """Each task's family and parameters."""
+    groups: dict[str, list[str]]
+    sources: dict[str, SourceEntry]
+    words: dict[str, str]
+    """sha256 of each word list."""
+    languages: dict[str, LanguageEntry]
+    tokenizers: dict[str, TokenizerEntry]
+    files: dict[str, FileEntry]
 
 
 class RulerError(ValueError):
@@ -175,7 +307,7 @@ class Names:
         return cls(dataset, TASKS[dataset], GROUPS[dataset])
 
     @classmethod
-    def in_manifest(cls, manifest: Mapping[str, Any]) -> Names:
+    def in_manifest(cls, manifest: Manifest) -> Names:
         """The names a release was built with."""
         groups = {name: tuple(tasks) for name, tasks in manifest["groups"].items()}
         return cls(manifest["dataset"], tuple(manifest["tasks"]), groups)
@@ -225,7 +357,7 @@ def sha256_of(path: Path) -> str:
     return digest.hexdigest()
 
 
-def read_manifest(root: Path) -> dict[str, Any]:
+def read_manifest(root: Path) -> Manifest:
     """The manifest of a release folder. Raises RulerError for none; see parse_manifest."""
     path = Path(root) / MANIFEST
     if not path.is_file():
@@ -233,7 +365,7 @@ def read_manifest(root: Path) -> dict[str, Any]:
     return parse_manifest(path.read_bytes(), path)
 
 
-def parse_manifest(text: str | bytes, where: str | Path) -> dict[str, Any]:
+def parse_manifest(text: str | bytes, where: str | Path) -> Manifest:
     """The manifest in a text. Raises RulerError for a newer format, or a damaged one."""
     try:
         manifest: dict[str, Any] = dict(json.loads(text))
@@ -246,10 +378,10 @@ def parse_manifest(text: str | bytes, where: str | Path) -> dict[str, Any]:
     wrong += ["data_version"] * (not re.fullmatch(r"\d+\.\d+\.\d+", data_version))
     if wrong:
         raise RulerError(f"'{where}' is damaged: it lacks a sound '{wrong[0]}'. Get it anew.")
-    return manifest
+    return cast(Manifest, manifest)
 
 
-def files_of(config: str, manifest: Mapping[str, Any], tokenizer: str | None = None) -> list[str]:
+def files_of(config: str, manifest: Manifest, tokenizer: str | None = None) -> list[str]:
     """The Parquet files of a configuration, relative to the release, in task order.
 
     `tokenizer` stands for the name's suffix: `("vt_4k", …, "qwen2.5")` is `vt_4k_qwen2.5`.
@@ -290,12 +422,12 @@ def load(
     return datasets.load_dataset("parquet", data_files=files, features=features(), split=SPLIT)
 
 
-def manifest_of(root_or_repo: str | Path, revision: str | None = None) -> dict[str, Any]:
+def manifest_of(root_or_repo: str | Path, revision: str | None = None) -> Manifest:
     """The manifest of a release in a folder or on the Hub."""
     return _open(root_or_repo, revision)[0]
 
 
-def _open(at: str | Path, revision: str | None) -> tuple[dict[str, Any], Callable[[str], Path]]:
+def _open(at: str | Path, revision: str | None) -> tuple[Manifest, Callable[[str], Path]]:
     """A release's manifest, and what gives the path of a file of it."""
     root, repo = Path(at), str(at)
     if root.is_dir():
@@ -339,7 +471,7 @@ def hub_file(repo: str, path: str, revision: str | None) -> Path:
 
 
 def check_files(
-    paths: Sequence[Path], names: Sequence[str], files: Mapping[str, Any], verify: bool
+    paths: Sequence[Path], names: Sequence[str], files: Mapping[str, FileEntry], verify: bool
 ) -> None:
     """Raise RulerError for a file that is missing or, with `verify`, has another digest."""
     for path, name in zip(paths, names, strict=True):

@@ -1,1 +1,1 @@
-"""Makes a release from pinned sources; never imports eval."""
+"""Makes a release of the frozen benchmarks; README.md follows one row through the rooms."""

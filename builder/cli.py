@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from builder.hub import cli as hub_cli
+from builder.hub import hub_commands
 
 Mirror = Annotated[
     Path | None,
@@ -28,7 +28,7 @@ def register(app: typer.Typer) -> None:
     app.command("list")(list_release)
     app.command()(tokenizers)
     app.add_typer(sources_app)
-    hub_cli.register(app)
+    hub_commands.register(app)
 
 
 def build(
@@ -68,12 +68,13 @@ def build(
 
     Example: `ruler build oneruler --dataset oneruler --languages pl,ko --lengths 8k`
     """
-    from builder import console
-    from builder.language_pairs import Languages
-    from builder.release import Order
-    from builder.release import build as build_release
+    from builder.common import terminal
+    from builder.oneruler.language_pairs import Languages
+    from builder.release import build_tables
+    from builder.release.build import build as build_release
+    from builder.release.order import BuildOrder
 
-    order = Order(
+    order = BuildOrder(
         root,
         dataset,
         tuple(tokenizer or ("tekken",)),
@@ -89,9 +90,9 @@ def build(
         tuple(sources or ()),
         allow_variants,
     )
-    with console.rows_bar("Building") as bar:
+    with terminal.rows_bar("Building") as bar:
         built = build_release(order, bar)
-    console.show_built(root, built)
+    build_tables.show_built(root, built)
 
 
 def verify(
@@ -107,12 +108,13 @@ def verify(
 
     Example: `ruler verify ruler --workers 2`
     """
-    from builder import console
-    from builder.verify import verify as verify_release
+    from builder.checks import verdict
+    from builder.checks.verify import verify as verify_release
+    from builder.common import terminal
 
-    with console.rows_bar("Verifying") as bar:
+    with terminal.rows_bar("Verifying") as bar:
         report = verify_release(root, workers, mirror, tokenizer or (), bar.total, bar.rows)
-    console.show_report(root, report, as_json)
+    verdict.show_report(root, report, as_json)
     if not report.ok:
         raise typer.Exit(1)
 
@@ -124,18 +126,18 @@ def list_release(
 
     Example: `ruler list ruler`
     """
-    from builder import console
+    from builder.release import build_tables
     from ruler_dataset import manifest_of
 
-    console.show_files(manifest_of(release))
+    build_tables.show_files(manifest_of(release))
 
 
 def tokenizers() -> None:
     """List the named tokenizers."""
-    from builder import console
-    from builder.tokenizers import named
+    from builder.tokens import tokenizer_table
+    from builder.tokens.tokenizers import named
 
-    console.show_tokenizers(named())
+    tokenizer_table.show_tokenizers(named())
 
 
 sources_app = typer.Typer(name="sources", help="List the sources, fetch them, or audit them.")
@@ -153,19 +155,19 @@ def list_sources(
     """
     if context.invoked_subcommand is not None:
         return
-    from builder import console_sources
-    from builder.fetch import Store
-    from builder.sources import states
+    from builder.sources import source_tables
+    from builder.sources.download import Store
+    from builder.sources.registry import states
     from ruler_dataset import TASKS, check_name
 
     store = Store(mirror)
     if dataset is not None:
         check_name("dataset", dataset, TASKS, "ruler sources --help")
     for name in [dataset] if dataset else TASKS:
-        console_sources.show_sources(name, states(store, name))
+        source_tables.show_sources(name, states(store, name))
     if dataset == "oneruler":
-        console_sources.show_rights()
-    console_sources.show_remedy()
+        source_tables.show_rights()
+    source_tables.show_remedy()
 
 
 @sources_app.command()
@@ -180,14 +182,14 @@ def fetch(
 
     Example: `ruler sources fetch essays squad`, `ruler sources fetch oneruler-nouns pl ko`
     """
-    from builder import console
-    from builder.fetch import Store
-    from builder.sources import CANONICAL, named_sources
+    from builder.common import terminal
+    from builder.sources.download import Store
+    from builder.sources.registry import CANONICAL, named_sources
 
     store = Store(mirror)
     for name, source in named_sources(names).items():
         file = source.variants[CANONICAL].file
-        with console.bytes_bar(name, file.bytes) as advance:
+        with terminal.bytes_bar(name, file.bytes) as advance:
             path = store.get(file, advance)
         typer.echo(f"{name}: {path}")
 
@@ -203,18 +205,19 @@ def audit(
 
     Example: `ruler sources audit oneruler --tokenizer cl100k_base`
     """
-    from builder import console_sources
-    from builder.audit import audit as audit_sources
-    from builder.fetch import Store
-    from builder.sources import Sources
-    from builder.tokenizers import load_counter
+    from builder.common import terminal
+    from builder.oneruler import audit_tables
+    from builder.oneruler.audit import audit as audit_sources
+    from builder.sources.download import Store
+    from builder.sources.registry import Sources
+    from builder.tokens.tokenizers import load_counter
     from ruler_dataset import LANGUAGES, check_name
 
     check_name("dataset to audit", dataset, ["oneruler"], "ruler sources audit --help")
     store = Store(mirror)
     counter = load_counter(tokenizer, store)
-    with console_sources.steps_bar("Auditing", len(LANGUAGES)) as advance:
+    with terminal.steps_bar("Auditing", len(LANGUAGES)) as advance:
         found = audit_sources(Sources(store), counter, advance)
-    console_sources.show_audit(found, counter.name, as_json)
+    audit_tables.show_audit(found, counter.name, as_json)
     if found["disagreements"]:
         raise typer.Exit(1)

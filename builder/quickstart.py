@@ -6,9 +6,12 @@ import tempfile
 from dataclasses import replace
 from pathlib import Path
 
-from builder import console
-from builder.release import Order, build, digest_of
-from builder.verify import verify
+from builder.checks import verdict
+from builder.checks.verify import verify
+from builder.common import terminal
+from builder.release import build_tables
+from builder.release.build import build, digest_of
+from builder.release.order import BuildOrder
 from ruler_dataset import MANIFEST, RulerError, read_manifest
 
 ROWS = 5
@@ -24,24 +27,24 @@ def run(root: Path) -> None:
     import datasets
 
     datasets.disable_progress_bars()
-    order = Order(root, lengths=(LENGTH,), samples=ROWS, sources=("embedded",))
+    order = BuildOrder(root, lengths=(LENGTH,), samples=ROWS, sources=("embedded",))
     if root.exists():
         _refuse_other(order)
-    with console.rows_bar("Building") as bar:
+    with terminal.rows_bar("Building") as bar:
         build(order, bar)
-    with console.rows_bar("Verifying") as bar:
+    with terminal.rows_bar("Verifying") as bar:
         report = verify(root, planned=bar.total, told=bar.rows)
     manifest = read_manifest(root)
-    console.show_files(manifest)
-    console.show_report(root, report, as_json=False) if not report.ok else None
+    build_tables.show_files(manifest)
+    verdict.show_report(root, report, as_json=False) if not report.ok else None
     rows = datasets.load_dataset(str(root), CONFIG, split="test")
-    console.out.print(
+    terminal.out.print(
         "\nMade from the project's own texts and verified. "
         f'load_dataset("{root}", "{CONFIG}") gives {len(rows)} rows.\n'
     )
 
 
-def _refuse_other(order: Order) -> None:
+def _refuse_other(order: BuildOrder) -> None:
     """The release that is there must be the one that would be made, row for row."""
     root = order.root
     if not (root / MANIFEST).exists():
@@ -50,7 +53,7 @@ def _refuse_other(order: Order) -> None:
                 f"'{root}' holds other files: run `ruler quickstart` in another folder."
             )
         return
-    with tempfile.TemporaryDirectory() as folder, console.rows_bar("Comparing") as bar:
+    with tempfile.TemporaryDirectory() as folder, terminal.rows_bar("Comparing") as bar:
         fresh = build(replace(order, root=Path(folder) / "ruler"), bar)
     if digest_of(fresh.manifest) != digest_of(read_manifest(root)):
         raise RulerError(

@@ -1,1 +1,1 @@
-"""Judges predictions on a frozen release; knows it only through ruler_dataset, never builder."""
+"""Judges predictions on a frozen release; README.md follows one prediction."""

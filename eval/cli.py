@@ -133,9 +133,9 @@ def correlate(
 
 def register(app: typer.Typer) -> None:
     """Add the commands to the `ruler` application."""
-    from eval import publish_cli
-    from eval.run_cli import run
+    from eval.export.export_command import export
+    from eval.publish.results_command import results
+    from eval.run.run_command import run
 
-    for command in (run, score, errors, compare, correlate):
+    for command in (run, score, errors, compare, correlate, export, results):
         app.command()(command)
-    publish_cli.register(app)

@@ -11,9 +11,9 @@ from typing import Any
 
 import typer
 
-from eval import report as tables
-from eval.predictions import RUN_FILE, Naming, Predictions, read
-from eval.release import Release
+from eval.frozen_release import Release
+from eval.report import score_tables as tables
+from eval.score.prediction_files import RUN_FILE, Naming, Predictions, read
 from ruler_dataset import DEFAULT_TOKENIZER, TASKS, Names, RulerError, parse_length
 
 
@@ -82,7 +82,7 @@ def score(
     intervals: bool,
 ) -> None:
     """`ruler score`: print the tables and write results.json."""
-    from eval import score as scoring
+    from eval.score import scoring
 
     rules = scoring.Rules(compat, cut, partial)
     baseline = _baseline(threshold)
@@ -126,22 +126,23 @@ def errors(
     markdown: bool,
 ) -> None:
     """`ruler errors`: print the kinds by task and length with an example each."""
-    from eval import error_report
-    from eval.score import Rules
+    from eval.analysis import error_rows
+    from eval.report import error_tables
+    from eval.score.scoring import Rules
 
     predictions, release = source.open(files)
     if release is None:
         raise RulerError("The kinds of errors need the rows' evidence: add --dataset.")
-    found = error_report.collect(predictions, release, Rules(cut=cut), strict)
+    found = error_rows.collect(predictions, release, Rules(cut=cut), strict)
     if out is not None:
         _write(out, "".join(json.dumps(e, ensure_ascii=False) + "\n" for e in found))
-    typer.echo(error_report.report(found, markdown))
+    typer.echo(error_tables.report(found, markdown))
 
 
 def compare(a: Path, b: Path, out: Path | None, seed: int, markdown: bool) -> None:
     """`ruler compare`: print paired differences by configuration, by length and over all."""
-    from eval.compare import compare as compare_results
-    from eval.score import load
+    from eval.analysis.compare import compare as compare_results
+    from eval.score.scoring import load
 
     found = compare_results(load(_results(a)), load(_results(b)), seed)
     if out is not None:
@@ -151,8 +152,8 @@ def compare(a: Path, b: Path, out: Path | None, seed: int, markdown: bool) -> No
 
 def correlate(paths: Sequence[Path], out: Path | None, markdown: bool) -> None:
     """`ruler correlate`: print the matrix in the dendrogram's order and the merges."""
-    from eval.correlate import correlate as correlate_results
-    from eval.score import load
+    from eval.analysis.correlate import correlate as correlate_results
+    from eval.score.scoring import load
 
     found = correlate_results({str(path): load(_results(path)) for path in paths})
     if out is not None:

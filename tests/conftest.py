@@ -12,12 +12,13 @@ from typing import Any
 
 import pytest
 
-from builder.fetch import Store
-from builder.language_pairs import Languages
-from builder.materials import Materials
-from builder.release import Order, build
-from builder.sources import Sources, parse_choice
-from builder.tokenizers import Counter, load_counter
+from builder.context.counted_sources import CountedSources
+from builder.oneruler.language_pairs import Languages
+from builder.release.build import build
+from builder.release.order import BuildOrder
+from builder.sources.download import Store
+from builder.sources.registry import Sources, parse_choice
+from builder.tokens.tokenizers import TokenCounter, load_counter
 
 _home = tempfile.TemporaryDirectory(prefix="ruler-tests-")
 
@@ -52,25 +53,25 @@ def store() -> Store:
 
 
 @pytest.fixture(scope="session")
-def tekken(store: Store) -> Counter:
+def tekken(store: Store) -> TokenCounter:
     """The default tokenizer's counter; its file comes with mistral-common."""
     return load_counter("tekken", store)
 
 
 @pytest.fixture(scope="session")
-def embedded(store: Store, tekken: Counter) -> Materials:
+def embedded(store: Store, tekken: TokenCounter) -> CountedSources:
     """The project's own texts, counted by tekken."""
-    return Materials(Sources(store, parse_choice(["embedded"])), tekken)
+    return CountedSources(Sources(store, parse_choice(["embedded"])), tekken)
 
 
 @pytest.fixture(scope="session")
-def counter_of(mirror: Path) -> Callable[[str], Counter]:
+def counter_of(mirror: Path) -> Callable[[str], TokenCounter]:
     """Load a named tokenizer from the mirror, once a session."""
     return cache(lambda name: load_counter(name, Store(mirror)))
 
 
 @pytest.fixture(scope="session")
-def embedded_text(embedded: Materials) -> str:
+def embedded_text(embedded: CountedSources) -> str:
     """The essays as the project ships them."""
     return embedded.sources.read("essays").decode("utf-8")
 
@@ -171,7 +172,7 @@ class Silent:
 def release(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A real release: 13 tasks at 4k, 20 rows, from the embedded sources. Not to be changed."""
     root = tmp_path_factory.mktemp("release") / "ruler"
-    build(Order(root, lengths=("4k",), samples=20, sources=("embedded",)), Silent())
+    build(BuildOrder(root, lengths=("4k",), samples=20, sources=("embedded",)), Silent())
     return root
 
 
@@ -182,7 +183,7 @@ def oneruler(tmp_path_factory: pytest.TempPathFactory) -> Path:
     Not to be changed.
     """
     root = tmp_path_factory.mktemp("oneruler") / "oneruler"
-    order = Order(
+    order = BuildOrder(
         root,
         dataset="oneruler",
         lengths=("8k",),
@@ -196,6 +197,6 @@ def oneruler(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def counter_made(made: Callable[[str], Path], store: Store) -> Callable[[str], Counter]:
+def counter_made(made: Callable[[str], Path], store: Store) -> Callable[[str], TokenCounter]:
     """The counter of a tokenizer trained here."""
     return cache(lambda kind: load_counter(f"mine={made(kind)}", store))

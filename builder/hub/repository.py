@@ -9,7 +9,7 @@
 
 A large file that was uploaded before an interruption is not sent twice: over LFS the Hub is asked
 for it by its sha256; where hf-xet is installed huggingface_hub sends over Xet, which the tests do
-not exercise. What is to be sent comes from release.py (a release) or metric.py (the metric).
+not exercise. What is to be sent comes from release_files.py or metric_space.py.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from builder.hub.errors import explained, foreign, write_token
-from builder.hub.plan import Kind, Plan, Shipment, State
+from builder.hub.hub_errors import explained, foreign, write_token
+from builder.hub.push_plan import Kind, Plan, Shipment, State
 from ruler_dataset import RulerError, is_repository, sha256_of
 
 if TYPE_CHECKING:

@@ -13,10 +13,10 @@ from functools import cached_property
 
 import numpy as np
 
-from builder import words
-from builder.materials import Counted
-from builder.tasks.base import Params
+from builder.context.counted_sources import CountedTexts
+from builder.sources import word_lists
 from builder.tasks.numbered_words import FEWEST_TOKENS, Frame, NumberedWords, Times
+from builder.tasks.task import TaskParams
 
 _SHORT = 4096  # tokens; below it the counts are the short ones
 _LONG = 131072  # tokens; above it wonderwords' words do not suffice
@@ -24,7 +24,7 @@ _MOST_EXAMPLE = 40  # words
 
 
 @dataclass(frozen=True)
-class CommonParams(Params):
+class CommonParams(TaskParams):
     """Number of common words and the counts (Table 5); the short ones apply below 4096 tokens."""
 
     num_cw: int = 10
@@ -70,16 +70,16 @@ class CommonWords(NumberedWords[CommonParams]):
         """Beyond 128k, the most frequent other words."""
         if self.place.max_length <= _LONG:
             return []
-        return words.extension()[: self.place.max_length // FEWEST_TOKENS]
+        return word_lists.extension()[: self.place.max_length // FEWEST_TOKENS]
 
     @cached_property
-    def words(self) -> Counted:
+    def words(self) -> CountedTexts:
         """The words of wonderwords, then the extension."""
-        return self.materials.counted(words.vocabulary() + self._extension, before=" ")
+        return self.counted_sources.counted(word_lists.vocabulary() + self._extension, before=" ")
 
     def safe(self) -> np.ndarray:
         """Where the words stand that no other contains."""
-        return words.maximal_places()
+        return word_lists.maximal_places()
 
     @property
     def further(self) -> int:
@@ -88,7 +88,7 @@ class CommonWords(NumberedWords[CommonParams]):
 
     def further_allowed(self, common: np.ndarray) -> np.ndarray:
         """Those that have no common word in them."""
-        return ~words.holding(self._extension, common.tolist())
+        return ~word_lists.holding(self._extension, common.tolist())
 
     def frame(self, draw: np.random.Generator, spare: np.ndarray) -> Frame:
         """The solved example, then the instruction; the list's own question after it."""

@@ -13,9 +13,9 @@ from functools import cached_property
 
 import numpy as np
 
-from builder.randomness import letters
-from builder.rope import Rope
-from builder.tasks.base import Params, Row, Task
+from builder.common.randomness import letters
+from builder.context.prompt_builder import PromptBuilder
+from builder.tasks.task import Row, Task, TaskParams
 from ruler_dataset import RulerError
 
 NOISE_WORD = "..."
@@ -25,7 +25,7 @@ _NUMBERS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eigh
 
 
 @dataclass(frozen=True)
-class FrequentParams(Params):
+class FrequentParams(TaskParams):
     """The distribution's exponent and how many words are asked for (Table 5)."""
 
     alpha: float = 2.0
@@ -81,19 +81,21 @@ class FrequentWords(Task[FrequentParams]):
         # The last word decides how the text after it is counted, so it is drawn first.
         last = int(self.place.fill(index, "last").integers(self.params.words + 1))
 
-        def draft(total: int, context: str) -> Rope:
+        def draft(total: int, context: str) -> PromptBuilder:
             known = int(self._counts(total) @ tokens - tokens[last])
-            rope = self.rope().add(head.removesuffix(" ")).begin_context(lead=1).run(context, known)
-            return rope.add(f" {vocabulary[last]}").end_context().add(tail + prefix)
+            prompt = (
+                self.prompt().add(head.removesuffix(" ")).begin_context(lead=1).run(context, known)
+            )
+            return prompt.add(f" {vocabulary[last]}").end_context().add(tail + prefix)
 
-        def text(total: int) -> Rope:
+        def text(total: int) -> PromptBuilder:
             counts = self._counts(total)
             counts[last] -= 1
             ranks = np.arange(len(counts)).repeat(counts)
             self.place.fill(index, "order").shuffle(ranks)
             return draft(total, " " + " ".join(vocabulary[ranks].tolist()))
 
-        def stand_in(total: int) -> Rope:
+        def stand_in(total: int) -> PromptBuilder:
             return draft(total, " ...")
 
         def step(total: int, spare: int) -> int:
@@ -107,7 +109,7 @@ class FrequentWords(Task[FrequentParams]):
         others = len(self._weights) - 1 - len(asked)
         drawn = letters(self.place.fill(index, "vocabulary"), _LETTERS, others + len(asked))
         rest = [word for word in drawn if word not in asked][:others]
-        counted = self.materials.counted([NOISE_WORD, *asked, *rest], before=" ")
+        counted = self.counted_sources.counted([NOISE_WORD, *asked, *rest], before=" ")
         return counted.texts, counted.tokens
 
     def _frame(self) -> tuple[str, str, str, str]:

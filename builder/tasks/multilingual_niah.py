@@ -14,21 +14,21 @@ from functools import cached_property
 
 import numpy as np
 
-from builder.books import Book
-from builder.fit import fit
-from builder.haystacks import Needle
-from builder.languages import Language
-from builder.randomness import distinct, numbers
-from builder.rope import Rope
-from builder.tasks.base import Params, Row, Task
+from builder.common.randomness import distinct, numbers
+from builder.context.book_haystack import BookHaystack
+from builder.context.fit import fit
+from builder.context.haystacks import Needle
+from builder.context.prompt_builder import PromptBuilder
+from builder.oneruler.languages import Language
 from builder.tasks.niah import DEPTHS
+from builder.tasks.task import Row, Task, TaskParams
 from ruler_dataset import RulerError
 
 _DIGITS = 7
 
 
 @dataclass(frozen=True)
-class MultilingualNiahParams(Params):
+class MultilingualNiahParams(TaskParams):
     """How many keys hide, with how many values each, and how many keys are asked for.
 
     `absent` asks for a key that hides nowhere. `none_sentence` is false for the ablation of Figure
@@ -79,15 +79,15 @@ class MultilingualNiah(Task[MultilingualNiahParams]):
     @cached_property
     def _text(self) -> Language:
         """The language of the book and the needles."""
-        return self.materials.language(self.place.language)
+        return self.counted_sources.language(self.place.language)
 
     @cached_property
     def _instruction(self) -> Language:
-        return self.materials.language(self.place.instruction_language)
+        return self.counted_sources.language(self.place.instruction_language)
 
     @cached_property
-    def _book(self) -> Book:
-        return self.materials.book(self.place.language, self.place.max_length)
+    def _book(self) -> BookHaystack:
+        return self.counted_sources.book(self.place.language, self.place.max_length)
 
     def row(self, index: int) -> Row:
         """Row `index`: the same nouns, numbers and depths in every language, at every length."""
@@ -104,8 +104,8 @@ class MultilingualNiah(Task[MultilingualNiahParams]):
         queried = [self._instruction.nouns[noun] for noun in asked.nouns[: self.params.queries]]
         head, tail, question = self._frame(queried)
 
-        def draft(units: int) -> Rope:
-            return book.lay(self.rope().add(head), units, needles, tail)
+        def draft(units: int) -> PromptBuilder:
+            return book.lay(self.prompt().add(head), units, needles, tail)
 
         fitted = fit(draft, self.room, book.step, book.most)
         none_word = self._instruction.none_word
@@ -128,7 +128,7 @@ class MultilingualNiah(Task[MultilingualNiahParams]):
     def _asked(self, index: int) -> Asked:
         draw = self.place.ask(index, self.params.same_as or None)
         keys, absent = self.params.keys, int(self.params.absent)
-        nouns = _apart(draw, self.materials.noun_clashes, keys + absent)
+        nouns = _apart(draw, self.counted_sources.noun_clashes, keys + absent)
         drawn = numbers(draw, _DIGITS, keys * self.params.values)
         values: list[list[str]] = [[]] * absent
         values += [drawn[i::keys][: self.params.values] for i in range(keys)]
@@ -140,15 +140,15 @@ class MultilingualNiah(Task[MultilingualNiahParams]):
 
     def _frame(self, keys: list[str]) -> tuple[str, str, str]:
         """The text before and after the context, and the question (Figure 9)."""
-        parts, joint = self._instruction.parts, self._instruction.joint
+        parts, separator = self._instruction.parts, self._instruction.separator
         head, tail = parts["task"].split("{context}")
         names = {f"query{i}": key for i, key in enumerate(keys, 1)}
         asked = parts["question_one" if len(keys) == 1 else "question_many"].format(**names)
         end = parts["if_no"]
         if not self.params.none_sentence:  # what closes the question stays
             end = end[end.rindex("</") :]
-        tail += joint.join([asked, parts["please_list"], end])
-        tail += parts["answer_prefix"] + joint + parts["answer"]
+        tail += separator.join([asked, parts["please_list"], end])
+        tail += parts["answer_prefix"] + separator + parts["answer"]
         return head, tail, asked[asked.index(">") + 1 :].strip()
 
 

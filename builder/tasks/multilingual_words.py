@@ -13,15 +13,15 @@ from functools import cached_property
 
 import numpy as np
 
-from builder.materials import Counted
-from builder.tasks.base import Params
+from builder.context.counted_sources import CountedTexts
 from builder.tasks.numbered_words import Frame, NumberedWords, Times
+from builder.tasks.task import TaskParams
 
 _SHORT = 8000  # tokens; up to it the counts are the short ones
 
 
 @dataclass(frozen=True)
-class MultilingualWordsParams(Params):
+class MultilingualWordsParams(TaskParams):
     """Number of common words and the counts; the short ones apply up to 8000 tokens."""
 
     num_cw: int = 10
@@ -58,17 +58,17 @@ class MultilingualWords(NumberedWords[MultilingualWordsParams]):
         return Times(self.params.freq_cw, self.params.freq_ucw)
 
     @property
-    def words(self) -> Counted:
+    def words(self) -> CountedTexts:
         """The words of the language's dictionary."""
-        return self.materials.dictionary(self.place.language).words
+        return self.counted_sources.dictionary(self.place.language).words
 
     def safe(self) -> np.ndarray:
         """Where the words stand that no other contains."""
-        return self.materials.dictionary(self.place.language).alone
+        return self.counted_sources.dictionary(self.place.language).alone
 
     def frame(self, draw: np.random.Generator, spare: np.ndarray) -> Frame:
         """The published prompt around the list; nothing begins the answer."""
-        template = self.materials.language(self.place.instruction_language).cwe
+        template = self.counted_sources.language(self.place.instruction_language).cwe
         head, tail = template.split("{context}")
         return Frame(head, tail, "", question_in(tail))
 

@@ -15,12 +15,12 @@ from typing import Any
 
 import numpy as np
 
-from builder import words
-from builder.fit import fit
-from builder.haystacks import FEWEST_TOKENS_A_LINE, Haystack, Lines, Needle
-from builder.randomness import distinct, numbers, uuids
-from builder.rope import Rope
-from builder.tasks.base import Params, Row, Task
+from builder.common.randomness import distinct, numbers, uuids
+from builder.context.fit import fit
+from builder.context.haystacks import FEWEST_TOKENS_A_LINE, Haystack, LineHaystack, Needle
+from builder.context.prompt_builder import PromptBuilder
+from builder.sources import word_lists
+from builder.tasks.task import Row, Task, TaskParams
 
 TYPES = {"words": "word", "numbers": "number", "uuids": "uuid"}
 HAYSTACKS = ("noise", "essay", "needles")
@@ -30,7 +30,7 @@ _FEWEST_TOKENS = {"words": 1, "numbers": 1, "uuids": 9}  # of a key or value
 
 
 @dataclass(frozen=True)
-class NiahParams(Params):
+class NiahParams(TaskParams):
     """Haystack, types of key and value, and how many of each (Table 5)."""
 
     haystack: str = "essay"
@@ -71,16 +71,16 @@ class Niah(Task[NiahParams]):
     def haystack(self) -> Haystack:
         """The text of every row of the file."""
         if self.params.haystack == "essay":
-            return self.materials.essays
+            return self.counted_sources.essays
         if self.params.haystack == "noise":
-            return self.materials.noise(self.place.max_length // FEWEST_TOKENS_A_LINE)
+            return self.counted_sources.noise(self.place.max_length // FEWEST_TOKENS_A_LINE)
         types = (self.params.key_type, self.params.value_type)
         fewest = FEWEST_TOKENS_A_LINE + sum(_FEWEST_TOKENS[kind] for kind in types)
         pairs = self._pairs(self.place.fill("haystack"), self.place.max_length // fewest, 1)
         self._line_of: dict[str, int] = {}
         for line, (key, (value,)) in enumerate(pairs):
             self._line_of |= {key: line, value: line}
-        return Lines((self._needle(key, value) for key, (value,) in pairs), self.counter)
+        return LineHaystack((self._needle(key, value) for key, (value,) in pairs), self.counter)
 
     def row(self, index: int) -> Row:
         """Row `index`: the same keys, values and depths at every length."""
@@ -93,14 +93,14 @@ class Niah(Task[NiahParams]):
         head, tail, prefix, question = self._frame([key for key, _ in queried])
         haystack = self.haystack
         extra: dict[str, Any] = {}
-        if isinstance(haystack, Lines):
+        if isinstance(haystack, LineHaystack):
             extra["skip"] = self._clashes(asked)
 
-        def draft(units: int) -> Rope:
-            rope = self.rope().add(head)
-            return haystack.lay(rope, units, needles, tail + prefix, **extra)
+        def draft(units: int) -> PromptBuilder:
+            prompt = self.prompt().add(head)
+            return haystack.lay(prompt, units, needles, tail + prefix, **extra)
 
-        most = haystack.most if isinstance(haystack, Lines) else None
+        most = haystack.most if isinstance(haystack, LineHaystack) else None
         fitted = fit(draft, self.room, haystack.step, most)
         outputs = [value for _, values in queried for value in values]
         repeats = haystack.repeats(fitted.units)
@@ -131,9 +131,9 @@ class Niah(Task[NiahParams]):
         if self.params.haystack != "essay" or self.params.value_type == "uuids":
             return set()
         if self.params.value_type == "numbers":
-            return set(self.materials.essays.numbers)
-        adjectives, nouns = map(set, words.key_words())
-        pairs = (pair.split("-") for pair in self.materials.essays.hyphenated)
+            return set(self.counted_sources.essays.numbers)
+        adjectives, nouns = map(set, word_lists.key_words())
+        pairs = (pair.split("-") for pair in self.counted_sources.essays.hyphenated)
         return {f"{one}-{two}" for one, two in pairs if one in adjectives and two in nouns}
 
     @staticmethod
@@ -144,7 +144,7 @@ class Niah(Task[NiahParams]):
             return uuids(draw, count)
         if kind == "numbers":
             return numbers(draw, 7, count, taken)
-        adjectives, nouns = words.key_words()
+        adjectives, nouns = word_lists.key_words()
         population = len(adjectives) * len(nouns)
         picked = (divmod(n, len(nouns)) for n in distinct(draw, population, count + len(taken)))
         pairs = (f"{adjectives[a]}-{nouns[n]}" for a, n in picked)

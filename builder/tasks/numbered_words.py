@@ -15,10 +15,10 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from builder.materials import Counted
-from builder.randomness import distinct
-from builder.rope import Rope
-from builder.tasks.base import Params, Row, Task
+from builder.common.randomness import distinct
+from builder.context.counted_sources import CountedTexts
+from builder.context.prompt_builder import PromptBuilder
+from builder.tasks.task import Row, Task, TaskParams
 
 FEWEST_TOKENS = 3  # of one item, " 17. word"
 _ITEM_TOKENS = 6  # about
@@ -43,7 +43,7 @@ class Frame(NamedTuple):
     question: str
 
 
-P = TypeVar("P", bound=Params)
+P = TypeVar("P", bound=TaskParams)
 
 
 class NumberedWords(Task[P]):
@@ -64,7 +64,7 @@ class NumberedWords(Task[P]):
 
     @property
     @abstractmethod
-    def words(self) -> Counted:
+    def words(self) -> CountedTexts:
         """The words a list is made of, counted with the space before each."""
 
     @abstractmethod
@@ -85,8 +85,8 @@ class NumberedWords(Task[P]):
         return np.ones(self.further, dtype=bool)
 
     @cached_property
-    def _labels(self) -> Counted:
-        return self.materials.labels(self.place.max_length // FEWEST_TOKENS + 1000)
+    def _labels(self) -> CountedTexts:
+        return self.counted_sources.labels(self.place.max_length // FEWEST_TOKENS + 1000)
 
     @cached_property
     def _label_tokens(self) -> np.ndarray:
@@ -106,15 +106,15 @@ class NumberedWords(Task[P]):
         first = 0 if lead else self.counter.count("1.") - self.counter.count(" 1.")
         tokens = self._tokens(common, uncommon, first)
 
-        def draft(units: int, context: str) -> Rope:
-            rope = self.rope().add(before).begin_context(lead=len(lead))
-            return rope.run(lead + context, tokens(units)).end_context().add(after)
+        def draft(units: int, context: str) -> PromptBuilder:
+            prompt = self.prompt().add(before).begin_context(lead=len(lead))
+            return prompt.run(lead + context, tokens(units)).end_context().add(after)
 
-        def text(units: int) -> Rope:
+        def text(units: int) -> PromptBuilder:
             items = self.repeated(common, uncommon[:units], self.times)
             return draft(units, self.listed(self.place.fill(index, "order"), items))
 
-        def stand_in(units: int) -> Rope:
+        def stand_in(units: int) -> PromptBuilder:
             return draft(units, "1. word")
 
         def step(units: int, spare: int) -> int:

@@ -20,10 +20,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from builder.corpora import Question
-from builder.materials import Counted
-from builder.rope import Rope
-from builder.tasks.base import Params, Row, Task
+from builder.context.counted_sources import CountedTexts
+from builder.context.prompt_builder import PromptBuilder
+from builder.sources.corpora import Question
+from builder.tasks.task import Row, Task, TaskParams
 from ruler_dataset import RulerError
 
 DATASETS = ("squad", "hotpotqa")
@@ -32,7 +32,7 @@ _TRIES = 8  # where a tokenizer's counts do not add up
 
 
 @dataclass(frozen=True)
-class QaParams(Params):
+class QaParams(TaskParams):
     """The corpus, and how many documents at the most (0: as many as fit)."""
 
     dataset: str = "squad"
@@ -62,19 +62,19 @@ class QuestionAnswering(Task[QaParams]):
     params_type = QaParams
 
     @cached_property
-    def _documents(self) -> Counted:
+    def _documents(self) -> CountedTexts:
         """The corpus' documents, each counted with the blank line after it."""
-        return self.materials.corpus(self.params.dataset).documents
+        return self.counted_sources.corpus(self.params.dataset).documents
 
     @cached_property
     def _questions(self) -> list[Question]:
-        return self.materials.corpus(self.params.dataset).questions
+        return self.counted_sources.corpus(self.params.dataset).questions
 
     @cached_property
-    def _labels(self) -> Counted:
+    def _labels(self) -> CountedTexts:
         template = self.templates["document"].removesuffix("{document}")
         most = self.place.max_length // _FEWEST_TOKENS
-        return self.materials.counted([template.format(i=i) for i in range(1, most + 1)])
+        return self.counted_sources.counted([template.format(i=i) for i in range(1, most + 1)])
 
     @cached_property
     def _label_sums(self) -> np.ndarray:
@@ -95,32 +95,34 @@ class QuestionAnswering(Task[QaParams]):
         question = self._questions[index]
         head, tail, prefix = self._frame(question)
 
-        def lay(documents: np.ndarray) -> Rope:
+        def lay(documents: np.ndarray) -> PromptBuilder:
             return self._lay(index, question, documents, head, tail + prefix)
 
         room, best = self.room - self._frame_tokens(question), None
         for _ in range(_TRIES):
             packed = self._pack(index, question, room)
-            rope = lay(packed.documents)
-            spare = self.room - rope.tokens
+            prompt = lay(packed.documents)
+            spare = self.room - prompt.tokens
             if spare >= 0 and (best is None or spare < best[0]):
-                best = spare, rope, packed
-            if spare >= 0 and (self.counter.seams.proved or spare < _FEWEST_TOKENS):
+                best = spare, prompt, packed
+            if spare >= 0 and (self.counter.split_points.proved or spare < _FEWEST_TOKENS):
                 break
             room += spare
         if best is None:
             raise RulerError(
                 f"No documents fill row {index} of {self.place.task}: other lengths may."
             )
-        spare, rope, packed = best
-        if not self.counter.seams.proved or spare >= (packed.unit or spare + 1):
-            rope, packed = self._filled(rope, packed, lay)
+        spare, prompt, packed = best
+        if not self.counter.split_points.proved or spare >= (packed.unit or spare + 1):
+            prompt, packed = self._filled(prompt, packed, lay)
         answers = list(question.answers)
-        return self.finish(index, rope, prefix, answers, question.text, packed.unit, packed.repeats)
+        return self.finish(
+            index, prompt, prefix, answers, question.text, packed.unit, packed.repeats
+        )
 
     def _filled(
-        self, rope: Rope, packed: _Packed, lay: Callable[[np.ndarray], Rope]
-    ) -> tuple[Rope, _Packed]:
+        self, prompt: PromptBuilder, packed: _Packed, lay: Callable[[np.ndarray], PromptBuilder]
+    ) -> tuple[PromptBuilder, _Packed]:
         """Where counts do not add up: the smallest documents left out are tried, counted whole."""
         documents, left = packed.documents, packed.left
         while len(left):
@@ -128,13 +130,13 @@ class QuestionAnswering(Task[QaParams]):
             more = np.append(documents, left[smallest])
             fuller = lay(more)
             if fuller.tokens > self.room:
-                unit = fuller.tokens - rope.tokens
-                return rope, _Packed(documents, packed.repeats, unit, left)
-            documents, rope, left = more, fuller, np.delete(left, smallest)
-        return rope, _Packed(documents, packed.repeats, None, left)
+                unit = fuller.tokens - prompt.tokens
+                return prompt, _Packed(documents, packed.repeats, unit, left)
+            documents, prompt, left = more, fuller, np.delete(left, smallest)
+        return prompt, _Packed(documents, packed.repeats, None, left)
 
     def _required(self, question: Question) -> list[int]:
-        corpus = self.materials.corpus(self.params.dataset)
+        corpus = self.counted_sources.corpus(self.params.dataset)
         return [*question.gold, *(question.own if corpus.own_required else ())]
 
     def _room(self, required: list[int], room: int) -> int:
@@ -190,7 +192,7 @@ class QuestionAnswering(Task[QaParams]):
 
     def _lay(
         self, index: int, question: Question, documents: np.ndarray, head: str, tail: str
-    ) -> Rope:
+    ) -> PromptBuilder:
         """The documents in an order of the row's own, the gold ones at their relative depths."""
         depths = self.place.ask(index).random(len(question.gold))
         order = self.place.fill(index, "order").permutation(documents).tolist()
@@ -201,13 +203,15 @@ class QuestionAnswering(Task[QaParams]):
         texts = self._documents.texts[order].tolist()
         parts = [part for pair in zip(labels, texts, strict=True) for part in (*pair, "\n\n")]
         tokens = int(self._documents.tokens[order].sum() + self._label_sums[len(order)])
-        rope = self.rope().add(head).begin_context()
+        prompt = self.prompt().add(head).begin_context()
         starts = np.cumsum([0, *map(len, parts)])
         carrying = self._carrying(question)
         for gold in question.gold:
             start = int(starts[3 * order.index(gold) + 1])
-            rope.mark(start, start + len(self._documents.texts[gold]), gold in carrying)
-        return rope.run("".join(parts), tokens).end_context(trail=2).add(tail.removeprefix("\n\n"))
+            prompt.mark(start, start + len(self._documents.texts[gold]), gold in carrying)
+        return (
+            prompt.run("".join(parts), tokens).end_context(trail=2).add(tail.removeprefix("\n\n"))
+        )
 
     def _carrying(self, question: Question) -> list[int]:
         """The gold documents that hold an answer; all of them where none does (yes or no)."""

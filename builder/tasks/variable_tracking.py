@@ -15,18 +15,18 @@ from functools import cached_property
 
 import numpy as np
 
-from builder.fit import fit
-from builder.haystacks import FEWEST_TOKENS_A_LINE, Lines, Needle
-from builder.randomness import letters, numbers
-from builder.rope import Rope
-from builder.tasks.base import Params, Row, Task
+from builder.common.randomness import letters, numbers
+from builder.context.fit import fit
+from builder.context.haystacks import FEWEST_TOKENS_A_LINE, LineHaystack, Needle
+from builder.context.prompt_builder import PromptBuilder
+from builder.tasks.task import Row, Task, TaskParams
 
 _NAME, _EXAMPLE_NAME, _VALUE = 5, 3, 5  # letters, letters, digits
 _EXAMPLE_LINES = 20  # of noise, about 500 tokens
 
 
 @dataclass(frozen=True)
-class ChainParams(Params):
+class ChainParams(TaskParams):
     """How many chains, and how many hops in each (Table 5)."""
 
     chains: int = 1
@@ -62,10 +62,10 @@ class VariableTracking(Task[ChainParams]):
     same_beginning = True
 
     @cached_property
-    def haystack(self) -> Lines:
+    def haystack(self) -> LineHaystack:
         """Lines of noise, enough for the window."""
         most = max(_EXAMPLE_LINES, self.place.max_length // FEWEST_TOKENS_A_LINE)
-        return self.materials.noise(most)
+        return self.counted_sources.noise(most)
 
     def row(self, index: int) -> Row:
         """Row `index`: the same chains and depths at every length."""
@@ -78,9 +78,9 @@ class VariableTracking(Task[ChainParams]):
         needles = [needle for i, chain in enumerate(chains) for needle in chain.needles(i == 0)]
         head, tail, prefix, question = self._frame(asked)
 
-        def draft(units: int) -> Rope:
-            rope = self._example(self.rope(), example).add(head)
-            return self.haystack.lay(rope, units, needles, tail + prefix)
+        def draft(units: int) -> PromptBuilder:
+            prompt = self._example(self.prompt(), example).add(head)
+            return self.haystack.lay(prompt, units, needles, tail + prefix)
 
         fitted = fit(draft, self.room, self.haystack.step, self.haystack.most)
         return self.finish(index, fitted.draft, prefix, asked.names, question, fitted.unit)
@@ -100,9 +100,9 @@ class VariableTracking(Task[ChainParams]):
         prefix = self.templates["prefix"].format(n=len(chain.names), value=chain.value)
         return head, tail.format(question=question), prefix, question
 
-    def _example(self, rope: Rope, chain: Chain) -> Rope:
+    def _example(self, prompt: PromptBuilder, chain: Chain) -> PromptBuilder:
         head, tail, prefix, _ = self._frame(chain)
         needles = [Needle(n.depth, n.text, False) for n in chain.needles(False)]
         solved = f"{tail}{prefix} {' '.join(chain.names)}\n\n"
-        text = self.haystack.lay(self.rope().add(head), _EXAMPLE_LINES, needles, solved).text
-        return rope.add(text)
+        text = self.haystack.lay(self.prompt().add(head), _EXAMPLE_LINES, needles, solved).text
+        return prompt.add(text)

@@ -26,9 +26,9 @@ from pathlib import Path
 
 os.environ["TOKENIZERS_PARALLELISM"] = "false"
 
-from builder.fetch import Store
-from builder.parquet import ParquetFile, read_groups, rows_in_group
-from builder.tokenizers import load_counter
+from builder.release.parquet_files import ParquetFile, read_groups, rows_in_group
+from builder.sources.download import Store
+from builder.tokens.tokenizers import load_counter
 from ruler_dataset import features, parse_length, read_manifest
 
 

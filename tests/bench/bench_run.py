@@ -16,14 +16,12 @@ import tempfile
 import time
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "eval/run"))
-
 import datasets
-import small_release
 
-from eval.backends import ModelOptions
-from eval.prompts import Prompter, load_tokenizer
-from eval.run import Job, prefix_key, run
+from eval.run.backends.backend import ModelOptions
+from eval.run.prompts import Prompter, load_tokenizer
+from eval.run.runner import Job, prefix_key, run
+from tests.eval.run import small_release
 
 
 def clock(name: str, started: float, amount: float, unit: str) -> None:

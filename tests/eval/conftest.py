@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent))
-
-from scoring_helpers import record, right, ruler
-
-from eval.release import Release
+from eval.frozen_release import Release
+from tests.eval.scoring_helpers import record, right, ruler
 
 
 @pytest.fixture(scope="session")

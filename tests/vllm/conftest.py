@@ -13,7 +13,6 @@ from typing import Any
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "eval/run"))
 os.environ.setdefault("VLLM_ENABLE_V1_MULTIPROCESSING", "0")  # starts in 2 s instead of 12
 os.environ.setdefault("VLLM_CPU_KVCACHE_SPACE", "1")
 os.environ.setdefault("VLLM_CPU_OMP_THREADS_BIND", "nobind")
@@ -25,14 +24,14 @@ ENGINE = {"enforce_eager": True, "dtype": "float32", "max_num_seqs": 2}
 
 @pytest.fixture(scope="session")
 def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    import tiny_model
+    from tests.eval.run import tiny_model
 
     return tiny_model.make(tmp_path_factory.mktemp("tiny"))
 
 
 @pytest.fixture(scope="session")
 def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    import small_release
+    from tests.eval.run import small_release
 
     return small_release.write(tmp_path_factory.mktemp("small") / "ruler", rows=3, lines=20)
 
@@ -42,9 +41,9 @@ def transformers_answers(
     small: Path, tiny: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> dict[str, Any]:
     """What transformers answers in each mode; asked first, since vLLM pins the threads."""
-    from eval.backends import ModelOptions
-    from eval.records import read_lines
-    from eval.run import Job, run
+    from eval.run.backends.backend import ModelOptions
+    from eval.run.records import read_lines
+    from eval.run.runner import Job, run
 
     found = {}
     for mode in ("completion", "prefill", "chat"):
@@ -59,8 +58,8 @@ def transformers_answers(
 @pytest.fixture
 def job(small: Path, tiny: Path, tmp_path: Path) -> Any:
     """A job of the offline engine: 2 configurations, 6 rows."""
-    from eval.backends import ModelOptions
-    from eval.run import Job
+    from eval.run.backends.backend import ModelOptions
+    from eval.run.runner import Job
 
     options = ModelOptions(str(tiny), arguments=ENGINE)
     return Job(str(small), ("some_4k",), "vllm", tmp_path / "RUN", options, quiet=True)

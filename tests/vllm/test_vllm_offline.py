@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import small_release
 
-from eval.backends import ModelOptions
-from eval.records import read_lines
-from eval.run import run
+from eval.run.backends.backend import ModelOptions
+from eval.run.records import read_lines
+from eval.run.runner import run
 from ruler_dataset import RulerError
+from tests.eval.run import small_release
 
 pytest.importorskip("vllm.version", reason="vLLM has its own environment: setup.sh")
 pytestmark = pytest.mark.vllm
@@ -94,7 +94,7 @@ def test_killed_with_sigkill_it_resumes_to_the_same_answers(job: Any, tmp_path: 
     whole = replace(job, out=tmp_path / "whole")
     run(whole)
     code = (
-        "import typer\nfrom eval.run_cli import run\n"
+        "import typer\nfrom eval.run.run_command import run\n"
         "app = typer.Typer()\napp.command()(run)\n"
         "if __name__ == '__main__':\n    app()\n"
     )

@@ -11,13 +11,11 @@ from typing import Any
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parent))
-
 
 @pytest.fixture(scope="session")
 def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A hand-written release: 4 tasks, 5 rows each."""
-    import small_release
+    from tests.eval.run import small_release
 
     return small_release.write(tmp_path_factory.mktemp("small") / "ruler")
 
@@ -31,7 +29,7 @@ def mirror_tokenizer() -> Callable[[str], Any]:
     loaded: dict[str, Any] = {}
 
     def load(name: str) -> Any:
-        from eval.prompts import load_tokenizer
+        from eval.run.prompts import load_tokenizer
 
         if name not in loaded:
             loaded[name] = load_tokenizer(str(Path(mirror) / "tokenizers/hf" / name))
@@ -44,14 +42,14 @@ def mirror_tokenizer() -> Callable[[str], Any]:
 def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A tiny seeded chat model with a window of 8192 tokens."""
     pytest.importorskip("torch", reason="the hf extra is not installed")
-    import tiny_model
+    from tests.eval.run import tiny_model
 
     return tiny_model.make(tmp_path_factory.mktemp("tiny"))
 
 
 @pytest.fixture(scope="session")
 def tiny_tokenizer(tiny: Path) -> Any:
-    from eval.prompts import load_tokenizer
+    from eval.run.prompts import load_tokenizer
 
     return load_tokenizer(str(tiny))
 
@@ -94,7 +92,7 @@ def ruler_run() -> Callable[..., subprocess.Popen[str]]:
 
     def start(*flags: str, **environment: str) -> subprocess.Popen[str]:
         code = (
-            "import sys, typer\nfrom eval.run_cli import run\n"
+            "import sys, typer\nfrom eval.run.run_command import run\n"
             "from ruler_dataset import RulerError\n"
             "app = typer.Typer(pretty_exceptions_enable=False)\napp.command()(run)\n"
             "try:\n    app()\nexcept RulerError as error:\n    sys.exit(f'Error: {error}')\n"

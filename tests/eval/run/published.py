@@ -93,7 +93,7 @@ class Published:
         if task != "niah_multivalue":
             held = list(zip(keys, values, strict=False))
         spaced = language not in ("ja", "zh")
-        stop, joint = (".", " ") if spaced else ("。", "")
+        stop, separator = (".", " ") if spaced else ("。", "")
         start = rng.randrange(len(self.book(language)) - characters)
         text = self.book(language)[start : start + characters]
         sentences = re.split(r"(?<=[.!?؟।]) " if spaced else r"(?<=[。！？])", text)
@@ -125,7 +125,7 @@ class Published:
         tail = (" " if of not in ("ja", "zh") else "").join(parts)
         head, _, after = asks["task"].partition("{context}")
         return {
-            "input": head + joint.join(sentences) + after + tail,
+            "input": head + separator.join(sentences) + after + tail,
             "outputs": outputs,
             "none_word": asks["none"],
             "tail": tail,

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import small_release
 
-from eval import interop
-from eval.interop.kvpress import kvpress_view
-from eval.prompts import Prompter
+from eval.export import export_release
+from eval.export.kvpress import kvpress_view
 from eval.ruler_score.ruler_score import score_row
+from eval.run.prompts import Prompter
+from tests.eval.run import small_release
 
 pytest.importorskip("torch", reason="the hf extra is not installed")
 
@@ -28,7 +28,7 @@ def test_lm_eval_asks_a_model_what_ruler_run_asks_it(
 
     import ruler_dataset
 
-    interop.export(str(small), "lm-eval", tmp_path / "tasks")
+    export_release.export(str(small), "lm-eval", tmp_path / "tasks")
     found = lm_eval.simple_evaluate(
         model=HFLM(pretrained=str(tiny), device="cpu", max_length=8192),
         tasks=["ruler_frozen_vt_4k", "ruler_frozen_qa_1_4k"],

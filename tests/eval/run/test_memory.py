@@ -9,17 +9,17 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-import small_release
 
-from eval.records import read_lines
+from eval.run.records import read_lines
+from tests.eval.run import small_release
 
 pytest.importorskip("openai", reason="the openai extra is not installed")
 
 CODE = """
 import json, resource, sys
 from pathlib import Path
-from eval.backends import ModelOptions
-from eval.run import Job, run
+from eval.run.backends.backend import ModelOptions
+from eval.run.runner import Job, run
 data, out, url, limit = sys.argv[1:]
 options = ModelOptions("m", base_url=url, concurrency=1000)
 job = Job(data, ("niah_single_1_4k",), "openai", Path(out), options, limit=int(limit), quiet=True)

@@ -9,9 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from builder.language_pairs import Languages
-from builder.release import Order, build
-from eval.run import Job, run
+from builder.oneruler.language_pairs import Languages
+from builder.release.build import build
+from builder.release.order import BuildOrder
+from eval.run.runner import Job, run
 from ruler_dataset import read_manifest
 from tests.conftest import Silent
 
@@ -65,7 +66,7 @@ def test_the_ablation_alone_is_scored(oneruler: Path, tmp_path: Path) -> None:
 def test_tasks_of_ones_own_are_scored_by_their_familys_rule(tmp_path: Path) -> None:
     suite = tmp_path / "own.toml"
     suite.write_text(SUITE, encoding="utf-8")
-    order = Order(
+    order = BuildOrder(
         tmp_path / "own",
         lengths=("8k",),
         languages=Languages(("zh",)),

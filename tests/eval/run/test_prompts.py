@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from eval.prompts import DIRECT, Prompter, fits, load_tokenizer
-from eval.thinking import Thinking
+from eval.run.prompts import DIRECT, Prompter, fits, load_tokenizer
+from eval.run.reasoning import Thinking
 from ruler_dataset import RulerError
 
 INPUT = "A special magic number is hidden.\n…\nWhat is the special magic number for apt-fox?"

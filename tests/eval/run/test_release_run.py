@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 import ruler_dataset
-from eval.records import read_lines
-from eval.run import Job, run
+from eval.run.records import read_lines
+from eval.run.runner import Job, run
 
 
 @pytest.fixture(scope="session")

@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 
 import ruler_dataset
-from eval.backends import ModelOptions
-from eval.progress import Outcome
-from eval.records import Records, parse_shard, read_lines
-from eval.run import Job, Part, prefix_key, rows_of, run
+from eval.run.backends.backend import ModelOptions
+from eval.run.progress import Outcome
+from eval.run.records import Records, parse_shard, read_lines
+from eval.run.runner import Job, Part, prefix_key, rows_of, run
 from ruler_dataset import RulerError
 
 
@@ -123,7 +123,7 @@ def test_a_changed_setting_is_refused_in_one_sentence(
 
 
 def test_other_data_under_the_same_names_is_refused(job: Job, tmp_path: Path) -> None:
-    import small_release
+    from tests.eval.run import small_release
 
     run(replace(job, configs=("vt_4k",)))
     other = small_release.write(tmp_path / "other", seed=1)
@@ -202,7 +202,7 @@ def test_a_mistake_is_one_sentence_and_leaves_nothing(
 
 
 def test_damaged_data_are_not_run(job: Job, tmp_path: Path) -> None:
-    import small_release
+    from tests.eval.run import small_release
 
     root = small_release.write(tmp_path / "bad")
     path = root / ruler_dataset.Config("ruler", "vt", "4k").path

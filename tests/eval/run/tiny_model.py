@@ -16,9 +16,10 @@ SPECIAL = ["<s>", "</s>", "<|user|>", "<|assistant|>", "<|system|>", "<|end|>"]
 def make(folder: Path, window: int = 8192, template: str | None = CHAT_TEMPLATE) -> Path:
     """Write tokenizer and weights (2 layers, hidden 64, 512 tokens, float32, seed 0)."""
     import torch
-    from small_release import NOISE
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
     from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
+
+    from tests.eval.run.small_release import NOISE
 
     core = Tokenizer(models.BPE())
     core.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)

@@ -1,0 +1,1 @@
+"""The dataset card and eval.yaml, rendered from the manifest."""

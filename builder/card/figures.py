@@ -1,0 +1,169 @@
+"""The figures of a dataset card, added up from a manifest's files.
+
+    lengths(manifest)                         # a row for each tokenizer and length
+    grids(manifest, by_task(manifest), full)  # tasks by lengths, one grid a tokenizer
+
+A release of ONERULER has some thousand files, so the card shows sums; manifest.json has every file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ruler_dataset import FileEntry, Manifest, Names
+
+Label = Callable[[FileEntry], tuple[Any, str]]
+"""What a file is counted under: a key to sort by, and the words to show."""
+
+
+@dataclass(frozen=True)
+class Sum:
+    """Some files together: numbers of files, rows and bytes, and how full the rows are."""
+
+    files: int
+    rows: int
+    bytes: int
+    tokens: float
+    """Mean `length` of a row."""
+    least: float
+    """Of the shortest row, the share of `max_length` - reserve that it fills."""
+    mean: float
+    """The same of the mean row."""
+    exhausted: int
+    """Rows that hold all there is of a finite text or list."""
+    repeats: tuple[int, int]
+    """The fewest and the most times that the haystack of a row began again."""
+
+
+def add_up(entries: Sequence[FileEntry], reserve: int) -> Sum | None:
+    """The sum of some files; None of no files."""
+    if not entries:
+        return None
+    rows = sum(entry["rows"] for entry in entries)
+
+    def mean(values: Callable[[FileEntry], float]) -> float:
+        return float(sum(values(entry) * entry["rows"] for entry in entries) / rows)
+
+    return Sum(
+        len(entries),
+        rows,
+        sum(entry["bytes"] for entry in entries),
+        mean(lambda entry: entry["tokens"]["mean"]),
+        min(entry["tokens"]["min"] / (entry["max_length"] - reserve) for entry in entries),
+        mean(lambda entry: entry["fill"]),
+        sum(entry["exhausted"] for entry in entries),
+        (
+            min(min(entry.get("row_repeats", [entry["repeats"]])) for entry in entries),
+            max(entry["repeats"] for entry in entries),
+        ),
+    )
+
+
+def full(entry: FileEntry) -> bool:
+    """Whether every row of a file was filled as far as its units go."""
+    return not entry["exhausted"]
+
+
+def ran_out(entry: FileEntry) -> bool:
+    """Whether some rows hold all there is: a small dictionary, a whole corpus."""
+    return bool(entry["exhausted"])
+
+
+def begun_again(manifest: Manifest, label: Label) -> Callable[[FileEntry], bool]:
+    """Which files to show where finite texts begin again: of tasks and labels of which any does."""
+    there = [entry for entry in manifest["files"].values() if entry["repeats"]]
+    tasks, labels = {entry["task"] for entry in there}, {label(entry) for entry in there}
+    return lambda entry: entry["task"] in tasks and label(entry) in labels
+
+
+def by_task(manifest: Manifest) -> Label:
+    """Files by task, in the order of the suite."""
+    order = {task: place for place, task in enumerate(Names.in_manifest(manifest).tasks)}
+    return lambda entry: (order[entry["task"]], entry["task"])
+
+
+def languages_of(entry: FileEntry) -> str:
+    """`pl`, or `en-ko` for text in English with an instruction in Korean."""
+    codes = dict.fromkeys((entry["language"], entry["instruction_language"]))
+    return "-".join(codes)
+
+
+def by_languages(_: Manifest) -> Label:
+    """Files by language, pairs of languages last."""
+    return lambda entry: ((len(languages_of(entry)), languages_of(entry)), languages_of(entry))
+
+
+def by_languages_and_task(manifest: Manifest) -> Label:
+    """Files by language and task."""
+    task, languages = by_task(manifest), by_languages(manifest)
+    return lambda entry: (
+        (languages(entry)[0], task(entry)[0]),
+        f"{languages_of(entry)} {entry['task']}",
+    )
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Sums of one tokenizer's files: a row for each label, a column for each length."""
+
+    tokenizer: str
+    lengths: list[str]
+    rows: dict[str, list[Sum | None]]
+
+
+def grids(manifest: Manifest, label: Label, chosen: Callable[[FileEntry], bool]) -> list[Grid]:
+    """A grid for each tokenizer that has chosen files; labels without any have no row."""
+    found = []
+    for tokenizer in tokenizers(manifest):
+        mine = [e for e in manifest["files"].values() if e["tokenizer"] == tokenizer]
+        columns = _lengths(mine)
+        cells: dict[tuple[Any, str], dict[str, list[FileEntry]]] = {}
+        for entry in filter(chosen, mine):
+            cells.setdefault(label(entry), {}).setdefault(entry["length"], []).append(entry)
+        rows = {
+            key[1]: [add_up(cells[key].get(length, []), manifest["reserve"]) for length in columns]
+            for key in sorted(cells)
+        }
+        if rows:
+            found.append(Grid(tokenizer, columns, rows))
+    return found
+
+
+def lengths(manifest: Manifest) -> list[dict[str, Any]]:
+    """A row for each tokenizer and length: `all` its files, and `full` those that are."""
+    found = []
+    for tokenizer in tokenizers(manifest):
+        mine = [e for e in manifest["files"].values() if e["tokenizer"] == tokenizer]
+        for length in _lengths(mine):
+            here = [entry for entry in mine if entry["length"] == length]
+            found.append(
+                {
+                    "tokenizer": tokenizer,
+                    "length": length,
+                    "max_length": here[0]["max_length"],
+                    "all": add_up(here, manifest["reserve"]),
+                    "full": add_up([e for e in here if full(e)], manifest["reserve"]),
+                }
+            )
+    return found
+
+
+def tokenizers(manifest: Manifest) -> list[str]:
+    """The tokenizers that have files, in the manifest's order."""
+    return list(dict.fromkeys(entry["tokenizer"] for entry in manifest["files"].values()))
+
+
+def _lengths(entries: Sequence[FileEntry]) -> list[str]:
+    tokens = {entry["length"]: entry["max_length"] for entry in entries}
+    return sorted(tokens, key=lambda length: tokens[length])
+
+
+def size_category(rows: int) -> str:
+    """The Hub's name for so many rows."""
+    bounds = ["1K", "10K", "100K", "1M", "10M", "100M", "1B"]
+    for place, bound in enumerate(bounds):
+        if rows < 1000 * 10**place:
+            return f"{bounds[place - 1]}<n<{bound}" if place else f"n<{bound}"
+    return "1B<n<10B"

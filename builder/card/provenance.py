@@ -1,0 +1,167 @@
+"""Where a release comes from, for its card: sources, rights, errata, versions, citations.
+
+All of it is read: from the manifest, builder/oneruler/errata.toml, CHANGELOG.md and CITATION.cff.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from builder.oneruler import errata
+from builder.sources.registry import EMBEDDED, NOUNS
+from ruler_dataset import LANGUAGES, Manifest
+
+_ROOT = Path(__file__).resolve().parents[2]
+KINDS = ("niah", "cwe", "book", "words")
+"""ONERULER's sources of a language: two prompts, the book, the dictionary."""
+
+
+def text_languages(manifest: Manifest) -> list[str]:
+    """The languages of the texts."""
+    return sorted({entry["language"] for entry in manifest["files"].values()})
+
+
+def instruction_languages(manifest: Manifest) -> list[str]:
+    """The languages of the instructions."""
+    return sorted({entry["instruction_language"] for entry in manifest["files"].values()})
+
+
+def sources(manifest: Manifest) -> dict[str, dict[str, Any]]:
+    """The sources of the languages that have files; in ruler all."""
+    here = {*text_languages(manifest), *instruction_languages(manifest)}
+    return {
+        name: source
+        for name, source in manifest["sources"].items()
+        if manifest["dataset"] == "ruler" or name == NOUNS or name.rpartition("-")[2] in here
+    }
+
+
+def licences(manifest: Manifest) -> dict[str, list[str]]:
+    """Licence -> the kinds of source that are under it (in ruler, the sources)."""
+    found: dict[str, set[str]] = {}
+    for name, source in sources(manifest).items():
+        kind = name.partition("-")[0]
+        found.setdefault(source["licence"], set()).add(kind if kind in KINDS else name)
+    return {licence: sorted(found[licence]) for licence in sorted(found)}
+
+
+def by_language(manifest: Manifest) -> dict[str, list[dict[str, Any] | None]]:
+    """ONERULER: language -> its prompts, book and dictionary; None where nothing read it."""
+    here = sources(manifest)
+    codes = sorted({*text_languages(manifest), *instruction_languages(manifest)})
+    return {code: [here.get(f"{kind}-{code}") for kind in KINDS] for code in codes}
+
+
+def books(manifest: Manifest) -> dict[str, dict[str, Any]]:
+    """ONERULER: language -> what is known of its book and its rights; the texts' languages only."""
+    here = sources(manifest)
+    found = {code: here.get(f"book-{code}", {}) for code in text_languages(manifest)}
+    return {code: source["book"] for code, source in found.items() if "book" in source}
+
+
+def restricted(manifest: Manifest) -> list[str]:
+    """The languages whose book may not be free everywhere."""
+    return [code for code, book in books(manifest).items() if book["restricted"]]
+
+
+class Mended(NamedTuple):
+    """An erratum, and the languages of this release whose published file has the fault."""
+
+    erratum: errata.Erratum
+    languages: list[str]
+
+
+def mended(manifest: Manifest) -> list[Mended]:
+    """The errata that were applied, in their order. The nouns' tell of every language.
+
+    A row of nouns is kept if it is unique in all languages, so that any language's fault matters.
+    """
+    here = sources(manifest)
+    found = []
+    for erratum in errata.errata():
+        named = LANGUAGES if erratum.languages == errata.ALL else erratum.languages
+        using = [
+            code
+            for code, language in manifest.get("languages", {}).items()
+            if erratum.id in language["errata"] and _reads(erratum.file, code, here)
+        ]
+        if using:
+            codes = named if erratum.file == "nouns" else sorted({*named} & {*using})
+            found.append(Mended(erratum, list(codes)))
+    return found
+
+
+def wording(manifest: Manifest) -> list[errata.Wording]:
+    """What stays as published in the files that were read, language by language."""
+    here = sources(manifest)
+    said = (fault for code in LANGUAGES for fault in errata.wording(code))
+    return [fault for fault in said if _reads(fault.file, fault.language, here)]
+
+
+def _reads(file: str, code: str, here: Mapping[str, Any]) -> bool:
+    """Whether a published file of a language was read. Every niah task reads prompt and nouns."""
+    name = f"{file if file in KINDS else 'niah'}-{code}"
+    return name in here and here[name]["variant"] != EMBEDDED
+
+
+def versions() -> list[tuple[str, list[str]]]:
+    """The sections of CHANGELOG.md that name a data version: title and lines, newest first."""
+    text = (_ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    found = []
+    for section in re.split(r"^## ", text, flags=re.MULTILINE)[1:]:
+        title, _, body = section.partition("\n")
+        if "data version" in title:
+            lines = re.split(r"^- ", body, flags=re.MULTILINE)[1:]
+            found.append((title.strip(), [" ".join(line.split()) for line in lines]))
+    return found
+
+
+def citations(manifest: Manifest) -> list[str]:
+    """BibTeX of the two papers and of this release, from CITATION.cff."""
+    import yaml  # type: ignore[import-untyped]
+
+    cff = yaml.safe_load((_ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    said = f"{manifest['dataset']}, data version {manifest['data_version']}, seed "
+    said += f"{manifest['seed']}, built by ruler-release {manifest['builder_version']}"
+    own = {"title": cff["title"], "author": _authors(cff["authors"]), "note": said}
+    key = f"frozen_{manifest['dataset']}_{manifest['data_version'].replace('.', '_')}"
+    papers = [_bibtex("article", *_paper(reference)) for reference in cff["references"]]
+    return [*papers, _bibtex("misc", key, own)]
+
+
+def _paper(reference: Mapping[str, Any]) -> tuple[str, dict[str, str]]:
+    year, url = str(reference["year"]), reference["url"]
+    first = re.search(r"\w+", reference["title"].casefold())
+    assert first  # a title has a word
+    key = f"{reference['authors'][0]['family-names'].casefold()}{year}{first[0]}"
+    return key, {
+        "title": reference["title"],
+        "author": _authors(reference["authors"]),
+        "journal": f"arXiv preprint arXiv:{url.rpartition('/')[2]}",
+        "year": year,
+        "url": url,
+    }
+
+
+def _authors(people: list[dict[str, str]]) -> str:
+    return " and ".join(
+        f"{one['family-names']}, {one['given-names']}" if "family-names" in one else _whole(one)
+        for one in people
+    )
+
+
+def _whole(person: Mapping[str, str]) -> str:
+    return f"{{{person['name']}}}"
+
+
+def _bibtex(kind: str, key: str, fields: Mapping[str, str]) -> str:
+    def lines() -> Iterator[str]:
+        yield f"@{kind}{{{key},"
+        for name, value in fields.items():
+            yield f"  {name} = {{{value}}},"
+        yield "}"
+
+    return "\n".join(lines())

@@ -1,0 +1,216 @@
+"""The dataset card: dataset_cards/ruler.md or oneruler.md rendered from the manifest.
+
+    render(manifest)                               # the card
+    render(manifest, first_row(root, manifest))    # with a row of the release in it
+
+Nothing is typed by hand that the manifest, the errata, the changelog or the citation file knows:
+figures are added up in figures.py, origins gathered in provenance.py, prose stands in the
+templates and what both cards say in dataset_cards/_parts.md. The metadata lists every configuration
+with its files, one a line; a group lists the files of its tasks.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from builder.card import figures as tables
+from builder.card import provenance as origins
+from builder.sources.registry import CANONICAL, EMBEDDED
+from ruler_dataset import COLUMNS, DEFAULT_TOKENIZER, Config, Manifest, Names
+
+_CARDS = Path(__file__).resolve().parents[2] / "dataset_cards"
+_LONG, _HEAD, _TAIL, _NEAR = 480, 240, 200, 60  # characters of a text that is shown shortened
+
+
+def configurations(manifest: Manifest) -> list[dict[str, Any]]:
+    """Every configuration of a release: task or group, name and paths; tasks first, then groups."""
+    names = Names.in_manifest(manifest)
+    configs = [
+        Config(
+            manifest["dataset"],
+            entry["task"],
+            entry["length"],
+            entry["tokenizer"],
+            entry["language"],
+            entry["instruction_language"],
+        )
+        for entry in manifest["files"].values()
+    ]
+    order = {task: place for place, task in enumerate(names.tasks)}
+    configs.sort(key=lambda c: (c.tokenizer, c.max_length, c.languages, order[c.task]))
+    found: list[dict[str, Any]] = [
+        {"task": config.task, "name": config.name, "paths": [config.path]} for config in configs
+    ]
+    there = {config.path for config in configs}
+    spots = dict.fromkeys(
+        (c.tokenizer, c.length, c.language, c.instruction_language) for c in configs
+    )
+    for group, tasks in names.groups.items():
+        for tokenizer, length, language, instruction in spots:
+            spot = (length, tokenizer, language, instruction)
+            paths = [Config(manifest["dataset"], task, *spot).path for task in tasks]
+            if there.issuperset(paths):
+                name = Config(manifest["dataset"], group, *spot).name
+                found.append({"task": group, "name": name, "paths": paths})
+    return found
+
+
+def first_row(root: Path, manifest: Manifest) -> dict[str, Any] | None:
+    """The first row of the card's example configuration; None where its file cannot be read."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    (path,) = _example(configurations(manifest))["paths"]
+    try:
+        with pq.ParquetFile(root / path) as file:
+            row: dict[str, Any] = next(file.iter_batches(batch_size=1)).to_pylist()[0]
+    except (OSError, StopIteration, pa.ArrowException):
+        return None
+    return row
+
+
+def render(manifest: Manifest, row: Mapping[str, Any] | None = None) -> str:
+    """The card of a release, or of a part of one; `row` is shown, its long texts shortened."""
+    import jinja2
+
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(_CARDS),
+        undefined=jinja2.StrictUndefined,
+        keep_trailing_newline=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters |= {"percent": _percent, "count": "{:,}".format, "cell": _cell}
+    return environment.get_template(f"{manifest['dataset']}.md").render(_facts(manifest, row))
+
+
+def _facts(manifest: Manifest, row: Mapping[str, Any] | None) -> dict[str, Any]:
+    """What the templates tell of a release."""
+    configs = configurations(manifest)
+    entries = list(manifest["files"].values())
+    languages = {entry[key] for entry in entries for key in ("language", "instruction_language")}
+    sources = origins.sources(manifest)
+    by_task = tables.by_task(manifest)
+    texts = tables.by_languages(manifest) if manifest["dataset"] == "oneruler" else by_task
+    whole = tables.add_up(entries, manifest["reserve"])
+    assert whole  # a release has a file
+    return {
+        "manifest": manifest,
+        "configs": configs,
+        "example": _example(configs)["name"],
+        "columns": COLUMNS,
+        "default_tokenizer": DEFAULT_TOKENIZER,
+        "row": json.dumps(_shown(row), ensure_ascii=False, indent=1) if row else None,
+        "whole": whole,
+        "size": tables.size_category(whole.rows),
+        "languages": sorted(languages),
+        "texts": origins.text_languages(manifest),
+        "pairs": sorted({tables.languages_of(e) for e in entries if _is_crossed(e)}),
+        "tokenizers": tables.tokenizers(manifest),
+        "families": _families(manifest),
+        "of_their_own": _of_their_own(manifest),
+        "groups": _groups(manifest, configs),
+        "lengths": tables.lengths(manifest),
+        "fill": tables.grids(manifest, texts, tables.full),
+        "again": tables.grids(manifest, texts, tables.begun_again(manifest, texts)),
+        "out": tables.grids(
+            manifest,
+            tables.by_languages_and_task(manifest) if texts is not by_task else by_task,
+            tables.ran_out,
+        ),
+        "sources": sources,
+        "embedded": [name for name, s in sources.items() if s["variant"] == EMBEDDED],
+        "variants": {n: s for n, s in sources.items() if s["variant"] not in (CANONICAL, EMBEDDED)},
+        "licences": origins.licences(manifest),
+        "kinds": origins.KINDS,
+        "by_language": origins.by_language(manifest),
+        "books": origins.books(manifest),
+        "restricted": origins.restricted(manifest),
+        "mended": origins.mended(manifest),
+        "wording": origins.wording(manifest),
+        "versions": origins.versions(),
+        "citations": origins.citations(manifest),
+    }
+
+
+def _example(configs: list[dict[str, Any]]) -> dict[str, Any]:
+    """The configuration the card shows: the first one, in English if there is one."""
+    tasks = [config for config in configs if len(config["paths"]) == 1]
+    return next((config for config in tasks if "/en/" in config["paths"][0]), tasks[0])
+
+
+def _is_crossed(entry: Mapping[str, Any]) -> bool:
+    return bool(entry["language"] != entry["instruction_language"])
+
+
+def _families(manifest: Manifest) -> dict[str, dict[str, dict[str, Any]]]:
+    """Family -> task -> its parameters, of the tasks that have files."""
+    there = {entry["task"] for entry in manifest["files"].values()}
+    found: dict[str, dict[str, dict[str, Any]]] = {}
+    for task, described in manifest["tasks"].items():
+        if task in there:
+            params = {name: value for name, value in described.items() if name != "family"}
+            found.setdefault(described["family"], {})[task] = params
+    return found
+
+
+def _of_their_own(manifest: Manifest) -> list[str]:
+    """The tasks of a user's suite: others than the dataset's, or with other parameters or words."""
+    from builder.tasks.suite import read_suite
+
+    suite = read_suite(dataset=manifest["dataset"])
+    standard, found = suite.described(), []
+    for family, tasks in _families(manifest).items():
+        worded = manifest["families"][family] == suite.families[family]
+        for task, params in tasks.items():
+            known = {"family": None, **standard.get(task, {})}
+            same = all(known.get(name, value) == value for name, value in params.items())
+            if not (worded and same and known["family"] == family):
+                found.append(task)
+    return found
+
+
+def _groups(manifest: Manifest, configs: list[dict[str, Any]]) -> dict[str, tuple[list[str], str]]:
+    """Group -> its tasks and the first configuration of it, of the groups that have any."""
+    first: dict[str, str] = {}
+    for config in configs:
+        first.setdefault(config["task"], config["name"])
+    groups = manifest["groups"].items()
+    return {group: (tasks, first[group]) for group, tasks in groups if group in first}
+
+
+def _shown(row: Mapping[str, Any]) -> dict[str, Any]:
+    """A row with its text shortened around the first needle, and of its evidence the first."""
+    shown = dict(row)
+    if len(row["input"]) > _LONG:
+        cuts = [(0, _HEAD), (len(row["input"]) - _TAIL, len(row["input"]))]
+        if row["evidence"]:
+            span = row["evidence"][0]
+            cuts.insert(1, (span["start"] - _NEAR, span["end"] + _NEAR))
+        shown["input"] = " […] ".join(
+            row["input"][max(start, 0) : end] for start, end in _apart(cuts)
+        )
+    return shown
+
+
+def _apart(cuts: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Cuts in order, those that meet joined."""
+    found = [cuts[0]]
+    for start, end in cuts[1:]:
+        if start <= found[-1][1]:
+            found[-1] = (found[-1][0], max(end, found[-1][1]))
+        else:
+            found.append((start, end))
+    return found
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.2f} %"
+
+
+def _cell(text: object) -> str:
+    """A text as a cell of a Markdown table holds it."""
+    return " ".join(str(text).replace("|", "\\|").split())

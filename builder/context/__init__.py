@@ -1,0 +1,1 @@
+"""A prompt under construction, the haystacks, and filling a window exactly."""

@@ -1,0 +1,134 @@
+"""ONERULER's languages: prompts, book, nouns and dictionary, read from the sources and mended.
+
+    polish = language("pl", sources)
+    polish.parts["needle"]          # 'Specjalna magiczna liczba dla hasła „{key}” to: {value}.'
+    next(sentences("pl", sources))  # the book, sentence by sentence
+    dictionary("pl", sources)       # the words of cwe
+
+What is wrong in the published files and how it is mended: builder/oneruler/errata.toml.
+Source: ONERULER (arXiv:2503.01996), section 2 and appendix.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from builder.oneruler import errata
+from builder.sources.registry import NOUNS, Sources
+from builder.sources.sentences import split
+from ruler_dataset import LANGUAGES, check_name
+
+UNSPACED = ("ja", "zh")
+"""Languages whose sentences and prompt parts are joined by nothing."""
+CLASSES = {"noun", "adjective", "verb"}
+"""The word classes of cwe."""
+PARTS = {
+    "task": "task",
+    "needle": "needle_numbers",
+    "question_one": "question_single_numbers",
+    "question_many": "question_multi_numbers",
+    "please_list": "please_list",
+    "if_no": "if_no_numbers",
+    "answer_prefix": "answer_prefix",
+    "answer": "answer_numbers",
+    "none": "none",
+}
+"""Our names of the parts of niah.txt and the file's."""
+
+
+@dataclass(frozen=True)
+class Language:
+    """What the tasks say in a language, its errata applied."""
+
+    code: str
+    parts: Mapping[str, str]
+    """task ({context}), needle ({key}, {value}; ends with `stop`), question_one ({query1}),
+    question_many ({query1}, {query2}), please_list, if_no, answer_prefix, answer."""
+    cwe: str
+    """The template of cwe; holds {context} once."""
+    none_word: str
+    """The word to answer when there is no number, as `if_no` asks for it."""
+    separator: str
+    """Between sentences and between parts of a prompt: a space, or nothing (ja, zh)."""
+    stop: str
+    """The full stop."""
+    nouns: tuple[str, ...]
+    """Place i is the same noun in every language; no language has one twice."""
+    errata: tuple[str, ...]
+    """Ids of the errata that were applied; none for the project's stand-ins."""
+
+
+def language(code: str, sources: Sources) -> Language:
+    """Read a language's prompts and nouns. Raises RulerError for an unknown or missing one."""
+    check_name("language", code, LANGUAGES)
+    published = json.loads(_text(f"niah-{code}", sources))
+    parts = {
+        name: errata.fix("niah", code, [published[part]], part)[0] for name, part in PARTS.items()
+    }
+    stop = "。" if code in UNSPACED else "."
+    parts["needle"] += stop
+    own = sources.variant(f"niah-{code}").is_embedded
+    return Language(
+        code,
+        {name: text for name, text in parts.items() if name != "none"},
+        errata.fix("cwe", code, [_text(f"cwe-{code}", sources)])[0],
+        parts["none"],
+        "" if code in UNSPACED else " ",
+        stop,
+        _nouns(code, sources),
+        () if own else tuple(erratum.id for erratum in errata.applied(code)),
+    )
+
+
+def sentences(code: str, sources: Sources) -> Iterator[str]:
+    """The book's sentences from its beginning, white space folded; split as they are asked for."""
+    check_name("language", code, LANGUAGES)
+    text = errata.fix("book", code, [_text(f"book-{code}", sources)])[0]
+    return split(" ".join(text.split()), code, spaced=code not in UNSPACED)
+
+
+def dictionary(code: str, sources: Sources) -> list[str]:
+    """The nouns, adjectives and verbs of cwe, each once, NFC, in the order of the file.
+
+    English: wonderwords', as in ruler. A word may hold single spaces (Vietnamese) but no digit.
+    """
+    check_name("language", code, LANGUAGES)
+    if code == "en":
+        from builder.sources.word_lists import vocabulary
+
+        return vocabulary()
+    rows = csv.DictReader(io.StringIO(_text(f"words-{code}", sources), newline=""))
+    table = [(row["words"], row["pos"]) for row in rows]
+    labels = list(dict.fromkeys(pos for _, pos in table))
+    mended = errata.fix("words", code, labels, "pos")
+    asked = {
+        pos for pos, label in zip(labels, mended, strict=True) if CLASSES & {*label.split(",")}
+    }
+    return errata.fix("words", code, [word for word, pos in table if pos in asked])
+
+
+def nouns(sources: Sources) -> dict[str, tuple[str, ...]]:
+    """The nouns of every language, parallel; only rows that are unique in all of them."""
+    rows = [line.split("\t") for line in _text(NOUNS, sources).splitlines()]
+    columns = {
+        name: errata.fix("nouns", name, column)
+        for name, *column in zip(*rows, strict=True)
+        if name != "definition"
+    }
+    kept = errata.unique_rows(list(columns.values()))
+    return {name: tuple(column[row] for row in kept) for name, column in columns.items()}
+
+
+def _nouns(code: str, sources: Sources) -> tuple[str, ...]:
+    columns = nouns(sources)
+    check_name("language of the nouns", code, columns)
+    return columns[code]
+
+
+def _text(name: str, sources: Sources) -> str:
+    """The text of a source with line feeds alone at its line ends."""
+    return sources.read(name).decode("utf-8").replace("\r\n", "\n")

@@ -1,0 +1,1 @@
+"""Building a release: order, files, journal, manifest."""

@@ -1,0 +1,133 @@
+"""Build a release: plan -> files -> card -> manifest, resumable at every point.
+
+    build(BuildOrder(Path("ruler"), tokenizers=("tekken",), lengths=("4k",)), report)
+
+A file is the unit of work: it is written under a temporary name, renamed when whole and entered in
+`.build/journal.jsonl`. The manifest is written last, so that what it lists is complete; until then
+`.build/plan.json` says what is under way. Neither workers, order nor interruptions change a byte.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, Protocol
+
+from builder.card import eval_yaml
+from builder.card.render import first_row, render
+from builder.common.build_folder import BUILD_FOLDER, read_plan
+from builder.common.processes import spread
+from builder.common.whole_files import write_whole
+from builder.release.file_builder import FileBuilder, FileJob, SourceSettings
+from builder.release.journal import append, read_journal, write_plan
+from builder.release.manifest import SORTED, merge_headers, new_header
+from builder.release.order import BuildOrder, file_jobs
+from builder.sources.registry import parse_choice
+from builder.tasks.suite import read_suite
+from ruler_dataset import (
+    MANIFEST,
+    Manifest,
+    RulerError,
+    read_manifest,
+)
+
+
+class BuildProgress(Protocol):
+    """Hears how the work goes."""
+
+    def planned(self, files: int, rows: int, kept: int) -> None:
+        """So many files and rows are to be made; so many files are there already.
+
+        Told twice: before every window is checked, and with the true number of rows after.
+        """
+
+    def rows(self, count: int) -> None:
+        """So many more rows are made."""
+
+
+@dataclass(frozen=True)
+class Built:
+    """What a build made: the manifest, and the paths that are new in it."""
+
+    manifest: Manifest
+    new: list[str]
+
+
+def build(order: BuildOrder, report: BuildProgress) -> Built:
+    """Make what the order asks for and the release lacks. Raises RulerError before any work."""
+    suite, root = read_suite(order.suite, order.dataset), order.root
+    jobs = file_jobs(order, suite)
+    header = new_header(order, suite)
+    release, begun, done = _existing(root), read_plan(root), read_journal(root)
+    for earlier in (release, begun):
+        header = merge_headers(earlier, header, root) if earlier else header
+    there = {**release.get("files", {}), **done}
+    _refuse_other_rows(there, jobs, root)
+    todo = [job for job in jobs if job.config.path not in there]
+    if not todo and not begun:
+        report.planned(0, 0, len(jobs))
+        _write_heads(root, release)  # a newer version may word the card anew
+        return Built(release, [])
+    mirror = str(order.mirror.resolve()) if order.mirror else None
+    settings = SourceSettings(mirror, parse_choice(list(order.sources)), order.allow_variants)
+    with spread(order.workers, FileBuilder, (suite, settings, root), report.rows) as run:
+        report.planned(len(todo), sum(job.rows for job in todo), len(jobs) - len(todo))
+        checked = list(run("check", todo))
+        for found in checked:
+            header = merge_headers(header, {**header, **found.read}, root)
+        rows = {found.path: found.rows for found in checked}
+        todo = [job._replace(rows=rows[job.config.path]) for job in todo]
+        write_plan(root, header, [*done, *rows])
+        report.planned(len(todo), sum(job.rows for job in todo), len(jobs) - len(todo))
+        for path, entry in run("build", todo):
+            done[path] = entry
+            append(root, path, entry)
+    finished = {**release.get("files", {}), **done}
+    manifest = header | {key: dict(sorted(header[key].items())) for key in SORTED}
+    manifest["files"] = dict(sorted(finished.items()))
+    _write_heads(root, manifest)
+    write_whole(root / MANIFEST, json.dumps(manifest, indent=1, ensure_ascii=False) + "\n")
+    shutil.rmtree(root / BUILD_FOLDER)
+    return Built(manifest, sorted(done))
+
+
+def _write_heads(root: Path, manifest: Manifest) -> None:
+    """The card and eval.yaml, where they are not what they should be."""
+    heads = {
+        "README.md": render(manifest, first_row(root, manifest)),
+        eval_yaml.FILE: eval_yaml.eval_yaml(manifest),
+    }
+    for name, text in heads.items():
+        path = root / name
+        if not path.is_file() or path.read_text(encoding="utf-8") != text:
+            write_whole(path, text)
+
+
+def _existing(root: Path) -> dict[str, Any]:
+    """The manifest of the release that is there; empty if there is none."""
+    if (root / MANIFEST).exists():
+        return read_manifest(root)
+    strangers = [path.name for path in root.iterdir()] if root.is_dir() else []
+    if strangers and BUILD_FOLDER not in strangers:
+        raise RulerError(f"'{root}' holds other files ({strangers[0]}): give a new folder.")
+    return {}
+
+
+def _refuse_other_rows(files: Mapping[str, Any], jobs: list[FileJob], root: Path) -> None:
+    for job in jobs:
+        entry = files.get(job.config.path)
+        if entry and entry["rows"] != min(job.rows, entry["most_rows"] or job.rows):
+            raise RulerError(
+                f"'{root}' holds {entry['rows']} rows of '{job.config.name}', not {job.rows}: "
+                f"ask for --samples {entry['rows']} or give a new folder."
+            )
+
+
+def digest_of(manifest: Manifest) -> str:
+    """One digest of all rows of a release, whatever wrote the files."""
+    rows = {path: entry["rows_sha256"] for path, entry in manifest["files"].items()}
+    return sha256(json.dumps(rows, sort_keys=True).encode()).hexdigest()

@@ -1,0 +1,64 @@
+"""What `ruler build` and `ruler list` show of a release: its files, or their sums."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from builder.common.terminal import MANY, out, table
+from builder.release.build import Built
+from ruler_dataset import Manifest
+
+
+def show_files(manifest: Manifest) -> None:
+    """The files of a release."""
+    rows = [
+        (
+            entry["config"],
+            entry["rows"],
+            round(entry["tokens"]["mean"]),
+            f"{100 * entry['fill']:.2f} %",
+            entry["bytes"],
+        )
+        for entry in manifest["files"].values()
+    ]
+    title = f"{manifest['dataset']} {manifest['data_version']}, seed {manifest['seed']}"
+    table(title, "configuration", "rows", "mean length", "fill", "bytes", rows=rows)
+
+
+def _show_lengths(entries: list[dict[str, Any]]) -> None:
+    """Many files, by tokenizer and length; `ruler list` shows each."""
+    places: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for entry in entries:
+        places.setdefault((entry["tokenizer"], entry["length"]), []).append(entry)
+    rows = [
+        (
+            *place,
+            len(found),
+            sum(entry["rows"] for entry in found),
+            f"{100 * min(entry['fill'] for entry in found):.2f} %",
+            sum(entry["exhausted"] > 0 for entry in found),
+            sum(entry["bytes"] for entry in found),
+        )
+        for place, found in places.items()
+    ]
+    columns = ("tokenizer", "length", "files", "rows", "least fill", "run out", "bytes")
+    table("", *columns, rows=rows)
+
+
+def show_built(root: Path, built: Built) -> None:
+    """What a build made."""
+    if not built.new:
+        out.print(f"'{root}' already holds all of this: nothing to do.")
+        return
+    files = {path: built.manifest["files"][path] for path in built.new}
+    if len(files) > MANY:
+        _show_lengths(list(files.values()))
+    else:
+        show_files({**built.manifest, "files": files})
+    odd = {name: s["variant"] for name, s in built.manifest["sources"].items()}
+    odd = {name: variant for name, variant in odd.items() if variant != "canonical"}
+    if odd:
+        said = ", ".join(f"{name} = {variant}" for name, variant in odd.items())
+        out.print(f"Not from the canonical sources: {said}. The card says so.")
+    out.print(f"{len(built.new)} files made in '{root}'. Next: ruler verify {root}")

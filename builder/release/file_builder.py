@@ -1,0 +1,168 @@
+"""Make one file of a release: a job in, a Parquet file and its manifest entry out.
+
+builder = FileBuilder(suite, settings, root)
+builder.check(job, tell)          # can the window hold the task? before any work
+path, entry = builder.build(job, tell)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from builder.common.processes import Tell
+from builder.context.counted_sources import CountedSources
+from builder.release.parquet_files import ParquetFile, rows_in_group
+from builder.sources.download import Store
+from builder.sources.registry import Sources
+from builder.tasks.suite import Suite
+from builder.tasks.task import Place, Row, Task
+from builder.tokens.tokenizers import load_counter
+from ruler_dataset import Config, RulerError, features, sha256_of
+
+_LEVEL_SHARED, _LEVEL_OTHER = 9, 5  # zstd: rows that share their haystack repay the harder level
+
+
+class FileJob(NamedTuple):
+    """One file to make: its configuration, tokenizer as given, rows asked for, seed, reserve."""
+
+    config: Config
+    tokenizer: str
+    rows: int
+    seed: int
+    reserve: int
+
+
+class SourceSettings(NamedTuple):
+    """Where sources come from, and which variants."""
+
+    mirror: str | None
+    choice: dict[str, str]
+    allow_variants: bool
+
+
+class Checked(NamedTuple):
+    """What the check of a job found: how many rows there can be; the sources and tokenizer read."""
+
+    path: str
+    rows: int
+    read: dict[str, dict[str, Any]]
+
+
+class FileBuilder:
+    """Makes files; keeps the counted_sources of the tokenizer it used last."""
+
+    def __init__(self, suite: Suite, settings: SourceSettings, root: Path) -> None:
+        self.suite, self.settings, self.root = suite, settings, root
+        self.schema = features().arrow_schema
+        self._materials: tuple[str, CountedSources] | None = None
+        self._tasks: dict[str, Task] = {}
+
+    def counted_sources(self, tokenizer: str) -> CountedSources:
+        """Sources and counts for one tokenizer."""
+        if self._materials is None or self._materials[0] != tokenizer:
+            store = Store(self.settings.mirror)
+            sources = Sources(store, self.settings.choice, self.settings.allow_variants)
+            self._materials = tokenizer, CountedSources(sources, load_counter(tokenizer, store))
+            self._tasks.clear()
+        return self._materials[1]
+
+    def task(self, job: FileJob) -> Task:
+        """The task of a job, made once for its check and its building."""
+        config, counted_sources = job.config, self.counted_sources(job.tokenizer)
+        if config.path not in self._tasks:
+            place = Place(
+                config.dataset,
+                config.task,
+                config.max_length,
+                job.reserve,
+                job.seed,
+                config.language,
+                config.instruction_language,
+            )
+            self._tasks[config.path] = self.suite.task(place, counted_sources)
+        return self._tasks[config.path]
+
+    def check(self, job: FileJob, tell: Tell) -> Checked:
+        """Refuse a job that cannot be done; RulerError."""
+        task = self.task(job)
+        rows = min(job.rows, task.limit() or job.rows)
+        try:
+            task.check(rows)
+        except RulerError as error:
+            raise RulerError(f"{job.config.name} cannot be built. {error}") from None
+        counted_sources = task.counted_sources
+        about = {job.config.tokenizer: counted_sources.counter.about}
+        read = {
+            "sources": dict(counted_sources.sources.used),
+            "tokenizers": about,
+            "languages": counted_sources.wording,
+        }
+        tell(0)
+        return Checked(job.config.path, rows, read)
+
+    def build(self, job: FileJob, tell: Tell) -> tuple[str, dict[str, Any]]:
+        """Write the job's file and return its path and manifest entry."""
+        config, task = job.config, self.task(job)
+        path, group = self.root / config.path, rows_in_group(config.max_length)
+        level = _LEVEL_SHARED if task.same_beginning else _LEVEL_OTHER
+        made = _Made(config.max_length - job.reserve)
+        with ParquetFile(path, self.schema, group, level) as file:
+            for index in range(job.rows):
+                row = task.row(index)
+                if index == 0:
+                    _check_count(row, task)
+                file.add(row.columns())
+                made.add(row)
+                tell(1)
+        del self._tasks[config.path]
+        return config.path, {
+            "config": config.name,
+            "task": config.task,
+            "tokenizer": config.tokenizer,
+            "length": config.length,
+            "max_length": config.max_length,
+            "language": config.language,
+            "instruction_language": config.instruction_language,
+            "rows": job.rows,
+            "most_rows": task.limit(),  # as many as the corpus has questions; null if no end
+            **made.summary(),
+            "bytes": path.stat().st_size,
+            "sha256": sha256_of(path),
+            "rows_sha256": file.digest.hexdigest(),
+        }
+
+
+def _check_count(row: Row, task: Task) -> None:
+    """One row of each file is counted whole, so that no tokenizer's surprise goes unnoticed."""
+    found = task.counter.count(row.input + row.answer_prefix) + row.max_new_tokens
+    if found != row.length:
+        raise AssertionError(f"{row.place}: row {row.index} has {found} tokens, not {row.length}")
+
+
+@dataclass
+class _Made:
+    """Statistics of a file's rows."""
+
+    window: int
+    lengths: list[int] = field(default_factory=list)
+    units: list[int] = field(default_factory=list)
+    repeats: list[int] = field(default_factory=list)
+
+    def add(self, row: Row) -> None:
+        self.lengths.append(row.length)
+        if row.unit is not None:
+            self.units.append(row.unit)
+        self.repeats.append(row.repeats)
+
+    def summary(self) -> dict[str, Any]:
+        mean = sum(self.lengths) / len(self.lengths)
+        return {
+            "tokens": {"min": min(self.lengths), "mean": mean, "max": max(self.lengths)},
+            "fill": mean / self.window,
+            "unit": max(self.units, default=0),  # tokens of the largest unit that did not fit
+            "exhausted": len(self.lengths) - len(self.units),  # rows that hold all there is
+            "repeats": max(self.repeats),  # times the haystack began again
+            **({"row_repeats": self.repeats} if any(self.repeats) else {}),
+        }

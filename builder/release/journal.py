@@ -1,0 +1,49 @@
+"""What an unfinished build has planned and made, on disk (common/build_folder.py names the files).
+
+write_plan(root, header, paths)
+append(root, path, entry)           # once a file is whole
+read_journal(root)                  # {path: entry} of the files that are there and right
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from builder.common.build_folder import BUILD_FOLDER, JOURNAL, PLAN
+from builder.common.whole_files import write_whole
+from ruler_dataset import sha256_of
+
+
+def read_journal(root: Path) -> dict[str, dict[str, Any]]:
+    """The files an unfinished build has made, each checked by its digest."""
+    done = {}
+    journal = root / BUILD_FOLDER / JOURNAL
+    lines = journal.read_text(encoding="utf-8").splitlines() if journal.exists() else []
+    for line in lines:
+        try:
+            found = json.loads(line)
+        except json.JSONDecodeError:  # the line being written when the build was stopped
+            continue
+        path, entry = root / found["path"], found["entry"]
+        if path.is_file() and sha256_of(path) == entry["sha256"]:
+            done[found["path"]] = entry
+    for leftover in root.glob("data/**/.*.parquet.*"):
+        leftover.unlink()
+    return done
+
+
+def write_plan(root: Path, header: Mapping[str, Any], paths: list[str]) -> None:
+    """Write the plan: the manifest without its files, and the paths to make."""
+    folder = root / BUILD_FOLDER
+    folder.mkdir(parents=True, exist_ok=True)
+    write_whole(folder / PLAN, json.dumps({**header, "todo": paths}, ensure_ascii=False))
+
+
+def append(root: Path, path: str, entry: Mapping[str, Any]) -> None:
+    """Enter a file that is whole, with its manifest entry."""
+    line = json.dumps({"path": path, "entry": entry}, ensure_ascii=False)
+    with (root / BUILD_FOLDER / JOURNAL).open("a", encoding="utf-8") as file:
+        file.write(line + "\n")

@@ -1,0 +1,78 @@
+"""The manifest of a release while it is made: its header, and headers merged.
+
+    header = new_header(order, suite)                 # the manifest but for its files
+    header = merge_headers(old, header, root)         # refuses what does not go together
+
+The header is what all files of a release share, and what files may add to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from builder.release.order import BuildOrder, length_names
+from builder.sources import word_lists
+from builder.tasks.suite import Suite
+from builder.tasks.task import DATA_VERSION
+from ruler_dataset import FORMAT_VERSION, RulerError, parse_length
+
+_FIXED = ("format", "dataset", "data_version", "seed", "reserve", "families")
+"""What all files of a release share."""
+_MERGED = ("tasks", "groups", "sources", "tokenizers", "words", "languages")
+"""What files may add to, but not change."""
+_SAID = ("version", "spec", "urls", "title", "licence", "citation", "book")
+"""What an entry says beside what it is: a library's version, where from, rights."""
+SORTED = ("sources", "tokenizers", "words", "languages")
+"""What is found in any order, and written in one."""
+
+
+def merge_headers(old: Mapping[str, Any], new: Mapping[str, Any], root: Path) -> dict[str, Any]:
+    """Old and new header in one; RulerError where they disagree."""
+    for key in _FIXED:
+        if old[key] != new[key]:
+            shown = "" if key == "families" else f": {old[key]!r}, not {new[key]!r}"
+            raise RulerError(f"'{root}' was made with another {key}{shown}. Give a new folder.")
+    merged = {key: value for key, value in {**old, **new}.items() if key != "todo"}
+    for key in _MERGED:
+        for name, value in new[key].items():
+            if key != "groups" and _identity(old[key].get(name, value)) != _identity(value):
+                raise RulerError(
+                    f"'{root}' was made with another '{name}' among its {key}. Give a new folder."
+                )
+        merged[key] = {**old[key], **new[key]}
+    for name in merged["groups"]:
+        both = [*old["groups"].get(name, ()), *new["groups"].get(name, ())]
+        merged["groups"][name] = list(dict.fromkeys(both))
+    return merged
+
+
+def _identity(value: Any) -> Any:
+    """What makes two manifest entries the same: digests and settings, not what is said of them."""
+    if not isinstance(value, dict):
+        return value
+    said = (*_SAID, "backend_sha256") if value.get("sha256") else _SAID
+    return {key: part for key, part in value.items() if key not in said}
+
+
+def new_header(order: BuildOrder, suite: Suite) -> dict[str, Any]:
+    """The manifest but for its files, and for what is known only once sources are read."""
+    longest = max(parse_length(name, suite.dataset) for name in length_names(order, suite))
+    return {
+        "format": FORMAT_VERSION,
+        "dataset": suite.dataset,
+        "data_version": DATA_VERSION,
+        "builder_version": version("ruler-release"),
+        "seed": order.seed,
+        "reserve": order.reserve,
+        "families": suite.families,
+        "tasks": suite.described(),
+        "groups": {name: list(members) for name, members in suite.groups.items()},
+        "sources": {},
+        "words": word_lists.digests(extended=longest > parse_length("128k", suite.dataset)),
+        "languages": {},
+        "tokenizers": {},
+        "files": {},
+    }

@@ -1,0 +1,84 @@
+"""What to build: the order of a user, and the files it asks for.
+
+order = BuildOrder(Path("ruler"), tokenizers=("tekken",), lengths=("4k",))
+file_jobs(order, suite)        # one FileJob a Parquet file, the longest first
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from builder.oneruler.language_pairs import Languages, pairs
+from builder.release.file_builder import FileJob
+from builder.tasks.suite import Suite
+from builder.tokens.tokenizers import split_spec
+from ruler_dataset import LENGTHS, Config, RulerError, length_name, parse_length
+
+SAMPLES = {"ruler": 500, "oneruler": 50}
+"""Rows a file, as the papers have them."""
+
+
+@dataclass(frozen=True)
+class BuildOrder:
+    """What to build, as the command line says it.
+
+    Lengths by name; `samples` in rows a file (None: 500, in oneruler 50); `languages` as
+    builder/oneruler/language_pairs.py reads them.
+    """
+
+    root: Path
+    dataset: str = "ruler"
+    tokenizers: tuple[str, ...] = ("tekken",)
+    lengths: tuple[str, ...] = ("all",)
+    tasks: tuple[str, ...] = ("all",)
+    languages: Languages | None = None
+    samples: int | None = None
+    seed: int = 0
+    reserve: int = 128
+    workers: int = 1
+    suite: Path | None = None
+    mirror: Path | None = None
+    sources: tuple[str, ...] = ()
+    allow_variants: bool = False
+
+
+def file_jobs(order: BuildOrder, suite: Suite) -> list[FileJob]:
+    """One job a file: those of a tokenizer together, and of a language; the longest first."""
+    samples = SAMPLES[suite.dataset] if order.samples is None else order.samples
+    if samples < 1 or order.reserve < 0 or order.workers < 1:
+        raise RulerError("--samples and --workers must be 1 or more, --reserve 0 or more.")
+    specs = dict(split_spec(spec) for spec in order.tokenizers)
+    lengths = {parse_length(name, suite.dataset) for name in length_names(order, suite)}
+    tasks = dict.fromkeys(task for name in order.tasks for task in suite.names.expand(name))
+    jobs = [
+        FileJob(
+            Config(suite.dataset, task, length_name(length, suite.dataset), name, *pair),
+            spec if spec == name else f"{name}={spec}",
+            samples,
+            order.seed,
+            order.reserve,
+        )
+        for name, spec in specs.items()
+        for pair in pairs(suite.dataset, order.languages)
+        for length in sorted(lengths, reverse=True)
+        for task in sorted(tasks, key=_costly_first)
+        if pair.is_one or suite.crosses_languages(task)
+    ]
+    if not jobs:
+        raise RulerError(
+            f"{', '.join(tasks)} cannot have text and instruction in two languages: take niah."
+        )
+    return jobs
+
+
+def _costly_first(task: str) -> tuple[int, str]:
+    costly = ("fwe", "cwe", "qa_2", "vt")
+    return (costly.index(task) if task in costly else len(costly)), task
+
+
+def length_names(order: BuildOrder, suite: Suite) -> Iterable[str]:
+    """The names of the lengths an order asks for; `all` is what a full release has."""
+    for name in order.lengths:
+        yield from LENGTHS[suite.dataset] if name == "all" else (name,)

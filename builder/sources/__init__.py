@@ -1,0 +1,1 @@
+"""Pinned sources: their registry, download and digests; corpora, word lists, sentences."""

@@ -1,0 +1,55 @@
+"""What `ruler sources` shows: each source with its state, and the books' rights."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from builder.common.terminal import out, table
+from builder.sources.registry import restricted
+
+
+def show_sources(dataset: str, states: list[dict[str, Any]]) -> None:
+    """Each source of ruler with its state; of oneruler one row a language."""
+    if dataset == "ruler":
+        columns = ("source", "state", "variant", "bytes", "licence")
+        table("", *columns, rows=[tuple(state[key] for key in columns) for state in states])
+        return
+    languages: dict[str, list[dict[str, Any]]] = {}
+    for state in states:
+        languages.setdefault(state["language"] or "nouns", []).append(state)
+    rows = [
+        (
+            code,
+            _state(files),
+            sum(file["bytes"] for file in files),
+            "perhaps not" if files[0]["restricted"] else "",
+            next((f["title"] for f in files if f["source"].startswith("book-")), files[0]["title"]),
+        )
+        for code, files in languages.items()
+    ]
+    out.print()
+    table("", "oneruler", "state", "bytes", "free everywhere", "book", rows=rows)
+
+
+def _state(files: list[dict[str, Any]]) -> str:
+    kinds = {file["state"] for file in files}
+    if len(kinds) == 1:
+        return kinds.pop()
+    odd = [f"{file['source']} {file['state']}" for file in files if file["state"] != "present"]
+    return ", ".join(odd)
+
+
+def show_rights() -> None:
+    """What is known of the books that may not be free everywhere."""
+    out.print("\nBooks that may not be free everywhere (build leaves them out: --skip-restricted):")
+    for code, status in restricted().items():
+        out.print(f"  {code}  {status}", highlight=False)
+    out.print()
+
+
+def show_remedy() -> None:
+    """What to do about missing sources."""
+    out.print(
+        "Missing ones: ruler sources fetch, or name a folder with --mirror. Without them, the"
+    )
+    out.print("project's own texts: --sources embedded.")

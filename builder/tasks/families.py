@@ -1,0 +1,22 @@
+"""The task families by the names that suites give them; a task is a pure function of its key."""
+
+from __future__ import annotations
+
+from builder.tasks.common_words import CommonWords
+from builder.tasks.frequent_words import FrequentWords
+from builder.tasks.multilingual_niah import MultilingualNiah
+from builder.tasks.multilingual_words import MultilingualWords
+from builder.tasks.niah import Niah
+from builder.tasks.question_answering import QuestionAnswering
+from builder.tasks.task import Task
+from builder.tasks.variable_tracking import VariableTracking
+
+FAMILIES: dict[str, type[Task]] = {
+    "niah": Niah,
+    "variable_tracking": VariableTracking,
+    "common_words": CommonWords,
+    "frequent_words": FrequentWords,
+    "question_answering": QuestionAnswering,
+    "multilingual_niah": MultilingualNiah,
+    "multilingual_words": MultilingualWords,
+}

@@ -1,0 +1,161 @@
+"""A suite: the tasks of a dataset, their parameters and wording, read from TOML.
+
+    suite = read_suite()                      # builder/tasks/suites/ruler.toml
+    task = suite.task(place, counted_sources)       # the task named by place.task
+
+Unknown or impossible parameters are refused with a sentence.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from importlib.resources import files
+from pathlib import Path
+from string import Formatter
+from typing import Any
+
+from builder.common.toml import read_toml
+from builder.context.counted_sources import CountedSources
+from builder.tasks.families import FAMILIES
+from builder.tasks.task import Place, Task, TaskParams
+from ruler_dataset import GROUPS, TASKS, Names, RulerError, check_name
+
+
+@dataclass(frozen=True)
+class Suite:
+    """A suite file's contents, checked."""
+
+    dataset: str
+    groups: dict[str, tuple[str, ...]]
+    families: dict[str, dict[str, Any]]
+    tasks: dict[str, dict[str, Any]]
+
+    @cached_property
+    def names(self) -> Names:
+        """The names configurations are read with."""
+        return Names(self.dataset, tuple(self.tasks), self.groups)
+
+    @cached_property
+    def params(self) -> dict[str, TaskParams]:
+        """Every task's parameters, checked; RulerError for what is unknown or impossible."""
+        return {task: self._read(task) for task in self.tasks}
+
+    def _read(self, task: str) -> TaskParams:
+        values = dict(self.tasks[task])
+        family = self._family(task)
+        values.pop("family")
+        values.setdefault("max_new_tokens", self.families[family]["max_new_tokens"])
+        return FAMILIES[family].params_type.read(task, values)
+
+    def _family(self, task: str) -> str:
+        family = self.tasks[task].get("family")
+        if family is None:
+            raise RulerError(f"Task '{task}' names no family: add family = \"niah\", for example.")
+        see = f"builder/tasks/suites/{self.dataset}.toml"
+        return check_name("family", str(family), self.families, see)
+
+    def task(self, place: Place, counted_sources: CountedSources) -> Task:
+        """The task at a place."""
+        family = self._family(place.task)
+        return FAMILIES[family](
+            place, self.params[place.task], self.families[family], counted_sources
+        )
+
+    def crosses_languages(self, task: str) -> bool:
+        """Whether a task can have its text in one language and its instruction in another."""
+        return FAMILIES[self._family(task)].crosses_languages
+
+    def described(self) -> dict[str, dict[str, Any]]:
+        """Each task's family and parameters, for the manifest."""
+        return {
+            task: {"family": self._family(task), **vars(params)}
+            for task, params in self.params.items()
+        }
+
+
+def read_suite(path: Path | None = None, dataset: str = "ruler") -> Suite:
+    """A dataset's own suite, or a file's. What a file does not word is worded as the dataset's.
+
+    A file names its dataset itself. Raises RulerError for anything unknown, impossible or missing.
+    """
+    found = read_toml(path) if path else {"dataset": dataset}
+    see = str(path) if path else "ruler build --help"
+    dataset = check_name("dataset", str(found.get("dataset", dataset)), TASKS, see)
+    standard = read_toml(files("builder.tasks") / "suites" / f"{dataset}.toml")
+    if path is None:
+        found = standard
+    for key in found:
+        check_name("suite key", key, ("dataset", "groups", "families", "tasks"), str(path))
+    tasks = _tables(found, "tasks", path)
+    if not tasks:
+        raise RulerError(f"'{path}' defines no task: add a table [tasks.NAME].")
+    groups = {name: group for name, group in GROUPS[dataset].items() if set(group) <= set(tasks)}
+    groups["all"] = tuple(tasks)
+    for name, members in _table(found, "groups", path).items():
+        if not isinstance(members, list):
+            raise RulerError(f"'{path}': group '{name}' must be a list of tasks.")
+        groups[name] = tuple(str(member) for member in members)
+    for group, named in groups.items():
+        for member in named:
+            check_name(f"task in group '{group}'", member, tasks, str(path))
+        if group in tasks:
+            raise RulerError(f"'{path}': '{group}' names both a task and a group.")
+    for name in (*tasks, *groups):
+        if not _NAME.fullmatch(name):
+            raise RulerError(f"'{path}': '{name}' cannot name a task or group: use {_NAME_HINT}.")
+    worded = _tables(found, "families", path)
+    for family in worded:
+        check_name("family", family, standard["families"], str(path))
+    families = {name: {**own, **worded.get(name, {})} for name, own in standard["families"].items()}
+    for name, wording in families.items():
+        _check_wording(name, wording, standard["families"][name])
+    suite = Suite(dataset, groups, families, tasks)
+    for task, params in suite.params.items():  # checked here, before any work
+        if same_as := getattr(params, "same_as", ""):
+            check_name(f"task that '{task}' is the same as", same_as, tasks, str(path))
+    return suite
+
+
+_NAME = re.compile(r"(?!.*_\d+[km](_|$))[A-Za-z0-9_]+")  # a configuration's name adds the length
+_NAME_HINT = "letters, digits and '_', and no length"
+
+
+def _table(parent: Mapping[str, Any], key: str, path: Path | None) -> dict[str, Any]:
+    if not isinstance(table := parent.get(key, {}), dict):
+        raise RulerError(f"'{path}': {key} must be a table, not {table!r}.")
+    return table
+
+
+def _tables(parent: Mapping[str, Any], key: str, path: Path | None) -> dict[str, dict[str, Any]]:
+    tables = _table(parent, key, path)
+    return {name: _table(tables, name, path) for name in tables}
+
+
+def _check_wording(where: str, wording: Any, standard: Any) -> None:
+    """Templates have the placeholders of the dataset's own; an input holds {context} once."""
+    for key, own in standard.items():
+        value = wording[key]
+        if type(value) is not type(own):
+            raise RulerError(f"'{where}.{key}' must be of the kind {own!r} is, not {value!r}.")
+        if isinstance(own, dict):
+            _check_wording(f"{where}.{key}", {**own, **value}, own)
+        elif isinstance(own, str):
+            known = _placeholders(own)
+            strange = _placeholders(value) - known
+            if strange or (key == "input" and value.count("{context}") != 1):
+                allowed = ", ".join(f"{{{name}}}" for name in sorted(known))
+                raise RulerError(
+                    f"The template '{where}.{key}' may use {allowed or 'no placeholder'}, "
+                    "and an input holds {context} once."
+                )
+
+
+def _placeholders(template: str) -> set[str]:
+    """The names in braces; RulerError for a brace that is not closed."""
+    try:
+        return {name for _, name, _, _ in Formatter().parse(template) if name is not None}
+    except ValueError as error:
+        raise RulerError(f"The template {template!r} is malformed: {error}.") from None

@@ -1,0 +1,221 @@
+"""What every task family shares: where a row stands, how it is drawn, measured and written down.
+
+A task is a pure function of its configuration, the row's key and the token budget:
+
+    task = Niah(place, params, templates, counted_sources)
+    task.row(17)        # the same bytes whenever, wherever and after whatever else
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields
+from typing import Any, ClassVar, Generic, TypeVar
+
+import numpy as np
+
+from builder.common.randomness import rng
+from builder.context.counted_sources import CountedSources
+from builder.context.fit import Fitted, fit
+from builder.context.prompt_builder import Evidence, PromptBuilder
+from ruler_dataset import RulerError, check_name
+
+DATA_VERSION = "1.0.0"
+"""Changes with every change to a row's bytes; part of every key, so old and new never mix."""
+
+_CHECKED = 8  # rows tried before any work
+_SMALL = 2048  # tokens of room; below it every row is tried
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a row stands: what its draws depend on, and its budget in tokens."""
+
+    dataset: str
+    task: str
+    max_length: int
+    reserve: int
+    seed: int = 0
+    language: str = "en"
+    instruction_language: str = "en"
+
+    def ask(self, index: int, same_as: str | None = None) -> np.random.Generator:
+        """Draws what is asked: the same at every length, language and tokenizer.
+
+        `same_as` names a task whose rows ask the same.
+        """
+        return rng(DATA_VERSION, self.seed, self.dataset, same_as or self.task, index, "ask")
+
+    def fill(self, *key: str | int) -> np.random.Generator:
+        """Draws the filling: with the length and the language too, never with the tokenizer."""
+        return rng(
+            DATA_VERSION, self.seed, self.dataset, self.task, self.max_length, self.language, *key
+        )
+
+
+@dataclass(frozen=True)
+class Row:
+    """One example, before it becomes a Parquet row (columns: ruler_dataset.COLUMNS)."""
+
+    place: Place
+    index: int
+    input: str
+    answer_prefix: str
+    outputs: list[str]
+    max_new_tokens: int
+    length: int
+    context: tuple[int, int]
+    question: str
+    evidence: list[Evidence] = field(default_factory=list)
+    none_word: str = ""
+    unit: int | None = None
+    """Tokens of the haystack's next unit, which did not fit; None where a finite haystack is all
+    in. This and `repeats` are kept in the manifest, not in the row."""
+    repeats: int = 0
+    """How many times a finite haystack began again."""
+
+    def columns(self) -> dict[str, Any]:
+        """The row as ruler_dataset.COLUMNS has it."""
+        return {
+            "index": self.index,
+            "task": self.place.task,
+            "language": self.place.language,
+            "instruction_language": self.place.instruction_language,
+            "max_length": self.place.max_length,
+            "input": self.input,
+            "answer_prefix": self.answer_prefix,
+            "outputs": self.outputs,
+            "max_new_tokens": self.max_new_tokens,
+            "length": self.length,
+            "context_start": self.context[0],
+            "context_end": self.context[1],
+            "question": self.question,
+            "evidence": [vars(evidence) for evidence in self.evidence],
+            "none_word": self.none_word,
+        }
+
+
+_KINDS: dict[str, tuple[type, ...]] = {
+    "int": (int,), "float": (int, float), "str": (str,), "bool": (bool,),
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class TaskParams:
+    """A task's parameters, checked; `max_new_tokens` is the family's unless given."""
+
+    max_new_tokens: int
+
+    def __post_init__(self) -> None:
+        self.need(self.max_new_tokens >= 1, "max_new_tokens must be at least 1")
+
+    def need(self, condition: bool, sentence: str) -> None:
+        """Refuse impossible parameters with a sentence."""
+        if not condition:
+            raise RulerError(f"{sentence}.")
+
+    @classmethod
+    def read(cls, task: str, values: dict[str, Any]) -> TaskParams:
+        """From a suite file's table; unknown names and wrong types are refused."""
+        known = {item.name: item for item in fields(cls)}
+        for name, value in values.items():
+            check_name(f"parameter of task '{task}'", name, known, "builder/tasks/suites")
+            kind = str(known[name].type)
+            if not isinstance(value, _KINDS[kind]) or isinstance(value, bool) != (kind == "bool"):
+                raise RulerError(f"Task '{task}': {name} must be {kind}, not {value!r}.")
+        try:
+            return cls(**values)
+        except RulerError as error:
+            raise RulerError(f"Task '{task}': {error}") from None
+
+
+P = TypeVar("P", bound=TaskParams)
+
+
+class Task(ABC, Generic[P]):
+    """A task at one place; subclasses say what is asked and how the haystack is laid."""
+
+    params_type: ClassVar[type[TaskParams]]
+    same_beginning: ClassVar[bool] = False
+    """Whether the rows of a file share their haystack, so that compressing hard pays."""
+    crosses_languages: ClassVar[bool] = False
+    """Whether text and instruction may be in two languages."""
+
+    def __init__(
+        self, place: Place, params: P, templates: dict[str, Any], counted_sources: CountedSources
+    ) -> None:
+        self.place = place
+        self.params = params
+        self.templates = templates
+        self.counted_sources = counted_sources
+        self.counter = counted_sources.counter
+        self.room = place.max_length - place.reserve - params.max_new_tokens
+        """Tokens that `input` and `answer_prefix` may take together."""
+
+    @abstractmethod
+    def row(self, index: int) -> Row:
+        """Row `index`. Raises RulerError if the window cannot hold the task."""
+
+    def limit(self) -> int | None:
+        """How many rows there can be; None if there is no end."""
+        return None
+
+    def check(self, rows: int) -> None:
+        """Refuse a window that cannot hold the task, before any work. Raises RulerError."""
+        for index in range(rows if self.room <= _SMALL else min(rows, _CHECKED)):
+            self.row(index)
+
+    def prompt(self) -> PromptBuilder:
+        """An empty text."""
+        return PromptBuilder(self.counter)
+
+    def fit_counted(
+        self,
+        stand_in: Callable[[int], PromptBuilder],
+        text: Callable[[int], PromptBuilder],
+        step: Callable[[int, int], int],
+        most: int | None = None,
+        least: int = 0,
+    ) -> Fitted[PromptBuilder]:
+        """Fit with stand-ins of known count where tokens add up, with the texts where not.
+
+        A stand-in begins and ends as its text does, and says how many tokens that has.
+        """
+        if self.counter.split_points.hold_in(stand_in(least).text):
+            fitted = fit(stand_in, self.room, step, most, least)
+            draft = text(fitted.units)
+            if draft.tokens == fitted.draft.tokens:
+                return Fitted(fitted.units, draft, fitted.unit)
+        return fit(text, self.room, step, most, least)
+
+    def finish(
+        self,
+        index: int,
+        prompt: PromptBuilder,
+        prefix: str,
+        outputs: list[str],
+        question: str,
+        unit: int | None,
+        repeats: int = 0,
+        none_word: str = "",
+    ) -> Row:
+        """The row of a finished text that ends with the answer prefix."""
+        text, tokens = prompt.text, prompt.tokens
+        if not text.endswith(prefix) or tokens > self.room:
+            raise AssertionError(f"{self.place}: row {index} has {tokens} tokens, room {self.room}")
+        return Row(
+            self.place,
+            index,
+            text[: len(text) - len(prefix)],
+            prefix,
+            outputs,
+            self.params.max_new_tokens,
+            tokens + self.params.max_new_tokens,
+            (prompt.context_start, prompt.context_end),
+            question,
+            prompt.evidence,
+            none_word,
+            unit=unit,
+            repeats=repeats,
+        )

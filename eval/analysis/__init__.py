@@ -1,0 +1,1 @@
+"""What scores are made of: kinds of errors, comparisons, correlations."""

@@ -1,0 +1,1 @@
+"""A release in the forms of other tools."""

@@ -1,0 +1,45 @@
+"""`ruler export`: the flags, and nothing else; the work is in export_release.py."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from ruler_dataset import Config
+
+_FORMAT = "upstream (the reference code's JSON lines), kvpress, or lm-eval (a task folder)."
+_CONFIGS = "Configurations, separated by commas, groups too: niah_mk_4k,vt_8k. Default: all tasks."
+_TOKENIZER = "Whose rows; default: tekken's, or those of the only tokenizer there is."
+
+
+def export(
+    source: Annotated[str, typer.Argument(metavar="DIR_OR_REPO", help="The release.")],
+    form: Annotated[str, typer.Option("--format", help=_FORMAT)],
+    to: Annotated[Path, typer.Option(help="The folder to make.")],
+    configs: Annotated[str, typer.Option(help=_CONFIGS, show_default=False)] = "",
+    tokenizer: Annotated[str | None, typer.Option(help=_TOKENIZER)] = None,
+    revision: Annotated[str | None, typer.Option(help="The release's revision on the Hub.")] = None,
+) -> None:
+    """Write a release in the form another tool reads; its rows stay as they are.
+
+    Example: `ruler export ruler --format lm-eval --to tasks --configs all_4k`
+    """
+    from eval.export import export_release
+
+    names = [name for name in configs.split(",") if name]
+    done = export_release.export(source, form, to, names, tokenizer, revision, _progress)
+    typer.echo(f"{done.rows} rows of {done.configs} configurations in '{to}'. Next: {done.next}")
+
+
+def _progress(configs: Sequence[Config]) -> Iterator[Config]:
+    """A bar on stderr while the configurations are used up; none where stderr is no terminal."""
+    if not sys.stderr.isatty():
+        yield from configs
+        return
+    with typer.progressbar(configs, label="Exporting", file=sys.stderr) as bar:
+        yield from bar

@@ -1,0 +1,165 @@
+"""A task folder for lm-evaluation-harness that evaluates the frozen rows.
+
+    lm_eval --include_path TO --tasks ruler_frozen_niah_mk_4k --model hf --model_args pretrained=…
+
+    TO/ruler_frozen_vt_4k.yaml       a task a configuration: its file, its max_gen_toks
+    TO/ruler_frozen_all_4k.yaml      a group: the plain mean of its tasks, as in RULER's tables
+    TO/_frozen                       what all tasks share
+    TO/utils.py  ruler_score.py      the scoring rule: this project's metric module, copied
+    TO/scoring.json                  the data set, and whose rule each task follows
+
+The prompt is the row's: `input` (with its one-shot example), then `answer_prefix`, raw or, with
+`--apply_chat_template`, at the head of the assistant's turn. The harness joins the two with
+`target_delimiter`, so the space that begins a prefix is the delimiter, and a template gets none.
+A folder's files are named by absolute paths, a Hub repository by its commit.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from eval.export import lm_eval_utils
+from eval.frozen_release import Release
+from eval.ruler_score import ruler_score
+from eval.score.join import rule_task
+from ruler_dataset import SPLIT, Config, RulerError
+
+METRICS = ("score", "strict")
+_README = """\
+# {title}, frozen, for lm-evaluation-harness
+
+Made by `ruler export --format lm-eval` from {source}{revision} ({dataset} {version}).
+
+    lm_eval --include_path {folder} --tasks {example} --model hf \\
+        --model_args pretrained=MODEL,max_length={length}
+
+Chat models: add `--apply_chat_template`. `score` is the benchmark's rule, `strict` the strict
+variant (score version {score_version}), both 0 … 1; a group's is the plain mean of its tasks'.
+Give the model's whole window as `max_length`: the harness cuts longer prompts at their beginning.
+Without `max_length` it takes what the model's configuration says.
+"""
+
+
+def write(
+    release: Release,
+    configs: Sequence[Config],
+    folder: Path,
+    to: Path,
+    progress: Callable[[Sequence[Config]], Iterable[Config]] = iter,
+) -> str:
+    """Write tasks, groups and their metric; return the command that evaluates one."""
+    for config in progress(configs):
+        _write(folder / f"{task_name(release, config.name)}.yaml", task(release, config))
+    found = groups(release, configs)
+    for name, members in found:
+        _write(folder / f"{task_name(release, name)}.yaml", group(release, name, members))
+    _write(
+        folder / "_frozen", shared(release), "process_results: !function utils.process_results\n"
+    )
+    rules = {c.task: rule_task(c.task, release) for c in configs}
+    scoring = json.dumps({"dataset": release.dataset, "rules": rules}, indent=1)
+    (folder / "scoring.json").write_text(scoring + "\n", encoding="utf-8")
+    shutil.copyfile(Path(str(lm_eval_utils.__file__)), folder / "utils.py")
+    shutil.copyfile(Path(str(ruler_score.__file__)), folder / "ruler_score.py")
+    example = task_name(release, found[-1][0] if found else configs[-1].name)
+    text = _README.format(
+        title=release.dataset.upper(),
+        source=release.source,
+        revision=f" at {release.revision}" if release.revision else "",
+        dataset=release.dataset,
+        version=release.manifest["data_version"],
+        score_version=ruler_score.SCORE_VERSION,
+        folder=to,
+        example=example,
+        length=configs[-1].max_length,
+    )
+    (folder / "README.md").write_text(text, encoding="utf-8")
+    return f"lm_eval --include_path {to} --tasks {example} --model hf --model_args pretrained=MODEL"
+
+
+def task_name(release: Release, config: str) -> str:
+    """The harness's own `ruler` tasks are other data: these say that they are frozen."""
+    return f"{release.dataset}_frozen_{config}"
+
+
+def shared(release: Release) -> dict[str, Any]:
+    """What every task says alike, without its process_results."""
+    metrics = [{"metric": m, "aggregation": "mean", "higher_is_better": True} for m in METRICS]
+    return {
+        "test_split": SPLIT,
+        "output_type": "generate_until",
+        "num_fewshot": 0,
+        "doc_to_text": "input",
+        "doc_to_target": "outputs",
+        "gen_prefix": "{{answer_prefix.removeprefix(' ')}}",
+        "metric_list": metrics,
+        "metadata": {"version": release.manifest["data_version"]},
+    }
+
+
+def task(release: Release, config: Config) -> dict[str, Any]:
+    """One configuration's task; raises RulerError if its rows differ where the harness has one."""
+    rows = list(release.rows(config.name, ("max_new_tokens", "answer_prefix")))
+    budgets = {row["max_new_tokens"] for row in rows}
+    spaces = {row["answer_prefix"].startswith(" ") for row in rows}
+    if len(budgets) != 1 or len(spaces) != 1:
+        raise RulerError(
+            f"The rows of '{config.name}' differ in max_new_tokens or in how their answer prefix "
+            "begins: lm-evaluation-harness has one setting a task."
+        )
+    if release.revision is None:
+        # not by its name: the folder's card would be read and parsed again for every task
+        path = str((release.root / config.path).resolve())
+        data = {"dataset_path": "parquet", "dataset_kwargs": {"data_files": {SPLIT: [path]}}}
+    else:
+        data = {
+            "dataset_path": release.source,
+            "dataset_name": config.name,
+            "dataset_kwargs": {"revision": release.revision},
+        }
+    return {
+        "include": "_frozen",
+        "task": task_name(release, config.name),
+        **data,
+        "target_delimiter": " " if spaces.pop() else "",
+        "generation_kwargs": {
+            "max_gen_toks": budgets.pop(),
+            "until": [],
+            "do_sample": False,
+            "temperature": 0.0,
+        },
+    }
+
+
+def groups(release: Release, configs: Sequence[Config]) -> list[tuple[str, list[str]]]:
+    """The groups whose tasks are all chosen: their names, and their tasks'."""
+    there = {config.name for config in configs}
+    spots = [(c.length, c.tokenizer, c.language, c.instruction_language) for c in configs]
+    found = []
+    for spot in dict.fromkeys(spots):
+        for name, tasks in release.names.groups.items():
+            members = [Config(release.dataset, task, *spot).name for task in tasks]
+            if there.issuperset(members):
+                found.append((Config(release.dataset, name, *spot).name, members))
+    return found
+
+
+def group(release: Release, name: str, members: Sequence[str]) -> dict[str, Any]:
+    """A group's configuration."""
+    means = [{"metric": m, "aggregation": "mean", "weight_by_size": False} for m in METRICS]
+    return {
+        "group": task_name(release, name),
+        "task": [task_name(release, member) for member in members],
+        "aggregate_metric_list": means,
+        "metadata": {"version": release.manifest["data_version"]},
+    }
+
+
+def _write(path: Path, settings: dict[str, Any], more: str = "") -> None:
+    from huggingface_hub.utils import yaml_dump
+
+    path.write_text(yaml_dump(settings, sort_keys=False) + more, encoding="utf-8")

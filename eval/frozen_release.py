@@ -1,0 +1,98 @@
+"""A frozen release as scoring sees it: the answers of its rows, without loading its long texts.
+
+    release = Release.open("ruler")
+    for row in release.rows("vt_4k", ("index", "outputs")): …
+
+Rows come from the Parquet files themselves, a few columns at a time: the texts of a configuration
+at 128K take 300 MB, its references a few KB. Digests are checked before anything is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import ruler_dataset
+from ruler_dataset import Config, Manifest, Names, RulerError, is_repository
+
+BATCH_ROWS = 50
+"""Rows read at a time: a row group of the release."""
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Release:
+    """A release folder, or a Hub repository at one commit."""
+
+    source: str
+    root: Path
+    manifest: Manifest
+    revision: str | None = None
+    _checked: set[str] = field(default_factory=set)
+
+    @classmethod
+    def open(cls, source: str, revision: str | None = None) -> Release:
+        """Open a folder or an ORG/NAME repository; a RulerError says what is wrong with it."""
+        root = Path(source)
+        if root.is_dir() or not is_repository(source):
+            return cls(source, root, ruler_dataset.read_manifest(root))
+        path = ruler_dataset.hub_file(source, ruler_dataset.MANIFEST, revision)
+        return cls(source, path.parent, ruler_dataset.read_manifest(path.parent), path.parent.name)
+
+    @property
+    def dataset(self) -> str:
+        """`ruler` or `oneruler`."""
+        return str(self.manifest["dataset"])
+
+    @property
+    def names(self) -> Names:
+        """The task and group names of the release."""
+        return Names.in_manifest(self.manifest)
+
+    @property
+    def configs(self) -> dict[str, str]:
+        """The single-task configurations and their files."""
+        return {file["config"]: path for path, file in self.manifest["files"].items()}
+
+    def parse(self, name: str) -> Config:
+        """Read a configuration name."""
+        return self.names.parse(name)
+
+    def size(self, config: str) -> int:
+        """How many rows a configuration has."""
+        return int(self.manifest["files"][self.configs[config]]["rows"])
+
+    def sha256(self, config: str) -> str:
+        """The digest of a configuration's file."""
+        return str(self.manifest["files"][self.configs[config]]["sha256"])
+
+    def family(self, task: str) -> str | None:
+        """The task family a suite of one's own gave a task; None where the manifest is silent."""
+        known = self.manifest["tasks"]
+        return known[task].get("family") if isinstance(known, Mapping) else None
+
+    def rows(self, config: str, columns: Sequence[str]) -> Iterator[Row]:
+        """The rows of a configuration in file order. Raises RulerError on a wrong digest."""
+        import pyarrow.parquet as pq
+
+        with pq.ParquetFile(self._path(config)) as file:
+            for batch in file.iter_batches(BATCH_ROWS, columns=list(columns)):
+                yield from batch.to_pylist()
+
+    def _path(self, config: str) -> Path:
+        if config not in self.configs:
+            raise RulerError(
+                f"The release '{self.source}' holds no '{config}'. "
+                f"What it holds: ruler list {self.source}"
+            )
+        name = self.configs[config]
+        if self.revision is None:
+            path = self.root / name
+        else:
+            path = ruler_dataset.hub_file(self.source, name, self.revision)
+        if name not in self._checked:
+            ruler_dataset.check_files([path], [name], self.manifest["files"], verify=True)
+            self._checked.add(name)
+        return path

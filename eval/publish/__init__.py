@@ -1,0 +1,1 @@
+"""Scores as .eval_results of a model's repository."""

@@ -1,0 +1,256 @@
+"""`ruler results`: the scores of a results.json as a model repository's .eval_results/*.yaml.
+
+    entries(results, Benchmark("org/ruler", "5503434…"))     # [EvalResultEntry(…), …]
+
+The Hub shows them beside the model and gathers them on the benchmark's page: an entry a
+configuration, its task id the one of the data set's eval.yaml, its value 0 … 100. A group has an
+entry where all its tasks were scored: their plain mean, as in RULER's tables. Each way of asking
+and of scoring has a file of its own; a run's entries join those that are there.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from eval.frozen_release import Release
+from eval.publish import model_repository as hub
+from eval.run.reasoning import ON_BUDGET
+from eval.score import scoring
+from ruler_dataset import (
+    DEFAULT_TOKENIZER,
+    MANIFEST,
+    TASKS,
+    Config,
+    Names,
+    RulerError,
+    Unreachable,
+    hub_file,
+    is_repository,
+    read_manifest,
+)
+
+if TYPE_CHECKING:
+    from huggingface_hub import EvalResultEntry
+
+FOLDER = ".eval_results"
+Results = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    """The data set on the Hub that the scores are of, and its commit or tag."""
+
+    repo: str
+    revision: str | None = None
+
+
+@dataclass(frozen=True)
+class Published:
+    """The file that was written, and its numbers of new entries and of earlier ones.
+
+    `unchecked` says why the run's files were not compared with the benchmark's, None if they were.
+    """
+
+    path: Path
+    entries: int
+    kept: int = 0
+    unchecked: str | None = None
+    pull_request: str | None = None
+
+
+def publish(
+    path: Path,
+    model: str,
+    dataset_repo: str | None = None,
+    revision: str | None = None,
+    source: str | None = None,
+    out: Path = Path(),
+    create_pr: bool = False,
+    allow_missing: bool = False,
+) -> Published:
+    """Write `out`/.eval_results/….yaml from a results.json; with `create_pr` propose it on the Hub.
+
+    Where the Hub cannot be asked the file is written unchecked. Raises RulerError for results that
+    are partial, lack rows, are of no frozen files or of other files than the benchmark's; with
+    `create_pr` for no token, no rights, no network.
+    """
+    from huggingface_hub import eval_result_entries_to_yaml
+
+    if not is_repository(model):
+        raise RulerError(f"'{model}' is no model repository: --model takes ORG/MODEL.")
+    path = path / "results.json" if path.is_dir() else path
+    results = scoring.load(path)
+    benchmark, unchecked = benchmark_of(results, dataset_repo, revision), None
+    if not allow_missing:
+        check_whole(results)
+    if create_pr:
+        hub.check_token()
+    try:
+        benchmark = same_files(results, benchmark)
+    except Unreachable as error:
+        if create_pr:
+            raise
+        unchecked = f"not checked against {benchmark.repo}. {error}"
+    when = date_of(results) or datetime.fromtimestamp(path.stat().st_mtime, timezone.utc)
+    new = eval_result_entries_to_yaml(entries(results, benchmark, when, source))
+    name = f"{FOLDER}/{file_name(results)}"
+    file, url = out / name, None
+    there = file.read_text(encoding="utf-8") if file.exists() else ""
+    before = hub.entries_in(there, str(file), model)
+    _write(file, hub.to_yaml(hub.merged(before, new), model))
+    if create_pr:
+        theirs, head = hub.file_at_head(model, name)
+        before = hub.merged(before, hub.entries_in(theirs, f"{model}/{name}", model))
+        text = hub.to_yaml(hub.merged(before, new), model)
+        _write(file, text)
+        data = results["dataset"]
+        title = " ".join(filter(None, ("Add results on", data["name"], data.get("data_version"))))
+        url = hub.pull_request(model, name, text, title, head)
+    return Published(file, len(new), len(hub.merged(before, new)) - len(new), unchecked, url)
+
+
+def _write(file: Path, text: str) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    temporary = file.with_name(f".{file.name}.{os.getpid()}.tmp")
+    temporary.write_text(text, encoding="utf-8")
+    temporary.replace(file)
+
+
+def check_whole(results: Results) -> None:
+    """Refuse the scores of a run that lacks rows."""
+    lacking = sum(c["missing"] + c["failed"] for c in results["configurations"].values())
+    if lacking:
+        raise RulerError(
+            f"{lacking} rows are missing or failed: finish the run (ruler run …), or add "
+            "--allow-missing."
+        )
+
+
+def benchmark_of(results: Results, repo: str | None, revision: str | None) -> Benchmark:
+    """Where the scored files are on the Hub, as the caller or the results say."""
+    if results["partial"]:
+        raise RulerError("These results are partial: score the whole run, without --partial.")
+    dataset = results["dataset"]
+    if not dataset.get("files"):
+        raise RulerError("These results are of no frozen files: score with --dataset RELEASE.")
+    if repo is None and dataset.get("revision"):
+        repo = dataset["source"]
+    if repo is None or not is_repository(repo):
+        raise RulerError("The run does not say where its data are on the Hub: add --dataset-repo.")
+    return Benchmark(repo, revision or (dataset["revision"] if repo == dataset["source"] else None))
+
+
+def same_files(results: Results, benchmark: Benchmark) -> Benchmark:
+    """The benchmark at the commit it is at, after its digests are found equal to the results'."""
+    path = hub_file(benchmark.repo, MANIFEST, benchmark.revision)
+    commit = path.parent.name  # the cache keeps snapshots/<commit>/…
+    release = Release(benchmark.repo, path.parent, read_manifest(path.parent), commit)
+    for name, digest in results["dataset"]["files"].items():
+        if name not in release.configs or release.sha256(name) != digest:
+            raise RulerError(
+                f"'{name}' was scored on a file that {benchmark.repo} does not hold at "
+                f"{benchmark.revision or 'main'}: name the right --dataset-repo and --revision."
+            )
+    return replace(benchmark, revision=commit)
+
+
+def entries(
+    results: Results,
+    benchmark: Benchmark,
+    when: datetime | None = None,
+    source: str | None = None,
+) -> list[EvalResultEntry]:
+    """The entries: configurations in the results' order, then groups."""
+    from huggingface_hub import EvalResultEntry
+
+    return [
+        EvalResultEntry(
+            dataset_id=benchmark.repo,
+            task_id=name,
+            value=value,
+            dataset_revision=benchmark.revision,
+            date=when.date().isoformat() if when else None,
+            source_url=source,
+            source_name="Predictions and results" if source else None,
+            notes=notes(results, cells),
+        )
+        for name, value, cells in scores(results)
+    ]
+
+
+def scores(results: Results) -> Iterator[tuple[str, float, list[Results]]]:
+    """Name, score and cells of every configuration that has a score, then of whole groups."""
+    cells = {n: c for n, c in results["configurations"].items() if c["score"] is not None}
+    for name, cell in cells.items():
+        yield name, cell["score"], [cell]
+    dataset = results["dataset"]["name"]
+    groups = Names.of(dataset).groups if dataset in TASKS else {}
+    spots = dict.fromkeys(
+        (c["length"], c["tokenizer"], c["language"], c["instruction_language"])
+        for c in cells.values()
+    )
+    for length, tokenizer, *languages in spots:
+        spot = (length, tokenizer or DEFAULT_TOKENIZER, *languages)
+        for group, tasks in groups.items():
+            members = [Config(dataset, task, *spot).name for task in tasks]
+            if set(members) <= set(cells):
+                mine = [cells[name] for name in members]
+                mean = math.fsum(cell["score"] for cell in mine) / len(mine)
+                yield Config(dataset, group, *spot).name, mean, mine
+
+
+def notes(results: Results, cells: list[Results]) -> str:
+    """How the score came about, in one line; what is not known is left out."""
+    run, rules = results["run"], results["rules"]
+    thinking = run.get("thinking") or {}
+    known = {
+        "mode": _mode(results),
+        "thinking": f"{thinking['budget']} tokens"
+        if thinking.get("on")
+        else "off"
+        if run
+        else None,
+        "tokenizer": cells[0]["tokenizer"],
+        "backend": run.get("backend"),
+        "model_revision": run.get("revision"),
+        "n": sum(cell["n"] for cell in cells),
+        "missing": sum(cell["missing"] for cell in cells),
+        "failed": sum(cell["failed"] for cell in cells),
+        "score_version": results["score_version"],
+        "data_version": results["dataset"].get("data_version"),
+        "cut": rules["cut"] if rules["cut"] != "protocol" else None,
+        "compat": rules["compat"],
+    }
+    return ", ".join(f"{name} {value}" for name, value in known.items() if value is not None)
+
+
+def file_name(results: Results) -> str:
+    """`ruler_prefill.yaml`, `ruler_chat_thinking.yaml`: one for each way of asking and scoring."""
+    thinking, rules = results["run"].get("thinking") or {}, results["rules"]
+    parts = [results["dataset"]["name"], _mode(results)]
+    if thinking.get("on"):
+        usual = thinking["budget"] == ON_BUDGET
+        parts.append("thinking" if usual else f"thinking_{thinking['budget']}")
+    parts.append(f"cut_{rules['cut']}" if rules["cut"] != "protocol" else None)
+    parts.append(f"compat_{rules['compat']}" if rules["compat"] else None)
+    return "_".join(re.sub(r"\W+", "_", part) for part in parts if part) + ".yaml"
+
+
+def _mode(results: Results) -> str | None:
+    direct = " direct" if results["run"].get("direct") else ""
+    return f"{results['mode']}{direct}" if results["mode"] else None
+
+
+def date_of(results: Results) -> datetime | None:
+    """When the run was made: the end of its last session."""
+    sessions = results["run"].get("sessions", [])
+    times = [session.get("ended") or session.get("started") for session in sessions]
+    known = [datetime.fromisoformat(time) for time in times if time]
+    return max(known, default=None)

@@ -1,0 +1,49 @@
+"""`ruler results`: the flags, and nothing else; the work is in eval_results.py."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+_RESULTS = "The results.json of `ruler score`, or the RUN folder that holds it."
+_DATASET = "The benchmark on the Hub, ORG/ruler; default: where the run had it from."
+_REVISION = "Its commit or tag; default: the commit the run was scored against."
+_SOURCE = "Address where predictions and results.json can be seen."
+
+
+def results(
+    path: Annotated[Path, typer.Argument(metavar="RESULTS", help=_RESULTS)],
+    model: Annotated[str, typer.Option(help="The model's repository, ORG/MODEL.")],
+    dataset_repo: Annotated[str | None, typer.Option(help=_DATASET)] = None,
+    revision: Annotated[str | None, typer.Option(help=_REVISION)] = None,
+    source: Annotated[str | None, typer.Option(help=_SOURCE)] = None,
+    out: Annotated[Path, typer.Option(help="Folder of the model's files.")] = Path(),
+    create_pr: Annotated[
+        bool, typer.Option("--create-pr", help="Open the pull request on the Hub.")
+    ] = False,
+    allow_missing: Annotated[
+        bool, typer.Option("--allow-missing", help="Also of a run that lacks rows; notes say so.")
+    ] = False,
+) -> None:
+    """Write a run's scores as .eval_results/*.yaml, which the Hub shows beside a model.
+
+    Example: `ruler results runs/qwen --model Qwen/Qwen2.5-7B-Instruct --dataset-repo ORG/ruler`
+
+    The benchmark's files are compared with the run's, by digest. Where the Hub cannot be reached
+    the results are written without that, and it says so. Entries of earlier runs stay in the file.
+    """
+    from eval.publish import eval_results as publishing
+
+    done = publishing.publish(
+        path, model, dataset_repo, revision, source, out, create_pr, allow_missing
+    )
+    kept = f" beside {done.kept} of earlier runs" if done.kept else ""
+    typer.echo(f"{done.entries} results{kept} in '{done.path}'.")
+    if done.unchecked is not None:
+        typer.echo(f"Warning: {done.unchecked}")
+    if done.pull_request is not None:
+        typer.echo(f"Pull request: {done.pull_request}")
+    else:
+        typer.echo(f"Next: commit it to {model}, or run this again with --create-pr.")

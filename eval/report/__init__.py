@@ -1,0 +1,1 @@
+"""The tables a person reads."""

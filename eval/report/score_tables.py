@@ -1,0 +1,240 @@
+"""The tables a person reads, from a results.json: plain text, or Markdown.
+
+    print(report(results))
+
+Rows are tasks, columns lengths, then the aggregates as in Tables 3 and 12 to 16 of RULER
+(arXiv:2404.06654). Numbers are rounded here and nowhere else.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from eval.score.aggregates import EVERY_LANGUAGE, languages_of
+
+Results = Mapping[str, Any]
+TROUBLES = (
+    *("missing", "failed", "does_not_fit", "cut", "cut_scored"),
+    *("thinking", "thinking_cut", "duplicated", "foreign"),
+)
+
+
+def table(
+    header: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    markdown: bool = False,
+    left: Sequence[int] = (0,),
+) -> str:
+    """A table; the columns `left` start left, the others right; wide characters count as two."""
+    lines = [list(header), *(list(row) for row in rows)]
+    widths = [max(3, *(width(line[i]) for line in lines)) for i in range(len(header))]
+    sides = [i in left for i in range(len(header))]
+    end = ":" if markdown else "-"
+    rule = ["-" * w if side else "-" * (w - 1) + end for w, side in zip(widths, sides, strict=True)]
+    between = " | " if markdown else "  "
+    drawn = (
+        between.join(
+            text + " " * (w - width(text)) if side else " " * (w - width(text)) + text
+            for text, w, side in zip(line, widths, sides, strict=True)
+        )
+        for line in [lines[0], rule, *lines[1:]]
+    )
+    return "\n".join(f"| {line} |" if markdown else line.rstrip() for line in drawn)
+
+
+def width(text: str) -> int:
+    """Columns of a text on a terminal."""
+    wide = sum(unicodedata.east_asian_width(character) in "WF" for character in text)
+    return len(text) + wide - sum(unicodedata.combining(character) > 0 for character in text)
+
+
+def number(value: float | None) -> str:
+    """A score with one decimal, as the papers print it."""
+    return "-" if value is None else f"{value:.1f}"
+
+
+def bounds(interval: Sequence[float] | None) -> str:
+    """An interval with one decimal."""
+    return "-" if interval is None else f"[{interval[0]:.1f}, {interval[1]:.1f}]"
+
+
+def report(results: Results, markdown: bool = False, intervals: bool = False) -> str:
+    """The whole report: scores, aggregates, what went wrong with rows, scores by depth."""
+    parts = [headline(results)]
+    for tokenizer, by_language in results["summary"].items():
+        for languages, groups in by_language.items():
+            name = f"{results['dataset']['name']}, {tokenizer}"
+            if len(by_language) > 1 or languages != "en":
+                every = languages == EVERY_LANGUAGE
+                name += ", mean over languages" if every else f", {languages}"
+            cells = _chosen(results, tokenizer, languages)
+            parts.append(_titled(f"Scores ({name})", scores(cells, groups, markdown, intervals)))
+            parts.append(_titled("Aggregates", aggregates(groups, markdown)))
+    parts.append(_titled("Rows that are missing, failed or cut", troubles(results, markdown)))
+    parts.append(_titled("Scores by depth of the evidence", by_depth(results, markdown)))
+    parts.append("\n".join(f"Note: {note}." for note in results["notes"]))
+    return "\n\n".join(filter(None, parts))
+
+
+def headline(results: Results) -> str:
+    """What was scored: model, data, version, and whether it is partial."""
+    data = results["dataset"]
+    version = f" {data['data_version']}" if data.get("data_version") else ""
+    parts = [results["model"] or "unnamed model", f"{data['name']}{version}"]
+    parts += [f"mode {results['mode']}"] if results["mode"] else []
+    parts += [f"rules {results['score_version']}"]
+    rules = results["rules"]
+    parts += [f"--compat {rules['compat']}"] if rules["compat"] else []
+    parts += [f"--cut {rules['cut']}"] if rules["cut"] != "protocol" else []
+    parts += ["PARTIAL: only rows with a prediction count"] if results["partial"] else []
+    return " · ".join(parts)
+
+
+def scores(
+    cells: Sequence[Mapping[str, Any]],
+    groups: Mapping[str, Any],
+    markdown: bool = False,
+    intervals: bool = False,
+) -> str:
+    """Task rows by lengths, then the mean of the tasks and its interval."""
+    lengths = groups["all"]["lengths"]
+    by_place: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
+    for cell in cells:
+        by_place.setdefault((cell["task"], cell["length"]), []).append(cell)
+    rows = []
+    for task in dict.fromkeys(cell["task"] for cell in cells):
+        found = [by_place.get((task, length), []) for length in lengths]
+        rows.append([task, *(_mean_of(here, "score") for here in found)])
+        if intervals:
+            shown = [bounds(here[0]["interval"]) if len(here) == 1 else "-" for here in found]
+            rows.append(["", *shown])
+        if any("whole_word" in cell for here in found for cell in here):
+            rows.append([f"{task}, whole words", *(_mean_of(here, "whole_word") for here in found)])
+        if any("words_right" in cell for here in found for cell in here):
+            rows.append(
+                [f"{task}, right of 10", *(_mean_of(here, "words_right") for here in found)]
+            )
+    count = groups["all"]["tasks"]
+    rows.append([f"mean of {count} tasks", *(number(mean["score"]) for mean in lengths.values())])
+    rows.append(["95 % interval", *(bounds(mean["interval"]) for mean in lengths.values())])
+    rows.append(["strict", *(number(mean["strict"]) for mean in lengths.values())])
+    if any(mean["tasks"] < count for mean in lengths.values()):
+        rows.append(["tasks scored", *(str(mean["tasks"]) for mean in lengths.values())])
+    return table(["task", *(_upper(length) for length in lengths)], rows, markdown)
+
+
+def aggregates(groups: Mapping[str, Any], markdown: bool = False) -> str:
+    """A row for all tasks and each category, as in the paper's tables."""
+    lengths = groups["all"]["lengths"]
+    header = ["group", "effective", "threshold", *map(_upper, lengths)]
+    header += ["Avg.", "interval", "wAvg.(inc)", "wAvg.(dec)"]
+    rows = []
+    for name, group in groups.items():
+        here = (group["lengths"].get(length, {"score": None}) for length in lengths)
+        rows.append(
+            [
+                name,
+                group["effective_length_name"],
+                number(group["threshold"]),
+                *(number(mean["score"]) for mean in here),
+                number(group["average"]["score"]),
+                bounds(group["average"]["interval"]),
+                number(group["weighted_inc"]["score"]),
+                number(group["weighted_dec"]["score"]),
+            ]
+        )
+    return table(header, rows, markdown)
+
+
+def troubles(results: Results, markdown: bool = False) -> str:
+    """The counts beside the score, for the configurations that have any."""
+    cells = results["configurations"]
+    shown = [name for name in TROUBLES if any(cell[name] for cell in cells.values())]
+    rows = [
+        [config, str(cell["n"]), *(str(cell[name]) for name in shown)]
+        for config, cell in cells.items()
+        if any(cell[name] for name in shown)
+    ]
+    return table(["configuration", "n", *shown], rows, markdown) if rows else ""
+
+
+def by_depth(results: Results, markdown: bool = False) -> str:
+    """Ten bins of depth for each task and length that has evidence."""
+    cells = {name: cell for name, cell in results["configurations"].items() if cell["depth"]}
+    rows = [
+        [name, *(number(bin["score"]) for bin in cell["depth"])] for name, cell in cells.items()
+    ]
+    header = ["configuration", *(f"{10 * i}-{10 * i + 10} %" for i in range(10))]
+    return table(header, rows, markdown) if rows else ""
+
+
+def _chosen(results: Results, tokenizer: str, languages: str) -> list[Mapping[str, Any]]:
+    return [
+        cell
+        for cell in results["configurations"].values()
+        if (cell["tokenizer"] or "unknown") == tokenizer
+        and languages in (EVERY_LANGUAGE, languages_of(cell))
+    ]
+
+
+def _mean_of(cells: Sequence[Mapping[str, Any]], key: str) -> str:
+    values = [cell[key] for cell in cells if cell.get(key) is not None]
+    return number(sum(values) / len(values)) if values else "-"
+
+
+def _titled(title: str, text: str) -> str:
+    return f"{title}\n\n{text}" if text else ""
+
+
+def _upper(length: str) -> str:
+    return length.upper()
+
+
+def comparison(found: Mapping[str, Any], markdown: bool = False) -> str:
+    """The tables of `ruler compare`; differences are A − B in points."""
+    names = [found[side]["model"] or side.upper() for side in ("a", "b")]
+    title = f"A: {names[0]} · B: {names[1]} · {found['resamples']} resamples, seed {found['seed']}"
+    header = ["", "n", "A", "B", "A − B", "95 % interval", "p", "detectable", "least"]
+    rows = [
+        [name, str(cell["n"]), *_differences(cell), _p(cell["p"])]
+        + [number(cell[key]) for key in ("detectable", "least")]
+        for name, cell in found["configurations"].items()
+    ]
+    means = [(f"mean at {_upper(n)}", mean) for n, mean in found["lengths"].items()]
+    for name, mean in [*means, ("mean over all", found["all"])]:
+        rows.append([name, "", *_differences(mean), "", number(mean["detectable"]), ""])
+    return f"{title}\n\n{table(header, rows, markdown)}"
+
+
+def correlation(found: Mapping[str, Any], markdown: bool = False) -> str:
+    """The tables of `ruler correlate`: the matrix in leaf order, then the clusters as they join."""
+    tasks = found["tasks"]
+    matrix = [
+        [f"{i} {task}", *(f"{r:.2f}" for r in row)]
+        for i, (task, row) in enumerate(zip(tasks, found["correlation"], strict=True), 1)
+    ]
+    merges = [
+        [" ".join(merge["clusters"][0]), " ".join(merge["clusters"][1]), f"{merge['distance']:.3f}"]
+        for merge in found["merges"]
+    ]
+    parts = [f"Correlation over {len(found['observations'])} pairs of model and length"]
+    parts.append(table(["task", *(str(i) for i in range(1, len(tasks) + 1))], matrix, markdown))
+    if merges:
+        parts += ["Clusters as they join (average linkage of 1 − r)"]
+        parts += [table(["cluster", "joins", "distance"], merges, markdown)]
+    if found["constant"]:
+        parts.append(f"Never change, so correlate with nothing: {', '.join(found['constant'])}")
+    if found["left_out"]:
+        parts.append(f"Left out, because tasks are missing there: {len(found['left_out'])} pairs")
+    return "\n\n".join(parts)
+
+
+def _differences(cell: Mapping[str, Any]) -> list[str]:
+    shown = [number(cell["a"]), number(cell["b"]), f"{cell['difference']:+.1f}"]
+    return [*shown, bounds(cell["interval"])]
+
+
+def _p(value: float | None) -> str:
+    return "-" if value is None else f"{value:.3f}"

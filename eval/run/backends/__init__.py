@@ -1,0 +1,1 @@
+"""Where prompts go and answers come from: vLLM, a server, transformers, the oracle."""

@@ -1,0 +1,89 @@
+"""Where prompts go and answers come from: one small contract, four backends.
+
+    for answer in backend.generate(prompts):     # in any order, as they finish
+        print(answer.config, answer.index, answer.text)
+
+A backend pulls prompts only when it has room for them, so a release of any size runs in the same
+memory. It answers each prompt exactly once: a request that failed is an answer with `error` set.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from eval.run.prompts import Prompt
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What came back for a prompt.
+
+    `finish_reason` is the backend's word: `stop`, `length`, or anything else, which counts as an
+    error. Token counts are None where the backend does not know them. `thinking` is set only where
+    a server's reasoning parser took the thought out of the text.
+    """
+
+    prompt: Prompt
+    text: str = ""
+    finish_reason: str | None = "stop"
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    cached_tokens: int = 0
+    thinking: str | None = None
+    thinking_tokens: int | None = None
+    error: str | None = None
+
+
+class Backend(ABC):
+    """The contract. `tokenizer` is the model's, or None; `limit` its window in tokens, or None."""
+
+    name: str
+    tokenizer: Any = None
+    limit: int | None = None
+    shares_prefixes = True
+    """Whether prompts with a common beginning should come one after another."""
+
+    @abstractmethod
+    def generate(self, prompts: Iterator[Prompt]) -> Iterator[Answer]:
+        """Answer every prompt once, as they finish; pull the next one only when there is room."""
+
+    @abstractmethod
+    def settings(self) -> dict[str, Any]:
+        """What can move a score, for run.json: version, dtype, sampling, parallelism, caches."""
+
+    def default_mode(self) -> str:
+        """`prefill` for a model with a chat template, `completion` for one without."""
+        return "prefill" if getattr(self.tokenizer, "chat_template", None) else "completion"
+
+    def check_mode(self, mode: str, template_arguments: Mapping[str, Any]) -> None:
+        """Raise a RulerError where this backend cannot serve a mode; before the first row."""
+        return
+
+    def count(self, prompt: Prompt) -> int | None:
+        """Tokens of a prompt after templating; None if nobody can tell."""
+        return None if prompt.token_ids is None else len(prompt.token_ids)
+
+    def close(self) -> None:
+        """Free what the backend holds."""
+        return
+
+
+@dataclass(frozen=True)
+class ModelOptions:
+    """What a user says about a model; `arguments` are the backend's own (`--engine-arg`)."""
+
+    model: str
+    revision: str | None = None
+    tokenizer: str | None = None
+    max_model_len: int | None = None
+    temperature: float = 0.0
+    top_p: float = 1.0
+    seed: int = 0
+    arguments: Mapping[str, Any] | None = None
+    base_url: str | None = None
+    concurrency: int = 32
+    timeout: float = 3600.0
+    retries: int = 8

@@ -1,0 +1,149 @@
+"""vLLM in this process: the offline `LLM`, prefix caching on, greedy by default.
+
+    ruler run --backend vllm --model Qwen/Qwen2.5-7B-Instruct --engine-arg tensor_parallel_size=4 …
+
+`--engine-arg` takes any argument of vLLM's engine: tensor_parallel_size, pipeline_parallel_size,
+max_model_len, gpu_memory_utilization, quantization, distributed_executor_backend=ray, … The rows of
+a file begin with the same haystack, so most of a prompt is often in the prefix cache already; the
+share that was is reported. Data parallelism has one engine a replica: `vllm serve` and the openai
+backend, or one `--shard i/n` a GPU (vLLM's offline `LLM` refuses data_parallel_size > 1).
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+from collections.abc import Iterator
+from typing import Any
+
+from eval.run.backends.backend import Answer, Backend, ModelOptions
+from eval.run.prompts import Prompt, load_tokenizer
+from eval.run.reasoning import decode
+from ruler_dataset import RulerError
+
+TOKENS_IN_FLIGHT = 1 << 24
+"""Prompt tokens handed to the engine ahead of time, at most (as Python lists, 8 bytes a token)."""
+
+
+class VLLM(Backend):
+    """Feeds vLLM's engine row by row, so that answers come as they finish and memory stays flat."""
+
+    name = "vllm"
+
+    def __init__(self, options: ModelOptions) -> None:
+        os.environ.setdefault("VLLM_LOGGING_LEVEL", "WARNING")
+        import vllm
+
+        arguments = dict(options.arguments or {})
+        if int(arguments.get("data_parallel_size", 1)) > 1:
+            raise RulerError(
+                "vLLM's offline engine is one replica: for data parallelism run "
+                "`vllm serve MODEL --data-parallel-size N` and --backend openai, or --shard i/N."
+            )
+        self.options = options
+        self.tokenizer = load_tokenizer(
+            options.tokenizer or options.model,
+            options.revision,
+            bool(arguments.get("trust_remote_code", False)),
+        )
+        if options.max_model_len is not None:
+            arguments["max_model_len"] = options.max_model_len
+        engine = {
+            "enable_prefix_caching": True,
+            "revision": options.revision,
+            "tokenizer": options.tokenizer,
+            "seed": options.seed,
+            **arguments,
+        }
+        try:
+            self.llm = vllm.LLM(model=options.model, **engine)
+        except (OSError, TypeError, ValueError) as error:
+            reason = " ".join(str(error).split())[:500]
+            raise RulerError(f"vLLM cannot start '{options.model}': {reason}") from error
+        self.version = vllm.__version__
+        self.config = self.llm.llm_engine.vllm_config
+        self.limit = self.config.model_config.max_model_len
+
+    def settings(self) -> dict[str, Any]:
+        """Version, dtype, quantization, parallelism and cache, as the engine resolved them."""
+        model, parallel = self.config.model_config, self.config.parallel_config
+        cache = self.config.cache_config
+        return {
+            "backend_version": self.version,
+            "dtype": str(model.dtype).removeprefix("torch."),
+            "quantization": model.quantization,
+            "parallel": {
+                "tensor": parallel.tensor_parallel_size,
+                "pipeline": parallel.pipeline_parallel_size,
+                "data": parallel.data_parallel_size,
+            },
+            "cache": {
+                "dtype": str(cache.cache_dtype),
+                "prefix_caching": bool(cache.enable_prefix_caching),
+            },
+            "commit": getattr(model.hf_config, "_commit_hash", None),
+        }
+
+    def generate(self, prompts: Iterator[Prompt]) -> Iterator[Answer]:
+        """Keep the engine's queue filled, twice as deep as one of its batches."""
+        engine = self.llm.llm_engine
+        most_rows = 2 * self.config.scheduler_config.max_num_seqs
+        flying: dict[str, Prompt] = {}
+        tokens, number, more = 0, 0, True
+        try:
+            while more or flying:
+                while more and len(flying) < most_rows and tokens < TOKENS_IN_FLIGHT:
+                    prompt = next(prompts, None)
+                    if prompt is None:
+                        more = False
+                        break
+                    number += 1
+                    try:
+                        engine.add_request(str(number), *self._request(prompt))
+                    except ValueError as error:
+                        yield Answer(prompt, error=f"vLLM refused the prompt: {error}")
+                        continue
+                    flying[str(number)] = prompt
+                    tokens += len(prompt.token_ids or ())
+                for output in engine.step() if flying else ():
+                    if output.finished:
+                        prompt = flying.pop(output.request_id)
+                        tokens -= len(prompt.token_ids or ())
+                        yield self._answer(prompt, output)
+        finally:
+            if flying:
+                engine.abort_request(list(flying))
+
+    def _request(self, prompt: Prompt) -> tuple[Any, Any]:
+        from vllm import SamplingParams
+
+        # every sampler is set here, so that none of the model's generation_config.json applies
+        sampling = SamplingParams(
+            temperature=self.options.temperature,
+            top_p=self.options.top_p,
+            seed=self.options.seed,
+            max_tokens=prompt.max_tokens,
+        )
+        tokens = {"prompt_token_ids": prompt.token_ids}
+        renderer: Any = getattr(self.llm.llm_engine, "renderer", None)
+        if hasattr(renderer, "render_cmpl"):  # what newer engines want to be given
+            return renderer.render_cmpl([tokens])[0], sampling
+        return tokens, sampling
+
+    def _answer(self, prompt: Prompt, output: Any) -> Answer:
+        made = output.outputs[0]
+        return Answer(
+            prompt,
+            decode(self.tokenizer, made.token_ids),
+            made.finish_reason,
+            len(output.prompt_token_ids or prompt.token_ids or ()),
+            len(made.token_ids),
+            output.num_cached_tokens or 0,
+        )
+
+    def close(self) -> None:
+        """Stop the engine and free its memory."""
+        engine = self.llm.llm_engine.engine_core
+        engine.shutdown()
+        del self.llm
+        gc.collect()

@@ -1,0 +1,165 @@
+"""The progress bar of a run, and the summary at its end, which leads with failures."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Iterable
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from eval.run.records import STATES, Record
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from eval.run.row_state import Expected
+
+
+class Progress:
+    """A bar with rows, tokens a second, failed, cut and time left; silent when `quiet`."""
+
+    def __init__(self, total: int, quiet: bool = False) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+        from rich.progress import Progress as Bar
+
+        self._bar = Bar(
+            TextColumn("rows"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TextColumn("{task.fields[speed]} tokens/s"),
+            TextColumn("[red]{task.fields[failed]} failed"),
+            TextColumn("[yellow]{task.fields[cut]} cut, {task.fields[over]} do not fit"),
+            TimeRemainingColumn(),
+            console=Console(stderr=True),
+            disable=quiet,
+        )
+        self._task = self._bar.add_task("rows", total=total, speed="0", failed=0, cut=0, over=0)
+        self._states: Counter[str] = Counter()
+        self._tokens = 0
+        self._started = time.monotonic()
+
+    def __enter__(self) -> Progress:
+        self._bar.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._bar.stop()
+
+    def add(self, record: Record) -> None:
+        """Count one row that reached its state."""
+        self._states[record["finish_reason"]] += 1
+        usage = record["usage"] or {}
+        if record["finish_reason"] in ("stop", "length"):
+            self._tokens += usage.get("prompt_tokens", 0) + usage.get("completion_tokens", 0)
+        seconds = max(time.monotonic() - self._started, 1e-9)
+        self._bar.update(
+            self._task,
+            advance=1,
+            speed=f"{self._tokens / seconds:,.0f}",
+            failed=self._states["error"],
+            cut=self._states["length"],
+            over=self._states["does_not_fit"],
+        )
+
+
+class Outcome:
+    """Where every row of a job stands, and what this session did."""
+
+    def __init__(self) -> None:
+        self.states: dict[str, Counter[str]] = {}
+        self.unfinished: Counter[str] = Counter()
+        self.first_error: str | None = None
+        self.missing = 0
+        """Rows of other shards that are not there yet."""
+        self.differences = 0
+        """Prompts of this session whose length the server saw otherwise than our template."""
+        self.tokens: Counter[str] = Counter()
+        self._started = time.monotonic()
+
+    def add(self, config: str, records: Iterable[Record]) -> None:
+        """Count the recorded rows of a configuration."""
+        states = self.states.setdefault(config, Counter())
+        for record in records:
+            states[record["finish_reason"]] += 1
+            self.unfinished[config] += record.get("thinking_ended") is False
+            if record["finish_reason"] == "error" and self.first_error is None:
+                self.first_error = f"{config} row {record['index']}: {record['error']}"
+
+    def count_session(self, record: Record, expected: Expected) -> None:
+        """Count a row answered now: its tokens, and whether the server saw the same prompt."""
+        usage = record["usage"] or {}
+        self.tokens.update(usage)
+        seen, ours = usage.get("prompt_tokens"), expected.prompt_tokens
+        self.differences += seen is not None and ours is not None and seen != ours
+
+    @property
+    def total(self) -> Counter[str]:
+        """Rows by state."""
+        return sum(self.states.values(), Counter[str]())
+
+    @property
+    def cached_share(self) -> float | None:
+        """The share of this session's prompt tokens that came from a prefix cache."""
+        read = self.tokens["prompt_tokens"]
+        return self.tokens["cached_tokens"] / read if read else None
+
+    def session_facts(self) -> dict[str, Any]:
+        """What run.json keeps of this session."""
+        return {
+            "seconds": round(time.monotonic() - self._started, 1),
+            "tokens": dict(self.tokens),
+            "cached_share": self.cached_share,
+            "prompt_token_differences": self.differences,
+        }
+
+    def lines(self) -> list[str]:
+        """The summary in words, failures first."""
+        total, rows = self.total, self.total.total()
+        said = []
+        if total["error"]:
+            said.append(f"{total['error']} of {rows} rows FAILED; the first: {self.first_error}")
+            said.append("Run the same command with --retry-failed.")
+        if total["does_not_fit"]:
+            said.append(f"{total['does_not_fit']} of {rows} rows do not fit the model's window.")
+        if self.differences:
+            said.append(
+                f"{self.differences} prompts had another length on the server than with the "
+                "tokenizer given: its template, BOS or prefix differs. Check --tokenizer."
+            )
+        if unfinished := self.unfinished.total():
+            said.append(f"{unfinished} thoughts did not end: give --thinking more tokens.")
+        if total["length"]:
+            said.append(f"{total['length']} answers were cut at their max_new_tokens.")
+        if self.missing:
+            said.append(f"{self.missing} rows belong to shards that have not run yet.")
+        if not total["error"] and not total["does_not_fit"]:
+            said.insert(0, f"No failures: {rows} rows answered.")
+        read, made = self.tokens["prompt_tokens"], self.tokens["completion_tokens"]
+        if read:
+            seconds = time.monotonic() - self._started
+            said.append(
+                f"This session: {read:,} prompt tokens, {self.cached_share:.1%} of them from the "
+                f"prefix cache, {made:,} generated, {(read + made) / seconds:,.0f} tokens/s."
+            )
+        return said
+
+    def print(self, console: Console) -> None:
+        """Print failures and then a table of the configurations."""
+        from rich.table import Table
+
+        for line in self.lines():
+            console.print(line, highlight=False, markup=False)
+        table = Table("configuration", *STATES, "thought cut")
+        for column in table.columns[1:]:
+            column.justify = "right"
+        for config, states in self.states.items():
+            counts = [states[state] for state in STATES] + [self.unfinished[config]]
+            table.add_row(config, *(str(count) for count in counts))
+        console.print(table)

@@ -1,0 +1,152 @@
+"""`ruler run`: the flags, and nothing else; the work is in eval.run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from eval.run.progress import Outcome
+
+_CONFIGS = "Configurations, separated by commas; groups are expanded: all_4k,niah_mk_128k."
+_MODE = "prefill (chat models), completion (base models) or chat (no answer prefix)."
+_THINKING = "off, on (8192 tokens of room) or the tokens of room for a thought."
+_ARGUMENT = (
+    "An argument of the backend itself, NAME=VALUE, repeatable: a vLLM engine argument, an argument"
+    " of from_pretrained (hf), a field of the request (openai)."
+)
+_TOKENIZER = "Folder or Hub name of the tokenizer that checks the budget; default: the model's."
+_MODEL = "Folder, Hub name, or the name under which a server knows it."
+_SECRETS = ("hf_token", "auth_token", "access_token", "_key", "secret", "password", "authorization")
+
+
+def run(
+    dataset: Annotated[str, typer.Option(help="A release folder or Hub repository (ORG/NAME).")],
+    configs: Annotated[str, typer.Option(help=_CONFIGS)],
+    backend: Annotated[str, typer.Option(help="vllm, openai, hf or solver.")],
+    out: Annotated[Path, typer.Option(help="Folder of this run; an existing one is resumed.")],
+    model: Annotated[str, typer.Option(help=_MODEL)] = "",
+    mode: Annotated[str | None, typer.Option(help=_MODE)] = None,
+    direct: Annotated[
+        bool, typer.Option("--direct", help="chat mode: the prefix in the user's turn (Table 6).")
+    ] = False,
+    thinking: Annotated[str, typer.Option(help=_THINKING)] = "off",
+    limit: Annotated[
+        int | None, typer.Option(help="Only the first rows of each configuration.")
+    ] = None,
+    shard: Annotated[str | None, typer.Option(help="i/n: every n-th row, from the i-th.")] = None,
+    retry_failed: Annotated[
+        bool, typer.Option("--retry-failed", help="Run the rows that failed once more.")
+    ] = False,
+    tokenizer: Annotated[str | None, typer.Option(help=_TOKENIZER)] = None,
+    max_model_len: Annotated[
+        int | None, typer.Option(help="The model's window in tokens, where it cannot be asked.")
+    ] = None,
+    revision: Annotated[str | None, typer.Option(help="The model's revision on the Hub.")] = None,
+    data_revision: Annotated[str | None, typer.Option(help="The data set's revision.")] = None,
+    base_url: Annotated[
+        str | None, typer.Option(help="openai: the server, such as http://localhost:8000/v1.")
+    ] = None,
+    concurrency: Annotated[int, typer.Option(min=1, max=1000, help="openai: requests.")] = 32,
+    timeout: Annotated[float, typer.Option(help="openai: seconds for one request.")] = 3600.0,
+    retries: Annotated[int, typer.Option(min=1, help="openai: tries for one row, at most.")] = 8,
+    temperature: Annotated[float, typer.Option(help="0 is greedy.")] = 0.0,
+    top_p: Annotated[float, typer.Option()] = 1.0,
+    seed: Annotated[int, typer.Option()] = 0,
+    engine_arg: Annotated[list[str] | None, typer.Option(help=_ARGUMENT)] = None,
+) -> None:
+    """Run a model over a release: resumable, every row recorded once, failures first.
+
+    Example: `ruler run --dataset ruler --configs all_4k --backend vllm --model Qwen/Qwen2.5-7B-Instruct --out runs/qwen`
+
+    The same command again does only what is missing. API keys come from the environment
+    (OPENAI_API_KEY, HF_TOKEN) and are never written. Exit code 1: some rows failed.
+    """  # noqa: E501
+    from datasets import disable_progress_bars
+
+    from eval.run.backends.backend import ModelOptions
+    from eval.run.reasoning import Thinking
+    from eval.run.runner import Job
+    from eval.run.runner import run as run_job
+    from ruler_dataset import RulerError
+
+    if not model and backend != "solver":
+        raise RulerError(f"The {backend} backend needs a model: add --model NAME.")
+    disable_progress_bars()  # reading a file is quick; the run has its own bar
+    options = ModelOptions(
+        model=model or "solver",
+        revision=revision,
+        tokenizer=tokenizer,
+        max_model_len=max_model_len,
+        temperature=temperature,
+        top_p=top_p,
+        seed=seed,
+        arguments=parse_arguments(engine_arg or []),
+        base_url=base_url,
+        concurrency=concurrency,
+        timeout=timeout,
+        retries=retries,
+    )
+    outcome = run_job(
+        Job(
+            dataset=dataset,
+            configs=tuple(filter(None, configs.split(","))),
+            backend=backend,
+            out=out,
+            options=options,
+            mode=mode,
+            direct=direct,
+            thinking=Thinking.parse(thinking),
+            limit=limit,
+            shard=shard,
+            retry_failed=retry_failed,
+            data_revision=data_revision,
+        )
+    )
+    show(outcome)
+    typer.echo(f"Next: ruler score {out}")
+    if outcome.total["error"]:
+        raise typer.Exit(1)
+
+
+def solve_release(root: Path, out: Path) -> None:
+    """Run the solver over all that a release folder holds: the quickstart's model."""
+    from eval.run.runner import Job
+    from eval.run.runner import run as run_job
+    from ruler_dataset import read_manifest
+
+    configs = tuple(file["config"] for file in read_manifest(root)["files"].values())
+    show(run_job(Job(str(root), configs, "solver", out)))
+
+
+def show(outcome: Outcome) -> None:
+    """Print the summary on standard output."""
+    from rich.console import Console
+
+    outcome.print(Console())
+
+
+def parse_arguments(pairs: list[str]) -> dict[str, Any]:
+    """Read NAME=VALUE pairs; a value is JSON where it reads as JSON, else text."""
+    import json
+
+    from ruler_dataset import RulerError
+
+    found: dict[str, Any] = {}
+    for pair in pairs:
+        name, equals, text = pair.partition("=")
+        name = name.strip().removeprefix("--").replace("-", "_")
+        if not equals or not name:
+            raise RulerError(f"--engine-arg '{pair}' is not NAME=VALUE, such as dtype=bfloat16.")
+        if name == "token" or name.lower().endswith(_SECRETS):
+            raise RulerError(
+                f"'{name}' looks like a secret, and run.json keeps every argument: "
+                "set OPENAI_API_KEY or HF_TOKEN in the environment instead."
+            )
+        try:
+            found[name] = json.loads(text)
+        except ValueError:
+            found[name] = text
+    return found

@@ -1,0 +1,268 @@
+"""Run a model over a frozen release: plan what is missing, answer it, record every row once.
+
+    outcome = run(Job(dataset="ruler", configs=("all_4k",), backend="solver", out=Path("RUN")))
+
+RULER's evaluation (arXiv:2404.06654, section 4): greedy decoding, one prompt a row, the answer
+prefix begins the model's answer. Every row ends in exactly one state of `records.STATES`; a row
+that does not fit the model's window is recorded as such and never shortened.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import platform
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timezone
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import ruler_dataset
+from eval.frozen_release import Release
+from eval.run.backends.backend import ModelOptions
+from eval.run.backends.start import start
+from eval.run.progress import Outcome, Progress
+from eval.run.prompts import MODES, Prompt, Prompter, fits
+from eval.run.reasoning import Thinking
+from eval.run.records import Record, Records, check_settings, parse_shard
+from eval.run.row_state import Expected, does_not_fit, judge
+from ruler_dataset import Manifest, RulerError, check_name
+
+COLUMNS = ("index", "input", "answer_prefix", "max_new_tokens", "length")
+"""All that a prompt is made of: references and evidence never come near a model."""
+VERSIONS = ("ruler-release", "transformers", "tokenizers", "torch", "openai", "datasets")
+
+
+@dataclass(frozen=True)
+class Job:
+    """One `ruler run`, as its flags say."""
+
+    dataset: str
+    configs: tuple[str, ...]
+    backend: str
+    out: Path
+    options: ModelOptions = field(default_factory=lambda: ModelOptions("solver"))
+    mode: str | None = None
+    direct: bool = False
+    thinking: Thinking = field(default_factory=Thinking)
+    limit: int | None = None
+    shard: str | None = None
+    retry_failed: bool = False
+    data_revision: str | None = None
+    quiet: bool = False
+
+
+@dataclass(frozen=True)
+class Part:
+    """A configuration of the plan: the rows of this run, and which of them still miss an answer."""
+
+    config: str
+    indices: tuple[int, ...]
+    missing: tuple[int, ...]
+
+
+def run(job: Job) -> Outcome:
+    """Answer what is missing and return the state of every row of the job.
+
+    Raises RulerError before the first row if the job cannot run as asked or RUN holds other
+    settings. Killed at any moment it loses the rows in flight; the same job resumes.
+    """
+    if job.mode is not None:
+        check_name("mode", job.mode, MODES, "ruler run --help")
+    if job.limit is not None and job.limit < 1:
+        raise RulerError("--limit takes a number of rows of each configuration, 1 or more.")
+    records = Records(job.out, parse_shard(job.shard))
+    manifest, revision = release(job.dataset, job.data_revision)
+    files = data_files(job.configs, manifest)
+    asked = asked_settings(job, manifest, revision, files)
+    records.lock()
+    try:
+        known = {name: value for name, value in asked.items() if value is not None}
+        check_settings(records.settings(), known, job.out)
+        parts = plan(job, manifest, files, records)
+        outcome = Outcome()
+        if any(part.missing for part in parts):
+            session = new_session(job, files)
+            with Progress(sum(len(part.missing) for part in parts), job.quiet) as progress:
+                answer_rows(job, parts, records, asked, session, progress, outcome)
+            session.update(ended=now(), **outcome.session_facts())
+            records.record_settings(known, session)
+        for part in parts:
+            if not records.finish(part.config, part.indices):
+                found = records.of(part.config)
+                outcome.missing += sum(index not in found for index in part.indices)
+            mine = records.of(part.config)
+            outcome.add(part.config, [mine[i] for i in part.indices if i in mine])
+        return outcome
+    finally:
+        records.close()
+
+
+def release(dataset: str, revision: str | None) -> tuple[Mapping[str, Any], str | None]:
+    """The manifest of a release folder or Hub repository, and the commit of the latter."""
+    found = Release.open(dataset, revision)
+    if revision is not None and found.revision is None:
+        raise RulerError(f"'{dataset}' is a folder: --data-revision is for a Hub repository.")
+    return found.manifest, found.revision
+
+
+def data_files(configs: Iterable[str], manifest: Manifest) -> dict[str, str]:
+    """Single-task configurations and the sha256 of each; groups are expanded, none comes twice."""
+    found: dict[str, str] = {}
+    for name in configs:
+        for path in ruler_dataset.files_of(name, manifest):
+            file = manifest["files"][path]
+            found[file["config"]] = file["sha256"]
+    if not found:
+        raise RulerError("No configuration was named: --configs all_4k,niah_mk_128k, for example.")
+    return found
+
+
+def asked_settings(
+    job: Job, manifest: Manifest, revision: str | None, files: Mapping[str, str]
+) -> dict[str, Any]:
+    """The settings that are known before a model is loaded; None where the backend decides."""
+    options = job.options
+    return {
+        "format": 1,
+        "model": options.model,
+        "revision": options.revision,
+        "backend": job.backend,
+        "mode": job.mode,
+        "direct": job.direct,
+        "tokenizer": options.tokenizer,
+        "sampling": {
+            "temperature": options.temperature,
+            "top_p": options.top_p,
+            "seed": options.seed,
+        },
+        "arguments": dict(options.arguments or {}),
+        "thinking": {"on": job.thinking.on, "budget": job.thinking.budget},
+        "dataset": manifest["dataset"],
+        "data_version": manifest["data_version"],
+        "data_revision": revision,
+        "files": dict(files),
+    }
+
+
+def new_session(job: Job, files: Mapping[str, str]) -> dict[str, Any]:
+    """What belongs to this start of the program alone: times, versions, the part of the work."""
+    versions = {"python": platform.python_version()}
+    for package in VERSIONS:
+        try:
+            versions[package] = metadata.version(package)
+        except metadata.PackageNotFoundError:
+            continue
+    return {
+        "started": now(),
+        "shard": job.shard,
+        "limit": job.limit,
+        "source": job.dataset,
+        "configs": list(files),
+        "concurrency": job.options.concurrency if job.backend == "openai" else None,
+        "versions": versions,
+        "machine": platform.platform(),
+    }
+
+
+def now() -> str:
+    """The time, UTC, in ISO 8601."""
+    return datetime.now(timezone.utc).isoformat()
+
+
+def plan(job: Job, manifest: Manifest, files: Iterable[str], records: Records) -> list[Part]:
+    """Which rows of each configuration this run owns, and which of those are to be answered."""
+    rows = {file["config"]: file["rows"] for file in manifest["files"].values()}
+
+    def again(record: Record) -> bool:
+        return job.retry_failed and record["finish_reason"] == "error"
+
+    parts = []
+    for config in files:
+        records.repair(config, again)
+        whole = range(min(rows[config], job.limit or rows[config]))
+        done = {index for index, record in records.of(config).items() if not again(record)}
+        first, step = (records.shard[0] - 1, records.shard[1]) if records.shard else (0, 1)
+        missing = tuple(index for index in whole[first::step] if index not in done)
+        parts.append(Part(config, tuple(whole), missing))
+    return parts
+
+
+def answer_rows(
+    job: Job,
+    parts: Iterable[Part],
+    records: Records,
+    asked: dict[str, Any],
+    session: dict[str, Any],
+    progress: Progress,
+    outcome: Outcome,
+) -> None:
+    """Start the backend, check the settings it adds, and answer the missing rows."""
+    backend = start(job.backend, job.options)
+    try:
+        mode = job.mode or ("chat" if job.thinking.on else backend.default_mode())
+        prompter = Prompter(mode, backend.tokenizer, job.direct, job.thinking)
+        backend.check_mode(mode, prompter.template_arguments)
+        settings = {**asked, **backend.settings(), **prompter.settings()}
+        settings["max_model_len"] = backend.limit
+        records.record_settings(settings, session)
+        waiting: dict[tuple[str, int], Expected] = {}
+
+        def prompts() -> Iterator[Prompt]:
+            for config, row in rows_of(
+                job.dataset, asked["data_revision"], parts, backend.shares_prefixes
+            ):
+                prompt = prompter(config, row)
+                tokens = backend.count(prompt)
+                if fits(tokens, prompt, backend.limit):
+                    waiting[prompt.config, prompt.index] = Expected(tokens, backend.limit)
+                    yield prompt
+                else:
+                    record = does_not_fit(prompt, tokens or 0, backend.limit or 0)
+                    records.write(record)
+                    progress.add(record)
+
+        for answer in backend.generate(prompts()):
+            expected = waiting.pop((answer.prompt.config, answer.prompt.index))
+            record = judge(answer, expected, backend.tokenizer)
+            records.write(record)
+            progress.add(record)
+            outcome.count_session(record, expected)
+    finally:
+        backend.close()
+
+
+def rows_of(
+    dataset: str, revision: str | None, parts: Iterable[Part], by_prefix: bool
+) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The missing rows, read one at a time, those with the longest common beginning together."""
+    for part in parts:
+        if not part.missing:
+            continue
+        data = ruler_dataset.load(part.config, dataset, revision=revision)
+        positions = {index: position for position, index in enumerate(data["index"])}
+        absent = [index for index in part.missing if index not in positions]
+        if absent:
+            raise RulerError(f"'{part.config}' has no row {absent[0]}. Run: ruler verify DIR")
+        order = [positions[index] for index in part.missing]
+        if by_prefix and len(order) > 1:
+            texts = data.select_columns(["input"])
+            order.sort(key=lambda position: prefix_key(texts[position]["input"]))
+        needed = data.select_columns(list(COLUMNS))
+        for position in order:
+            yield part.config, needed[position]
+
+
+def prefix_key(text: str, block: int = 2048) -> tuple[bytes, ...]:
+    """A short sort key that brings texts with a common beginning together.
+
+    One digest for each beginning of 1, 2, … blocks of bytes: equal as far as the texts are.
+    """
+    digest = hashlib.blake2b(digest_size=8)
+    data = text.encode()
+    keys = []
+    for at in range(0, len(data), block):
+        digest.update(data[at : at + block])
+        keys.append(digest.copy().digest())
+    return tuple(keys)

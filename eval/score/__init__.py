@@ -1,0 +1,1 @@
+"""Scores: read predictions, join them to rows, score, aggregate, intervals."""

@@ -1,0 +1,119 @@
+"""Joins predictions to rows on (configuration, index), and names what does not fit.
+
+groups = by_config(predictions, names, notes)        # {"vt_4k": [Prediction, …]}
+found, twice = by_index("vt_4k", groups["vt_4k"], False, notes)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from eval.frozen_release import Release, Row
+from eval.ruler_score import ruler_score as rules_of
+from eval.score import depth
+from eval.score.prediction_files import Prediction, Predictions
+from ruler_dataset import Names, RulerError
+
+COLUMNS = ("index", "outputs", "none_word", "evidence")
+FAMILY_TASK = {"question_answering": "qa_1", "variable_tracking": "vt", "niah": "niah_single_1"}
+FAMILY_TASK |= {"common_words": "cwe", "frequent_words": "fwe"}
+FAMILY_TASK |= {"multilingual_niah": "niah_single", "multilingual_words": "cwe_easy"}
+"""Whose rule a task of a user's own suite follows."""
+
+
+def by_config(
+    predictions: Predictions, names: Names, notes: list[str]
+) -> dict[str, list[Prediction]]:
+    """The predictions by configuration, with those asked for and never begun; notes the foreign."""
+    groups: dict[str, list[Prediction]] = {}
+    for prediction in predictions.rows:
+        groups.setdefault(prediction.config, []).append(prediction)
+    for session in predictions.run.get("sessions", []):  # what was asked for and never begun
+        for name in session.get("configs", []):
+            groups.setdefault(name, [])
+    for name in list(groups):
+        try:
+            config = names.parse(name)
+        except RulerError as error:
+            notes.append(f"{name}: {len(groups.pop(name))} foreign predictions; {error}")
+            continue
+        if config.task not in names.tasks:
+            notes.append(f"{name}: {len(groups.pop(name))} foreign predictions; it is a group")
+    return groups
+
+
+def same_data(run: Mapping[str, Any], release: Release) -> None:
+    """Refuse a run that was made on another data set or on files with other digests."""
+    if run.get("dataset", release.dataset) != release.dataset:
+        raise RulerError(f"The run is on '{run['dataset']}', the release is '{release.dataset}'.")
+    for name, digest in run.get("files", {}).items():
+        if name in release.configs and release.sha256(name) != digest:
+            raise RulerError(
+                f"'{name}' was run on a file with sha256 {digest[:12]}…, this release's is "
+                f"{release.sha256(name)[:12]}…: name the release that was run with --dataset."
+            )
+
+
+def by_index(
+    name: str, predictions: Sequence[Prediction], self_contained: bool, notes: list[str]
+) -> tuple[dict[int, Prediction], int]:
+    """The prediction that counts for each row: the last one that did not fail."""
+    found: dict[int, Prediction] = {}
+    twice = []
+    for prediction in predictions:
+        before = found.get(prediction.index)
+        if before is not None:
+            twice.append(prediction)
+        if before is None or before.failed or not prediction.failed:
+            found[prediction.index] = prediction
+    if twice and self_contained and any(p.outputs != found[p.index].outputs for p in predictions):
+        notes.append(f"{name}: its indices repeat for different rows; lines are numbered instead")
+        return dict(enumerate(predictions)), 0
+    if twice:
+        notes.append(f"{name}: {len(twice)} duplicated predictions, the first at {twice[0].where}")
+    return found, len(twice)
+
+
+def rows(name: str, release: Release | None, found: Mapping[int, Prediction]) -> Iterator[Row]:
+    """The rows of a configuration with their depth `marks`; without a release, the files' own."""
+    if release is None:
+        for index, prediction in sorted(found.items()):
+            if not prediction.outputs:
+                raise RulerError(
+                    f"'{prediction.where}' holds no references: name the release with --dataset."
+                )
+            yield {"index": index, "outputs": list(prediction.outputs), "marks": []}
+        return
+    alternatives = rule_task(release.parse(name).task, release) in rules_of.QA_TASKS
+    listed = list(release.rows(name, COLUMNS))
+    texts: Iterator[Row] = iter(())
+    if any(depth.is_spread(row, alternatives) for row in listed):
+        texts = release.rows(name, ("index", "input"))
+    for row in listed:
+        if depth.is_spread(row, alternatives):
+            row["input"] = next(text["input"] for text in texts if text["index"] == row["index"])
+        row["marks"] = depth.marks(row, alternatives)
+        row.pop("input", None)
+        yield row
+
+
+def same_references(row: Row, prediction: Prediction | None) -> None:
+    """Refuse a file whose own references are not the release's for the same row."""
+    if prediction is not None and prediction.outputs not in (None, tuple(row["outputs"])):
+        raise RulerError(
+            f"'{prediction.where}' answers another row {row['index']} than the release holds (its "
+            "references differ): leave --dataset out to score it by its own references."
+        )
+
+
+def rule_task(task: str, release: Release | None) -> str:
+    """The task whose scoring rule holds: its own, or its family's in a suite of a user's own."""
+    if task in rules_of.RULER_TASKS or task in rules_of.ONERULER_TASKS:
+        return task
+    family = release.family(task) if release else None
+    if release and family == "multilingual_niah" and release.manifest["tasks"][task]["absent"]:
+        return "niah_none"
+    if family in FAMILY_TASK:
+        return FAMILY_TASK[str(family)]
+    raise RulerError(f"There is no scoring rule for the task '{task}' of family '{family}'.")

@@ -1,0 +1,139 @@
+"""The figures a card shows are the manifest's."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from builder.card import figures
+from builder.card.render import render
+from ruler_dataset import read_manifest
+from tests.builder.card.card_reading import tables
+
+Manifest = dict[str, Any]
+
+
+def test_the_sums_are_the_manifests(text: str, manifest: Manifest) -> None:
+    entries = list(manifest["files"].values())
+    rows, size = (sum(entry[key] for entry in entries) for key in ("rows", "bytes"))
+    assert f"holds {len(entries)} files with {rows:,} rows ({size:,} bytes)" in text
+    (row,) = tables(text, "tokenizer")[1]
+    window = entries[0]["max_length"] - manifest["reserve"]
+    full = [entry for entry in entries if not entry["exhausted"]]
+    mean = sum(entry["fill"] * entry["rows"] for entry in full) / sum(e["rows"] for e in full)
+    tokens = sum(entry["tokens"]["mean"] * entry["rows"] for entry in entries) / rows
+    assert row == {
+        "tokenizer": "tekken",
+        "length": entries[0]["length"],
+        "window": f"{entries[0]['max_length']:,}",
+        "files": str(len(entries)),
+        "rows": str(rows),
+        "mean length": f"{tokens:,.1f}",
+        "least fill": f"{100 * min(e['tokens']['min'] for e in full) / window:.2f} %",
+        "mean fill": f"{100 * mean:.2f} %",
+        "rows that hold all there is": str(sum(entry["exhausted"] for entry in entries)),
+    }
+
+
+def test_the_fill_of_each_task_is_the_manifests(release: Path) -> None:
+    manifest = read_manifest(release)
+    (table,) = tables((release / "README.md").read_text(encoding="utf-8"), "tekken: task")[:1]
+    shown = {row["tekken: task"]: row["4k"] for row in table}
+    window = 4096 - manifest["reserve"]
+    assert shown == {
+        entry[
+            "task"
+        ]: f"{100 * entry['fill']:.2f} % ({100 * entry['tokens']['min'] / window:.2f} %)"
+        for entry in manifest["files"].values()
+        if not entry["exhausted"]
+    }
+    assert list(shown) == [task for task in manifest["tasks"] if task in shown]
+
+
+def test_books_that_repeat_and_lists_that_run_out_are_shown(oneruler: Path) -> None:
+    manifest = read_manifest(oneruler)
+    text = (oneruler / "README.md").read_text(encoding="utf-8")
+    entries = list(manifest["files"].values())
+    (again,) = tables(text, "tekken: times begun again")
+    repeats: dict[str, list[int]] = {}
+    for entry in entries:
+        if entry["task"].startswith("niah"):
+            found = entry.get("row_repeats", [0])
+            repeats.setdefault(figures.languages_of(entry), []).extend(found)
+    assert any(map(any, repeats.values()))
+    assert {row["tekken: times begun again"]: row["8k"] for row in again} == {
+        name: str(min(n)) if min(n) == max(n) else f"{min(n)} … {max(n)}"
+        for name, n in repeats.items()
+        if any(n)
+    }
+    (out,) = tables(text, "tekken: language and task")
+    assert {row["tekken: language and task"]: row["8k"] for row in out} == {
+        f"{entry['language']} {entry['task']}": f"{100 * entry['fill']:.2f} %, "
+        f"{entry['exhausted']} of {entry['rows']} rows"
+        for entry in entries
+        if entry["exhausted"]
+    }
+    assert out
+
+
+def test_figures_are_added_up_over_tokenizers_and_lengths() -> None:
+    def entry(tokenizer: str, length: str, **more: Any) -> dict[str, Any]:
+        window = int(length[:-1]) * 1024
+        usual = {"task": "qa_1", "rows": 2, "bytes": 5, "exhausted": 0, "repeats": 0, "fill": 0.5}
+        tokens = {"min": 0.25 * (window - 24), "mean": 0.5 * (window - 24), "max": window}
+        named = {"tokenizer": tokenizer, "length": length, "max_length": window, "tokens": tokens}
+        return usual | named | more
+
+    entries = [
+        entry("b", "8k", repeats=3, row_repeats=[1, 3]),
+        entry("b", "4k", exhausted=2, rows=1, fill=0.2),
+        entry("b", "4k", rows=3, fill=0.9),
+        entry("a", "4k"),
+    ]
+    manifest = {
+        "dataset": "ruler",
+        "tasks": {"qa_1": {}},
+        "groups": {},
+        "reserve": 24,
+        "files": {str(place): entry for place, entry in enumerate(entries)},
+    }
+    rows = figures.lengths(manifest)
+    assert [(row["tokenizer"], row["length"]) for row in rows] == [
+        ("b", "4k"),
+        ("b", "8k"),
+        ("a", "4k"),
+    ]
+    both = rows[0]["all"]
+    assert (both.files, both.rows, both.bytes, both.exhausted) == (2, 4, 10, 2)
+    assert both.mean == pytest.approx((0.2 + 3 * 0.9) / 4)
+    assert both.least == 0.25
+    assert rows[0]["full"].mean == 0.9
+    by_task = figures.by_task(manifest)
+    (again,) = figures.grids(manifest, by_task, figures.begun_again(manifest, by_task))[:1]
+    assert (again.tokenizer, again.lengths) == ("b", ["4k", "8k"])
+    assert [cell and cell.repeats for cell in again.rows["qa_1"]] == [(0, 0), (1, 3)]
+
+
+def test_tasks_of_a_users_own_suite_are_named(manifest: Manifest, text: str) -> None:
+    assert "A suite of its own" not in text
+    task = next(task for task in manifest["tasks"] if task.startswith("niah_multikey"))
+    manifest["tasks"][task]["keys"] = 6
+    assert f"**A suite of its own:** {task} has other" in render(manifest)
+    family = manifest["tasks"][task]["family"]
+    manifest["families"][family]["max_new_tokens"] = 99
+    of_family = [t for t, said in manifest["tasks"].items() if said["family"] == family]
+    assert f"**A suite of its own:** {', '.join(of_family)} have other" in render(manifest)
+
+
+def test_every_task_is_shown_with_its_parameters(text: str, manifest: Manifest) -> None:
+    shown = {row["task"]: row for table in tables(text, "task") for row in table}
+    said = {True: "yes", False: "no", "": "–"}
+    for task in {entry["task"] for entry in manifest["files"].values()}:
+        params = {k: v for k, v in manifest["tasks"][task].items() if k != "family"}
+        assert shown[task] == {"task": task} | {
+            name: said[value] if isinstance(value, bool) or value == "" else str(value)
+            for name, value in params.items()
+        }
+    assert len(shown) == len({entry["task"] for entry in manifest["files"].values()})

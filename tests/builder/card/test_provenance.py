@@ -1,0 +1,152 @@
+"""Where a release comes from, as its card says it: sources, rights, faults, versions, citations."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from builder.card.render import render
+from builder.oneruler.audit import audit
+from builder.oneruler.errata import errata, wording
+from builder.oneruler.language_pairs import Languages
+from builder.release.build import build
+from builder.release.order import BuildOrder
+from builder.sources.download import Store
+from builder.sources.registry import Sources, restricted
+from ruler_dataset import LANGUAGES, read_manifest
+from tests.builder.card.card_reading import labels, section, tables
+from tests.conftest import Silent
+
+ROOT = Path(__file__).resolve().parents[3]
+Manifest = dict[str, Any]
+
+
+@pytest.fixture(scope="module")
+def every_language(mirror: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """ONERULER from the published files: 26 languages and one pair, a row a file."""
+    root = tmp_path_factory.mktemp("all") / "oneruler"
+    order = BuildOrder(
+        root,
+        dataset="oneruler",
+        tokenizers=("cl100k_base",),
+        lengths=("8k",),
+        tasks=("niah_single", "cwe_easy"),
+        languages=Languages(("all", "en-ko")),
+        samples=1,
+        mirror=mirror,
+    )
+    build(order, Silent())
+    return root
+
+
+def test_tokenizers_sources_and_word_lists_have_their_digests(
+    text: str, manifest: Manifest
+) -> None:
+    about = manifest["tokenizers"]["tekken"]
+    assert all(digest in text for digest in about["sha256"].values())
+    assert f"{about['library']} {about['version']}" in text
+    assert all(digest in text for digest in manifest["words"].values())
+    sources = section(text, "Sources and licences")
+    whole = manifest["dataset"] == "ruler"
+    for source in manifest["sources"].values():
+        assert (source["sha256"] if whole else source["sha256"][:12]) + "`" in sources
+        assert f" {source['bytes']:,} " in sources
+        assert source["licence"] in sources
+
+
+def test_versions_and_citations_are_those_of_the_files(text: str, manifest: Manifest) -> None:
+    said = " ".join(section(text, "Versions").split())
+    assert f"Data version {manifest['data_version']}, seed {manifest['seed']}" in said
+    assert f"ruler-release {manifest['builder_version']}." in said
+    changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    titles = re.findall(r"^## (.*data version.*)$", changelog, re.MULTILINE)
+    assert titles
+    assert all(f"{title}:" in said for title in titles)
+    assert "Unreleased" not in said
+    cited = section(text, "Citation")
+    cff = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    for paper in cff["references"]:
+        assert paper["title"] in cited
+        assert all(author["family-names"] in cited for author in paper["authors"])
+        assert f"arXiv:{paper['url'].rpartition('/')[2]}" in cited
+    assert cited.count("@article{") == 2
+    assert f"data version {manifest['data_version']}, seed" in cited.split("@misc{")[1]
+
+
+def test_the_needles_and_none_words_are_the_manifests(oneruler: Path) -> None:
+    manifest = read_manifest(oneruler)
+    table, *_ = tables((oneruler / "README.md").read_text(encoding="utf-8"), "language")
+    assert table == [
+        {"language": code, "needle": said["parts"]["needle"], "none word": said["none_word"]}
+        for code, said in manifest["languages"].items()
+    ]
+
+
+# ---- The published files -------------------------------------------------------------------------
+
+
+def test_stand_ins_have_no_rights_table_and_no_faults(oneruler: Path) -> None:
+    text = (oneruler / "README.md").read_text(encoding="utf-8")
+    assert "\n## Rights\n" not in text
+    assert section(text, "Faults of the published files").startswith("\nNone here")
+    assert "not by native speakers" in section(text, "Known limits")
+
+
+def test_the_card_lists_every_fault_that_the_audit_finds(
+    every_language: Path, mirror: Path
+) -> None:
+    found = audit(Sources(Store(mirror)))
+    text = (every_language / "README.md").read_text(encoding="utf-8")
+    faults = section(text, "Faults of the published files")
+    (mended,) = tables(faults, "erratum")
+    listed = {
+        (row["erratum"].strip("`"), code) for row in mended for code in row["languages"].split()
+    }
+    of_the_script = {(e.id, code) for e in errata() if e.file == "script" for code in e.languages}
+    there = {(fault["erratum"], fault["language"]) for fault in found["faults"]}
+    assert listed == there | of_the_script
+    (kept,) = tables(faults, "language")
+    shown = {(row["language"], row["file"], row["what"]) for row in kept}
+    assert shown == {
+        (fault["language"], fault["file"], fault["what"])
+        for fault in found["wording"]
+        if fault["found"]
+    }
+    assert len(kept) == len(wording())
+    assert all(f"`{fault.sign}`" in faults for fault in wording() if fault.sign)
+
+
+def test_every_book_is_in_the_table_of_rights(every_language: Path) -> None:
+    manifest = read_manifest(every_language)
+    text = (every_language / "README.md").read_text(encoding="utf-8")
+    (table,) = tables(section(text, "Rights"), "language")
+    assert labels(table) == list(LANGUAGES)
+    for row in table:
+        book = manifest["sources"][f"book-{row['language']}"]["book"]
+        assert row["book"] == book["title"]
+        assert row["author"].startswith(f"{book['author']} (died {book['died']})")
+        assert (row["first published"], row["status"]) == (book["published"], book["status"])
+        assert ("perhaps not" in row["free at life + 70 years and in the US"]) is book["restricted"]
+    assert f"the books of {', '.join(restricted())} may not be free everywhere" in text
+
+
+def test_a_part_tells_of_its_own_languages_alone(every_language: Path) -> None:
+    manifest = read_manifest(every_language)
+    manifest["files"] = {
+        path: entry for path, entry in manifest["files"].items() if "/en-ko/" in path
+    }
+    text = render(manifest)
+    assert "in 2 languages (en, ko)" in text
+    (rights,) = tables(section(text, "Rights"), "language")
+    assert labels(rights) == ["en"]
+    assert "may not be free everywhere" not in text
+    (mended,) = tables(section(text, "Faults of the published files"), "erratum")
+    ids = {row["erratum"].strip("`"): row["languages"] for row in mended}
+    assert ids["niah-needle-space"] == "en"
+    assert ids["cwe-spaces"] == "ko"
+    assert not any(id.startswith(("book", "niah-urdu")) for id in ids)
+    assert len(ids["nouns-not-unique"].split()) > 10

@@ -1,0 +1,281 @@
+"""The cards of real releases: their metadata, what loads by it, their examples, their bytes."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+from datasets import get_dataset_config_names, load_dataset, load_dataset_builder
+from huggingface_hub import DatasetCard, DatasetCardData, metadata_load
+
+from builder.card.eval_yaml import FILE, eval_yaml
+from builder.card.render import configurations, first_row, render
+from builder.oneruler.language_pairs import Languages, pairs
+from builder.sources.registry import registry
+from ruler_dataset import COLUMNS, LENGTHS, Config, load, read_manifest
+from tests.hub.client import environment
+from tests.hub.stand_in import StandIn
+
+ROOT = Path(__file__).resolve().parents[3]
+Manifest = dict[str, Any]
+
+
+def text_of(root: Path) -> str:
+    return (root / "README.md").read_text(encoding="utf-8")
+
+
+def options(field: str) -> list[str]:
+    """What huggingface_hub's documentation of a metadata field allows."""
+    said = re.search(rf"{field} \(.*?Options are: (.*?)\.\n", DatasetCardData.__doc__ or "", re.S)
+    assert said
+    return re.findall(r"'([^']+)'", said[1])
+
+
+# ---- Metadata ------------------------------------------------------------------------------------
+
+
+def test_huggingface_hub_accepts_the_metadata_and_writes_it_back_unchanged(root: Path) -> None:
+    card = DatasetCard.load(root / "README.md")
+    data = card.data.to_dict()
+    assert data["license"] == "other"
+    assert data["license_name"]
+    assert re.fullmatch(r"https://\S+", data["license_link"])
+    assert set(data["size_categories"]) < set(options("size_categories"))
+    assert set(data["multilinguality"]) < set(options("multilinguality"))
+    assert "dataset_info" not in data  # it would make loading slow
+    assert metadata_load(root / "README.md") == data
+    assert DatasetCard(str(card)).data.to_dict() == data
+    assert card.text == text_of(root).split("---\n", 2)[2]
+
+
+def test_the_hubs_validation_takes_the_card(root: Path, tmp_path: Path) -> None:
+    hub = StandIn()
+    code = f"from huggingface_hub import DatasetCard; DatasetCard.load({str(root / 'README.md')!r})"
+    done = subprocess.run(
+        [sys.executable, "-c", code + ".validate()"],
+        env=environment(hub.url, tmp_path),
+        capture_output=True,
+        text=True,
+    )
+    hub.close()
+    assert done.returncode == 0, done.stderr
+    assert hub.requests == ["POST /api/validate-yaml"]
+
+
+def test_the_metadata_tells_languages_and_size(release: Path, oneruler: Path) -> None:
+    english, both = (metadata_load(root / "README.md") or {} for root in (release, oneruler))
+    assert (english["language"], english["multilinguality"]) == (["en"], ["monolingual"])
+    assert (both["language"], both["multilinguality"]) == (["en", "zh"], ["multilingual"])
+    assert english["size_categories"] == ["n<1K"]  # 13 x 20 rows
+
+
+@pytest.mark.parametrize(
+    ("rows", "size"), [(999, "n<1K"), (1000, "1K<n<10K"), (10**5, "100K<n<1M")]
+)
+def test_size_and_norwegian_are_what_the_hub_reads(
+    oneruler: Path, tmp_path: Path, rows: int, size: str
+) -> None:
+    manifest = read_manifest(oneruler)
+    entry = {**next(iter(manifest["files"].values())), "language": "no", "rows": rows}
+    entry["instruction_language"] = "no"
+    manifest["files"] = {"data/tekken/8k/no/cwe_easy.parquet": entry}
+    (tmp_path / "README.md").write_text(render(manifest), encoding="utf-8")
+    data = metadata_load(tmp_path / "README.md") or {}
+    assert data["language"] == ["no"]  # bare, YAML reads `no` as false
+    assert data["size_categories"] == [size]
+
+
+# ---- Configurations ------------------------------------------------------------------------------
+
+
+def test_every_configuration_is_listed_and_loads(root: Path, manifest: Manifest) -> None:
+    listed = get_dataset_config_names(str(root))
+    assert listed == [config["name"] for config in configurations(manifest)]
+    tasks = {entry["config"] for entry in manifest["files"].values()}
+    assert tasks < set(listed)
+    for config in configurations(manifest):
+        files = [str((root / path).resolve()) for path in config["paths"]]
+        builder = load_dataset_builder(str(root), config["name"])
+        assert [str(file) for file in builder.config.data_files["test"]] == files
+        first = next(iter(load_dataset(str(root), config["name"], split="test", streaming=True)))
+        assert list(first) == list(COLUMNS)
+        assert first["task"] == Path(files[0]).stem
+
+
+def test_a_group_holds_its_tasks_rows_in_the_order_of_the_contract(root: Path) -> None:
+    name = next(n for n in get_dataset_config_names(str(root)) if n.startswith("all_"))
+    rows = load_dataset(str(root), name, split="test")
+    assert rows["input"] == load(name, root)["input"]
+
+
+def test_the_table_of_groups_shows_those_that_are_whole(root: Path, manifest: Manifest) -> None:
+    left = deepcopy(manifest)
+    gone = next(path for path, entry in left["files"].items() if entry["task"].startswith("cwe"))
+    for path in [path for path in left["files"] if Path(path).name == Path(gone).name]:
+        del left["files"][path]
+    for there, shown in ((manifest, True), (left, False)):
+        text = render(there)
+        assert (re.search(r"^\| `all` \|", text, re.MULTILINE) is not None) is shown
+        names = {config["name"] for config in configurations(there)}
+        table = text.split("| group | its tasks | for example |")[1].split("\n\n")[0]
+        examples = {line.split("`")[3] for line in table.splitlines()[2:]}
+        assert examples <= names
+
+
+def test_the_card_of_a_whole_release_stays_small_and_quick(oneruler: Path, tmp_path: Path) -> None:
+    manifest = read_manifest(oneruler)
+    like = next(entry for entry in manifest["files"].values() if entry["task"] == "niah_single")
+    files = {}
+    for tokenizer in ("cl100k_base", "qwen2.5"):
+        manifest["tokenizers"][tokenizer] = manifest["tokenizers"]["tekken"]
+        for task in manifest["tasks"]:
+            for length in LENGTHS["oneruler"]:
+                for pair in pairs("oneruler", Languages()):
+                    if not (pair.is_one or task.startswith("niah")):
+                        continue
+                    config = Config("oneruler", task, length, tokenizer, *pair)
+                    named = {"task": task, "length": length, "tokenizer": tokenizer}
+                    where = {"language": pair[0], "instruction_language": pair[1]}
+                    more = {"config": config.name, "max_length": config.max_length}
+                    files[config.path] = {**like, **named, **where, **more}
+    manifest["files"] = files
+    text = render(manifest)
+    head, body = text.split("---\n", 2)[1:]
+    assert len(configurations(manifest)) > 2500
+    assert len(head.encode()) < 480_000
+    assert len(body.encode()) < 60_000
+    (tmp_path / "README.md").write_text(text, encoding="utf-8")
+    rows = (oneruler / "data/tekken/8k/en/niah_single.parquet").read_bytes()
+    for path in (
+        configurations(manifest)[0]["paths"][0],
+        "data/qwen2.5/64k/pl/niah_single.parquet",
+    ):
+        (tmp_path / path).parent.mkdir(parents=True)
+        (tmp_path / path).write_bytes(rows)
+    found = load_dataset(str(tmp_path), "niah_single_64k_pl_qwen2.5", split="test")
+    assert len(found) == like["rows"]
+
+
+# ---- Examples ------------------------------------------------------------------------------------
+
+
+def blocks(text: str, language: str) -> list[str]:
+    section = text.split("## Quick use\n")[1].split("\n## ")[0]
+    return re.findall(rf"```{language}\n(.*?)```", section, re.DOTALL)
+
+
+def test_the_row_shown_is_a_row_of_the_release(root: Path) -> None:
+    (shown,) = blocks(text_of(root), "json")
+    row = json.loads(shown)
+    (load_block, _) = blocks(text_of(root), "python")
+    config = load_block.split('"')[3]
+    real = load(config, root)[row["index"]]
+    parts = row.pop("input").split(" […] ")
+    text = real.pop("input")
+    assert row == real
+    assert text.startswith(parts[0])
+    assert text.endswith(parts[-1])
+    assert all(part in text for part in parts)
+    for span in real["evidence"]:
+        assert text[span["start"] : span["end"]] in parts[1]
+    assert sum(map(len, parts)) < 1000
+
+
+def test_without_the_files_the_card_shows_no_row(root: Path, tmp_path: Path) -> None:
+    manifest = read_manifest(root)
+    assert first_row(tmp_path, manifest) is None
+    assert blocks(render(manifest), "json") == []
+    (path,) = configurations(manifest)[0]["paths"]
+    (tmp_path / path).parent.mkdir(parents=True)
+    (tmp_path / path).write_bytes(b"no Parquet")
+    assert first_row(tmp_path, {**manifest, "files": {path: manifest["files"][path]}}) is None
+
+
+def local(code: str, root: Path) -> str:
+    """An example with folders in place of the Hub's repositories."""
+    code = code.replace("ORG/ruler_score", str(ROOT / "eval" / "ruler_score"))
+    return re.sub(r"ORG/(one)?ruler", str(root), code)
+
+
+def test_the_python_examples_work_as_written(root: Path) -> None:
+    python = local("\n".join(blocks(text_of(root), "python")), root)
+    code = python + "\nassert score['score'] == 100, score"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_commands_work_as_written(oneruler: Path, tmp_path: Path) -> None:
+    (bash,) = blocks(text_of(oneruler), "bash")
+    *commands, fetch = local(bash, oneruler).splitlines()
+    assert fetch.startswith("ruler fetch ")  # from the Hub: tests/hub/test_fetch.py
+    done = subprocess.run(
+        ["bash", "-c", " && ".join(commands)],
+        cwd=tmp_path,
+        env={
+            **os.environ,
+            "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+        },
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    assert re.search(r"niah_single\s.*100", done.stdout)
+
+
+# ---- Bytes ---------------------------------------------------------------------------------------
+
+
+def test_the_same_manifest_gives_the_same_bytes_in_any_process(root: Path) -> None:
+    code = (
+        "import sys; from pathlib import Path; from builder.card.render import first_row, render;"
+        "from ruler_dataset import read_manifest; root = Path(sys.argv[1]);"
+        "manifest = read_manifest(root);"
+        "sys.stdout.buffer.write(render(manifest, first_row(root, manifest)).encode())"
+    )
+    for seed in ("1", "2"):
+        done = subprocess.run(
+            [sys.executable, "-c", code, str(root)],
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            cwd=ROOT,
+            capture_output=True,
+            check=True,
+        )
+        assert done.stdout.decode() == text_of(root)
+
+
+def test_a_build_writes_card_and_registration_of_its_manifest(root: Path) -> None:
+    manifest = read_manifest(root)
+    assert text_of(root) == render(manifest, first_row(root, manifest))
+    assert (root / FILE).read_text(encoding="utf-8") == eval_yaml(manifest)
+
+
+def test_a_card_names_its_stand_ins_and_its_variants(oneruler: Path, release: Path) -> None:
+    for root in (release, oneruler):
+        text, manifest = text_of(root), read_manifest(root)
+        assert "**Made from stand-ins: texts written for this project" in text
+        assert "cannot be compared with" in text
+        assert all(name in text for name in manifest["sources"])
+    manifest = read_manifest(release)
+    for name, source in manifest["sources"].items():
+        variant = "rebuilt" if name == "squad" else "canonical"
+        source |= {"variant": variant, "title": registry()[name].variants[variant].title}
+    text = render(manifest)
+    assert "stand-ins" not in text
+    assert "squad = rebuilt (" in text
+    assert "Made from variants (squad)" in text
+    assert "essays = " not in text
+
+
+def test_the_columns_have_the_contracts_types_and_a_meaning_each(root: Path) -> None:
+    schema = pq.read_schema(next((root / "data").rglob("*.parquet")))
+    rows = dict(re.findall(r"^\| `(\w+)` \| `([^`]+)` \| \S", text_of(root), re.MULTILINE))
+    assert rows == COLUMNS
+    assert list(rows) == schema.names

@@ -1,0 +1,264 @@
+"""Every law is proved by planting its breach in a copy of a good release."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from builder.checks.verify import Report, verify
+from ruler_dataset import MANIFEST, features, sha256_of
+
+Rows = list[dict[str, Any]]
+
+
+@pytest.fixture
+def copy(release: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(release, tmp_path / "copy"))
+
+
+def plant(root: Path, task: str, change: Callable[[Rows], object]) -> Report:
+    """Change the rows of a task at 4k and make the manifest agree with the changed file."""
+    name = f"data/tekken/4k/{task}.parquet"
+    rows = pq.read_table(root / name).to_pylist()
+    change(rows)
+    pq.write_table(pa.Table.from_pylist(rows, features().arrow_schema), root / name)
+    manifest = json.loads((root / MANIFEST).read_text())
+    manifest["files"][name]["sha256"] = sha256_of(root / name)
+    (root / MANIFEST).write_text(json.dumps(manifest))
+    return verify(root)
+
+
+def laws(report: Report, config: str) -> dict[int, list[str]]:
+    """The breaches of one file by law."""
+    found: dict[int, list[str]] = {}
+    for file in report.files.values():
+        if file.config == config:
+            for breach in file.breaches:
+                found.setdefault(breach.law, []).append(breach.what)
+    return found
+
+
+def swap(row: dict[str, Any], old: str, new: str) -> None:
+    """Put a text of the same length in the place of another."""
+    assert len(old) == len(new)
+    assert old in row["input"]
+    row["input"] = row["input"].replace(old, new)
+
+
+def test_a_good_release_breaks_no_law(release: Path) -> None:
+    report = verify(release, workers=2)
+    assert report.ok
+    assert {file.rows for file in report.files.values()} == {20}
+
+
+def test_a_changed_byte_is_found(copy: Path) -> None:
+    path = copy / "data/tekken/4k/vt.parquet"
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    path.write_bytes(data)
+    report = verify(copy)
+    assert not report.ok
+    assert "sha256 is" in laws(report, "vt_4k")[6][0]
+
+
+def test_a_wrong_length_is_found(copy: Path) -> None:
+    report = plant(copy, "vt", lambda rows: rows[3].update(length=rows[3]["length"] - 1))
+    (file,) = (file for file in report.files.values() if file.count)
+    assert (file.breaches[0].row, file.breaches[0].law) == (3, 1)
+    assert "counted" in file.breaches[0].what
+
+
+def test_an_over_long_row_is_found(copy: Path) -> None:
+    def change(rows: Rows) -> None:
+        rows[0]["input"] += " grass" * 60
+        rows[0]["length"] += 60
+
+    assert "over-long" in laws(plant(copy, "niah_single_1", change), "niah_single_1_4k")[1][0]
+
+
+def test_a_half_empty_window_is_found(copy: Path) -> None:
+    from builder.sources.download import Store
+    from builder.tokens.tokenizers import load_counter
+
+    counter = load_counter("tekken", Store(None))
+
+    def change(rows: Rows) -> None:
+        row = rows[0]
+        start, end = row["context_start"], row["context_end"]
+        lines = row["input"][start:end].split("\n")
+        kept = [line for i, line in enumerate(lines) if i % 2 or "magic" in line]
+        row["input"] = row["input"][:start] + "\n".join(kept) + row["input"][end:]
+        row["context_end"] = start + len("\n".join(kept))
+        needle = next(line for line in kept if "magic" in line)
+        at = row["input"].index(needle, start)
+        depth = (at - start) / (row["context_end"] - start)
+        row["evidence"] = [{"start": at, "end": at + len(needle), "depth": depth, "answer": True}]
+        row["length"] = counter.count(row["input"] + row["answer_prefix"]) + row["max_new_tokens"]
+
+    found = laws(plant(copy, "niah_single_1", change), "niah_single_1_4k")
+    assert list(found) == [2]
+    assert "tokens are free" in found[2][0]
+
+
+def test_a_duplicated_key_is_found(copy: Path) -> None:
+    def change(rows: Rows) -> None:
+        texts = [rows[0]["input"][s["start"] : s["end"]] for s in rows[0]["evidence"]]
+        keys = [text.split(" for ")[1].split(" is: ")[0] for text in texts]
+        rows[0]["input"] = rows[0]["input"].replace(keys[0], keys[1])
+
+    found = laws(plant(copy, "niah_multikey_1", change), "niah_multikey_1_4k")
+    assert any("stands in 2 needles, not 1" in what for what in found[3])
+
+
+def test_a_value_that_occurs_twice_is_found(copy: Path) -> None:
+    def change(rows: Rows) -> None:
+        texts = [rows[0]["input"][s["start"] : s["end"]] for s in rows[0]["evidence"]]
+        values = [text.split(" is: ")[1].rstrip(".") for text in texts]
+        swap(rows[0], values[0], values[1])
+
+    found = laws(plant(copy, "niah_multikey_1", change), "niah_multikey_1_4k")
+    assert any("stands in 2 needles" in what for what in found[3])
+
+
+def test_a_reference_missing_from_the_context_is_found(copy: Path) -> None:
+    def change(rows: Rows) -> None:
+        rows[0]["outputs"] = ["7777777"]
+
+    found = laws(plant(copy, "niah_single_2", change), "niah_single_2_4k")
+    assert any("occurs 0 times" in what for what in found[3])
+
+
+def test_a_variable_bound_twice_is_found(copy: Path) -> None:
+    def change(rows: Rows) -> None:
+        swap(rows[0], f"VAR {rows[0]['outputs'][4]} = ", f"VAR {rows[0]['outputs'][3]} = ")
+
+    found = laws(plant(copy, "vt", change), "vt_4k")
+    assert any("is assigned 2 times" in what for what in found[3])
+
+
+def test_a_moved_evidence_span_is_found(copy: Path) -> None:
+    def change(rows: Rows) -> None:
+        span = rows[0]["evidence"][0]
+        width = rows[0]["context_end"] - rows[0]["context_start"]
+        span["start"] -= 40
+        span["end"] -= 40
+        span["depth"] -= 40 / width
+
+    for task in ("niah_single_2", "vt", "qa_1"):
+        found = laws(plant(copy, task, change), f"{task}_4k")
+        assert 4 in found, task
+
+
+def test_a_wrong_depth_is_found(copy: Path) -> None:
+    def change(rows: Rows) -> None:
+        rows[0]["evidence"][0]["depth"] = 0.123
+
+    found = laws(plant(copy, "niah_single_2", change), "niah_single_2_4k")
+    assert "depth 0.12300" in found[4][0]
+
+
+@pytest.mark.parametrize("task", ["cwe", "fwe"])
+def test_a_tie_is_found(copy: Path, task: str) -> None:
+    def change(rows: Rows) -> None:
+        row = rows[0]
+        head, context, tail = (
+            row["input"][: row["context_start"]],
+            row["input"][row["context_start"] : row["context_end"]],
+            row["input"][row["context_end"] :],
+        )
+        words = [word for word in context.split() if word[0].isalpha()]
+        counts = {word: words.count(word) for word in set(words)}
+        weakest = min(row["outputs"], key=counts.__getitem__)
+        rival = max((w for w in counts if w not in row["outputs"]), key=counts.__getitem__)
+        parts = [" " + part for part in context.split(" ")]
+        for place, part in enumerate(parts):  # other words become the rival until it ties
+            if counts[rival] == counts[weakest]:
+                break
+            word = part[1:]
+            if word[:1].isalpha() and word not in row["outputs"] and word != rival:
+                parts[place] = " " + rival
+                counts[rival] += 1
+        row["input"] = head + "".join(parts)[1:] + tail
+        row["context_end"] = len(row["input"]) - len(tail)
+
+    assert any("a tie" in what for what in laws(plant(copy, task, change), f"{task}_4k")[3])
+
+
+def test_a_duplicate_index_is_found(copy: Path) -> None:
+    found = laws(plant(copy, "vt", lambda rows: rows[5].update(index=4)), "vt_4k")
+    assert "index 4 occurs twice" in found[6]
+
+
+def test_a_gold_document_at_one_place_in_every_row_is_found(copy: Path) -> None:
+    def change(rows: Rows) -> None:
+        for row in rows:
+            start, end = row["context_start"], row["context_end"]
+            span = row["evidence"][0]
+            gold = row["input"][span["start"] : span["end"]]
+            bodies = [
+                part.split(":\n", 1)[1]
+                for part in ("\n\n" + row["input"][start:end]).split("\n\nDocument ")[1:]
+            ]
+            bodies.remove(gold)
+            bodies.insert(2, gold)
+            context = "\n\n".join(f"Document {i}:\n{b}" for i, b in enumerate(bodies, 1))
+            row["input"] = row["input"][:start] + context + row["input"][end:]
+            span["start"] = row["input"].index(gold, start)
+            span["end"] = span["start"] + len(gold)
+            span["depth"] = (span["start"] - start) / (end - start)
+
+    found = laws(plant(copy, "qa_1", change), "qa_1_4k")
+    assert list(found) == [4]
+
+
+def test_a_gold_document_that_occurs_twice_is_found(copy: Path) -> None:
+    def change(rows: Rows) -> None:
+        span = rows[0]["evidence"][0]
+        gold = rows[0]["input"][span["start"] : span["end"]]
+        rows[0]["input"] = rows[0]["input"].replace("\n\nAnswer", f"\n\n{gold}\n\nAnswer", 1)
+        rows[0]["context_end"] += len(gold) + 2
+
+    assert any("occurs 2 times" in w for w in laws(plant(copy, "qa_1", change), "qa_1_4k")[3])
+
+
+def test_a_row_that_asks_something_else_at_another_length_is_found(copy: Path) -> None:
+    manifest = json.loads((copy / MANIFEST).read_text())
+    entry = dict(manifest["files"]["data/tekken/4k/vt.parquet"])
+    entry |= {"config": "vt_8k", "length": "8k"}
+    rows = pq.read_table(copy / "data/tekken/4k/vt.parquet").to_pylist()
+    rows[7]["outputs"].reverse()
+    (copy / "data/tekken/8k").mkdir()
+    path = copy / "data/tekken/8k/vt.parquet"
+    pq.write_table(pa.Table.from_pylist(rows, features().arrow_schema), path)
+    manifest["files"]["data/tekken/8k/vt.parquet"] = entry | {"sha256": sha256_of(path)}
+    (copy / MANIFEST).write_text(json.dumps(manifest))
+    found = [b for f in verify(copy).files.values() for b in f.breaches if b.law == 5]
+    assert [(breach.row, breach.law) for breach in found] == [(7, 5)]
+
+
+def test_a_missing_file_is_found(copy: Path) -> None:
+    (copy / "data/tekken/4k/cwe.parquet").unlink()
+    assert "missing" in laws(verify(copy), "cwe_4k")[6][0]
+
+
+def test_a_file_the_manifest_does_not_know_is_found(copy: Path) -> None:
+    shutil.copy(copy / "data/tekken/4k/cwe.parquet", copy / "data/tekken/4k/more.parquet")
+    assert laws(verify(copy), "data/tekken/4k/more.parquet") == {
+        6: ["the file is not in the manifest"]
+    }
+
+
+def test_only_the_first_ten_breaches_of_a_file_are_kept(copy: Path) -> None:
+    def change(rows: Rows) -> None:
+        for row in rows:
+            row["length"] += 1
+
+    (file,) = (f for f in plant(copy, "vt", change).files.values() if f.count)
+    assert (len(file.breaches), file.count) == (10, 20)

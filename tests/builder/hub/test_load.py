@@ -1,0 +1,190 @@
+"""A pushed release loads by name, by tag, streamed and offline, as `datasets` users expect."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from builder.release.build import build
+from builder.release.order import BuildOrder
+from tests.conftest import Silent
+from tests.hub.client import Client, environment
+from tests.hub.stand_in import StandIn
+
+REPO = "org/ruler"
+LOAD = """
+import json
+from datasets import load_dataset
+from huggingface_hub import snapshot_download
+import ruler_dataset
+
+def row(row): return [row["task"], row["index"], row["outputs"]]
+def rows(found): return [len(found), row(found[0])]
+"""
+
+
+@dataclass
+class Published:
+    """A release on a stand-in whose `main` has moved on from its tag, and a cache of a user's."""
+
+    hub: StandIn
+    home: Path
+    root: Path
+
+    def python(self, code: str, **env: str | None) -> Any:
+        """Run a user's program; what it printed last, as JSON."""
+        done = subprocess.run(
+            [sys.executable, "-c", LOAD + code],
+            env=environment(self.hub.url, self.home, **env),
+            cwd=self.home,
+            capture_output=True,
+            text=True,
+        )
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout.splitlines()[-1])
+
+
+@pytest.fixture(scope="module")
+def published(release: Path, tmp_path_factory: pytest.TempPathFactory) -> Published:
+    """The 13 tasks at 4k, tagged v1.0.0; then vt at 2k upon them, on `main` alone."""
+    hub, folder = StandIn(), tmp_path_factory.mktemp("published")
+    client = Client(hub.url, folder / "author")
+    client.ruler("push", release, "--repo", REPO)
+    client.ruler("fetch", REPO, "--to", folder / "more")
+    order = BuildOrder(
+        folder / "more", lengths=("2k",), tasks=("vt",), samples=8, sources=("embedded",)
+    )
+    build(order, Silent())
+    client.ruler("push", folder / "more", "--repo", REPO, "--revision", "v1.0.0.1")
+    client.close()
+    home = folder / "user"
+    home.mkdir()
+    return Published(hub, home, release)
+
+
+def test_it_loads_by_name_by_tag_and_streamed(published: Published) -> None:
+    found = published.python(
+        """
+print(json.dumps([
+    rows(load_dataset("org/ruler", "niah_mk_4k", split="test")),
+    rows(load_dataset("org/ruler", "vt_4k", split="test", revision="v1.0.0")),
+    row(next(iter(load_dataset("org/ruler", "qa_1_4k", split="test", streaming=True)))),
+    rows(load_dataset("org/ruler", "vt_2k", split="test")),
+]))"""
+    )
+    mk, vt, qa, later = found
+    assert (mk[0], mk[1][:2]) == (60, ["niah_multikey_1", 0])
+    assert (vt[0], vt[1][:2]) == (20, ["vt", 0])
+    assert qa[:2] == ["qa_1", 0]
+    assert later[0] == 8
+    assert later[1] == vt[1]  # row 0 asks the same at every length
+
+
+def test_a_tag_keeps_its_state_after_main_has_moved_on(published: Published) -> None:
+    refused = published.python(
+        """
+try: load_dataset("org/ruler", "vt_2k", revision="v1.0.0")
+except ValueError as error: print(json.dumps(str(error)))"""
+    )
+    assert "BuilderConfig 'vt_2k' not found" in refused
+    repo = published.hub.dataset(REPO)
+    assert repo.tags["v1.0.0"] != repo.main == repo.tags["v1.0.0.1"]
+
+
+def test_the_contract_loads_and_lists_it_by_name_and_tag(published: Published) -> None:
+    found = published.python(
+        """
+from ruler_dataset import load, manifest_of
+try: load("vt_2k", "org/ruler", revision="v1.0.0")
+except ruler_dataset.RulerError as error: refused = str(error)
+print(json.dumps([
+    rows(load("qa_4k", "org/ruler")),
+    rows(load("vt_2k", "org/ruler")),
+    len(manifest_of("org/ruler")["files"]),
+    len(manifest_of("org/ruler", "v1.0.0")["files"]),
+    refused,
+]))"""
+    )
+    assert found[0][0] == 40
+    assert found[1][0] == 8
+    assert found[2:4] == [14, 13]
+    assert "This release holds no 'vt_2k'" in found[4]
+
+
+def test_ruler_list_shows_a_repository(published: Published) -> None:
+    client = Client(published.hub.url, published.home)
+    said = client.ruler("list", REPO)
+    client.close()
+    assert said.startswith("ruler 1.0.0, seed 0")
+    assert said.count("_4k ") == 13
+    assert "vt_2k" in said
+
+
+def test_what_was_loaded_once_loads_offline_from_the_cache(published: Published) -> None:
+    """With the Hub gone, in seconds: by name, by tag, from a snapshot of the tag, verified."""
+    published.python(
+        """
+load_dataset("org/ruler", "fwe_4k", split="test")
+ruler_dataset.load("fwe_4k", "org/ruler", revision="v1.0.0")
+snapshot_download("org/ruler", repo_type="dataset", revision="v1.0.0")
+print("null")"""
+    )
+    mark, start = len(published.hub.requests), time.monotonic()
+    found = published.python(
+        """
+from ruler_dataset import load
+snapshot = snapshot_download("org/ruler", repo_type="dataset", revision="v1.0.0")
+print(json.dumps([
+    rows(load_dataset("org/ruler", "fwe_4k", split="test")),
+    rows(load("fwe_4k", "org/ruler", revision="v1.0.0")),
+    rows(load_dataset(snapshot, "cwe_4k", split="test")),
+    rows(load("ag_4k", snapshot)),
+]))""",
+        HF_HUB_OFFLINE="1",
+        HF_ENDPOINT="http://127.0.0.1:9",
+    )
+    assert [count for count, _ in found] == [20, 20, 20, 40]
+    assert found[0] == found[1]
+    assert time.monotonic() - start < 15
+    assert len(published.hub.requests) == mark
+
+
+def test_offline_a_revision_is_kept_to_by_the_contract_but_not_by_datasets(
+    published: Published,
+) -> None:
+    """What the card warns of: `load_dataset` takes what it cached last, whatever the revision."""
+    published.python(
+        """
+load_dataset("org/ruler", "vt_2k", split="test")
+ruler_dataset.manifest_of("org/ruler", "v1.0.0")
+print("null")"""
+    )
+    count, refused = published.python(
+        """
+try: ruler_dataset.load("vt_2k", "org/ruler", revision="v1.0.0")
+except ruler_dataset.RulerError as error: refused = str(error)
+print(json.dumps([
+    len(load_dataset("org/ruler", "vt_2k", split="test", revision="v1.0.0")), refused
+]))""",
+        HF_HUB_OFFLINE="1",
+        HF_ENDPOINT="http://127.0.0.1:9",
+    )
+    assert count == 8  # of main, where v1.0.0 has none
+    assert "This release holds no 'vt_2k'" in refused
+
+
+def test_what_was_never_loaded_is_one_sentence_offline(published: Published) -> None:
+    said = published.python(
+        """
+try: ruler_dataset.load("vt_4k", "org/never")
+except ruler_dataset.RulerError as error: print(json.dumps(str(error)))""",
+        HF_HUB_OFFLINE="1",
+    )
+    assert said.startswith("Cannot get 'manifest.json' of org/never from the Hub or its cache")

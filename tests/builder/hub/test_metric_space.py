@@ -1,0 +1,117 @@
+"""`ruler push --metric`: the Space that evaluate.load("ORG/ruler_score") computes from."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from eval.ruler_score.ruler_score import SCORE_VERSION
+from tests.hub.client import Client, environment
+from tests.hub.stand_in import StandIn
+
+FOLDER = Path(__file__).resolve().parents[3] / "eval" / "ruler_score"
+REPO = "org/ruler_score"
+CALL = "compute(predictions=['1234567 is it'], references=[['1234567', '7654321']])['score']"
+
+
+@pytest.fixture(scope="module")
+def space(hub: StandIn, client: Client) -> str:
+    """The metric, pushed; what the command said."""
+    return client.ruler("push", "--metric", "--repo", REPO)
+
+
+def test_the_space_holds_the_metrics_own_files_under_its_score_version(
+    hub: StandIn, client: Client, space: str
+) -> None:
+    repo = hub.repos[f"spaces/{REPO}"]
+    files = repo.commits[repo.main]
+    for name in ("ruler_score.py", "app.py", "requirements.txt", "tests.py"):
+        assert files[name].data == (FOLDER / name).read_bytes()
+    assert (repo.sdk, repo.tags) == ("gradio", {f"v{SCORE_VERSION}": repo.main})
+    assert "Read back: 5 files, every digest is right." in space
+    mark = len(hub.requests)
+    assert "nothing to send" in client.ruler("push", "--metric", "--repo", REPO)
+    assert hub.sent_since(mark) == []
+
+
+def test_its_card_is_the_metrics_with_what_a_space_needs(hub: StandIn, space: str) -> None:
+    repo = hub.repos[f"spaces/{REPO}"]
+    card = repo.commits[repo.main]["README.md"].data.decode()
+    _, header, body = card.split("---\n", 2)
+    said = yaml.safe_load(header)
+    assert (said["sdk"], said["app_file"]) == ("gradio", "app.py")
+    assert {"evaluate", "metric"} <= set(said["tags"])
+    assert body.count("# Metric card") == 1
+    assert "eval/ruler_score" not in body
+    assert f"score version {SCORE_VERSION}" in body
+    example = re.findall(r"```python\n(.*?)```", body, re.DOTALL)
+    assert len(example) == 2
+    assert all(f'evaluate.load("{REPO}"' in code for code in example)
+
+
+def test_evaluate_loads_it_by_name_by_version_and_offline(
+    hub: StandIn, space: str, tmp_path: Path
+) -> None:
+    code = (
+        "import evaluate, json\n"
+        f"first = evaluate.load('{REPO}').{CALL}\n"
+        f"second = evaluate.load('{REPO}', revision='{SCORE_VERSION}').{CALL}\n"
+        "print(json.dumps([first, second]))"
+    )
+    for env in ({}, {"HF_ENDPOINT": "http://127.0.0.1:9", "HF_EVALUATE_OFFLINE": "1"}):
+        done = subprocess.run(
+            [sys.executable, "-c", code],
+            env=environment(hub.url, tmp_path / "home", **env),
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+        )
+        assert done.returncode == 0, done.stderr
+        assert json.loads(done.stdout.splitlines()[-1]) == [50.0, 50.0]
+
+
+def test_the_page_of_the_space_scores_by_the_metrics_rules(tmp_path: Path) -> None:
+    """With a stand-in of gradio that keeps the page's function and examples."""
+    (tmp_path / "gradio.py").write_text(
+        "class Interface:\n"
+        "    def __init__(self, fn, inputs, outputs, examples, **more):\n"
+        "        self.fn, self.inputs, self.examples = fn, inputs, examples\n"
+        "class Error(Exception): pass\n"
+        "def Textbox(*a, **k): return 'text'\n"
+        "Dropdown = JSON = Textbox\n"
+    )
+    code = (
+        "import json, runpy\n"
+        f"page = runpy.run_path({str(FOLDER / 'app.py')!r})['page']\n"
+        "print(json.dumps([len(page.inputs), [page.fn(*row)['score'] for row in page.examples]]))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={"PYTHONPATH": f"{tmp_path}:{FOLDER}"},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    inputs, scores = json.loads(done.stdout)
+    assert inputs == 4
+    assert scores == [100.0, 50.0, 100.0, 100.0]
+
+
+def test_another_name_than_the_modules_is_refused(client: Client) -> None:
+    said = client.ruler("push", "--metric", "--repo", "org/score", code=2)
+    assert "push to ORG/ruler_score, not 'org/score'" in said
+
+
+def test_a_changed_metric_needs_another_version(hub: StandIn, client: Client, space: str) -> None:
+    repo = hub.repos[f"spaces/{REPO}"]
+    kept = repo.commits[repo.main]["app.py"]
+    del repo.commits[repo.main]["app.py"]  # as if this one came later
+    said = client.ruler("push", "--metric", "--repo", REPO, code=2)
+    repo.commits[repo.main]["app.py"] = kept
+    assert f"has a tag v{SCORE_VERSION} that names other files" in said

@@ -1,0 +1,82 @@
+"""ONERULER on the Hub: pushed, fetched in parts and loaded by name."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from ruler_dataset import read_manifest
+from tests.builder.hub.test_fetch import contents
+from tests.hub.client import Client, environment
+from tests.hub.stand_in import StandIn
+
+REPO = "org/oneruler"
+
+
+@pytest.fixture(scope="module")
+def pushed(hub: StandIn, client: Client, oneruler: Path) -> str:
+    """English, Chinese and across both; what the command said."""
+    return client.ruler("push", oneruler, "--repo", REPO)
+
+
+def test_it_is_pushed_with_a_card_that_the_hub_takes(
+    hub: StandIn, pushed: str, oneruler: Path
+) -> None:
+    files = len(read_manifest(oneruler)["files"])
+    assert f"Verified: all laws hold, {files} files." in pushed
+    assert "Tagged v1.0.0" in pushed
+    repo = hub.dataset(REPO)
+    held = {name: blob.data for name, blob in repo.commits[repo.main].items()}
+    assert {name: held[name] for name in contents(oneruler)} == contents(oneruler)
+
+
+@pytest.mark.usefixtures("pushed")
+def test_a_part_tells_of_its_languages_alone_and_grows_until_it_is_whole(
+    client: Client, oneruler: Path, tmp_path: Path
+) -> None:
+    part = tmp_path / "part"
+    fetch = ("fetch", REPO, "--to", part)
+    said = client.ruler(*fetch, "--configs", "niah_8k_zh, cwe_easy_8k_zh", "--verify")
+    assert "All laws hold: 6 files, 36 rows." in said
+    manifest = read_manifest(part)
+    assert set(manifest["sources"]) == {
+        "book-zh",
+        "cwe-zh",
+        "niah-zh",
+        "words-zh",
+        "oneruler-nouns",
+    }
+    assert set(manifest["languages"]) == {"zh"}
+    client.ruler(*fetch, "--configs", "niah_single_8k_en-zh", "--verify")
+    manifest = read_manifest(part)
+    assert set(manifest["languages"]) == {"en", "zh"}
+    assert {"book-en", "book-zh"} <= set(manifest["sources"])
+    client.ruler(*fetch)
+    assert contents(part) == contents(oneruler)
+
+
+@pytest.mark.usefixtures("pushed")
+def test_it_loads_by_name(hub: StandIn, tmp_path: Path) -> None:
+    code = """
+import json
+from datasets import load_dataset
+found = [
+    load_dataset("org/oneruler", name, split="test", revision="v1.0.0")
+    for name in ("niah_none_8k_zh", "niah_8k_en", "niah_single_8k_en-zh")
+]
+columns = ("language", "instruction_language")
+print(json.dumps([[len(rows), *(rows[0][name] for name in columns)] for rows in found]))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env=environment(hub.url, tmp_path),
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout.splitlines()[-1])
+    assert found == [[6, "zh", "zh"], [30, "en", "en"], [6, "en", "zh"]]

@@ -1,0 +1,211 @@
+"""What `ruler push` refuses before anything is sent."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from builder.release.build import build
+from builder.release.order import BuildOrder
+from ruler_dataset import MANIFEST
+from tests.builder.hub.conftest import rewrite
+from tests.conftest import Silent
+from tests.hub.client import Client
+from tests.hub.hub_store import Blob
+from tests.hub.stand_in import StandIn
+
+FIRST = "data/tekken/1k/niah_single_1.parquet"
+
+
+def unfinished(root: Path) -> None:
+    (root / ".build").mkdir()
+    plan = {"todo": ["data/tekken/1k/vt.parquet"]}
+    (root / ".build/plan.json").write_text(json.dumps(plan))
+
+
+def other_bytes(root: Path) -> None:
+    pq.write_table(pq.read_table(root / FIRST), root / FIRST)
+
+
+def missing_file(root: Path) -> None:
+    (root / FIRST).unlink()
+
+
+def other_card(root: Path) -> None:
+    (root / "README.md").write_text("# Mine\n")
+
+
+def other_registration(root: Path) -> None:
+    (root / "eval.yaml").write_text("name: Mine\n")
+
+
+@pytest.mark.parametrize(
+    ("spoil", "said"),
+    [
+        (unfinished, "is not complete: 1 files are not made yet. Run the same"),
+        (other_bytes, "is not the file of the manifest"),
+        (missing_file, "is missing. Run: ruler verify"),
+        (other_card, "README.md' is not this manifest's: run the same `ruler build` again."),
+        (other_registration, "eval.yaml' is not this manifest's: run the same `ruler build`"),
+    ],
+)
+def test_a_release_that_is_not_whole_is_refused_even_unverified(
+    hub: StandIn, client: Client, mine: Path, spoil: Callable[[Path], None], said: str
+) -> None:
+    spoil(mine)
+    mark = len(hub.requests)
+    assert said in client.ruler("push", mine, "--repo", "org/bad", "--skip-verify", code=2)
+    assert hub.sent_since(mark) == []
+
+
+def test_a_release_that_breaks_a_law_is_refused(hub: StandIn, client: Client, mine: Path) -> None:
+    manifest = json.loads((mine / MANIFEST).read_text(encoding="utf-8"))
+    manifest["reserve"] = 900  # no row leaves so much room
+    rewrite(mine, manifest)
+    mark = len(hub.requests)
+    said = client.ruler("push", mine, "--repo", "org/lawless", code=2)
+    assert f"'{mine}' breaks a law and is not pushed. Run: ruler verify {mine}" in said
+    assert hub.sent_since(mark) == []
+
+
+def test_a_folder_that_is_no_release_is_refused(client: Client, tmp_path: Path) -> None:
+    said = client.ruler("push", tmp_path, "--repo", "org/none", code=2)
+    assert "No release in" in said
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--repo", "ruler"], "'ruler' is no Hub repository: write ORG/NAME."),
+        (["--repo", "org/x", "--revision", "v2.0.0"], "names another version than 1.0.0"),
+        (["--repo", "org/x", "--revision", "a b"], "'a b' cannot be a tag"),
+        (["--repo", "org/x", "--create-pr"], "no 'org/x' to open a pull request in"),
+        (["--repo", "org/x", "--create-pr", "--revision", "v1.0.0"], "--create-pr makes no tag"),
+        (["--repo", "org/x", "--metric"], "Give a release or the metric"),
+    ],
+)
+def test_wrong_options_are_refused(
+    hub: StandIn, client: Client, small: Path, arguments: list[str], said: str
+) -> None:
+    mark = len(hub.requests)
+    assert said in client.ruler("push", small, *arguments, code=2)
+    assert hub.sent_since(mark) == []
+
+
+def test_published_rows_never_change(
+    hub: StandIn, client: Client, small: Path, tmp_path: Path
+) -> None:
+    client.ruler("push", small, "--repo", "org/frozen", "--skip-verify")
+    other = tmp_path / "other"
+    tasks = ("niah_single_1", "niah_single_2", "niah_single_3")
+    order = BuildOrder(
+        other, lengths=("1k",), tasks=tasks, samples=8, seed=1, sources=("embedded",)
+    )
+    build(order, Silent())
+    mark = len(hub.requests)
+    said = client.ruler("push", other, "--repo", "org/frozen", code=2)
+    assert "'org/frozen' has published other rows of data/tekken/1k/niah_single_1.parquet" in said
+    assert "as data version 1.0.0, and these never change" in said
+    assert hub.sent_since(mark) == []
+
+
+def test_files_that_someone_else_published_are_not_lost_but_fetched_first(
+    hub: StandIn, client: Client, small: Path, tmp_path: Path
+) -> None:
+    """Two builders, two lengths, one repository: the second brings in what the first made."""
+    client.ruler("push", small, "--repo", "org/shared", "--skip-verify")
+    mine = tmp_path / "mine"
+    order = BuildOrder(
+        mine, lengths=("2k",), tasks=("niah_single_1",), samples=8, sources=("embedded",)
+    )
+    build(order, Silent())
+    push = ("push", mine, "--repo", "org/shared", "--revision", "v1.0.0.1")
+    mark = len(hub.requests)
+    said = client.ruler(*push, code=2)
+    assert f"holds 3 files that '{mine}' has not as they are there ({FIRST})" in said
+    assert hub.sent_since(mark) == []
+    remedy = said.split("Bring them in first: ruler ")[1].split()
+    client.ruler(*remedy)
+    assert "Verified: all laws hold, 4 files." in client.ruler(*push)
+    files = hub.dataset("org/shared").commits[hub.dataset("org/shared").main]
+    assert len([path for path in files if path.endswith(".parquet")]) == 4
+    assert "niah_single_1_2k" in files["README.md"].data.decode()
+    assert "niah_single_3_1k" in files["README.md"].data.decode()
+
+
+def test_the_same_rows_in_other_bytes_are_fetched_first(
+    hub: StandIn, client: Client, small: Path, mine: Path
+) -> None:
+    """As when another version of pyarrow wrote them."""
+    client.ruler("push", small, "--repo", "org/bytes", "--skip-verify")
+    other_bytes(mine)
+    manifest = json.loads((mine / MANIFEST).read_text(encoding="utf-8"))
+    from ruler_dataset import sha256_of
+
+    manifest["files"][FIRST]["sha256"] = sha256_of(mine / FIRST)
+    rewrite(mine, manifest)
+    push = ("push", mine, "--repo", "org/bytes", "--skip-verify")
+    assert "holds 1 files" in client.ruler(*push, code=2)
+    client.ruler("fetch", "org/bytes", "--to", mine)
+    assert (mine / FIRST).read_bytes() == (small / FIRST).read_bytes()
+    assert "nothing to send" in client.ruler(*push)
+
+
+def test_rows_that_no_manifest_lists_are_refused(hub: StandIn, client: Client, small: Path) -> None:
+    client.ruler("push", small, "--repo", "org/stray", "--skip-verify")
+    repo = hub.dataset("org/stray")
+    files = repo.commits[repo.main]
+    repo.main = repo.add({**files, "data/mine/x.parquet": files[FIRST]}, "by hand")
+    said = client.ruler("push", small, "--repo", "org/stray", code=2)
+    assert "holds data/mine/x.parquet, which no manifest lists" in said
+
+
+def test_a_release_of_another_dataset_is_refused(
+    hub: StandIn, client: Client, small: Path, oneruler: Path
+) -> None:
+    client.ruler("push", small, "--repo", "org/kind", "--skip-verify")
+    repo = hub.dataset("org/kind")
+    said = client.ruler("push", oneruler, "--repo", "org/kind", "--skip-verify", code=2)
+    assert f"'org/kind' holds ruler, '{oneruler}' oneruler: give another --repo." in said
+    assert len(repo.titles) == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (b"{", "'manifest.json of org/strange' is damaged"),
+        (b"[]", "'manifest.json of org/strange' is damaged"),
+    ],
+)
+def test_a_damaged_manifest_on_the_hub_is_one_sentence(
+    hub: StandIn, client: Client, small: Path, tmp_path: Path, text: bytes, said: str
+) -> None:
+    hub.repos.pop("datasets/org/strange", None)
+    client.ruler("push", small, "--repo", "org/strange", "--skip-verify")
+    repo = hub.dataset("org/strange")
+    repo.main = repo.add({**repo.commits[repo.main], MANIFEST: Blob(text)}, "by hand")
+    assert said in client.ruler("push", small, "--repo", "org/strange", code=2)
+    assert said in client.ruler("fetch", "org/strange", "--to", tmp_path / "to", code=2)
+    assert not (tmp_path / "to").exists()
+
+
+@pytest.mark.parametrize(
+    "path", ["../x.parquet", "data/../../x.parquet", "data/x.py", "/x.parquet"]
+)
+def test_a_strangers_manifest_cannot_write_outside_its_folder(
+    hub: StandIn, client: Client, small: Path, tmp_path: Path, path: str
+) -> None:
+    hub.repos.pop("datasets/org/outside", None)
+    client.ruler("push", small, "--repo", "org/outside", "--skip-verify")
+    repo = hub.dataset("org/outside")
+    manifest = json.loads((small / MANIFEST).read_text(encoding="utf-8"))
+    manifest["files"][path] = manifest["files"].pop(FIRST)
+    text = json.dumps(manifest).encode()
+    repo.main = repo.add({**repo.commits[repo.main], MANIFEST: Blob(text)}, "by hand")
+    said = client.ruler("fetch", "org/outside", "--to", tmp_path / "to" / "deep", code=2)
+    assert f"lists '{path}', which is no file of a release: it is not used." in said
+    assert not (tmp_path / "to").exists()

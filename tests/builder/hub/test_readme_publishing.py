@@ -1,0 +1,41 @@
+"""The README's publishing section, run as written against the stand-in."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.hub.client import environment
+from tests.hub.stand_in import StandIn
+
+README = Path(__file__).resolve().parents[3] / "README.md"
+
+
+def test_the_publishing_commands_work_as_written(release: Path, tmp_path: Path) -> None:
+    text = README.read_text(encoding="utf-8")
+    section = re.split(r"^## ", text, flags=re.MULTILINE)
+    (publish,) = (part for part in section if part.startswith("Publish\n"))
+    (block,) = re.findall(r"```bash\n(.*?)```", publish, re.DOTALL)
+    shutil.copytree(release, tmp_path / "out")  # the Build section's
+    run = "ruler run --dataset out --configs vt_4k --backend solver --out runs/mine"
+    block = f"{run}\nruler score runs/mine\n{block}"
+    hub = StandIn()
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    done = subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", block],
+        cwd=tmp_path,
+        env=environment(hub.url, tmp_path / "home", PATH=path, ORG="org"),
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert hub.dataset("org/ruler").tags == {"v1.0.0": hub.dataset("org/ruler").main}
+    assert "spaces/org/ruler_score" in hub.repos
+    assert "Dry run: nothing was sent." in done.stdout
+    assert "All laws hold: 3 files, 60 rows." in done.stdout
+    assert list((tmp_path / ".eval_results").glob("*.yaml"))
+    hub.close()

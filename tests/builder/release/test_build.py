@@ -1,0 +1,334 @@
+"""A release is the same bytes however it is made, and can be stopped, resumed and extended."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from builder.checks.verify import verify
+from builder.release.build import BUILD_FOLDER, build, digest_of
+from builder.release.order import BuildOrder
+from ruler_dataset import MANIFEST, RulerError, load, read_manifest, sha256_of
+from tests.conftest import Silent
+
+ORDER = BuildOrder(
+    Path(), lengths=("4k",), tasks=("niah_s", "vt", "qa_1"), samples=6, sources=("embedded",)
+)
+ARGUMENTS = ["--lengths", "4k", "--samples", "20", "--sources", "embedded"]
+
+
+def ruler(*arguments: str, **options: object) -> list[str]:
+    return [sys.executable, "-m", "ruler_cli", *arguments]
+
+
+def files(root: Path) -> dict[str, str]:
+    """The digest of every file of a release, by path."""
+    return {
+        path.relative_to(root).as_posix(): sha256_of(path)
+        for path in root.rglob("*")
+        if path.is_file()
+    }
+
+
+def test_workers_and_order_change_no_byte(release: Path, tmp_path: Path) -> None:
+    order = BuildOrder(
+        tmp_path / "two", lengths=("4k",), samples=20, sources=("embedded",), workers=2
+    )
+    report = Silent()
+    build(order, report)
+    assert files(tmp_path / "two") == files(release)
+    assert report.plan == (13, 260, 0)
+    assert report.made == 260
+
+
+def test_a_hash_seed_changes_no_byte(release: Path, tmp_path: Path) -> None:
+    environment = {**os.environ, "PYTHONHASHSEED": "12345"}
+    command = ruler("build", str(tmp_path / "hashed"), *ARGUMENTS)
+    subprocess.run(command, env=environment, check=True, capture_output=True)
+    assert files(tmp_path / "hashed") == files(release)
+
+
+def test_built_in_parts_a_release_has_the_bytes_of_one_build(release: Path, tmp_path: Path) -> None:
+    root = tmp_path / "parts"
+    order = BuildOrder(root, lengths=("4k",), samples=20, sources=("embedded",))
+    for tasks in (("qa", "fwe"), ("niah",), ("all",)):
+        build(replace(order, tasks=tasks), Silent())
+    assert files(root) == files(release)
+
+
+def test_killed_anywhere_a_build_is_incomplete_and_then_resumed(
+    release: Path, tmp_path: Path
+) -> None:
+    root = tmp_path / "killed"
+    kept = 0
+    for _ in range(3):
+        process = subprocess.Popen(ruler("build", str(root), *ARGUMENTS), stderr=subprocess.DEVNULL)
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline and process.poll() is None:
+            if len(list(root.glob("data/**/[!.]*.parquet"))) > kept:
+                break
+            time.sleep(0.005)
+        process.send_signal(signal.SIGKILL)
+        if process.wait() == 0:
+            break
+        report = verify(root)
+        assert report.unfinished > 0
+        assert not report.ok
+        assert not any(file.count for file in report.files.values())
+        kept = len(list(root.glob("data/**/[!.]*.parquet")))
+    assert kept > 0
+    done = subprocess.run(ruler("build", str(root), *ARGUMENTS), capture_output=True, check=True)
+    assert b"files made" in done.stdout
+    assert files(root) == files(release)
+    assert verify(root).ok
+
+
+def test_an_interrupted_extension_leaves_the_release_valid_and_incomplete(
+    release: Path, tmp_path: Path
+) -> None:
+    root = Path(shutil.copytree(release, tmp_path / "extended"))
+    command = ruler("build", str(root), *ARGUMENTS, "--lengths", "64k")
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    while not (root / BUILD_FOLDER / "journal.jsonl").exists():
+        time.sleep(0.005)
+    process.send_signal(signal.SIGINT)
+    _, error = process.communicate()
+    assert process.returncode == 130
+    assert "Stopped" in error
+    assert "Traceback" not in error
+    shown = subprocess.run(ruler("verify", str(root)), capture_output=True, text=True, check=False)
+    assert shown.returncode == 1
+    assert "Incomplete" in shown.stdout
+    assert "breaches" not in shown.stdout
+
+
+def test_a_full_disk_is_one_sentence_and_resumed(release: Path, tmp_path: Path) -> None:
+    def small_files() -> None:
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (30_000, 30_000))
+
+    root = tmp_path / "full"
+    command = ruler("build", str(root), *ARGUMENTS)
+    failed = subprocess.run(
+        command, preexec_fn=small_files, capture_output=True, text=True, check=False
+    )
+    assert failed.returncode == 2
+    assert "Traceback" not in failed.stderr
+    assert "too large" in failed.stderr
+    assert not (root / MANIFEST).exists()
+    subprocess.run(command, check=True, capture_output=True)
+    assert files(root) == files(release)
+
+
+def test_asking_again_does_nothing_and_says_so(release: Path) -> None:
+    before = {path: path.stat().st_mtime_ns for path in release.rglob("*")}
+    again = subprocess.run(
+        ruler("build", str(release), *ARGUMENTS), capture_output=True, text=True, check=True
+    )
+    assert "nothing to do" in again.stdout
+    assert {path: path.stat().st_mtime_ns for path in release.rglob("*")} == before
+
+
+def test_a_length_extends_a_release_and_touches_no_file_of_it(
+    release: Path, tmp_path: Path
+) -> None:
+    root = Path(shutil.copytree(release, tmp_path / "more"))
+    built = build(
+        BuildOrder(root, lengths=("8k",), tasks=("vt",), samples=20, sources=("embedded",)),
+        Silent(),
+    )
+    assert built.new == ["data/tekken/8k/vt.parquet"]
+    assert len(built.manifest["files"]) == 14
+    data = {path: digest for path, digest in files(release).items() if path.startswith("data/")}
+    assert data.items() <= files(root).items()
+    assert verify(root).ok
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"seed": 1}, "another seed: 0, not 1"),
+        ({"reserve": 64}, "another reserve: 128, not 64"),
+        ({"samples": 7, "lengths": ("4k", "8k")}, "ask for --samples 6"),
+    ],
+)
+def test_another_setting_is_refused_not_mixed(
+    tmp_path: Path, change: dict[str, object], said: str
+) -> None:
+    order = replace(ORDER, root=tmp_path / "one")
+    build(order, Silent())
+    before = files(order.root)
+    with pytest.raises(RulerError, match=said):
+        build(replace(order, **change), Silent())
+    assert files(order.root) == before
+
+
+def test_an_incompatible_data_version_is_refused(release: Path, tmp_path: Path) -> None:
+    root = Path(shutil.copytree(release, tmp_path / "old"))
+    manifest = json.loads((root / MANIFEST).read_text())
+    manifest["data_version"] = "0.9.0"
+    (root / MANIFEST).write_text(json.dumps(manifest))
+    with pytest.raises(RulerError, match=r"another data_version: '0\.9\.0'"):
+        build(BuildOrder(root, lengths=("8k",), samples=20, sources=("embedded",)), Silent())
+
+
+def test_other_sources_are_refused_not_mixed(release: Path, tmp_path: Path, mirror: Path) -> None:
+    root = Path(shutil.copytree(release, tmp_path / "mixed"))
+    order = BuildOrder(root, lengths=("8k",), tasks=("niah_single_2",), samples=20, mirror=mirror)
+    with pytest.raises(RulerError, match="another 'essays' among its sources"):
+        build(order, Silent())
+
+
+def test_an_unfinished_build_with_other_settings_is_refused(tmp_path: Path) -> None:
+    root = tmp_path / "begun"
+    process = subprocess.Popen(ruler("build", str(root), *ARGUMENTS), stderr=subprocess.DEVNULL)
+    while not (root / BUILD_FOLDER / "journal.jsonl").exists():
+        time.sleep(0.005)
+    process.kill()
+    process.wait()
+    with pytest.raises(RulerError, match="another seed"):
+        build(
+            BuildOrder(root, lengths=("4k",), samples=20, seed=5, sources=("embedded",)), Silent()
+        )
+
+
+def test_a_folder_with_other_files_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "letter.txt").write_text("dear")
+    with pytest.raises(RulerError, match=r"holds other files \(letter.txt\)"):
+        build(replace(ORDER, root=tmp_path), Silent())
+    assert [path.name for path in tmp_path.iterdir()] == ["letter.txt"]
+
+
+def test_a_window_that_cannot_hold_a_task_is_refused_before_any_work(tmp_path: Path) -> None:
+    order = BuildOrder(
+        tmp_path / "small", lengths=("1k", "4k"), samples=4, sources=("embedded",), reserve=500
+    )
+    with pytest.raises(RulerError, match=r"_1k cannot be built.*take a longer length"):
+        build(order, Silent())
+    assert not (tmp_path / "small").exists()
+
+
+def test_a_corpus_with_fewer_questions_gives_fewer_rows_and_the_manifest_says_so(
+    tmp_path: Path,
+) -> None:
+    order = BuildOrder(
+        tmp_path / "many", lengths=("2k",), tasks=("qa_2",), samples=500, sources=("embedded",)
+    )
+    entry = build(order, Silent()).manifest["files"]["data/tekken/2k/qa_2.parquet"]
+    assert entry["rows"] == entry["most_rows"] == 114
+    assert build(order, Silent()).new == []
+
+
+def test_a_seed_draws_other_rows(release: Path, tmp_path: Path) -> None:
+    order = replace(ORDER, root=tmp_path / "seeded", samples=20, seed=1)
+    new = build(order, Silent()).manifest["files"]
+    old = read_manifest(release)["files"]
+    assert all(new[path]["rows_sha256"] != old[path]["rows_sha256"] for path in new)
+
+
+def test_the_rows_of_a_smaller_release_are_the_first_of_a_larger_one(
+    release: Path, tmp_path: Path
+) -> None:
+    import pyarrow.parquet as pq
+
+    order = replace(ORDER, root=tmp_path / "six")
+    for path in build(order, Silent()).manifest["files"]:
+        large = pq.read_table(release / path).to_pylist()
+        assert pq.read_table(order.root / path).to_pylist() == large[:6]
+
+
+def test_the_digest_of_a_release_is_over_its_rows_alone(release: Path, tmp_path: Path) -> None:
+    import pyarrow.parquet as pq
+
+    root = Path(shutil.copytree(release, tmp_path / "rewritten"))
+    path = root / "data/tekken/4k/vt.parquet"
+    pq.write_table(pq.read_table(path), path, compression="snappy")
+    assert sha256_of(path) != sha256_of(release / "data/tekken/4k/vt.parquet")
+    assert digest_of(read_manifest(root)) == digest_of(read_manifest(release))
+
+
+def test_the_manifest_names_sources_tokenizers_words_and_every_file(release: Path) -> None:
+    manifest = read_manifest(release)
+    assert {source["variant"] for source in manifest["sources"].values()} == {"embedded"}
+    assert all(len(source["sha256"]) == 64 for source in manifest["sources"].values())
+    assert manifest["tokenizers"]["tekken"]["library"] == "mistral-common"
+    assert len(manifest["words"]) == 3
+    assert set(manifest["files"]) == {p for p in files(release) if p.endswith(".parquet")}
+    for path, entry in manifest["files"].items():
+        assert entry["sha256"] == sha256_of(release / path)
+        assert 0.97 < entry["fill"] <= 1
+        assert entry["tokens"]["max"] <= 4096 - 128
+
+
+def test_haystacks_that_run_out_are_in_the_manifest(tmp_path: Path) -> None:
+    order = replace(ORDER, root=tmp_path / "long", lengths=("32k",), samples=1)
+    made = build(order, Silent()).manifest["files"]
+    assert made["data/tekken/32k/niah_single_2.parquet"]["repeats"] == 1
+    assert made["data/tekken/32k/qa_1.parquet"]["repeats"] == 2
+    assert made["data/tekken/32k/niah_single_1.parquet"]["repeats"] == 0
+
+
+@pytest.mark.mirror
+@pytest.mark.parametrize("tokenizer", ["cl100k_base", "qwen2.5", "gemma3"])
+def test_real_sources_and_tokenizers_make_a_release_without_a_breach(
+    mirror: Path, tmp_path: Path, tokenizer: str
+) -> None:
+    root = tmp_path / "real"
+    order = BuildOrder(
+        root,
+        tokenizers=(tokenizer,),
+        lengths=("4k", "16k"),
+        samples=8,
+        mirror=mirror,
+        allow_variants=True,
+        workers=2,
+    )
+    manifest = build(order, Silent()).manifest
+    assert {name: s["variant"] for name, s in manifest["sources"].items()} == {
+        "essays": "canonical",
+        "squad": "rebuilt",
+        "hotpotqa": "partial",
+    }
+    assert "squad = rebuilt" in (root / "README.md").read_text()
+    report = verify(root, workers=2, mirror=mirror)
+    assert report.ok, [f.breaches for f in report.files.values() if f.count]
+
+
+def test_a_tokenizer_of_a_folder_is_built_verified_and_found_again(
+    made: Callable[[str], Path], tmp_path: Path
+) -> None:
+    folder = Path(shutil.copytree(made("gpt2"), tmp_path / "mine"))
+    root = tmp_path / "ruler"
+    order = BuildOrder(
+        root,
+        tokenizers=(f"mine={folder}",),
+        lengths=("2k",),
+        tasks=("niah", "vt", "fwe", "cwe", "qa_1"),
+        samples=2,
+        sources=("embedded",),
+    )
+    build(order, Silent())
+    about = json.loads((root / MANIFEST).read_text(encoding="utf-8"))["tokenizers"]["mine"]
+    assert (about["spec"], about["title"]) == ("mine=mine", "mine")  # nothing of where it lies
+    assert str(tmp_path) not in (root / "README.md").read_text(encoding="utf-8")
+    assert len(load("niah_mk_2k_mine", root)) == 6
+    moved = folder.rename(tmp_path / "moved")
+    remedy = f"ruler verify {root} --tokenizer mine=FOLDER"
+    with pytest.raises(RulerError, match=re.escape(remedy)):
+        verify(root)
+    assert verify(root, tokenizers=[f"mine={moved}"]).ok
+    other = Path(shutil.copytree(made("unigram"), tmp_path / "other"))
+    with pytest.raises(RulerError, match="differs from the release's"):
+        verify(root, tokenizers=[f"mine={other}"])

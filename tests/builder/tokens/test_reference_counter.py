@@ -1,0 +1,102 @@
+"""A release's tokenizer, found again by its files alone, years later."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from importlib.resources import files
+from pathlib import Path
+
+import pytest
+
+from builder.checks.verify import verify
+from builder.release.build import build
+from builder.release.order import BuildOrder
+from builder.tokens.reference_counter import places
+from builder.tokens.tokenizers import named
+from ruler_dataset import MANIFEST, RulerError
+from tests.conftest import Silent
+
+
+def built(root: Path, tokenizer: str, mirror: Path | None = None) -> Path:
+    order = BuildOrder(
+        root,
+        tokenizers=(tokenizer,),
+        lengths=("1k",),
+        tasks=("niah_single_1",),
+        samples=4,
+        sources=("embedded",),
+        mirror=mirror,
+    )
+    build(order, Silent())
+    return root
+
+
+@pytest.fixture
+def years_later(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """No mirror, an empty cache."""
+    monkeypatch.delenv("RULER_MIRROR", raising=False)
+    monkeypatch.setenv("RULER_CACHE", str(tmp_path / "cache"))
+
+
+@pytest.mark.parametrize("name", ["cl100k_base", "qwen2.5"])
+@pytest.mark.usefixtures("years_later")
+def test_a_named_tokenizers_files_in_a_bare_folder_are_enough(
+    mirror: Path, tmp_path: Path, name: str
+) -> None:
+    root = built(tmp_path / "ruler", name, mirror)
+    bare = tmp_path / "bare"
+    bare.mkdir()
+    with pytest.raises(RulerError, match=r"'.*bare' has no .*: put the tokenizer's files there"):
+        verify(root, tokenizers=[f"{name}={bare}"])
+    paths = [Path(file["path"]) for file in named()[name]["files"]]
+    for path in paths:
+        shutil.copy(mirror / path, bare / path.name)
+    report = verify(root, tokenizers=[f"{name}={bare}"])
+    assert report.ok
+    assert sum(file.rows for file in report.files.values()) == 4
+    (bare / paths[0].name).write_text("another")
+    with pytest.raises(RulerError, match="has the wrong digest"):
+        verify(root, tokenizers=[f"{name}={bare}"])
+
+
+def test_tekken_too_where_its_package_no_longer_brings_it(tmp_path: Path) -> None:
+    root, bare = built(tmp_path / "ruler", "tekken"), tmp_path / "bare"
+    bare.mkdir()
+    with pytest.raises(RulerError, match=r"bare/tekken_240911.json': expected sha256 1948e2d4"):
+        verify(root, tokenizers=[f"tekken={bare}"])
+    shutil.copy(str(files("mistral_common") / "data" / "tekken_240911.json"), bare)
+    assert verify(root, tokenizers=[f"tekken={bare}"]).ok
+
+
+def test_what_is_no_place_of_the_releases_tokenizers_is_refused(tmp_path: Path) -> None:
+    root = built(tmp_path / "ruler", "tekken")
+    for spec, said in (
+        ("teken=x", "Did you mean 'tekken'?"),
+        ("tekken", "'tekken' does not say where 'tekken' lies: write tekken=FOLDER"),
+        ("tekken=no/folder", "'no/folder' is not a folder: 'tekken' is a named tokenizer"),
+    ):
+        with pytest.raises(RulerError) as error:
+            verify(root, tokenizers=[spec])
+        assert said in str(error.value)
+    assert places({"tokenizers": {"mine": {}}}, ["mine=hf:a/b@c"]) == {"mine": "hf:a/b@c"}
+
+
+def test_the_digest_of_a_librarys_own_writing_decides_only_where_no_file_is_known(
+    made: Callable[[str], Path], tmp_path: Path
+) -> None:
+    folder = made("gpt2")
+    root = built(tmp_path / "ruler", f"mine={folder}")
+    manifest = json.loads((root / MANIFEST).read_text(encoding="utf-8"))
+    about = manifest["tokenizers"]["mine"]
+    for change, ok in (({}, True), ({"sha256": None}, False)):
+        changed = {**about, **change, "backend_sha256": "0" * 64}
+        changed = {key: value for key, value in changed.items() if value is not None}
+        manifest["tokenizers"]["mine"] = changed
+        (root / MANIFEST).write_text(json.dumps(manifest))
+        if ok:
+            assert verify(root, tokenizers=[f"mine={folder}"]).ok
+        else:
+            with pytest.raises(RulerError, match="differs from the release's: backend_sha256"):
+                verify(root, tokenizers=[f"mine={folder}"])

@@ -1,0 +1,232 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+from builder.context.prompt_builder import PromptBuilder
+from builder.tokens import split_points
+from builder.tokens.split_points import SplitPoints
+from builder.tokens.tokenizers import TokenCounter, named
+
+OTHERS = tuple(name for name in named() if name != "tekken")
+LAWS = settings(
+    max_examples=120, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+
+# fmt: off
+PARTS = st.sampled_from([
+    "The", "grass", "is", "green.", "don't", "I'LL", "we'", "'s", "ALLCAPS", "camelCase", "x",
+    " ", "  ", "   ", "\n", "\n\n", "\r\n", "\r", "\t", "\u00a0", "\u200b", "\u2028", "\x85",
+    "\x1c", "/", "//", "a/b", ".", "...", "!?", "-", "—", "“", "(", "=", "_", "\u2581", "> </",
+    "<b>", "#", "1", "42", "1234567", "3.14", "²", "Ⅷ", "٣", "é", "e\u0301", "\u0301", "ñ", "ſ",
+    "ß", "İ", "ǅ", "界", "日本語", "한국어", "العربية", "हिन्दी", "ก็", "🙂", "👩‍👧", "\ufffd",
+    "です", "。", "！", "」", "”", "々", "ー", "\u3099", "か\u3099", "。「", "3。",
+    "\U000e0041", "<s>", "</s>", "<unk>", "<bos>", "<|endoftext|>", "<|im_end|>", "[INST]",
+])
+# fmt: on
+TEXTS = st.lists(PARTS | st.text(max_size=4), max_size=14).map("".join)
+
+
+def places(text: str, where: SplitPoints) -> list[int]:
+    return [i for i in range(1, len(text)) if where.between(text[:i], text[i:])]
+
+
+def joined_over(counter: TokenCounter, text: str) -> list[str]:
+    """The seams of a text that tokens cross: cut at each alone, and at all of them together."""
+    if not counter.split_points.hold_in(text):
+        return []
+    cuts = places(text, counter.split_points)
+    whole = counter.count(text)
+    crossed = [
+        f"{text[:cut]}|{text[cut:]}"
+        for cut in cuts
+        if sum(counter.counts([text[:cut], text[cut:]])) != whole
+    ]
+    edges = [0, *cuts, len(text)]
+    parts = [text[a:b] for a, b in pairwise(edges) if a < b]
+    return crossed if sum(counter.counts(parts)) == whole else [*crossed, "|".join(parts)]
+
+
+@LAWS
+@example("don't  stop.\n\n/usr é\u0301 12345\nVAR A = 1 界 界\n界")
+@given(text=TEXTS)
+def test_tekken_never_joins_tokens_over_a_seam(tekken: TokenCounter, text: str) -> None:
+    assert joined_over(tekken, text) == []
+
+
+@pytest.mark.parametrize("name", OTHERS)
+@LAWS
+@example("don't  stop.\n\n/usr é\u0301 12345\nVAR A = 1 界 界\n界")
+@given(text=TEXTS)
+def test_no_named_tokenizer_joins_tokens_over_a_seam(
+    counter_of: Callable[[str], TokenCounter], name: str, text: str
+) -> None:
+    assert joined_over(counter_of(name), text) == []
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_every_named_tokenizer_is_proved_to_have_seams(
+    counter_of: Callable[[str], TokenCounter], name: str
+) -> None:
+    assert counter_of(name).split_points.proved
+
+
+def test_tekken_is_proved_to_have_seams(tekken: TokenCounter) -> None:
+    assert tekken.split_points == SplitPoints(True, stops=True)
+
+
+def test_seams_are_before_single_spaces_after_newlines_and_at_the_end_of_a_line() -> None:
+    text = "a b. c  d\n/e\nf!\ng\n\nh1\n é \n"
+    found = [f"{text[:i][-1]}|{text[i:][:2]}" for i in places(text, SplitPoints(True))]
+    assert found == [
+        "a| b",
+        ".| c",
+        "d|\n/",
+        "e|\nf",
+        "\n|f!",
+        "\n|g\n",
+        "g|\n\n",
+        "\n|h1",
+        "1|\n ",
+    ]
+
+
+def test_a_tokenizer_that_splits_by_a_pattern_has_seams_before_chinese_and_japanese_stops() -> None:
+    text = "これは本です。「次」です！3。か\u3099。end。"
+    found = [text[i - 1 : i + 1] for i in places(text, SplitPoints(True, stops=True))]
+    assert found == ["す。", "次」", "す！"]
+    assert places(text, SplitPoints(True)) == []
+
+
+def test_there_are_seams_in_every_text_the_tasks_are_made_of(embedded_text: str) -> None:
+    folded = " ".join(embedded_text.split()[:400])
+    assert len(places(folded, SplitPoints(True))) == 399
+
+
+# ---- Gemma: BPE over the whole text ------------------------------------------------------------
+
+
+def test_gemmas_one_token_over_a_space_is_found(counter_of: Callable[[str], TokenCounter]) -> None:
+    assert counter_of("gemma3").split_points == SplitPoints(True, ("> </",))
+
+
+def test_a_text_with_a_crossing_string_is_counted_whole(
+    counter_of: Callable[[str], TokenCounter],
+) -> None:
+    gemma = counter_of("gemma3")
+    pieces = ["One", " word", " x>", " </y", " and", " more.\n", "Next"]
+    prompt = PromptBuilder(gemma)
+    for piece in pieces:
+        prompt.run(piece, gemma.count(piece))
+    assert not gemma.split_points.hold_in(prompt.text)
+    assert prompt.tokens == gemma.count(prompt.text)
+    assert prompt.tokens == sum(gemma.counts(pieces)) - 1
+
+
+# ---- Tokenizers of other kinds, made here --------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["unigram", "wordpiece", "gpt2", "crossing", "fusing"])
+def test_a_tokenizer_that_is_not_proved_has_no_seams(
+    counter_made: Callable[[str], TokenCounter], kind: str
+) -> None:
+    counter = counter_made(kind)
+    assert counter.split_points == split_points.NONE
+    assert not counter.split_points.between("grass", " is")
+    assert not counter.split_points.hold_in("The grass is green.")
+
+
+def test_a_whole_text_bpe_has_seams_but_for_the_strings_that_cross_one(
+    counter_made: Callable[[str], TokenCounter],
+) -> None:
+    counter = counter_made("whole")
+    assert counter.split_points == SplitPoints(True, ("e the",))
+    assert counter.count("e the") == 1 < sum(counter.counts(["e", " the"]))
+    prompt = PromptBuilder(counter).run("The sake", counter.count("The sake")).run(" the end", 99)
+    assert prompt.tokens == counter.count("The sake the end")
+
+
+@LAWS
+@given(text=TEXTS)
+def test_a_whole_text_bpe_never_joins_tokens_over_its_seams(
+    counter_made: Callable[[str], TokenCounter], text: str
+) -> None:
+    assert joined_over(counter_made("whole"), text) == []
+
+
+@LAWS
+@given(texts=st.lists(TEXTS, min_size=1, max_size=6))
+@pytest.mark.parametrize("kind", ["unigram", "wordpiece", "gpt2", "crossing", "fusing", "whole"])
+def test_a_rope_is_counted_exactly_whatever_the_tokenizer(
+    counter_made: Callable[[str], TokenCounter], kind: str, texts: list[str]
+) -> None:
+    counter = counter_made(kind)
+    prompt = PromptBuilder(counter)
+    for text in texts:
+        prompt.run(text, counter.count(text))
+    assert prompt.tokens == counter.count("".join(texts))
+
+
+def changed(path: Path, **changes: object) -> str:
+    return json.dumps(json.loads(path.read_text()) | changes)
+
+
+ADDED = {
+    "id": 5000,
+    "single_word": False,
+    "lstrip": False,
+    "rstrip": False,
+    "normalized": False,
+    "special": False,
+}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"added_tokens": [ADDED | {"content": "New York"}]},
+        {"added_tokens": [ADDED | {"content": "a\nb"}]},
+        {"added_tokens": [ADDED | {"content": "<x>", "lstrip": True}]},
+        {"added_tokens": [ADDED | {"content": "<x>", "rstrip": True}]},
+        {"normalizer": None},
+        {"normalizer": {"type": "Lowercase"}},
+        {"pre_tokenizer": {"type": "Whitespace"}},
+    ],
+)
+def test_what_could_join_tokens_over_a_seam_leaves_none(
+    made: Callable[[str], Path], change: dict[str, object]
+) -> None:
+    path = made("whole") / "tokenizer.json"
+    assert split_points.of_tokenizer_json(changed(path)).proved
+    assert split_points.of_tokenizer_json(changed(path, **change)) == split_points.NONE
+
+
+def test_a_split_pattern_not_known_leaves_no_seams() -> None:
+    assert split_points.of_pattern(split_points.PATTERNS["tekken"]).proved
+    assert split_points.of_pattern(r"\w+ \w+|\s+|.") == split_points.NONE
+
+
+@pytest.mark.parametrize(
+    ("step", "key", "value"),
+    [
+        (0, "pattern", {"Regex": r"\w+ \w+|\s+|."}),
+        (0, "behavior", "MergedWithPrevious"),
+        (0, "invert", True),
+        (1, "use_regex", True),
+        (1, "add_prefix_space", True),
+    ],
+)
+def test_a_pre_tokenizer_that_differs_from_the_proved_form_leaves_no_seams(
+    mirror: Path, step: int, key: str, value: object
+) -> None:
+    text = (mirror / "tokenizers/hf/qwen2_5/tokenizer.json").read_text()
+    parts = {**json.loads(text), "model": {"type": "BPE"}}
+    assert split_points.of_tokenizer_json(json.dumps(parts)).proved
+    parts["pre_tokenizer"]["pretokenizers"][step][key] = value
+    assert split_points.of_tokenizer_json(json.dumps(parts)) == split_points.NONE

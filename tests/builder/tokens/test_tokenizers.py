@@ -1,0 +1,337 @@
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+import threading
+from collections.abc import Callable
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from builder.sources.download import Store
+from builder.tokens.tokenizers import TokenCounter, load_counter, named, pinned_files, split_spec
+from ruler_dataset import RulerError
+
+LAWS = settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+HF = {
+    "qwen2.5": "qwen2_5",
+    "llama3": "llama3_instruct",
+    "mistral-nemo": "mistral_nemo",
+    "gemma3": "gemma3",
+}
+"""Named tokenizers counted by transformers, and their folders in the mirror."""
+KINDS = ("unigram", "wordpiece", "gpt2", "crossing", "whole", "fusing")
+
+TEXTS = [
+    "",
+    " ",
+    "The grass is green. The sky is blue.",
+    "One of the special magic uuids for 8f14e45f-ceea-467f-a1f2-6f2d3c9a1b7e is: x.\n\n\n",
+    "  Leading, trailing and\t\tdouble  space  \r\n\r\n",
+    "VAR ABCDE = 12345\nVAR FGHIJ = VAR ABCDE\n... qzjwkd ... xwlupe",
+    "Zażółć gęślą jaźń; 日本語のテキスト。한국어 텍스트 العربية हिन्दी 🙂👩‍👧 e\u0301 \u200b",
+    "don't won't I'LL they'Ve 3.14 1,000,000 ½ Ⅷ http://a.b/c?d=e#f",
+    "Special names: <s> </s> <bos> <|endoftext|> <|im_start|> [INST] <unk> <start_of_turn>",
+    "def f(x):\n    return x  # > </b>\n\n\n\n\tend",
+]
+ANY_TEXT = st.text(max_size=40) | st.lists(st.sampled_from(TEXTS), max_size=4).map("".join)
+
+
+def reference_tekken() -> Callable[[str], int]:
+    from importlib.resources import files
+
+    from mistral_common.tokens.tokenizers.tekken import Tekkenizer
+
+    path = Path(str(files("mistral_common") / "data" / named()["tekken"]["packaged"]))
+    tokenizer = Tekkenizer.from_file(path)
+    return lambda text: len(tokenizer.encode(text, bos=False, eos=False))
+
+
+def reference_transformers(folder: Path) -> Callable[[str], int]:
+    from transformers import AutoTokenizer
+
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    return lambda text: len(tokenizer(text, add_special_tokens=False)["input_ids"])
+
+
+def disagreements(counter: TokenCounter, reference: Callable[[str], int]) -> list[str]:
+    """Chosen texts counted otherwise than by the library's own call, alone or together.
+
+    Random texts are tried first, and fail at once.
+    """
+
+    @LAWS
+    @given(ANY_TEXT)
+    def on_any_text(text: str) -> None:
+        assert counter.count(text) == reference(text)
+
+    on_any_text()
+    assert counter.counts([]) == []
+    together = counter.counts(TEXTS)
+    return [
+        text
+        for text, found in zip(TEXTS, together, strict=True)
+        if {found, counter.count(text)} != {reference(text)}
+    ]
+
+
+def test_tekken_counts_as_mistral_common_does(tekken: TokenCounter) -> None:
+    assert disagreements(tekken, reference_tekken()) == []
+
+
+@pytest.mark.parametrize("name", ["cl100k_base", "o200k_base"])
+def test_openais_encodings_count_as_tiktoken_does(
+    counter_of: Callable[[str], TokenCounter],
+    mirror: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+) -> None:
+    import tiktoken
+    from tiktoken_ext.openai_public import ENCODING_CONSTRUCTORS
+
+    (file,) = pinned_files(name)
+    shutil.copy(mirror / file.path, tmp_path / hashlib.sha1(file.urls[0].encode()).hexdigest())
+    monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(tmp_path))
+    encoding = tiktoken.Encoding(**ENCODING_CONSTRUCTORS[name]())
+    assert disagreements(counter_of(name), lambda text: len(encoding.encode_ordinary(text))) == []
+
+
+@pytest.mark.parametrize("name", HF)
+def test_named_models_count_as_transformers_does(
+    counter_of: Callable[[str], TokenCounter], mirror: Path, name: str
+) -> None:
+    assert (
+        disagreements(counter_of(name), reference_transformers(mirror / "tokenizers/hf" / HF[name]))
+        == []
+    )
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_users_folder_counts_as_transformers_does(
+    made: Callable[[str], Path], store: Store, kind: str
+) -> None:
+    folder = made(kind)
+    assert (
+        disagreements(load_counter(f"mine={folder}", store), reference_transformers(folder)) == []
+    )
+
+
+@pytest.fixture
+def altered(made: Callable[[str], Path], tmp_path: Path) -> Callable[..., Path]:
+    """A copy of a user's folder with keys of its tokenizer.json changed."""
+
+    def alter(**changes: Any) -> Path:
+        folder = shutil.copytree(made("gpt2"), tmp_path / "altered")
+        path = folder / "tokenizer.json"
+        path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+        return folder
+
+    return alter
+
+
+def test_truncation_and_padding_in_a_users_file_change_no_count(
+    altered: Callable[..., Path], store: Store
+) -> None:
+    folder = altered(
+        truncation={
+            "direction": "Right",
+            "max_length": 8,
+            "strategy": "LongestFirst",
+            "stride": 0,
+        },
+        padding={
+            "strategy": {"Fixed": 32},
+            "direction": "Right",
+            "pad_to_multiple_of": None,
+            "pad_id": 0,
+            "pad_type_id": 0,
+            "pad_token": "!",
+        },
+    )
+    assert (
+        disagreements(load_counter(f"mine={folder}", store), reference_transformers(folder)) == []
+    )
+
+
+def test_special_tokens_of_a_post_processor_are_not_counted(
+    altered: Callable[..., Path], store: Store
+) -> None:
+    token = {"SpecialToken": {"id": "<s>", "type_id": 0}}
+    text = {"Sequence": {"id": "A", "type_id": 0}}
+    folder = altered(
+        post_processor={
+            "type": "TemplateProcessing",
+            "single": [token, text, token],
+            "pair": [text, {"Sequence": {"id": "B", "type_id": 1}}],
+            "special_tokens": {"<s>": {"id": "<s>", "ids": [0], "tokens": ["<s>"]}},
+        }
+    )
+    assert (
+        disagreements(load_counter(f"mine={folder}", store), reference_transformers(folder)) == []
+    )
+
+
+# ---- What the manifest says --------------------------------------------------------------------
+
+
+def test_tekkens_file_is_digested(tekken: TokenCounter) -> None:
+    assert tekken.about["library"] == "mistral-common"
+    assert tekken.about["sha256"] == {"tekken_240911.json": named()["tekken"]["sha256"]}
+
+
+@pytest.mark.parametrize("name", ["cl100k_base", "o200k_base", *HF])
+def test_a_named_tokenizers_files_are_digested(
+    counter_of: Callable[[str], TokenCounter], mirror: Path, name: str
+) -> None:
+    about = counter_of(name).about
+    assert about["spec"] == name
+    assert about["sha256"] == {
+        Path(file.path).name: hashlib.sha256((mirror / file.path).read_bytes()).hexdigest()
+        for file in pinned_files(name)
+    }
+
+
+def test_a_users_tokenizer_is_digested_and_another_has_another_digest(
+    made: Callable[[str], Path], store: Store
+) -> None:
+    def about(kind: str) -> dict[str, Any]:
+        return load_counter(f"mine={made(kind)}", store).about
+
+    assert about("gpt2") == about("gpt2")
+    assert about("gpt2")["spec"] == f"mine={made('gpt2').name}"
+    assert len(about("gpt2")["backend_sha256"]) == 64
+    assert about("gpt2")["backend_sha256"] != about("crossing")["backend_sha256"]
+
+
+def test_the_default_tokenizer_needs_neither_mirror_nor_network(tmp_path: Path) -> None:
+    tmp_path.joinpath("empty").mkdir()
+    assert load_counter("tekken", Store(tmp_path / "empty")).count("The grass is green.") == 5
+
+
+# ---- Names and refusals ------------------------------------------------------------------------
+
+
+def test_seven_tokenizers_are_named_tekken_first() -> None:
+    assert list(named()) == ["tekken", "cl100k_base", "o200k_base", *HF]
+
+
+@pytest.mark.parametrize(
+    ("spec", "read"),
+    [
+        ("qwen2.5", ("qwen2.5", "qwen2.5")),
+        ("mine=hf:ORG/NAME@main", ("mine", "hf:ORG/NAME@main")),
+        ("my-2.1=/a/folder=with", ("my-2.1", "/a/folder=with")),
+    ],
+)
+def test_a_tokenizer_is_a_name_or_a_name_and_a_place(spec: str, read: tuple[str, str]) -> None:
+    assert split_spec(spec) == read
+
+
+@pytest.mark.parametrize(
+    ("spec", "said"),
+    [
+        ("qwen25", "Unknown tokenizer 'qwen25'. Did you mean 'qwen2.5'? See: ruler tokenizers"),
+        ("hf:ORG/NAME", "or give another as NAME=hf:ORG/NAME or NAME=FOLDER"),
+        ("my_own=folder", "'my_own' cannot name a tokenizer: use new letters, digits"),
+        ("../mine=folder", "'../mine' cannot name a tokenizer"),
+        ("=folder", "'' cannot name a tokenizer"),
+        ("gemma3=folder", "'gemma3' cannot name a tokenizer"),
+        ("mine=no/such/folder", "'no/such/folder' is not a folder; a Hub tokenizer is hf:ORG"),
+    ],
+)
+def test_a_tokenizer_that_cannot_be_is_refused_with_the_remedy(
+    store: Store, spec: str, said: str
+) -> None:
+    with pytest.raises(RulerError) as refusal:
+        load_counter(spec, store)
+    assert said in str(refusal.value)
+
+
+def test_a_folder_without_a_tokenizer_is_refused(store: Store, tmp_path: Path) -> None:
+    with pytest.raises(RulerError, match=f"Cannot load tokenizer 'mine' from '{tmp_path}'"):
+        load_counter(f"mine={tmp_path}", store)
+
+
+def test_a_damaged_tokenizer_file_is_refused(
+    made: Callable[[str], Path], store: Store, tmp_path: Path
+) -> None:
+    folder = shutil.copytree(made("gpt2"), tmp_path / "damaged")
+    path = folder / "tokenizer.json"
+    path.write_text(path.read_text()[:1000])
+    with pytest.raises(RulerError, match="Cannot load tokenizer 'mine'"):
+        load_counter(f"mine={folder}", store)
+
+
+def test_a_changed_byte_in_a_named_tokenizers_file_is_refused(mirror: Path, tmp_path: Path) -> None:
+    (file,) = pinned_files("cl100k_base")
+    path = tmp_path / file.path
+    path.parent.mkdir(parents=True)
+    path.write_bytes((mirror / file.path).read_bytes()[:-1] + b"X")
+    with pytest.raises(RulerError, match=f"expected sha256 {file.sha256}"):
+        load_counter("cl100k_base", Store(tmp_path))
+
+
+def test_a_hub_tokenizer_without_a_network_is_refused_with_the_remedy(store: Store) -> None:
+    with pytest.raises(RulerError) as refusal:
+        load_counter("mine=hf:ruler-tests/none@0123abc", store)
+    said = str(refusal.value)
+    assert "Cannot load tokenizer 'mine' from 'ruler-tests/none'" in said
+    assert "without a network, give a folder" in said
+    assert "\n" not in said
+
+
+class Gate(BaseHTTPRequestHandler):
+    """A Hub all of whose repositories are gated."""
+
+    def do_GET(self) -> None:
+        self.send_response(403)
+        self.send_header("X-Error-Code", "GatedRepo")
+        self.send_header("X-Error-Message", "Access to model ruler-tests/gated is restricted.")
+        self.send_header("Content-Length", "0")
+        self.end_headers()
+
+    do_HEAD = do_GET
+
+    def log_message(self, *_: Any) -> None:
+        pass
+
+
+def test_a_gated_tokenizer_is_refused_with_the_remedy() -> None:
+    program = (
+        "from builder.sources.download import Store\n"
+        "from builder.tokens.tokenizers import load_counter\n"
+        "from ruler_dataset import RulerError\n"
+        "try:\n    load_counter('mine=hf:ruler-tests/gated', Store(None))\n"
+        "except RulerError as error:\n    print(error)\n"
+    )
+    with HTTPServer(("127.0.0.1", 0), Gate) as server:
+        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+        hub = f"http://127.0.0.1:{server.server_port}"
+        environment = {
+            **os.environ,
+            "HF_ENDPOINT": hub,
+            "HF_HUB_OFFLINE": "0",
+            "no_proxy": "127.0.0.1",
+        }
+        found = subprocess.run(
+            [sys.executable, "-c", program],
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        server.shutdown()
+    assert "Cannot load tokenizer 'mine' from 'ruler-tests/gated'" in found.stdout
+    assert "If it is gated, accept its licence on the Hub and run 'hf auth login'" in found.stdout
+    assert found.stdout.count("\n") == 1

@@ -1,0 +1,130 @@
+"""Two models on the same rows."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from eval.analysis.compare import compare, mcnemar
+from ruler_dataset import RulerError
+from tests.eval.scoring_helpers import right, ruler
+
+
+def results(model="a", files=None, **cells):
+    """A results.json with row scores: `results(vt_4k=[1, 0])`."""
+    configurations = {
+        name: {
+            "task": name.rsplit("_", 1)[0],
+            "length": name.rsplit("_", 1)[1],
+            "tokenizer": "tekken",
+            "rows": {"index": list(range(len(scores))), "score": list(scores)},
+        }
+        for name, scores in cells.items()
+    }
+    return {
+        "model": model,
+        "mode": None,
+        "partial": False,
+        "score_version": "1",
+        "rules": {},
+        "dataset": {"name": "ruler", "files": files or {}},
+        "configurations": configurations,
+    }
+
+
+def test_the_difference_is_paired_and_its_interval_holds_it():
+    rng = np.random.default_rng(1)
+    hard = rng.random(500) < 0.3  # rows both models fail on
+    a = np.where(hard, 0, rng.random(500) < 0.98).astype(float)
+    b = np.where(hard, 0, rng.random(500) < 0.90).astype(float)
+    found = compare(results(vt_4k=a), results("b", vt_4k=b))["configurations"]["vt_4k"]
+    assert found["difference"] == pytest.approx(100 * (a - b).mean())
+    low, high = found["interval"]
+    assert 0 < low < found["difference"] < high
+    unpaired = 2 * 196 * np.sqrt(a.var() / 500 + b.var() / 500)
+    assert high - low < 0.6 * unpaired
+    assert found["p"] < 0.001
+    assert found["detectable"] == pytest.approx(2.8016 * 100 * (a - b).std() / 500**0.5, rel=0.05)
+
+
+def test_mcnemar_is_the_exact_sign_test_of_the_rows_that_differ():
+    assert mcnemar(0, 0) == 1
+    assert mcnemar(6, 0) == pytest.approx(2 / 64)
+    assert mcnemar(5, 0) > 0.05
+    assert mcnemar(10, 2) == pytest.approx(0.03857, abs=1e-5)
+    found = compare(results(vt_4k=[1, 1, 0]), results(vt_4k=[1, 0, 1]))["configurations"]["vt_4k"]
+    assert (found["only_a"], found["only_b"], found["p"]) == (1, 1, 1)
+
+
+def test_partial_credit_has_no_mcnemar():
+    found = compare(results(vt_4k=[1, 0.5]), results(vt_4k=[1, 0]))["configurations"]["vt_4k"]
+    assert (found["p"], found["least"]) == (None, None)
+    assert found["difference"] == 25
+
+
+def test_the_smallest_difference_that_rows_can_show_is_six_rows():
+    found = compare(results(vt_4k=[1.0] * 50), results(vt_4k=[1.0] * 50))
+    assert found["configurations"]["vt_4k"]["least"] == 12
+    found = compare(results(vt_4k=[1.0] * 5), results(vt_4k=[1.0] * 5))
+    assert found["configurations"]["vt_4k"]["least"] is None
+
+
+def test_where_no_row_differs_the_interval_is_not_nothing():
+    same = [1.0, 0.0] * 250
+    found = compare(results(vt_4k=same), results(vt_4k=same))["configurations"]["vt_4k"]
+    assert found["difference"] == 0
+    assert found["interval"] == pytest.approx([-0.735, 0.735], abs=0.001)
+
+
+def test_the_seed_decides_the_interval_and_nothing_else():
+    a, b = results(vt_4k=[1, 0, 1, 1]), results(vt_4k=[0, 0, 1, 0.5])
+    assert compare(a, b, seed=3) == compare(a, b, seed=3)
+    first, other = compare(a, b, seed=3), compare(a, b, seed=4)
+    assert first["all"]["difference"] == other["all"]["difference"]
+
+
+def test_a_row_keeps_its_lengths_together():
+    """The same rows fail at both lengths: two lengths then know no more than one."""
+    rng = np.random.default_rng(0)
+    a, zero = (rng.random(200) < 0.5).astype(float), np.zeros(200)
+    found = compare(results(vt_4k=a, vt_8k=a), results(vt_4k=zero, vt_8k=zero))
+    alone, both = found["configurations"]["vt_4k"], found["all"]
+    assert both["interval"] == pytest.approx(alone["interval"])
+    apart = compare(results(vt_4k=a, cwe_4k=a), results(vt_4k=zero, cwe_4k=zero))["all"]
+    assert np.ptp(apart["interval"]) < 0.8 * np.ptp(both["interval"])
+
+
+def test_only_common_rows_of_the_same_data_by_the_same_rules_are_compared():
+    a = results(vt_4k=[1, 1, 1], cwe_4k=[1])
+    found = compare(a, results(vt_4k=[0]))
+    assert list(found["configurations"]) == ["vt_4k"]
+    assert found["configurations"]["vt_4k"]["n"] == 1
+    with pytest.raises(RulerError, match="share no rows"):
+        compare(a, results(fwe_4k=[1]))
+    with pytest.raises(RulerError, match="different files"):
+        compare(results(files={"vt_4k": "1"}, vt_4k=[1]), results(files={"vt_4k": "2"}, vt_4k=[1]))
+    with pytest.raises(RulerError, match="differ in rules"):
+        compare(a, {**a, "rules": {"cut": "wrong"}})
+
+
+def test_the_command_compares_two_runs(write_run, tmp_path):
+    def worse(config, row):
+        return "" if row["index"] == 0 else right(config, row)
+
+    for run in (write_run(right, "good"), write_run(worse, "bad")):
+        assert ruler("score", run)[2] == 0
+    out = tmp_path / "compared.json"
+    good, bad = tmp_path / "good", tmp_path / "bad/results.json"
+    stdout, _, code = ruler("compare", good, bad, "--out", out)
+    assert code == 0
+    assert "A: good · B: bad" in stdout
+    (line,) = [line for line in stdout.splitlines() if line.startswith("mean over all")]
+    assert "+20.0" in line
+    assert json.loads(out.read_text())["all"]["difference"] == pytest.approx(20)
+
+
+def test_a_run_that_was_not_scored_is_named(write_run):
+    run = write_run(right, configs=["vt_4k"])
+    assert f"Make it: ruler score {run}" in ruler("compare", run, run)[1]

@@ -1,0 +1,92 @@
+"""Correlation of tasks and their clusters."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from eval.analysis.correlate import correlate
+from ruler_dataset import RulerError
+from tests.eval.scoring_helpers import right, ruler
+
+
+def results(**scores):
+    """Scores by task, one for each length: `results(vt=[90, 80])`."""
+    lengths = ["4k", "8k", "16k", "32k", "64k"]
+    cells = {}
+    for task, values in scores.items():
+        for length, score in zip(lengths, values, strict=False):
+            place = {"tokenizer": "tekken", "language": "en", "instruction_language": "en"}
+            cells[f"{task}_{length}"] = {"task": task, "length": length, "score": score, **place}
+    return {"configurations": cells}
+
+
+def test_the_matrix_is_the_correlation_over_models_and_lengths():
+    a = results(vt=[90, 80, 70], cwe=[50, 40, 45], qa_1=[60, 61, 10])
+    b = results(vt=[95, 60, 50], cwe=[55, 30, 20], qa_1=[70, 69, 68])
+    found = correlate({"a": a, "b": b})
+    order = found["tasks"]
+    vectors = {"vt": [90, 80, 70, 95, 60, 50], "cwe": [50, 40, 45, 55, 30, 20]}
+    expected = np.corrcoef(vectors["vt"], vectors["cwe"])[0, 1]
+    matrix = np.array(found["correlation"])
+    assert matrix[order.index("vt"), order.index("cwe")] == pytest.approx(expected)
+    assert np.allclose(matrix, matrix.T)
+    assert np.allclose(np.diag(matrix), 1)
+    assert len(found["observations"]) == 6
+
+
+def test_tasks_that_go_together_are_joined_first_and_stand_together():
+    rng = np.random.default_rng(0)
+    up, down = rng.random(5), rng.random(5)
+    found = correlate(
+        {"a": results(niah=up, vt=up + 0.01 * rng.random(5), cwe=down, fwe=down * 2 + 1)}
+    )
+    first, second, last = found["merges"]
+    assert {
+        frozenset(merge["clusters"][0] + merge["clusters"][1]) for merge in (first, second)
+    } == {
+        frozenset({"niah", "vt"}),
+        frozenset({"cwe", "fwe"}),
+    }
+    assert first["distance"] <= second["distance"] < last["distance"]
+    assert abs(found["tasks"].index("cwe") - found["tasks"].index("fwe")) == 1
+
+
+def test_a_task_that_never_changes_is_left_out_and_named():
+    found = correlate({"a": results(vt=[100, 100, 100], cwe=[1, 2, 3], fwe=[3, 2, 2])})
+    assert found["constant"] == ["vt"]
+    assert sorted(found["tasks"]) == ["cwe", "fwe"]
+    alone = correlate({"a": results(vt=[100, 100, 100], cwe=[1, 2, 3])})
+    assert (alone["tasks"], alone["correlation"], alone["merges"]) == (["cwe"], [[1.0]], [])
+
+
+def test_observations_that_miss_a_task_are_left_out_and_too_few_refused():
+    found = correlate({"a": results(vt=[1, 2, 4, 3], cwe=[1, 2, 3])})
+    assert len(found["left_out"]) == 1
+    with pytest.raises(RulerError, match="2 pairs of model and length, and 3 or more"):
+        correlate({"a": results(vt=[1, 2], cwe=[1, 2])})
+    with pytest.raises(RulerError, match="of 2 tasks or more"):
+        correlate({"a": results(vt=[1, 2, 3])})
+
+
+def test_the_command_prints_matrix_and_clusters_and_writes_json(write_run, tmp_path):
+    rng = np.random.default_rng(0)
+    paths = []
+    for name in "ab":
+        skill = {"ruler": 0.7 if name == "a" else 0.4}
+
+        def answer(config, row, skill=skill):
+            return right(config, row) if rng.random() < skill["ruler"] else ""
+
+        run = write_run(answer, name)
+        ruler("score", run)
+        paths.append(run / "results.json")
+    out = tmp_path / "correlation.json"
+    stdout, _, code = ruler("correlate", *paths, "--out", out)
+    assert code == 0
+    assert "Correlation over 4 pairs of model and length" in stdout
+    assert "Clusters as they join" in stdout
+    found = json.loads(out.read_text())
+    assert len(found["tasks"]) + len(found["constant"]) == 13

@@ -1,0 +1,104 @@
+"""`ruler export`: what is chosen, what is refused, and that a folder is whole or not there."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import shutil
+
+import pytest
+
+import ruler_dataset
+from eval.export import export_release
+from eval.frozen_release import Release
+from ruler_dataset import RulerError
+from tests.eval.scoring_helpers import ruler, write_oneruler
+
+
+def names(release, configs=(), tokenizer=None):
+    return [config.name for config in export_release.choose(release, configs, tokenizer)]
+
+
+@pytest.fixture
+def two(tmp_path):
+    """A manifest with two tokenizers; no row is read."""
+    config = ruler_dataset.Config("ruler", "vt", "4k")
+    files = {}
+    for tokenizer in ("tekken", "qwen2.5"):
+        one = dataclasses.replace(config, tokenizer=tokenizer)
+        files[one.path] = {"config": one.name, "tokenizer": tokenizer, "rows": 1}
+    manifest = {"format": 1, "dataset": "ruler", "tasks": ["vt"], "groups": {}, "files": files}
+    return Release("x", tmp_path, manifest)
+
+
+def test_all_tasks_are_chosen_by_length_and_in_the_papers_order(frozen):
+    tasks = ruler_dataset.TASKS["ruler"]
+    assert names(frozen) == [f"{task}_{length}" for length in ("4k", "8k") for task in tasks]
+
+
+def test_groups_are_expanded_and_nothing_comes_twice(frozen):
+    assert names(frozen, ["qa_1_8k", "qa_4k", "qa_1_4k"]) == ["qa_1_4k", "qa_2_4k", "qa_1_8k"]
+
+
+def test_a_tokenizer_is_chosen_by_its_name_or_by_the_suffix(two):
+    assert names(two) == ["vt_4k"]
+    assert names(two, tokenizer="qwen2.5") == names(two, ["vt_4k_qwen2.5"]) == ["vt_4k_qwen2.5"]
+    assert names(two, ["vt_4k"], "qwen2.5") == ["vt_4k_qwen2.5"]
+
+
+def test_two_tokenizers_do_not_go_into_one_folder(two):
+    with pytest.raises(RulerError, match="several tokenizers"):
+        names(two, ["vt_4k", "vt_4k_qwen2.5"])
+    with pytest.raises(RulerError, match=r"Unknown tokenizer 'qwen'\. Did you mean 'qwen2\.5'"):
+        names(two, tokenizer="qwen")
+
+
+def test_the_only_tokenizer_needs_no_name(tmp_path):
+    release = Release.open(str(write_oneruler(tmp_path / "oneruler", ["pl"])))
+    assert names(release)[0] == "niah_single_8k_pl_cl100k"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--format", "lmeval"], "Unknown format 'lmeval'. Did you mean 'lm-eval'?"),
+        (["--format", "kvpress", "--configs", "vt_16k"], "holds no 'vt_16k'"),
+        (["--format", "kvpress", "--revision", "v1"], "--revision is for a Hub repository"),
+    ],
+)
+def test_a_mistake_is_one_sentence_and_leaves_nothing(built, tmp_path, arguments, said):
+    _, error, code = ruler("export", built, "--to", tmp_path / "out", *arguments)
+    assert code == 2
+    assert said in error
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_folder_with_files_is_left_alone(built, tmp_path):
+    (tmp_path / "mine.txt").write_text("mine")
+    _, error, code = ruler("export", built, "--format", "upstream", "--to", tmp_path)
+    assert (code, "is not empty" in error) == (2, True)
+    assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
+
+
+@pytest.mark.parametrize("form", export_release.FORMATS)
+def test_a_changed_file_is_refused_and_no_half_folder_stays(built, tmp_path, form):
+    copy = shutil.copytree(built, tmp_path / "copy")
+    path = copy / "data/tekken/4k/vt.parquet"
+    path.write_bytes(path.read_bytes()[:-1] + b"x")
+    (tmp_path / "empty").mkdir()
+    _, error, code = ruler("export", copy, "--format", form, "--to", tmp_path / "empty")
+    assert code == 2
+    assert "expected sha256" in error
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["copy", "empty"]
+    assert not list((tmp_path / "empty").iterdir())
+
+
+def test_the_command_counts_and_says_what_is_next(built, tmp_path):
+    out, _, code = ruler(
+        "export", built, "--format", "upstream", "--to", tmp_path / "out", "--configs", "qa_4k"
+    )
+    assert code == 0
+    assert "10 rows of 2 configurations" in out
+    assert "call_api.py" in out
+    lines = (tmp_path / "out/4096/data/qa_1/validation.jsonl").read_text("utf-8").splitlines()
+    assert [json.loads(line)["index"] for line in lines] == [0, 1, 2, 3, 4]

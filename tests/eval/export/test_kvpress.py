@@ -1,0 +1,125 @@
+"""The kvpress view: the law of its three texts, its data set, and kvpress's metric on it.
+
+KVPRESS_CODE=FOLDER, a checkout of NVIDIA/kvpress, runs its own calculate_metrics.py; its pipeline
+runs in run/test_export_engines.py.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import runpy
+from pathlib import Path
+
+import pytest
+
+import ruler_dataset
+from eval.export.kvpress import COLUMNS, KVPRESS_COLUMNS, kvpress_view
+from tests.eval.export.export_helpers import answer, scored
+from tests.eval.scoring_helpers import ruler, write_oneruler
+
+QUESTIONS = {
+    "niah": r"What (is|are all) the special magic \w+ for .+ mentioned in the provided text\? ",
+    "vt": r"Question: Find all variables that are assigned the value \d+ in the text above\. ",
+    "cwe": r"Question: What are the 10 most common words in the above list\? ",
+    "fwe": r"Question: Do not provide any explanation\. .+ in the above coded text\? ",
+    "qa": r"Answer the question based on .+ other words\.\n\nQuestion: .+ ",
+}
+"""Where kvpress's data set cuts the prompts of the reference code."""
+
+
+@pytest.fixture(scope="module")
+def exported(built, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("kvpress") / "ruler-kvpress"
+    out, error, code = ruler("export", built, "--format", "kvpress", "--to", folder)
+    assert code == 0, error
+    assert "--data_dir 8192" in out
+    return folder
+
+
+def views(release, length="4k"):
+    for task in ruler_dataset.TASKS["ruler"]:
+        for row in release.rows(f"{task}_{length}", COLUMNS):
+            yield row, kvpress_view(row)
+
+
+def test_the_three_texts_are_the_prompt_to_the_character(frozen):
+    for row, view in views(frozen):
+        text = view["context"] + view["question"] + view["answer_prefix"]
+        assert text == row["input"] + row["answer_prefix"]
+
+
+def test_the_question_begins_where_kvpress_cuts_the_reference_codes_prompts(frozen):
+    for row, view in views(frozen):
+        assert re.fullmatch(QUESTIONS[row["task"].split("_")[0]], view["question"])
+        assert not view["answer_prefix"].startswith(" ")
+        assert view["context"].endswith((".\n", "\n", "\n\n"))
+
+
+def test_a_context_is_one_questions(frozen):
+    contexts = [view["context"] for _, view in views(frozen)]
+    assert len(set(contexts)) == len(contexts)  # its evaluate.py groups rows by their context
+
+
+def test_a_row_without_a_prefix_stays_as_it_is():
+    row = {"input": "Text. Ask?", "context_end": 5, "answer_prefix": "", "outputs": ["a"]}
+    view = kvpress_view({**row, "task": "niah_none", "max_new_tokens": 64})
+    assert (view["context"], view["question"], view["answer_prefix"]) == ("Text. ", "Ask?", "")
+
+
+def test_the_view_is_a_map_over_the_data_set(built):
+    rows = ruler_dataset.load("vt_4k", built)
+    mapped = rows.map(kvpress_view, remove_columns=rows.column_names)
+    assert sorted(mapped.column_names) == sorted(KVPRESS_COLUMNS)
+    assert mapped["answer"][:] == rows["outputs"][:]
+
+
+@pytest.mark.parametrize("how", [{"name": "4096"}, {"data_dir": "4096"}])
+def test_the_folder_loads_as_evaluate_py_loads_its_data_set(exported, frozen, how):
+    from datasets import load_dataset
+
+    found = load_dataset(str(exported), split="test", **how)
+    assert found.column_names == list(KVPRESS_COLUMNS)
+    assert found.to_list() == [view for _, view in views(frozen)]
+
+
+def test_the_card_names_every_length(exported):
+    from huggingface_hub import DatasetCard
+
+    card = DatasetCard.load(exported / "README.md")
+    assert [config["config_name"] for config in card.data.configs] == ["4096", "8192"]
+    assert "tokenizer tekken" in card.text
+
+
+def test_a_language_of_oneruler_is_a_configuration(tmp_path):
+    from datasets import load_dataset
+
+    release = write_oneruler(tmp_path / "oneruler")
+    arguments = ["--format", "kvpress", "--to", tmp_path / "out"]
+    _, error, code = ruler("export", release, *arguments)
+    assert code == 0, error
+    found = load_dataset(str(tmp_path / "out"), "8000-en-ko", split="test")
+    assert set(found["task"]) == {"niah_single", "niah_multivalue", "niah_none", "cwe_easy"}
+    assert set(found["answer_prefix"]) == {""}
+    assert "ruler score" in (tmp_path / "out/README.md").read_text(encoding="utf-8")
+
+
+def test_its_own_metric_gives_the_scores_of_ruler_score(exported, built, write_run, tmp_path):
+    checkout = os.environ.get("KVPRESS_CODE")
+    if not checkout:
+        pytest.skip("KVPRESS_CODE names no checkout of NVIDIA/kvpress")
+    from datasets import load_dataset
+
+    file = Path(checkout) / "evaluation/benchmarks/ruler/calculate_metrics.py"
+    metric = runpy.run_path(str(file))["calculate_metrics"]
+    frame = load_dataset(str(exported), "4096", split="test").to_pandas()
+    places = frame.groupby("task").cumcount()
+    frame["predicted_answer"] = [
+        answer({"index": index, "outputs": list(references)})
+        for index, references in zip(places, frame["answer"], strict=True)
+    ]
+    run = write_run(lambda config, row: {"prediction": answer(row)})
+    mine = scored(run, built, tmp_path / "results.json")
+    assert {task: found["string_match"] for task, found in metric(frame).items()} == {
+        name.removesuffix("_4k"): round(score, 2) for name, score in mine.items() if "_4k" in name
+    }

@@ -1,0 +1,237 @@
+"""The task folder for lm-evaluation-harness: its files, and its own evaluator on them.
+
+A model with a chat template and one without run in run/test_export_engines.py.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import runpy
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from eval.export import lm_eval_tasks as folder
+from eval.frozen_release import Release
+from ruler_dataset import GROUPS, TASKS
+from tests.eval.export.export_helpers import answer, scored
+from tests.eval.scoring_helpers import ruler, write_oneruler
+
+COLUMNS = ("index", "input", "answer_prefix", "outputs", "max_new_tokens")
+MISSING = "lm-evaluation-harness is not installed"
+
+
+def export(release, to, *more):
+    _, error, code = ruler("export", release, "--format", "lm-eval", "--to", to, *more)
+    assert code == 0, error
+    return to
+
+
+@pytest.fixture(scope="module")
+def exported(built, tmp_path_factory):
+    return export(built, tmp_path_factory.mktemp("lm-eval") / "tasks")
+
+
+def evaluate(tasks, names, releases):
+    """Evaluate by the harness with a model that knows the answers; its report and requests."""
+    lm_eval = pytest.importorskip("lm_eval", reason=MISSING)
+    from lm_eval.api.model import LM
+    from lm_eval.tasks import TaskManager
+
+    known = {
+        row["input"] + row["answer_prefix"]: row
+        for release in releases
+        for config in release.configs
+        for row in release.rows(config, COLUMNS)
+    }
+    asked = []
+
+    class Knowing(LM):
+        def generate_until(self, requests, disable_tqdm=False):
+            for request in requests:
+                prompt, settings = request.args
+                assert settings["max_gen_toks"] == known[prompt]["max_new_tokens"]
+                asked.append((prompt, settings))
+            return [answer(known[request.args[0]]) for request in requests]
+
+        def loglikelihood(self, requests, disable_tqdm=False):
+            raise NotImplementedError
+
+        loglikelihood_rolling = loglikelihood
+
+    manager = TaskManager(include_path=str(tasks), include_defaults=False)
+    found = lm_eval.simple_evaluate(
+        model=Knowing(), tasks=names, task_manager=manager, bootstrap_iters=0
+    )
+    return found, asked
+
+
+# ---- The files -------------------------------------------------------------------------------
+
+
+def test_there_is_a_task_for_every_configuration_and_a_group_for_every_group(exported):
+    names = {path.stem for path in exported.glob("*.yaml")}
+    both = (*TASKS["ruler"], *GROUPS["ruler"])
+    assert names == {f"ruler_frozen_{name}_{length}" for name in both for length in ("4k", "8k")}
+    others = {path.name for path in exported.iterdir() if path.suffix != ".yaml"}
+    assert others == {"README.md", "_frozen", "ruler_score.py", "scoring.json", "utils.py"}
+
+
+def test_a_group_is_there_only_with_all_its_tasks(built, tmp_path):
+    found = export(built, tmp_path / "tasks", "--configs", "niah_mk_4k,qa_1_4k")
+    groups = {p.stem for p in found.glob("*.yaml") if "group" in yaml.safe_load(p.read_text())}
+    assert groups == {"ruler_frozen_niah_mk_4k"}
+    group = yaml.safe_load((found / "ruler_frozen_niah_mk_4k.yaml").read_text())
+    assert group["task"] == [f"ruler_frozen_niah_multikey_{i}_4k" for i in (1, 2, 3)]
+    means = {(m["metric"], m["weight_by_size"]) for m in group["aggregate_metric_list"]}
+    assert means == {("score", False), ("strict", False)}  # a plain mean, however many rows
+
+
+def test_the_metric_is_a_copy_of_the_projects_own(exported):
+    own = Path(folder.ruler_score.__file__)
+    assert (exported / "ruler_score.py").read_bytes() == own.read_bytes()
+
+
+def test_a_hub_repository_is_named_by_its_commit(built, tmp_path):
+    commit = "0123456789abcdef0123456789abcdef01234567"
+    place = Path(os.environ["HF_HOME"]) / "hub/datasets--org--frozen"
+    shutil.copytree(built, place / "snapshots" / commit)
+    (place / "refs").mkdir()
+    (place / "refs/main").write_text(commit)
+    found = export("org/frozen", tmp_path / "tasks", "--configs", "vt_4k")
+    task = yaml.safe_load((found / "ruler_frozen_vt_4k.yaml").read_text())
+    assert (task["dataset_path"], task["dataset_name"]) == ("org/frozen", "vt_4k")
+    assert task["dataset_kwargs"] == {"revision": commit}
+
+
+def test_rows_that_differ_in_their_budget_are_refused(tmp_path):
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    import ruler_dataset
+
+    root = write_oneruler(tmp_path / "oneruler", ["pl"])
+    release = Release.open(str(root))
+    config = "niah_none_8k_pl_cl100k"
+    path = root / release.configs[config]
+    rows = pq.read_table(path).to_pylist()
+    rows[1]["max_new_tokens"] += 1
+    schema = ruler_dataset.features().arrow_schema
+    pq.write_table(pa.Table.from_pylist(rows, schema=schema), path)
+    release.manifest["files"][release.configs[config]]["sha256"] = ruler_dataset.sha256_of(path)
+    with pytest.raises(ruler_dataset.RulerError, match="differ in max_new_tokens"):
+        folder.task(release, release.parse(config))
+
+
+def test_a_task_of_ones_own_follows_its_familys_rule(built, tmp_path):
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    import ruler_dataset
+
+    config = ruler_dataset.Config("ruler", "my_vt", "4k")
+    path = tmp_path / "mine" / config.path
+    path.parent.mkdir(parents=True)
+    rows = pq.read_table(built / "data/tekken/4k/vt.parquet").to_pylist()
+    rows = [{**row, "task": "my_vt"} for row in rows]
+    schema = ruler_dataset.features().arrow_schema
+    pq.write_table(pa.Table.from_pylist(rows, schema=schema), path)
+    manifest = json.loads((built / "manifest.json").read_text(encoding="utf-8"))
+    file = manifest["files"]["data/tekken/4k/vt.parquet"]
+    file |= {"config": "my_vt_4k", "task": "my_vt", "sha256": ruler_dataset.sha256_of(path)}
+    manifest |= {"tasks": {"my_vt": {"family": "variable_tracking"}}, "groups": {}}
+    text = json.dumps(manifest | {"files": {config.path: file}})
+    (tmp_path / "mine/manifest.json").write_text(text, encoding="utf-8")
+    tasks = export(tmp_path / "mine", tmp_path / "tasks")
+    process = runpy.run_path(str(tasks / "utils.py"))["process_results"]
+    first = rows[0]["outputs"][0]
+    assert process(rows[0], [f"<think>…</think> {first}"]) == {"score": 0.2, "strict": 0.0}
+    assert process(rows[0], [" ".join(rows[0]["outputs"])]) == {"score": 1.0, "strict": 1.0}
+
+
+# ---- The harness's own code ------------------------------------------------------------------
+
+
+def test_the_harness_scores_as_ruler_score_does(exported, built, frozen, write_run, tmp_path):
+    names = ["ruler_frozen_all_4k", "ruler_frozen_qa_8k"]
+    found, asked = evaluate(exported, names, [frozen])
+    run = write_run(lambda config, row: {"prediction": answer(row)})
+    mine = scored(run, built, tmp_path / "results.json")
+    configs = [f"{task}_4k" for task in TASKS["ruler"]] + ["qa_1_8k", "qa_2_8k"]
+    results = found["results"]
+    for config in configs:
+        score = results[f"ruler_frozen_{config}"]["score,none"]
+        assert 100 * score == pytest.approx(mine[config], abs=1e-9)
+    mean = sum(mine[f"{task}_4k"] for task in TASKS["ruler"]) / 13
+    assert 100 * results["ruler_frozen_all_4k"]["score,none"] == pytest.approx(mean, abs=1e-9)
+    assert (
+        results["ruler_frozen_qa_8k"]["strict,none"] <= results["ruler_frozen_qa_8k"]["score,none"]
+    )
+    assert len({mine[config] for config in configs}) > 3
+    assert len(asked) == 15 * 5
+    assert {(tuple(s["until"]), s["do_sample"], s["temperature"]) for _, s in asked} == {
+        ((), False, 0.0)
+    }
+
+
+def test_one_shot_examples_are_in_the_prompt_once(exported, frozen):
+    _, asked = evaluate(exported, ["ruler_frozen_cwe_4k", "ruler_frozen_vt_4k"], [frozen])
+    for prompt, _ in asked:
+        assert prompt.count("Question: ") == 2
+        assert prompt.count(" Answer: ") == 2
+
+
+def test_oneruler_is_scored_by_the_language_of_the_instruction(tmp_path):
+    root = write_oneruler(tmp_path / "oneruler")
+    release = Release.open(str(root))
+    tasks = export(root, tmp_path / "tasks")
+    names = [folder.task_name(release, config) for config in release.configs]
+    found = {}
+    for name, config in zip(names, release.configs, strict=True):
+        alone = Release(str(root), root, one_file(release, config))
+        found[config] = 100 * evaluate(tasks, [name], [alone])[0]["results"][name]["score,none"]
+    run = tmp_path / "run"
+    run.mkdir()
+    for config in release.configs:
+        rows = list(release.rows(config, ("index", "input", "outputs")))
+        known = {row["input"]: row for row in rows}  # hand-written: some rows ask the same
+        lines = [
+            {"config": config, "index": row["index"], "prediction": answer(known[row["input"]])}
+            for row in rows
+        ]
+        text = "".join(json.dumps(line) + "\n" for line in lines)
+        (run / f"{config}.jsonl").write_text(text, encoding="utf-8")
+    assert found == scored(run, root, tmp_path / "results.json")
+    assert len(set(found.values())) > 1
+    # the names of two tasks are RULER's too, whose rule would give the first of four its share
+    assert found["niah_multivalue_8k_pl_cl100k"] == 50
+
+
+def one_file(release, config):
+    path = release.configs[config]
+    return {**release.manifest, "files": {path: release.manifest["files"][path]}}
+
+
+def test_its_command_evaluates_a_group(exported, built, tmp_path):
+    pytest.importorskip("lm_eval", reason=MISSING)
+    arguments = ["--include_path", exported, "--tasks", "ruler_frozen_ag_4k", "--model", "dummy"]
+    arguments += ["--limit", "2", "--output_path", tmp_path / "out", "--log_samples"]
+    done = subprocess.run(
+        [sys.executable, "-m", "lm_eval", *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert "ruler_frozen_cwe_4k" in done.stdout
+    (report,) = (tmp_path / "out").rglob("results_*.json")
+    results = json.loads(report.read_text(encoding="utf-8"))["results"]
+    assert results["ruler_frozen_ag_4k"]["score,none"] == 0
+    mine = scored(tmp_path / "out", built, tmp_path / "results.json", "--partial")
+    assert mine == {"cwe_4k": 0, "fwe_4k": 0}  # from its samples_*.jsonl

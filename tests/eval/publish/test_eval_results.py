@@ -1,0 +1,207 @@
+"""`ruler results`: entries the Hub's client reads back, and what is refused."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+import yaml
+from huggingface_hub import EvalResultEntry, parse_eval_result_entries
+
+from builder.card.eval_yaml import eval_yaml
+from eval.publish import eval_results as publishing
+from eval.ruler_score.ruler_score import SCORE_VERSION
+from tests.eval.scoring_helpers import record, ruler, write_oneruler
+
+MODEL = "org/model"
+COMMIT = "0123456789abcdef0123456789abcdef01234567"
+
+
+def publish(folder, out, *more, name="ruler_prefill.yaml"):
+    """The command's output, and the entries of the file it wrote, as the Hub's client reads it."""
+    flags = ["--model", MODEL, "--dataset-repo", "org/ruler", "--out", out, *more]
+    text, error, code = ruler("results", folder, *flags)
+    assert code == 0, error
+    data = yaml.safe_load((out / ".eval_results" / name).read_text(encoding="utf-8"))
+    return text, parse_eval_result_entries(data)
+
+
+# ---- The entries -----------------------------------------------------------------------------
+
+
+def test_the_hubs_client_reads_back_every_configuration_and_whole_group(run, tmp_path):
+    text, found = publish(run(), tmp_path / "out", "--revision", COMMIT)
+    values = {entry.task_id: entry.value for entry in found}
+    assert values["niah_single_1_4k"] == 100
+    assert values["vt_4k"] == 0
+    assert values["qa_1_8k"] == values["niah_4k"] == 100
+    assert values["all_4k"] == pytest.approx(1200 / 13)
+    assert "qa_8k" not in values  # one of its two tasks was not run
+    assert len(found) == len(values) == 13 + 1 + 6
+    assert f"{len(found)} results" in text
+    assert found[0] == EvalResultEntry(
+        dataset_id="org/ruler",
+        task_id="niah_single_1_4k",
+        value=100.0,
+        dataset_revision=COMMIT,
+        date="2026-11-01",
+        notes="mode prefill, thinking off, tokenizer tekken, backend test, n 5, missing 0, "
+        f"failed 0, score_version {SCORE_VERSION}, data_version 1.0.0",
+    )
+
+
+def test_a_groups_value_is_the_tables(run, tmp_path):
+    folder = run()
+    _, found = publish(folder, tmp_path / "out")
+    summary = json.loads((folder / "results.json").read_text(encoding="utf-8"))["summary"]
+    score = summary["tekken"]["en"]["all"]["lengths"]["4k"]["score"]
+    (entry,) = [entry for entry in found if entry.task_id == "all_4k"]
+    assert entry.value == pytest.approx(score)
+    assert "n 65, " in entry.notes
+
+
+def test_task_ids_are_those_of_the_data_sets_eval_yaml(run, built, tmp_path):
+    manifest = json.loads((built / "manifest.json").read_text(encoding="utf-8"))
+    registered = {task["id"] for task in yaml.safe_load(eval_yaml(manifest))["tasks"]}
+    _, found = publish(run(), tmp_path / "out")
+    assert {entry.task_id for entry in found} <= registered
+
+
+@pytest.mark.parametrize(
+    ("settings", "name", "notes"),
+    [
+        ({"mode": "completion"}, "ruler_completion.yaml", "mode completion, thinking off"),
+        ({"mode": "chat", "direct": True}, "ruler_chat_direct.yaml", "mode chat direct"),
+        (
+            {"mode": "chat", "thinking": {"on": True, "budget": 8192}, "revision": "abc"},
+            "ruler_chat_thinking.yaml",
+            "mode chat, thinking 8192 tokens, tokenizer tekken, backend test, model_revision abc",
+        ),
+        (
+            {"mode": "chat", "thinking": {"on": True, "budget": 16384}},
+            "ruler_chat_thinking_16384.yaml",
+            "mode chat, thinking 16384 tokens",
+        ),
+    ],
+)
+def test_each_way_of_asking_has_a_file_and_notes_of_its_own(run, tmp_path, settings, name, notes):
+    _, found = publish(run(**settings), tmp_path, name=name)
+    assert found[0].notes.startswith(notes)
+
+
+def test_a_source_is_named_and_a_rule_that_is_not_the_usual_one(run, built, tmp_path):
+    folder = run()
+    ruler("score", folder, "--dataset", built, "--cut", "wrong")
+    flags = ("--source", "https://example.org/runs")
+    _, found = publish(folder, tmp_path, *flags, name="ruler_prefill_cut_wrong.yaml")
+    assert found[0].source_url == "https://example.org/runs"
+    assert found[0].notes.endswith("cut wrong")
+
+
+def test_a_run_from_the_hub_says_itself_where_its_data_are(run):
+    results = json.loads((run() / "results.json").read_text(encoding="utf-8"))
+    results["dataset"] |= {"source": "org/frozen", "revision": COMMIT}
+    assert publishing.benchmark_of(results, None, None) == publishing.Benchmark(
+        "org/frozen", COMMIT
+    )
+    assert publishing.benchmark_of(results, None, "v1").revision == "v1"
+    assert publishing.benchmark_of(results, "other/ruler", None).revision is None
+
+
+def test_oneruler_has_an_entry_a_language(tmp_path):
+    release, folder = write_oneruler(tmp_path / "oneruler"), tmp_path / "run"
+    folder.mkdir()
+    lines = [record("niah_none_8k_en-ko_cl100k", i, "<답변>없음</답변>") for i in range(4)]
+    text = "".join(json.dumps(line) + "\n" for line in lines)
+    (folder / "niah_none_8k_en-ko_cl100k.jsonl").write_text(text, encoding="utf-8")
+    ruler("score", folder, "--dataset", release, "--out", folder / "results.json")
+    _, (entry,) = publish(folder, tmp_path, name="oneruler.yaml")
+    assert (entry.task_id, entry.value) == ("niah_none_8k_en-ko_cl100k", 100)
+    assert entry.notes.startswith("tokenizer cl100k, n 4,")  # how it was asked is not known
+
+
+def test_the_same_command_again_replaces_its_entries(run, tmp_path):
+    folder = run()
+    first = publish(folder, tmp_path)
+    assert publish(folder, tmp_path) == first
+    assert [path.name for path in (tmp_path / ".eval_results").iterdir()] == ["ruler_prefill.yaml"]
+
+
+def test_entries_of_an_earlier_run_stay_beside_the_new(run, tmp_path):
+    folder = run()
+    _, first = publish(folder, tmp_path)
+    path = folder / "results.json"
+    results = json.loads(path.read_text(encoding="utf-8"))
+    results["configurations"] = {"vt_4k": results["configurations"]["vt_4k"]}
+    path.write_text(json.dumps(results), encoding="utf-8")
+    text, found = publish(folder, tmp_path, "--revision", COMMIT)
+    assert "1 results beside 19 of earlier runs" in text
+    assert [entry.task_id for entry in found] == [entry.task_id for entry in first]
+    assert [entry.task_id for entry in found if entry.dataset_revision == COMMIT] == ["vt_4k"]
+
+
+def test_another_models_file_is_not_added_to(run, tmp_path):
+    folder = run()
+    publish(folder, tmp_path)
+    flags = ["--dataset-repo", "org/ruler", "--out", tmp_path]
+    _, error, code = ruler("results", folder, "--model", "org/other", *flags)
+    assert code == 2
+    assert "is of org/model: give a folder for each model with --out." in error
+    file = tmp_path / ".eval_results/ruler_prefill.yaml"
+    for text in ("[1]", "a: [", "- {value: 1}"):
+        file.write_text(text)
+        _, error, code = ruler("results", folder, "--model", MODEL, *flags)
+        assert code == 2
+        assert "is no file of results: move it away." in error
+        assert file.read_text() == text
+
+
+def test_what_cannot_be_compared_is_written_and_said(run, tmp_path):
+    """HF_HUB_OFFLINE=1 is set for all tests, and no benchmark is in the cache."""
+    text, found = publish(run(), tmp_path, "--revision", "v1.0.0")
+    assert "Warning: not checked against org/ruler." in text
+    assert "HF_HUB_OFFLINE is set and the cache lacks it." in text
+    assert {entry.dataset_revision for entry in found} == {"v1.0.0"}
+
+
+def test_a_run_that_lacks_rows_is_refused_unless_asked_for(run, built, tmp_path):
+    folder = run()
+    file = folder / "qa_1_8k.jsonl"
+    file.write_text("".join(file.read_text().splitlines(keepends=True)[:3]))
+    ruler("score", folder, "--dataset", built)
+    flags = ["--model", MODEL, "--dataset-repo", "org/ruler", "--out", tmp_path]
+    _, error, code = ruler("results", folder, *flags)
+    assert code == 2
+    assert "2 rows are missing or failed: finish the run (ruler run …), or add" in error
+    assert not (tmp_path / ".eval_results").exists()
+    _, found = publish(folder, tmp_path, "--allow-missing")
+    (entry,) = [entry for entry in found if entry.task_id == "qa_1_8k"]
+    assert "missing 2, failed 0" in entry.notes
+
+
+# ---- What is refused -------------------------------------------------------------------------
+
+
+def test_what_is_no_whole_frozen_result_is_refused_in_a_sentence(run, built, tmp_path):
+    folder = run()
+
+    def refused(path, *flags):
+        arguments = ["--model", MODEL, "--out", tmp_path / "out", *flags]
+        _, error, code = ruler("results", path, *arguments)
+        assert code == 2
+        assert not (tmp_path / "out").exists()
+        return error
+
+    assert "add --dataset-repo" in refused(folder)
+    assert "add --dataset-repo" in refused(folder, "--dataset-repo", "no-repository")
+    assert "add --dataset-repo" in refused(folder, "--dataset-repo", "org/a--b")
+    assert "no model repository" in refused(folder, "--model", "model")
+    assert "is no results.json" in refused(folder / "run.json")
+    assert "is no results.json" in refused(tmp_path / "nothing")
+    ruler("score", folder, "--dataset", built, "--partial")
+    assert "without --partial" in refused(folder, "--dataset-repo", "org/ruler")
+    alone = folder / "results.json"
+    results = json.loads(alone.read_text(encoding="utf-8")) | {"partial": False}
+    results["dataset"]["files"] = {}
+    alone.write_text(json.dumps(results), encoding="utf-8")
+    assert "score with --dataset" in refused(folder, "--dataset-repo", "org/ruler")

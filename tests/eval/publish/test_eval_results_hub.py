@@ -1,0 +1,157 @@
+"""`ruler results` and the Hub, on a stand-in: the comparison and the pull request."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+import yaml
+from huggingface_hub import parse_eval_result_entries
+from huggingface_hub.errors import HTTPError
+
+from eval.publish import model_repository
+from ruler_dataset import RulerError
+from tests.eval.scoring_helpers import ruler
+from tests.hub import stand_in
+from tests.hub.client import Client
+from tests.hub.hub_store import Blob, Repo
+
+MODEL = "org/model"
+COMMIT = "0123456789abcdef0123456789abcdef01234567"
+
+
+@pytest.fixture(scope="module")
+def hub(built):
+    """A stand-in with the benchmark, at a tag, and a model."""
+    server = stand_in.StandIn()
+    data = server.repos["datasets/org/ruler"] = Repo("datasets", "org/ruler")
+    data.main = data.add({"manifest.json": Blob((built / "manifest.json").read_bytes())}, "data")
+    data.tags["v1.0.0"] = data.main
+    server.repos["models/org/model"] = Repo("models", MODEL)
+    yield server
+    server.close()
+
+
+@pytest.fixture(scope="module")
+def client(hub, tmp_path_factory):
+    process = Client(hub.url, tmp_path_factory.mktemp("home"))
+    yield process
+    process.close()
+
+
+@pytest.fixture
+def propose(run, client, tmp_path):
+    folder = run()
+    flags = ["--dataset-repo", "org/ruler", "--out", tmp_path, "--create-pr"]
+
+    def call(*more, code=0, model=MODEL, **env):
+        return client.ruler("results", folder, "--model", model, *flags, *more, code=code, **env)
+
+    return call
+
+
+def test_a_pull_request_holds_the_file_and_the_benchmarks_commit(hub, propose, tmp_path):
+    said = propose("--revision", "v1.0.0")
+    model, data = hub.repos["models/org/model"], hub.repos["datasets/org/ruler"]
+    request = model.pull_requests[-1]
+    assert f"Pull request: {hub.url}/" in said
+    assert said.endswith(f"/discussions/{len(model.pull_requests)}")
+    assert request.title == "Add results on ruler 1.0.0"
+    sent = model.commits[request.commit][".eval_results/ruler_prefill.yaml"].data
+    assert sent == (tmp_path / ".eval_results/ruler_prefill.yaml").read_bytes()
+    found = parse_eval_result_entries(yaml.safe_load(sent))
+    assert {entry.dataset_revision for entry in found} == {data.main}
+    assert ".eval_results/ruler_prefill.yaml" not in model.commits[model.main]
+
+
+def test_a_pull_request_keeps_what_the_model_has(hub, propose):
+    model = hub.repos["models/org/model"]
+    name, before = ".eval_results/ruler_prefill.yaml", model.main
+    other = {"dataset": {"id": "org/ruler", "task_id": "vt_128k"}, "value": 7.0}
+    old = {"dataset": {"id": "org/ruler", "task_id": "vt_4k"}, "value": 9.0}
+    model.main = model.add({name: Blob(yaml.dump([other, old]).encode())}, "results")
+    try:
+        said = propose()
+    finally:
+        model.main = before
+    sent = yaml.safe_load(model.commits[model.pull_requests[-1].commit][name].data)
+    values = {entry["dataset"]["task_id"]: entry["value"] for entry in sent}
+    assert (values["vt_128k"], values["vt_4k"], len(sent)) == (7, 0, 21)
+    assert "beside 1 of earlier runs" in said
+
+
+def test_without_a_pull_request_too_the_benchmark_is_compared(hub, run, client, tmp_path):
+    folder, flags = run(), ["--model", MODEL, "--dataset-repo", "org/ruler", "--out", tmp_path]
+    said = client.ruler("results", folder, *flags, "--revision", "v1.0.0")
+    assert "not checked" not in said
+    found = yaml.safe_load((tmp_path / ".eval_results/ruler_prefill.yaml").read_bytes())
+    main = hub.repos["datasets/org/ruler"].main
+    assert {entry["dataset"]["revision"] for entry in found} == {main}
+    said = client.ruler("results", folder, *flags, "--revision", "v7", code=2)
+    assert "of org/ruler from the Hub or its cache: it has no revision 'v7'." in said
+
+
+def test_scores_of_other_files_are_not_proposed(hub, propose, built, tmp_path):
+    data = hub.repos["datasets/org/ruler"]
+    manifest = json.loads((built / "manifest.json").read_text(encoding="utf-8"))
+    manifest["files"]["data/tekken/4k/vt.parquet"]["sha256"] = "0" * 64
+    before, text = data.main, json.dumps(manifest).encode()
+    data.main = data.add({"manifest.json": Blob(text)}, "other rows")
+    try:
+        said = propose(code=2)
+    finally:
+        data.main = before
+    assert "'vt_4k' was scored on a file that org/ruler does not hold at main" in said
+    assert not (tmp_path / ".eval_results").exists()
+
+
+@pytest.mark.parametrize(
+    ("env", "said"),
+    [
+        ({"HF_TOKEN": None}, "There is no token: log in with `hf auth login`, or set HF_TOKEN."),
+        ({"HF_TOKEN": "hf_wrong"}, "(401: Invalid credentials in Authorization header)"),
+    ],
+)
+def test_without_a_token_that_counts_it_says_so(propose, env, said, built):
+    propose()  # the benchmark's manifest is in the cache
+    assert said in propose(code=2, **env)
+
+
+def test_an_unknown_model_is_named(propose):
+    assert "The Hub has no model 'org/nothing'" in propose(code=2, model="org/nothing")
+
+
+@pytest.mark.parametrize(
+    ("status", "said"),
+    [(403, "use a token that may write"), (429, "try again later"), (400, "refused")],
+)
+def test_a_refusal_of_the_hub_is_one_sentence(hub, propose, status, said):
+    hub.fail("POST", "/api/models/.*/commit/", status, times=10, headers={"Retry-After": "0"})
+    try:
+        assert said in propose(code=2)
+    finally:
+        hub.failures.clear()
+
+
+def test_without_a_network_it_says_where_it_tried():
+    """Raised here by hand: the client tries for 24 seconds before it raises this itself."""
+    said = r"Cannot reach the Hub at http.* \(HTTPError\)"
+    with pytest.raises(RulerError, match=said), model_repository._explained(MODEL):
+        raise HTTPError("Connection refused")
+
+
+def test_offline_it_says_what_to_unset(run, built, tmp_path, monkeypatch):
+    monkeypatch.setenv("HF_TOKEN", "hf_any")  # HF_HUB_OFFLINE=1 is set for all tests
+    place = Path(os.environ["HF_HOME"]) / "hub/datasets--org--offline"
+    (place / f"snapshots/{COMMIT}").mkdir(parents=True)
+    (place / f"snapshots/{COMMIT}/manifest.json").write_bytes(
+        (built / "manifest.json").read_bytes()
+    )
+    (place / "refs").mkdir()
+    (place / "refs/main").write_text(COMMIT)
+    flags = ["--model", MODEL, "--dataset-repo", "org/offline", "--out", tmp_path, "--create-pr"]
+    _, error, code = ruler("results", run(), *flags)
+    assert code == 2
+    assert "HF_HUB_OFFLINE is set: unset it" in error

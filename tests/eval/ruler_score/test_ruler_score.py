@@ -1,0 +1,239 @@
+"""Every scoring rule of RULER, and the metric as `evaluate` loads it."""
+
+from __future__ import annotations
+
+import importlib.util
+import math
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from eval.ruler_score import ruler_score as rules
+from eval.ruler_score.ruler_score import score_row
+
+ROOT = Path(__file__).parents[3]
+NUMBER, OTHER = "1234567", "7654321"
+
+
+@pytest.fixture(scope="module")
+def metric():
+    os.environ["HF_HUB_OFFLINE"] = "1"
+    import evaluate
+
+    return evaluate.load(str(ROOT / "eval/ruler_score"))
+
+
+def cases_on_the_hub():
+    spec = importlib.util.spec_from_file_location("cases", ROOT / "eval/ruler_score/tests.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.test_cases
+
+
+# ---- RULER -----------------------------------------------------------------------------------
+
+
+def test_the_share_of_references_that_stand_in_the_prediction_is_the_score():
+    assert score_row("abc DEF", ["ABC", "def", "ghi", "j"], "vt").score == 0.5
+
+
+def test_without_a_task_every_reference_counts():
+    assert score_row("a b", ["a", "x"]).score == 0.5
+
+
+def test_control_characters_split_a_reference_as_in_the_reference_code():
+    assert score_row("12\x0034", ["1234"]).score == 0
+    assert rules.postprocess("\x00 a\tb \n") == "a\nb"
+
+
+def test_one_annotators_answer_is_enough_in_qa():
+    assert score_row("in Paris, France", ["Paris", "the city of Paris"], "qa_1").score == 1
+    assert score_row("in Paris", ["Paris", "the city of Paris"], "cwe").score == 0.5
+
+
+def test_no_in_not_is_right_by_the_reference_rule_and_wrong_as_a_whole_word():
+    row = score_row("It is not known", ["no"], "qa_2")
+    assert (row.score, row.strict) == (1, 0)
+    assert score_row("No, never", ["no"], "qa_2").strict == 1
+
+
+@pytest.mark.parametrize(
+    ("task", "prediction", "references", "strict"),
+    [
+        ("niah_single_1", " 1234567.", [NUMBER], 1),
+        ("niah_single_1", "1234567 or 7654321", [NUMBER], 0),
+        ("niah_single_1", "1. 1234567", [NUMBER], 1),
+        ("niah_multivalue", "1234567, 7654321", [NUMBER, OTHER], 1),
+        ("niah_multivalue", "1234567", [NUMBER, OTHER], 0),
+        ("niah_single_3", "c0ffee00-0000-4000-8000-000000000001", None, 1),
+        (
+            "niah_single_3",
+            "c0ffee00-0000-4000-8000-000000000001 c0ffee00-0000-4000-8000-000000000002",
+            None,
+            0,
+        ),
+        ("vt", "ABCDE FGHIJ", ["ABCDE", "FGHIJ"], 1),
+        ("vt", "ABCDE, FGHIJ and KLMNO", ["ABCDE", "FGHIJ"], 0),
+        ("vt", "VAR ABCDE = 12345, VAR FGHIJ", ["ABCDE", "FGHIJ"], 1),
+        ("cwe", "1. pear 2. plum 3. fig", ["plum", "pear", "fig"], 1),
+        ("cwe", "1. pear 2. plum 3. fig 4. nut", ["plum", "pear", "fig"], 0),
+        ("cwe", "The top words are: pear, plum, and fig.", ["plum", "pear", "fig"], 1),
+        ("fwe", "qzjwkd xwlupe abcdef", ["qzjwkd", "xwlupe", "abcdef"], 1),
+        ("fwe", "1. ... 2. qzjwkd 3. xwlupe 4. abcdef", ["qzjwkd", "xwlupe", "abcdef"], 0),
+        ("fwe", "**qzjwkd**\n**xwlupe**\n**abcdef**", ["qzjwkd", "xwlupe", "abcdef"], 1),
+    ],
+)
+def test_strict_wants_all_and_nothing_else_of_the_kind(task, prediction, references, strict):
+    references = references or ["c0ffee00-0000-4000-8000-000000000001"]
+    assert score_row(prediction, references, task).strict == strict
+
+
+@given(st.text(max_size=80), st.lists(st.text(min_size=1, max_size=8), min_size=1, max_size=5))
+def test_scores_lie_between_0_and_1_and_strict_is_never_above(prediction, references):
+    for task in rules.RULER_TASKS:
+        row = score_row(prediction, references, task)
+        assert 0 <= row.strict <= row.score <= 1
+        assert 0 <= row.found <= len(references)
+
+
+# ---- Thinking --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("prediction", "answer", "state"),
+    [
+        ("plain", "plain", "none"),
+        ("a < b [1]", "a < b [1]", "none"),
+        ("<think>no 1</think>yes", "yes", "ended"),
+        ("<think>a</think>b<think>c</think>d", "bd", "ended"),
+        ("the prompt opened it</think> yes", " yes", "ended"),
+        ("<think>never ended 1234567", "", "cut"),
+        ("yes <think>and then", "yes ", "cut"),
+        ("[THINK]x[/THINK]y", "y", "ended"),
+        ("<seed:think>x</seed:think>y", "y", "ended"),
+        ("<think>a <think> b</think> c", " c", "ended"),
+        ("<think></think>\n\n5", "\n\n5", "ended"),
+    ],
+)
+def test_a_thought_is_taken_out_whole_opened_in_the_prompt_or_never_ended(
+    prediction, answer, state
+):
+    assert rules.strip_thinking(prediction) == (answer, state)
+
+
+def test_what_was_thought_scores_nothing(metric):
+    result = metric.compute(
+        predictions=["<think>1234567", "<think>1234567</think>no", "1234567"],
+        references=[[NUMBER]] * 3,
+    )
+    assert result["score"] == pytest.approx(100 / 3)
+    assert (result["thinking"], result["thinking_cut"]) == (2, 1)
+
+
+# ---- The metric ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("case", cases_on_the_hub())
+def test_the_cases_of_the_hub_module_hold(metric, case):
+    inputs = {name: value for name, value in case.items() if name != "result"}
+    result = metric.compute(**inputs)
+    assert {name: result[name] for name in case["result"]} == case["result"]
+
+
+def test_mixed_tasks_are_averaged_as_tasks_and_reported_one_by_one(metric):
+    result = metric.compute(
+        predictions=["a", "a", "x"], references=[["a"]] * 3, tasks=["vt", "vt", "qa_1"]
+    )
+    assert (result["score"], result["n"]) == (50, 3)
+    assert result["per_task"]["vt"]["score"] == 100
+    assert result["per_task"]["qa_1"]["n"] == 1
+
+
+def test_both_benchmarks_fit_into_one_call(metric):
+    result = metric.compute(
+        predictions=["1234567 1", "brak"],
+        references=[[NUMBER], ["brak"]],
+        tasks=["niah_single_1", "niah_none"],
+        languages=[None, "pl"],
+        none_words=[None, "brak"],
+    )
+    assert result["score"] == 100
+
+
+@pytest.mark.parametrize(
+    ("inputs", "words"),
+    [
+        ({"predictions": ["a"], "references": ["a"]}, r"references\[0\] must be a list"),
+        ({"predictions": ["a"], "references": [["a"], ["b"]]}, "1 predictions, 2 references"),
+        ({"predictions": "a", "references": [["a"]]}, "predictions must be a list"),
+        ({"predictions": [1], "references": [["a"]]}, r"predictions\[0\] is no string"),
+        ({"predictions": ["a"], "references": [[]]}, r"references\[0\] must hold one"),
+        ({"predictions": ["a"], "references": [["a"]], "tasks": "vtt"}, "Unknown task 'vtt'"),
+        ({"predictions": ["a"], "references": [["a"]], "tasks": ["vt"] * 2}, "tasks has 2 items"),
+        ({"predictions": ["a"], "references": [["a"]], "languages": ["xx"]}, "Unknown language"),
+        ({"predictions": ["a"], "references": [["a"]], "languages": "en"}, "languages is a string"),
+        ({"predictions": ["a"], "references": [["a"]], "compat": "theirs"}, "Unknown compat"),
+    ],
+)
+def test_bad_input_is_refused_in_one_sentence_and_leaves_nothing_behind(metric, inputs, words):
+    with pytest.raises(ValueError, match=words) as error:
+        metric.compute(**inputs)
+    assert "\n" not in str(error.value)
+    assert metric.compute(predictions=["a"], references=[["a"]])["n"] == 1
+
+
+def test_no_rows_give_nan_and_a_warning(metric):
+    with pytest.warns(UserWarning, match="No rows"):
+        assert math.isnan(metric.compute(predictions=[], references=[])["score"])
+
+
+def test_rows_can_be_added_in_batches_and_a_failed_one_is_empty(metric):
+    metric.add_batch(predictions=["a", None], references=[["a"], ["b"]])
+    assert metric.compute(tasks=["vt", "vt"])["score"] == 50
+
+
+def test_it_combines_with_other_metrics():
+    import evaluate
+
+    path = str(ROOT / "eval/ruler_score")
+    both = evaluate.combine({"one": evaluate.load(path), "two": evaluate.load(path)})
+    assert both.compute(predictions=["a"], references=[["a"]])["one_score"] == 100
+
+
+def test_39000_rows_take_less_than_3_seconds(metric):
+    rows = 39_000
+    numbers = [[str(1_000_000 + 7 * row + i) for i in range(4)] for row in range(rows)]
+    predictions = [f" the magic numbers are {', '.join(values)}." * 4 for values in numbers]
+    start = time.process_time()
+    result = metric.compute(predictions=predictions, references=numbers, tasks="niah_multivalue")
+    assert result["score"] == 100
+    assert time.process_time() - start < 3
+
+
+def test_the_rules_load_without_evaluate_and_its_seconds():
+    code = "import sys, eval.ruler_score.ruler_score; print('datasets' in sys.modules)"
+    found = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+    assert found.stdout.strip() == "False", found.stderr
+
+
+def test_the_readme_example_holds(metric):
+    result = metric.compute(
+        predictions=["It is 1234567."], references=[[NUMBER]], tasks="niah_single_1"
+    )
+    text = (ROOT / "eval/ruler_score/README.md").read_text(encoding="utf-8")
+    assert f"# {result}" in text
+
+
+def test_the_examples_of_its_documentation_hold(metric, monkeypatch):
+    import doctest
+
+    monkeypatch.chdir(ROOT)
+    examples = doctest.DocTestParser().get_doctest(metric.inputs_description, {}, "usage", None, 0)
+    assert examples.examples
+    assert doctest.DocTestRunner().run(examples).failed == 0

@@ -1,0 +1,173 @@
+"""Every scoring rule of ONERULER, and what the authors' script counts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from eval.ruler_score import ruler_score as rules
+from eval.ruler_score.ruler_score import score_row
+
+ROOT = Path(__file__).parents[3]
+NUMBER, OTHER = "1234567", "7654321"
+
+
+# ---- ONERULER --------------------------------------------------------------------------------
+
+
+def tagged(language: str, text: str, tag: str | None = None) -> str:
+    tag = tag or rules.ANSWER_TAGS[language]
+    return f"<{tag}> {text} </{tag}>"
+
+
+LANGUAGES = pytest.mark.parametrize("language", sorted(rules.ANSWER_TAGS))
+
+
+@LANGUAGES
+def test_numbers_are_right_when_they_are_exactly_the_references(language):
+    def score(text, references=(NUMBER, OTHER), task="niah_multivalue"):
+        return score_row(text, list(references), task, language).score
+
+    none = rules.NONE_WORDS[language][0]
+    assert score(tagged(language, f"{OTHER}, {NUMBER}")) == 1
+    assert score(tagged(language, f"{OTHER} {NUMBER}", "answer")) == 1
+    assert score(f"{NUMBER}\n{OTHER}") == 1
+    assert score(tagged(language, NUMBER)) == 0
+    assert score(tagged(language, f"{NUMBER} {OTHER} 55")) == 0
+    assert score(tagged(language, f"1. {NUMBER} 2. {OTHER}")) == 1
+    assert score(tagged(language, f"{NUMBER} {OTHER} {none}")) == 0
+    assert score(tagged(language, none)) == 0
+    assert score("") == 0
+
+
+@LANGUAGES
+def test_the_none_word_is_right_where_there_is_no_answer(language):
+    for none in rules.NONE_WORDS[language]:
+
+        def score(text, none=none):
+            return score_row(text, [none], "niah_none", language).score
+
+        assert score(tagged(language, none)) == 1
+        assert score(tagged(language, f"„{none.upper()}”.")) == 1
+        assert score(tagged(language, f"«{none}»", "ANSWER")) == 1
+        assert score(f"\u200b{none}\ufeff") == 1
+        assert score(tagged(language, f"{none} {NUMBER}")) == 0
+        assert score(tagged(language, NUMBER)) == 0
+        assert score(tagged(language, f"x{none}x")) == 0
+
+
+@LANGUAGES
+def test_only_the_last_answer_counts_and_what_stands_outside_it_does_not(language):
+    format_shown = tagged(language, "List all numbers here 99")
+    text = f"{format_shown}\nIt is 42.\n{tagged(language, NUMBER)}\n(see page 77)"
+    assert score_row(text, [NUMBER], "niah_single", language).score == 1
+
+
+@LANGUAGES
+def test_ten_words_and_nothing_else(language):
+    words = [f"słowo{letter}" for letter in "abcdefghi"] + ["two parts"]
+
+    def row(text):
+        return score_row(text, words, "cwe_easy", language)
+
+    last = rules.AND[language].split()[0]
+    assert row(tagged(language, ", ".join(words))).score == 1
+    assert row(tagged(language, "、".join(words))).score == 1
+    assert row(tagged(language, "\n".join(f"{i}. {w}" for i, w in enumerate(words, 1)))).score == 1
+    assert row(tagged(language, " ".join(words).upper())).score == 1
+    assert row(tagged(language, f"{', '.join(words[:-1])} {last} {words[-1]}")).score == 1
+    assert row(tagged(language, ", ".join([*words, "jedenáste"]))).score == 0
+    assert row(tagged(language, ", ".join(words[:9]))) == rules.RowScore(0, 0, "none", 9)
+
+
+def test_the_words_the_published_prompts_put_into_the_tag_are_no_answer():
+    words = ["nhà", "trả lời", "núi"]
+    lead = "Câu trả lời: 10 từ xuất hiện nhiều nhất trong danh sách là"
+    assert score_row(tagged("vi", f"{lead} {', '.join(words)}"), words, "cwe_hard", "vi").score == 1
+    lead = "答案：列表中最常出现的十个词语是"
+    assert score_row(tagged("zh", f"{lead}天、地、人"), list("天地人"), "cwe_easy", "zh").score == 1
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        "１２３４５６７",  # full width
+        "١٢٣٤٥٦٧",  # Arabic-Indic
+        "۱۲۳۴۵۶۷",  # Persian
+        "१२३४५६७",  # Devanagari
+        "௧௨௩௪௫௬௭",  # Tamil
+        "123\u200b4567",
+        "1,234,567",
+        "1.234.567",
+        "1\u202f234\u202f567",
+    ],
+)
+def test_digits_of_every_script_are_read(written):
+    for language in ("en", "fa", "hi", "ta", "ja"):
+        answer = tagged(language, written)
+        assert score_row(answer, [NUMBER], "niah_single", language).score == 1
+
+
+def test_a_persian_none_word_may_have_a_space_or_a_joiner_or_arabic_letters():
+    for written in ("هیچ کدام", "هیچ‌کدام", "هیچکدام", "هيچ كدام"):
+        assert score_row(tagged("fa", written), ["هیچ کدام"], "niah_none", "fa").score == 1
+
+
+def test_a_none_word_inside_another_word_is_none():
+    assert score_row("<Ответ>планета 1234567</Ответ>", [NUMBER], "niah_single", "ru").score == 1
+    assert score_row("<Ответ>планета</Ответ>", ["нет"], "niah_none", "ru").score == 0
+    assert score_row("<答案>无法找到</答案>", ["无"], "niah_none", "zh").score == 0
+    assert score_row("<答案>答案是无。</答案>", ["无"], "niah_none", "zh").score == 1
+    assert score_row("<답변>없음입니다.</답변>", ["없음"], "niah_none", "ko").score == 1
+    assert score_row("<答え>おはなし</答え>", ["なし"], "niah_none", "ja").score == 0
+
+
+def test_the_rows_own_none_word_is_accepted_beside_the_languages():
+    assert score_row("nada", ["nada"], "niah_none", "es", "nada").score == 1
+
+
+def test_a_tag_may_be_full_width_spaced_or_never_closed():
+    assert score_row("＜答案＞1234567＜/答案＞ 99", [NUMBER], "niah_single", "zh").score == 1
+    spaced = "< Câu  trả lời >1234567</ Câu trả lời>99"
+    assert score_row(spaced, [NUMBER], "niah_single", "vi").score == 1
+    assert score_row("99 <Answer>1234567", [NUMBER], "niah_single", "en").score == 0
+    assert score_row("<Answer>1234567", [NUMBER], "niah_single", "en").score == 1
+
+
+def test_a_task_of_both_benchmarks_is_rulers_unless_a_language_is_given():
+    assert score_row("1234567 99", [NUMBER, OTHER], "niah_multivalue").score == 0.5
+    assert score_row("1234567 99", [NUMBER, OTHER], "niah_multivalue", "en").score == 0
+
+
+# ---- The authors' script ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("prediction", "references", "task", "language", "authors", "ours"),
+    [
+        ("<Ответ>1234567 планета</Ответ>", [NUMBER], "niah_single", "ru", 0, 1),
+        ("none, but 1234567", ["none"], "niah_none", "en", 1, 0),
+        ("nonexistent", ["none"], "niah_none", "en", 1, 0),
+        ("<Antwort>1234567</Antwort> S. 42", [NUMBER], "niah_single", "de", 0, 1),
+        ("<Answer>1234567</Answer> S. 42", [NUMBER], "niah_single", "de", 1, 1),
+        ("<Answer>1234567</Answer>, not 1111111", [NUMBER], "niah_single", "en", 1, 1),
+        ("a, b, c and more", ["a", "b", "c"], "cwe_easy", "en", 1, 0),
+        ("a, b, c", ["a", "b", "c"], "cwe_easy", "en", 1, 1),
+        ("۱۲۳۴۵۶۷", [NUMBER], "niah_single", "fa", 1, 1),
+        ("5", [NUMBER], "niah_single", "fa", 0, 0),
+        ("هیچ‌کدام", ["هیچ کدام"], "niah_none", "fa", 1, 1),
+    ],
+)
+def test_compat_authors_reproduces_the_published_script(
+    prediction, references, task, language, authors, ours
+):
+    row = score_row(prediction, references, task, language, compat="authors")
+    assert (row.score, row.strict) == (authors, ours)
+
+
+def test_compat_authors_drops_cut_answers_from_the_denominator():
+    result = rules.compute(
+        ["<think>…", "1234567"], [[NUMBER]] * 2, "niah_single", ["en"] * 2, compat="authors"
+    )
+    assert (result["score"], result["n"], result["dropped"]) == (100, 1, 1)

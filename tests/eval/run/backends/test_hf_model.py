@@ -1,0 +1,138 @@
+"""transformers generates what greedy decoding, done by hand, gives."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from eval.run.backends.backend import ModelOptions
+from eval.run.prompts import Prompt
+from eval.run.reasoning import Thinking
+from eval.run.records import read_lines
+from eval.run.runner import Job, run
+from ruler_dataset import RulerError
+
+torch = pytest.importorskip("torch", reason="the hf extra is not installed")
+
+
+@pytest.fixture(scope="module")
+def backend(tiny: Path) -> Any:
+    from eval.run.backends.hf_model import Transformers
+
+    return Transformers(ModelOptions(str(tiny), arguments={"batch_tokens": 2000}))
+
+
+@pytest.fixture
+def job(small: Path, tiny: Path, tmp_path: Path) -> Job:
+    options = ModelOptions(str(tiny))
+    return Job(str(small), ("some_4k",), "hf", tmp_path / "RUN", options, limit=2, quiet=True)
+
+
+def prompt(ids: list[int], index: int = 0, most: int = 12) -> Prompt:
+    return Prompt("vt_4k", index, (), "", ids, most)
+
+
+def greedy(model: Any, ids: list[int], most: int) -> list[int]:
+    ids = list(ids)
+    with torch.inference_mode():
+        for _ in range(most):
+            ids.append(int(model(torch.tensor([ids])).logits[0, -1].argmax()))
+    return ids[-most:]
+
+
+def test_batches_of_different_lengths_give_the_same_tokens_as_one_by_one(backend: Any) -> None:
+    asked = [list(range(20 + i, 40 + 7 * i)) for i in range(6)]
+    prompts = [prompt(ids, i) for i, ids in enumerate(asked)]
+    answers = {a.prompt.index: a for a in backend.generate(iter(prompts))}
+    for i, ids in enumerate(asked):
+        wanted = backend._cut(greedy(backend.model, ids, 12), 12)
+        assert backend._new_tokens([prompts[i]])[0] == wanted
+        assert answers[i].completion_tokens == len(wanted)
+        assert answers[i].prompt_tokens == len(ids)
+
+
+def test_a_row_gets_its_own_maximum_in_a_batch(backend: Any) -> None:
+    batch = [prompt(list(range(20, 60)), 0, 3), prompt(list(range(20, 60)), 1, 9)]
+    short, long = backend._new_tokens(batch)
+    assert short == long[:3]
+
+
+def test_prompts_are_read_a_window_at_a_time(backend: Any) -> None:
+    from eval.run.backends.hf_model import WINDOW
+
+    read = 0
+
+    def prompts() -> Iterator[Prompt]:
+        nonlocal read
+        for i in range(3 * WINDOW):
+            read += 1
+            yield prompt([20, 21, 22], i, 1)
+
+    answers = backend.generate(prompts())
+    next(answers)
+    assert read <= WINDOW
+    assert len(list(answers)) == 3 * WINDOW - 1
+
+
+def test_a_makers_penalties_are_not_applied(tiny: Path, tmp_path: Path) -> None:
+    import shutil
+
+    from eval.run.backends.hf_model import Transformers
+
+    other = tmp_path / "penalised"
+    shutil.copytree(tiny, other)
+    path = other / "generation_config.json"
+    kept = json.loads(path.read_text())
+    path.write_text(json.dumps({**kept, "repetition_penalty": 5.0, "do_sample": True, "top_k": 3}))
+    plain, penalised = (Transformers(ModelOptions(str(folder))) for folder in (tiny, other))
+    asked = [prompt(list(range(20, 60)))]
+    assert plain._new_tokens(asked) == penalised._new_tokens(asked)
+
+
+@pytest.mark.parametrize("mode", ["completion", "prefill", "chat"])
+def test_a_run_in_each_mode(job: Job, mode: str) -> None:
+    outcome = run(replace(job, mode=mode))
+    assert outcome.total["error"] == outcome.total["does_not_fit"] == 0
+    assert outcome.total["stop"] + outcome.total["length"] == 4
+    assert outcome.differences == 0
+    kept = json.loads((job.out / "run.json").read_text())
+    assert (kept["mode"], kept["dtype"], kept["max_model_len"]) == (mode, "float32", 8192)
+
+
+def test_prefill_is_the_default_of_a_model_with_a_template(job: Job) -> None:
+    run(replace(job, limit=1, configs=("vt_4k",)))
+    assert json.loads((job.out / "run.json").read_text())["mode"] == "prefill"
+
+
+def test_the_windows_edge_is_exact(job: Job, tiny: Path) -> None:
+    run(replace(job, configs=("vt_4k",), limit=1))
+    (record,) = read_lines(job.out / "vt_4k.jsonl")
+    need = record["usage"]["prompt_tokens"] + 30
+    for window, state in ((need, ("stop", "length")), (need - 1, ("does_not_fit",))):
+        other = replace(
+            job,
+            out=job.out.with_name(f"W{window}"),
+            options=ModelOptions(str(tiny), max_model_len=window),
+            configs=("vt_4k",),
+            limit=1,
+        )
+        run(other)
+        (record,) = read_lines(other.out / "vt_4k.jsonl")
+        assert record["finish_reason"] in state
+
+
+def test_a_thought_gets_its_room(job: Job) -> None:
+    run(replace(job, configs=("vt_4k",), limit=1, thinking=Thinking(True, 40)))
+    (record,) = read_lines(job.out / "vt_4k.jsonl")
+    assert json.loads((job.out / "run.json").read_text())["mode"] == "chat"
+    assert record["usage"]["completion_tokens"] <= 70
+
+
+def test_a_model_that_is_not_there_is_one_sentence(job: Job) -> None:
+    with pytest.raises(RulerError, match="no tokenizer folder"):
+        run(replace(job, options=ModelOptions("./nowhere")))

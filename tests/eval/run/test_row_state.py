@@ -1,0 +1,60 @@
+"""Every answer ends in one of four states, and token counts outrank a server's finish_reason."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from eval.run.backends.backend import Answer
+from eval.run.prompts import Prompt
+from eval.run.records import STATES
+from eval.run.row_state import Expected, does_not_fit, judge
+
+PROMPT = Prompt("vt_4k", 7, (), "raw", None, max_new_tokens=30, row_tokens=4000)
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected", "state"),
+    [
+        ({"prompt_tokens": 4000, "completion_tokens": 9}, Expected(4000, 8192), "stop"),
+        ({"prompt_tokens": 4000, "completion_tokens": 30, "finish_reason": "length"},
+         Expected(4000, 8192), "length"),
+        # the server shortened max_tokens without a word (vLLM's /v1/completions)
+        ({"prompt_tokens": 4000, "completion_tokens": 12, "finish_reason": "length"},
+         Expected(4000, None), "does_not_fit"),
+        # … and calls it a stop
+        ({"prompt_tokens": 4080, "completion_tokens": 16}, Expected(4080, 4096), "does_not_fit"),
+        # the server dropped the beginning of the prompt
+        ({"prompt_tokens": 2048, "completion_tokens": 9}, Expected(4000, None), "does_not_fit"),
+        ({"prompt_tokens": 1024, "completion_tokens": 9}, Expected(None, None), "does_not_fit"),
+        # another tokenizer than the file's
+        ({"prompt_tokens": 3100, "completion_tokens": 9}, Expected(None, None), "stop"),
+        # no usage at all
+        ({"finish_reason": "length"}, Expected(None, None), "length"),
+        ({"finish_reason": None, "prompt_tokens": 4000, "completion_tokens": 30},
+         Expected(4000, 8192), "length"),
+        ({"finish_reason": None}, Expected(None, None), "stop"),
+        ({"finish_reason": "content_filter"}, Expected(None, None), "error"),
+        ({"finish_reason": "abort"}, Expected(None, None), "error"),
+        ({"error": "429"}, Expected(None, None), "error"),
+    ],
+)  # fmt: skip
+def test_the_state_of_a_row(answer: dict[str, Any], expected: Expected, state: str) -> None:
+    record = judge(Answer(PROMPT, "found it", **answer), expected)
+    assert record["finish_reason"] == state
+    assert state in STATES
+    assert record["prediction"] == ("found it" if state in ("stop", "length") else "")
+    assert (record["error"] is None) == (state in ("stop", "length"))
+    assert (record["config"], record["index"]) == ("vt_4k", 7)
+
+
+def test_a_row_that_does_not_fit_says_by_how_much() -> None:
+    record = does_not_fit(PROMPT, 4080, 4096)
+    assert record["error"] == "4,080 prompt tokens + 30 for the answer are over the limit of 4,096"
+    assert record["usage"]["prompt_tokens"] == 4080
+
+
+def test_half_a_surrogate_pair_does_not_stop_a_run() -> None:
+    record = judge(Answer(PROMPT, "a\ud83d b"), Expected())
+    assert record["prediction"].encode() == b"a? b"

@@ -1,0 +1,75 @@
+"""Intervals: exact for 0/1, right at the ends, narrower for partial credit, rows kept together."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import beta
+
+from eval.score.intervals import interval, units
+
+
+def of(*values):
+    return interval([np.array(values, dtype=float)])
+
+
+@pytest.mark.parametrize(("right", "rows"), [(0, 50), (1, 50), (25, 50), (499, 500), (500, 500)])
+def test_one_cell_of_right_and_wrong_has_the_clopper_pearson_interval(right, rows):
+    low, high = of(*[1] * right, *[0] * (rows - right))
+    assert low == pytest.approx(beta.ppf(0.025, right, rows - right + 1) if right else 0)
+    assert high == pytest.approx(beta.ppf(0.975, right + 1, rows - right) if right < rows else 1)
+
+
+def test_at_0_and_100_the_interval_is_what_so_many_rows_rule_out():
+    assert of(*[1] * 500) == (pytest.approx(0.025 ** (1 / 500)), 1)
+    assert of(*[0] * 500) == (0, pytest.approx(1 - 0.025 ** (1 / 500)))
+
+
+def test_partial_credit_of_the_same_mean_is_known_better():
+    halves, zeros = of(*[0.5] * 100), of(*[0, 1] * 50)
+    assert halves[1] - halves[0] < 0.4 * (zeros[1] - zeros[0])
+
+
+@given(st.lists(st.sampled_from([0, 0.2, 0.5, 0.9, 1]), min_size=1, max_size=60))
+def test_an_interval_holds_its_mean_and_lies_within_0_and_1(values):
+    low, high = of(*values)
+    assert 0 <= low <= np.mean(values) + 1e-9
+    assert np.mean(values) - 1e-9 <= high <= 1
+    assert high > low
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=40))
+def test_intervals_of_scores_and_of_their_complements_mirror_each_other(values):
+    low, high = of(*values)
+    mirrored = of(*[1 - value for value in values])
+    assert mirrored == (pytest.approx(1 - high, abs=1e-6), pytest.approx(1 - low, abs=1e-6))
+
+
+def test_a_mean_of_cells_is_stratified_and_unequal_weights_count_for_fewer_rows():
+    cells = [np.ones(100), np.zeros(100)]
+    low, high = interval(cells)
+    assert high - low < 0.05  # which cell a row is in explains everything
+    even = interval([np.ones(100)] * 2)
+    assert even[0] == pytest.approx(0.025 ** (1 / 200))
+    skewed = interval([np.ones(100)] * 2, [9, 1])
+    assert of(*[1] * 100)[0] < skewed[0] < even[0]
+
+
+def test_no_rows_no_interval():
+    assert interval([]) is None
+    assert interval([np.array([])]) is None
+
+
+def test_rows_with_the_same_index_are_averaged_before_they_are_counted():
+    same = {0: 1.0, 1: 0.0}
+    cells = {"vt_4k": ("vt", same), "vt_8k": ("vt", {0: 0.0, 1: 0.0}), "cwe_4k": ("cwe", same)}
+    strata, shares = units(cells, {"vt_4k": 1, "vt_8k": 3, "cwe_4k": 1})
+    assert [list(values) for values in strata] == [[0.25, 0], [1, 0]]
+    assert shares == [4, 1]
+
+
+def test_cells_over_different_rows_stay_apart():
+    cells = {"vt_4k": ("vt", {0: 1.0}), "vt_8k": ("vt", {1: 0.0})}
+    assert len(units(cells, {"vt_4k": 1, "vt_8k": 1})[0]) == 2

@@ -1,0 +1,160 @@
+"""Readers of prediction files: each format as its documentation has it, and what is refused."""
+
+from __future__ import annotations
+
+import csv
+import json
+
+import pytest
+
+from eval.score.prediction_files import Naming, length_of, read
+from ruler_dataset import Names, RulerError
+
+
+def lines(path, *records):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
+    return path
+
+
+def reference(index, pred="x", **fields):
+    return {
+        "index": index,
+        "pred": pred,
+        "input": "…",
+        "outputs": ["a", "b"],
+        "others": {},
+        "truncation": -1,
+        "length": 4000,
+        **fields,
+    }
+
+
+def sample(doc_id, index, max_length, text):
+    return {
+        "doc_id": doc_id,
+        "doc": {"index": index, "outputs": ["a"], "max_length": max_length, "input": "…"},
+        "target": "a",
+        "arguments": {"gen_args_0": {"arg_0": "…"}},
+        "resps": [[text]],
+        "filtered_resps": [text],
+    }
+
+
+def test_this_projects_lines(tmp_path):
+    line = {"config": "vt_4k", "index": 3, "prediction": "A", "finish_reason": "length"}
+    path = lines(tmp_path / "vt_4k.jsonl", line, {**line, "index": 4, "error": "timeout"})
+    first, second = read([path]).rows
+    assert (first.config, first.index, first.text, first.failed) == ("vt_4k", 3, "A", False)
+    assert second.failed
+
+
+def test_the_reference_codes_folder_tells_the_length(tmp_path):
+    lines(tmp_path / "m/synthetic/8192/pred/vt.jsonl", reference(0), reference(7))
+    lines(tmp_path / "m/synthetic/131072/pred/qa_1.jsonl", reference(1))
+    lines(tmp_path / "m/synthetic/131072/data/qa_1/validation.jsonl", {"index": 0, "input": "…"})
+    found = read([tmp_path / "m"]).rows
+    assert [(row.config, row.index) for row in found] == [
+        ("qa_1_128k", 1),
+        ("vt_8k", 0),
+        ("vt_8k", 7),
+    ]
+    assert found[0].outputs == ("a", "b")
+
+
+def test_the_reference_codes_chunks_and_ids(tmp_path):
+    path = lines(tmp_path / "4096/pred/cwe-1.jsonl", reference(0, others={"id": 12}))
+    (row,) = read([path]).rows
+    assert (row.config, row.index) == ("cwe_4k", 12)
+
+
+def test_a_submission_has_task_id_and_prediction(tmp_path):
+    path = tmp_path / "4096/pred/submission.csv"
+    path.parent.mkdir(parents=True)
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(["Task", "ID", "Prediction"])
+        writer.writerow(["niah_multikey_2", 4, 'two\nlines, "quoted"'])
+    (row,) = read([path.parent]).rows
+    assert (row.config, row.index) == ("niah_multikey_2_4k", 4)
+    assert row.text == 'two\nlines, "quoted"'
+    assert row.outputs is None
+
+
+@pytest.mark.parametrize(
+    ("name", "task"),
+    [
+        ("ruler_qa_squad", "qa_1"),
+        ("ruler_qa_hotpot", "qa_2"),
+        ("ruler_vt", "vt"),
+        ("niah_single_2", "niah_single_2"),
+    ],
+)
+def test_lm_evaluation_harness_samples(tmp_path, name, task):
+    path = tmp_path / f"samples_{name}_2025-05-01T10-20-30.123456.jsonl"
+    lines(path, sample(0, 0, 4096, "a"), sample(1, 0, 8192, "b"))
+    found = read([tmp_path]).rows
+    assert [(row.config, row.index, row.text) for row in found] == [
+        (f"{task}_4k", 0, "a"),
+        (f"{task}_8k", 0, "b"),
+    ]
+
+
+def test_oneruler_authors_outputs_need_their_configuration_named(tmp_path):
+    record = {"index": 1, "outputs": ["none"], "response-o3": None, "finish_reason": "length"}
+    path = lines(tmp_path / "prediction_o3.jsonl", record, {**record, "response-o3": "none"})
+    with pytest.raises(RulerError, match="--config"):
+        read([path], Naming(Names.of("oneruler")))
+    naming = Naming(Names.of("oneruler"), config="niah_none_8k_en")
+    failed, good = read([path], naming).rows
+    assert (failed.failed, good.text, good.config) == (True, "none", "niah_none_8k_en")
+
+
+def test_a_length_or_tokenizer_that_a_file_does_not_tell_is_asked_for_or_given(tmp_path):
+    path = lines(tmp_path / "vt.jsonl", reference(0))
+    with pytest.raises(RulerError, match="does not say the length of 'vt': add --length"):
+        read([path])
+    (row,) = read([path], Naming(length="16k", tokenizer="qwen2.5")).rows
+    assert row.config == "vt_16k_qwen2.5"
+
+
+def test_half_a_line_is_reported_and_left_out(tmp_path):
+    path = lines(tmp_path / "vt_4k.jsonl", {"config": "vt_4k", "index": 0, "prediction": ""})
+    with path.open("a") as file:
+        file.write('{"config": "vt_4k", "ind')
+    found = read([path])
+    assert len(found.rows) == 1
+    assert found.damaged == [f"{path}:2 is no JSON"]
+
+
+@pytest.mark.parametrize(
+    ("record", "words"),
+    [
+        ({"question": 1, "answer": 2}, "no known format: its lines hold answer, question"),
+        ([1, 2], "no known format"),
+        ({"index": 0, "pred": None, "others": {"id": "x"}}, "lacks a field or misuses one"),
+    ],
+)
+def test_what_cannot_be_read_is_refused_by_name(tmp_path, record, words):
+    path = lines(tmp_path / "4096/pred/vt.jsonl", record)
+    with pytest.raises(RulerError, match=words):
+        read([path])
+
+
+def test_unknown_tasks_empty_folders_and_missing_files_are_refused(tmp_path):
+    path = lines(tmp_path / "4096/pred/vtt.jsonl", reference(0))
+    with pytest.raises(RulerError, match="Unknown task 'vtt'"):
+        read([path])
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(RulerError, match="holds no prediction files"):
+        read([tmp_path / "empty"])
+    with pytest.raises(RulerError, match="no file or folder"):
+        read([tmp_path / "nowhere"])
+
+
+def test_the_length_of_a_folder():
+    from pathlib import Path
+
+    assert length_of(Path("/m/131072/pred/vt.jsonl")) == "128k"
+    assert length_of(Path("/m/runs/pred/vt.jsonl")) is None
+    assert length_of(Path("/m/4096/vt.jsonl")) is None

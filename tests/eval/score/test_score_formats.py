@@ -1,0 +1,103 @@
+"""`ruler score` on every format of predictions: one release, the same scores."""
+
+from __future__ import annotations
+
+import csv
+import json
+
+import pytest
+
+from eval.score.prediction_files import read
+from eval.score.scoring import load, score
+from tests.eval.scoring_helpers import ruler
+
+
+def rows_of(frozen, config):
+    return list(frozen.rows(config, ("index", "input", "outputs")))
+
+
+def as_reference(frozen, folder, tasks):
+    for task in tasks:
+        path = folder / f"4096/pred/{task}.jsonl"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("w") as file:
+            for row in rows_of(frozen, f"{task}_4k"):
+                line = {**row, "pred": " ".join(row["outputs"]), "others": {"id": row["index"]}}
+                file.write(json.dumps({**line, "truncation": -1, "length": 4000}) + "\n")
+    return folder
+
+
+def as_submission(frozen, folder, tasks):
+    path = folder / "4096/pred/submission.csv"
+    path.parent.mkdir(parents=True)
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["Task", "ID", "Prediction"])
+        for task in tasks:
+            for row in rows_of(frozen, f"{task}_4k"):
+                writer.writerow([task, row["index"], " ".join(row["outputs"])])
+    return folder
+
+
+def as_samples(frozen, folder, tasks):
+    folder.mkdir()
+    for task in tasks:
+        path = folder / f"samples_ruler_{task}_2026-01-01T00-00-00.000000.jsonl"
+        with path.open("w") as file:
+            for row in rows_of(frozen, f"{task}_4k"):
+                said = " ".join(row["outputs"])
+                doc = {**row, "max_length": 4096, "gen_prefix": "…"}
+                line = {"doc_id": row["index"], "doc": doc, "target": "", "arguments": {}}
+                file.write(json.dumps({**line, "resps": [[said]], "filtered_resps": [said]}) + "\n")
+    return folder
+
+
+@pytest.mark.parametrize("write", [as_reference, as_submission, as_samples])
+def test_the_formats_of_others_give_the_same_scores_on_the_release(write, frozen, built, tmp_path):
+    folder, out = write(frozen, tmp_path / "theirs", ["vt", "cwe"]), tmp_path / "results.json"
+    stdout, stderr, code = ruler("score", folder, "--dataset", built, "--out", out)
+    assert code == 0, stderr
+    assert "mean of 13 tasks" in stdout
+    cells = load(out)["configurations"]
+    assert {name: cell["score"] for name, cell in cells.items()} == {"vt_4k": 100, "cwe_4k": 100}
+
+
+@pytest.mark.parametrize("write", [as_reference, as_samples])
+def test_files_with_their_own_references_need_no_release(write, frozen, tmp_path):
+    folder, out = write(frozen, tmp_path / "theirs", ["vt"]), tmp_path / "results.json"
+    assert ruler("score", folder, "--out", out)[2] == 0
+    results = load(out)
+    cell = results["configurations"]["vt_4k"]
+    assert (cell["score"], cell["tokenizer"], cell["depth"]) == (100, None, None)
+    assert results["dataset"]["source"] is None
+
+
+def test_a_submission_without_a_release_is_refused(frozen, tmp_path):
+    folder = as_submission(frozen, tmp_path / "theirs", ["vt"])
+    stdout, stderr, code = ruler("score", folder)
+    assert (stdout, code) == ("", 2)
+    assert "holds no references: name the release with --dataset" in stderr
+
+
+def test_predictions_on_other_rows_than_the_releases_are_refused(frozen, built, tmp_path):
+    folder = as_reference(frozen, tmp_path / "theirs", ["vt"])
+    path = folder / "4096/pred/vt.jsonl"
+    first, *others = path.read_text().splitlines()
+    other = json.dumps({**json.loads(first), "outputs": ["ELSE"]})
+    path.write_text("\n".join([other, *others]))
+    assert "its references differ" in ruler("score", folder, "--dataset", built)[1]
+
+
+def test_indices_that_repeat_for_different_rows_are_numbered_by_line(tmp_path):
+    path = tmp_path / "4096/pred/vt.jsonl"
+    path.parent.mkdir(parents=True)
+    lines = [{"index": 17, "pred": name, "outputs": [name]} for name in ("A", "B", "C")]
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    results = score(read([path]))
+    assert results["configurations"]["vt_4k"]["n"] == 3
+    assert "its indices repeat" in results["notes"][0]
+
+
+def test_errors_reads_the_reference_codes_files_too(frozen, built, tmp_path):
+    folder = as_reference(frozen, tmp_path / "theirs", ["vt"])
+    assert ruler("errors", folder, "--dataset", built)[0] == "No wrong answers.\n"

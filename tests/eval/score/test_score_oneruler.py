@@ -1,0 +1,101 @@
+"""ONERULER from prediction files to tables."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from eval.frozen_release import Release
+from eval.ruler_score.ruler_score import ANSWER_TAGS
+from eval.score.scoring import load
+from tests.eval.scoring_helpers import record, ruler, write_oneruler
+
+
+@pytest.fixture(scope="module")
+def many(tmp_path_factory):
+    """Two languages, one of them Korean instructions over an English book."""
+    return write_oneruler(tmp_path_factory.mktemp("oneruler"))
+
+
+def answers(many, folder, answer):
+    release = Release.open(str(many))
+    folder.mkdir()
+    for config in release.configs:
+        tag = ANSWER_TAGS[release.parse(config).instruction_language]
+        with (folder / f"{config}.jsonl").open("w", encoding="utf-8") as file:
+            for row in release.rows(config, ("index", "outputs", "task")):
+                said = f"<{tag}> {', '.join(row['outputs'])} </{tag}>"
+                line = record(config, row["index"], **answer(row, said))
+                file.write(json.dumps(line) + "\n")
+    return folder
+
+
+def results_of(many, folder, *options):
+    stdout, stderr, code = ruler(
+        "score", folder, "--dataset", many, "--out", folder / "r", *options
+    )
+    assert code == 0, stderr
+    return load(folder / "r"), stdout
+
+
+def test_right_answers_in_the_instructions_language(many, tmp_path):
+    folder = answers(many, tmp_path / "run", lambda row, said: {"prediction": said})
+    results, stdout = results_of(many, folder)
+    cells = results["configurations"]
+    assert {cell["score"] for cell in cells.values()} == {100}
+    assert cells["niah_none_8k_en-ko_cl100k"]["instruction_language"] == "ko"
+    assert cells["cwe_easy_8k_pl_cl100k"]["words_right"] == 10
+    assert set(results["summary"]["cl100k"]) == {"pl", "en-ko", "*"}
+    assert set(results["summary"]["cl100k"]["*"]) == {"niah", "cwe", "all"}
+    assert "mean over languages" in stdout
+    assert "cwe_easy, right of 10" in stdout
+
+
+def test_cut_answers_are_wrong_and_leave_the_authors_denominator(many, tmp_path):
+    def answer(row, said):
+        return {"prediction": said, "finish_reason": "length" if row["index"] == 0 else "stop"}
+
+    folder = answers(many, tmp_path / "run", answer)
+    cell = results_of(many, folder)[0]["configurations"]["niah_single_8k_pl_cl100k"]
+    assert (cell["score"], cell["n"], cell["cut"], cell["cut_scored"]) == (75, 4, 1, 0)
+    results, stdout = results_of(many, folder, "--compat", "authors")
+    cell = results["configurations"]["niah_single_8k_pl_cl100k"]
+    assert (cell["score"], cell["n"], cell["dropped"]) == (100, 3, 1)
+    assert "--compat authors" in stdout
+
+
+def test_partial_lists_score_nothing_and_their_right_words_are_reported(many, tmp_path):
+    def answer(row, said):
+        return {"prediction": said.replace("słowoa", "inne").replace("słowob", "obce")}
+
+    cells = results_of(many, answers(many, tmp_path / "run", answer))[0]["configurations"]
+    cell = cells["cwe_easy_8k_pl_cl100k"]
+    assert (cell["score"], cell["words_right"]) == (0, 8)
+
+
+def test_depth_of_several_references_is_each_ones_own(many, tmp_path):
+    def answer(row, said):
+        return {"prediction": row["outputs"][0]}
+
+    cells = results_of(many, answers(many, tmp_path / "run", answer))[0]["configurations"]
+    depth = cells["niah_multivalue_8k_pl_cl100k"]["depth"]
+    assert depth[0]["score"] == 100
+    assert sum(bin["n"] for bin in depth) == 16
+    assert sum(bin["score"] * bin["n"] for bin in depth if bin["n"]) == 400
+    assert cells["niah_none_8k_pl_cl100k"]["depth"] is None
+
+
+def test_the_authors_own_files_are_read(many, tmp_path):
+    path = tmp_path / "prediction_o3.jsonl"
+    lines = [
+        {"index": i, "outputs": ["없음"], "response-o3": said, "finish_reason": "stop"}
+        for i, said in enumerate(["없음", "<Answer>없음 1234567</Answer>", "1234567", None])
+    ]
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    name = "niah_none_8k_en-ko_cl100k"
+    for options, score in (([], 25), (["--compat", "authors"], 200 / 3)):
+        out = tmp_path / "r"
+        _, error, code = ruler("score", path, "--config", name, "--out", out, *options)
+        assert code == 0, error
+        assert load(out)["configurations"][name]["score"] == pytest.approx(score)

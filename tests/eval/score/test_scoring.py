@@ -1,0 +1,327 @@
+"""`ruler score`: the join, what is wrong by rule, and results.json."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from eval.frozen_release import Release
+from eval.score.join import rule_task
+from eval.score.prediction_files import Prediction, read
+from eval.score.scoring import FORMAT, Outcome, Rules, load, outcome, score
+from ruler_dataset import RulerError
+from tests.eval.scoring_helpers import record, right, ruler
+
+ROW = {"index": 0, "outputs": ["1234567"], "none_word": "", "evidence": []}
+
+
+def scored(folder, frozen, **rules):
+    return score(read([folder]), frozen, Rules(**rules))
+
+
+def answer(text="1234567", **fields):
+    return Prediction("niah_single_1_4k", 0, text, **fields)
+
+
+# ---- Rules for one row -----------------------------------------------------------------------
+
+
+def test_missing_and_failed_rows_are_wrong():
+    assert outcome(ROW, None, "niah_single_1", None, Rules()) == Outcome(0, 0, "missing")
+    for fields in ({"error": "timeout"}, {"finish_reason": "does_not_fit"}):
+        found = outcome(ROW, answer(**fields), "niah_single_1", None, Rules())
+        assert (found.score, found.state) == (0, "failed")
+
+
+@pytest.mark.parametrize(
+    ("cut", "task", "language", "expected"),
+    [
+        ("protocol", "niah_single_1", None, 1),
+        ("wrong", "niah_single_1", None, 0),
+        ("score", "niah_single_1", None, 1),
+        ("protocol", "niah_single", "en", 0),
+        ("score", "niah_single", "en", 1),
+        ("wrong", "niah_single", "en", 0),
+    ],
+)
+def test_an_answer_at_the_token_limit_counts_as_the_rule_says(cut, task, language, expected):
+    found = outcome(ROW, answer(finish_reason="length"), task, language, Rules(cut=cut))
+    assert (found.score, found.state, found.cut_scored) == (expected, "cut", bool(expected))
+
+
+def test_an_answer_cut_within_its_thought_is_wrong_by_every_rule():
+    for fields in ({"thinking_ended": False}, {"text": "<think>1234567"}):
+        for cut in ("protocol", "wrong", "score"):
+            found = outcome(ROW, answer(**fields), "niah_single_1", None, Rules(cut=cut))
+            assert (found.score, found.state, found.thinking) == (0, "cut", "cut")
+
+
+def test_a_thought_that_the_runner_took_out_is_counted_too():
+    found = outcome(ROW, answer(thinking="hm", thinking_ended=True), "vt", None, Rules())
+    assert (found.score, found.thinking) == (1, "ended")
+
+
+def test_unknown_rules_are_refused():
+    with pytest.raises(RulerError, match="--cut"):
+        Rules(cut="keep")
+    with pytest.raises(RulerError, match="--compat"):
+        Rules(compat="theirs")
+
+
+# ---- The join --------------------------------------------------------------------------------
+
+
+def test_right_answers_score_100_with_intervals_that_do_not_vanish(write_run, frozen):
+    results = scored(write_run(right), frozen)
+    assert len(results["configurations"]) == 26
+    cell = results["configurations"]["vt_4k"]
+    assert (cell["score"], cell["strict"], cell["n"]) == (100, 100, 5)
+    assert cell["interval"][1] == 100
+    assert cell["interval"][0] < 60
+    assert results["summary"]["tekken"]["en"]["all"]["average"]["score"] == 100
+    assert results["summary"]["tekken"]["en"]["all"]["effective_length"] == 8192
+
+
+def test_every_count_stands_beside_the_score(write_run, frozen):
+    fields = [
+        None,
+        {"error": "timeout", "finish_reason": "error"},
+        {"finish_reason": "does_not_fit", "error": "too long"},
+        {"prediction": "<think>never ended"},
+    ]
+
+    def answers(config, row):
+        return fields[row["index"]] if row["index"] < 4 else right(config, row)
+
+    cell = scored(write_run(answers, configs=["vt_4k"]), frozen)["configurations"]["vt_4k"]
+    assert cell["score"] == pytest.approx(20)
+    counts = ("n", "missing", "failed", "does_not_fit", "cut", "cut_scored", "thinking")
+    assert [cell[name] for name in counts] == [5, 1, 2, 1, 1, 0, 1]
+    assert cell["rows"] == {"index": [0, 1, 2, 3, 4], "score": [0, 0, 0, 0, 1]}
+
+
+def test_partial_leaves_the_missing_rows_out_and_says_so(write_run, frozen):
+    run = write_run(lambda config, row: right(config, row) if row["index"] < 2 else None)
+    whole, part = scored(run, frozen), scored(run, frozen, partial=True)
+    assert whole["configurations"]["cwe_4k"]["score"] == pytest.approx(40)
+    cell = part["configurations"]["cwe_4k"]
+    assert (part["partial"], cell["score"], cell["n"], cell["missing"]) == (True, 100, 2, 3)
+    assert "cwe_4k: 3 rows are missing, the first is row 2" in part["notes"]
+
+
+def test_a_configuration_that_was_asked_for_and_never_begun_is_all_missing(write_run, frozen):
+    run = write_run(right, configs=["vt_4k", "cwe_4k"])
+    (run / "cwe_4k.jsonl").unlink()
+    cell = scored(run, frozen)["configurations"]["cwe_4k"]
+    assert (cell["score"], cell["missing"]) == (0, 5)
+
+
+def test_duplicated_and_foreign_predictions_are_named_and_a_good_one_wins(write_run, frozen):
+    run = write_run(right, configs=["vt_4k"])
+    with (run / "vt_4k.jsonl").open("a") as file:
+        for line in (
+            record("vt_4k", 0, error="timeout"),
+            record("vt_4k", 99, "x"),
+            record("vt_64k", 0, "x"),
+            record("no such", 0, "x"),
+        ):
+            file.write(json.dumps(line) + "\n")
+    results = scored(run, frozen)
+    cell = results["configurations"]["vt_4k"]
+    assert (cell["score"], cell["duplicated"], cell["foreign"]) == (100, 1, 1)
+    notes = "\n".join(results["notes"])
+    assert "vt_4k: 1 duplicated predictions" in notes
+    assert "vt_4k: 1 foreign predictions, the first for row 99" in notes
+    assert "vt_64k: 1 foreign predictions; the release has no such file" in notes
+    assert "no such: 1 foreign predictions" in notes
+
+
+def test_a_run_on_other_files_is_refused(write_run, frozen):
+    run = write_run(right, configs=["vt_4k"])
+    settings = json.loads((run / "run.json").read_text())
+    settings["files"]["vt_4k"] = "0" * 64
+    (run / "run.json").write_text(json.dumps(settings))
+    with pytest.raises(RulerError, match="was run on a file with sha256 000000000000"):
+        scored(run, frozen)
+
+
+def test_a_damaged_release_is_refused_before_it_is_read(write_run, built, tmp_path):
+    import shutil
+
+    copy = shutil.copytree(built, tmp_path / "copy")
+    path = copy / "data/tekken/4k/vt.parquet"
+    path.write_bytes(path.read_bytes() + b"x")
+    with pytest.raises(RulerError, match="expected sha256"):
+        scored(write_run(right, configs=["vt_4k"]), Release.open(str(copy)))
+
+
+def test_predictions_for_nothing_in_the_release_are_refused(tmp_path, frozen):
+    path = tmp_path / "vt_64k.jsonl"
+    path.write_text(json.dumps(record("vt_64k", 0, "x")) + "\n")
+    with pytest.raises(RulerError, match="is --dataset right"):
+        scored(path, frozen)
+
+
+# ---- results.json and the tables -------------------------------------------------------------
+
+CELL = {
+    *("task", "length", "max_length", "tokenizer", "language", "instruction_language"),
+    *("score", "strict", "n", "interval", "missing", "failed", "cut", "does_not_fit"),
+    *("cut_scored", "thinking", "thinking_cut", "duplicated", "foreign", "depth", "rows"),
+}
+TOP = {
+    *("format", "score_version", "partial", "rules", "dataset", "model", "mode", "run"),
+    *("predictions", "configurations", "summary", "notes"),
+}
+
+
+def test_results_json_has_the_documented_schema_and_is_never_rounded(write_run, built):
+    run = write_run(lambda config, row: " ".join(row["outputs"][:1]))
+    assert ruler("score", run)[2] == 0
+    results = load(run / "results.json")
+    assert results["format"] == FORMAT == 1
+    assert set(results) == TOP
+    assert set(results["configurations"]["vt_4k"]) == CELL
+    assert set(results["configurations"]["qa_1_4k"]) == {*CELL, "whole_word"}
+    assert results["configurations"]["fwe_4k"]["score"] == pytest.approx(100 / 3, abs=1e-12)
+    assert results["dataset"]["source"] == str(built)
+    assert results["dataset"]["files"]["vt_4k"] == results["run"]["files"]["vt_4k"]
+    assert (results["model"], results["mode"]) == ("run", "completion")
+    group = results["summary"]["tekken"]["en"]["all"]
+    assert set(group["lengths"]["4k"]) == {"tokens", "score", "strict", "interval", "tasks"}
+    assert set(group["average"]) == {"score", "interval"}
+    import eval.score.scoring
+
+    for key in {*TOP, *CELL, "whole_word", "words_right", "dropped"}:
+        assert key in eval.score.scoring.__doc__, f"{key} is not documented"
+
+
+def test_the_same_command_gives_the_same_bytes(write_run):
+    run = write_run(right, configs=["vt_4k"])
+    ruler("score", run)
+    first = (run / "results.json").read_bytes()
+    ruler("score", run)
+    assert (run / "results.json").read_bytes() == first
+    assert [path.name for path in run.iterdir() if path.suffix == ".tmp"] == []
+
+
+def test_the_table_of_the_paper_is_printed(write_run):
+    run = write_run(lambda config, row: "" if row["task"] == "cwe" else right(config, row))
+    stdout, _, _ = ruler("score", run)
+    rows = {line.split("  ")[0]: line.split() for line in stdout.splitlines() if line}
+    assert rows["niah_single_1"][1:] == ["100.0", "100.0"]
+    assert rows["mean of 13 tasks"][-2:] == ["92.3", "92.3"]
+    assert rows["all"][1:3] == ["8K", "85.6"]
+    assert rows["aggregation (CWE/FWE)"][2:4] == ["<4K", "84.8"]
+    assert "wAvg.(inc)" in stdout
+    assert "Scores by depth of the evidence" in stdout
+
+
+@pytest.mark.parametrize(
+    ("options", "effective", "threshold"),
+    [
+        ([], "8K", "85.6"),
+        (["--threshold", "base"], "8K", "79.4"),
+        (["--threshold", "99.5"], "<4K", "99.5"),
+        (["--claimed", "1m"], ">8K", "85.6"),
+        (["--claimed", "8k"], "8K", "85.6"),
+    ],
+)
+def test_thresholds_and_claimed_lengths(write_run, options, effective, threshold):
+    run = write_run(lambda config, row: "" if row["task"] == "cwe" else right(config, row))
+    stdout, _, _ = ruler("score", run, *options)
+    (line,) = [line.split() for line in stdout.splitlines() if line.startswith("all ")]
+    assert line[1:3] == [effective, threshold]
+
+
+def test_markdown_tables_and_intervals_of_every_cell(write_run):
+    run = write_run(right, configs=["vt_4k", "vt_8k"])
+    stdout, _, _ = ruler("score", run, "--markdown", "--intervals")
+    lines = [line for line in stdout.splitlines() if line.startswith("|")]
+    assert lines[0].split("|")[1].strip() == "task"
+    assert lines[1].rstrip("| ").endswith(":")
+    assert any("[47.8, 100.0]" in line for line in lines)
+    assert "tasks scored" in stdout
+
+
+def test_an_unknown_threshold_and_a_run_without_its_release_are_refused(write_run, tmp_path):
+    run = write_run(right, configs=["vt_4k"])
+    assert "--threshold 'high' is not" in ruler("score", run, "--threshold", "high")[1]
+    settings = json.loads((run / "run.json").read_text())
+    settings["sessions"][0]["source"] = str(tmp_path / "gone")
+    (run / "run.json").write_text(json.dumps(settings))
+    assert "which is not here: add --dataset" in ruler("score", run)[1]
+
+
+def test_compat_authors_is_for_oneruler_alone(write_run):
+    run = write_run(right, configs=["vt_4k"])
+    assert "is for ONERULER" in ruler("score", run, "--compat", "authors")[1]
+
+
+def test_the_reference_solver_runs_and_scores_end_to_end(built, tmp_path):
+    arguments = ["--dataset", built, "--configs", "niah_4k,vt_4k,ag_4k", "--backend", "solver"]
+    assert ruler("run", *arguments, "--out", tmp_path / "solved")[2] == 0
+    assert ruler("score", tmp_path / "solved")[2] == 0
+    cells = load(tmp_path / "solved/results.json")["configurations"]
+    assert {cell["score"] for cell in cells.values()} == {100}
+
+
+def test_results_json_of_a_newer_format_and_other_files_are_refused(tmp_path):
+    path = tmp_path / "results.json"
+    path.write_text(json.dumps({"format": 2, "configurations": {}}))
+    with pytest.raises(RulerError, match="update this package"):
+        load(path)
+    path.write_text("[]")
+    with pytest.raises(RulerError, match="is no results"):
+        load(path)
+
+
+def test_a_task_of_a_users_own_suite_follows_its_familys_rule(release_of):
+    assert rule_task("who_is_it", release_of(family="question_answering")) == "qa_1"
+    assert rule_task("chain_of_9", release_of(family="variable_tracking")) == "vt"
+    with pytest.raises(RulerError, match="no scoring rule for the task 'mine'"):
+        rule_task("mine", release_of(family="poetry"))
+
+
+@pytest.fixture
+def release_of():
+    def make(family):
+        names = ("who_is_it", "chain_of_9", "mine")
+        tasks = {name: {"family": family} for name in names}
+        return Release("x", Path("x"), {"dataset": "ruler", "tasks": tasks})
+
+    return make
+
+
+def test_a_repository_of_the_hubs_cache_is_scored_with_its_commit(
+    built, write_run, monkeypatch, tmp_path
+):
+    """The Hub's client offline, over a cache as it lays it out."""
+    import shutil
+
+    from huggingface_hub import constants
+
+    commit = "0123456789abcdef0123456789abcdef01234567"
+    repo = tmp_path / "hub/datasets--org--ruler"
+    shutil.copytree(built, repo / "snapshots" / commit)
+    (repo / "refs").mkdir()
+    (repo / "refs/main").write_text(commit)
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "hub"))
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
+    run = write_run(right, configs=["vt_4k", "niah_multivalue_4k"])
+    _, error, code = ruler("score", run, "--dataset", "org/ruler")
+    assert code == 0, error
+    results = load(run / "results.json")
+    assert results["dataset"]["revision"] == commit
+    assert results["configurations"]["niah_multivalue_4k"]["score"] == 100
+
+
+@pytest.mark.parametrize("source", ["/nowhere", "./nowhere", "nowhere", "a/b/c", "nowhere/ruler"])
+def test_a_release_that_is_not_there_is_one_sentence(write_run, source):
+    run = write_run(right, configs=["vt_4k"])
+    _, error, code = ruler("score", run, "--dataset", source)
+    assert code == 2
+    assert error.startswith("Error: ")
+    assert "nowhere" in error or "a/b/c" in error

@@ -1,0 +1,63 @@
+"""The README's scoring section, run as a reader would run it."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.eval.scoring_helpers import right
+
+README = Path(__file__).parents[3] / "README.md"
+
+
+def section(title):
+    """The text under a heading, up to the next of its level."""
+    found = re.search(rf"^## {title}\n(.*?)(?=^## |\Z)", README.read_text("utf-8"), re.M | re.S)
+    if found is None:
+        pytest.skip(f"the README has no section '{title}' yet")
+    return found[1]
+
+
+def test_every_command_of_the_scoring_section_runs(write_run, built, tmp_path):
+    commands = re.findall(r"^ruler .*$", section("Scoring"), re.M)
+    assert {command.split()[1] for command in commands} == {
+        *("score", "errors", "compare", "correlate")
+    }
+    (tmp_path / "runs").mkdir()
+    for name, misses in (("qwen", 7), ("llama", 3)):
+        run = write_run(
+            lambda config, row, m=misses: right(config, row) if hash_of(config, row) % m else "",
+            name,
+        )
+        run.rename(tmp_path / "runs" / name)
+    (tmp_path / "ruler").symlink_to(built)
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    for command in commands:
+        done = subprocess.run(
+            command,
+            shell=True,
+            cwd=tmp_path,
+            env={**os.environ, "PATH": path},
+            capture_output=True,
+            text=True,
+        )
+        assert done.returncode == 0, f"{command}\n{done.stderr}"
+        assert done.stdout
+
+
+def hash_of(config, row):
+    return sum(map(ord, f"{config}{row['index']}"))
+
+
+def test_the_python_of_the_scoring_section_runs():
+    (code,) = re.findall(r"```python\n(.*?)```", section("Scoring"), re.S)
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=README.parent, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    assert "'score': 100.0" in done.stdout
