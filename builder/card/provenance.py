@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from builder.oneruler import errata
 from builder.sources.registry import EMBEDDED, NOUNS
-from ruler_dataset import LANGUAGES, Manifest
+from ruler_dataset import LANGUAGES, Manifest, SourceEntry
 
 _ROOT = Path(__file__).resolve().parents[2]
 KINDS = ("niah", "cwe", "book", "words")
@@ -29,7 +29,7 @@ def instruction_languages(manifest: Manifest) -> list[str]:
     return sorted({entry["instruction_language"] for entry in manifest["files"].values()})
 
 
-def sources(manifest: Manifest) -> dict[str, dict[str, Any]]:
+def sources(manifest: Manifest) -> dict[str, SourceEntry]:
     """The sources of the languages that have files; in ruler all."""
     here = {*text_languages(manifest), *instruction_languages(manifest)}
     return {
@@ -48,7 +48,7 @@ def licences(manifest: Manifest) -> dict[str, list[str]]:
     return {licence: sorted(found[licence]) for licence in sorted(found)}
 
 
-def by_language(manifest: Manifest) -> dict[str, list[dict[str, Any] | None]]:
+def by_language(manifest: Manifest) -> dict[str, list[SourceEntry | None]]:
     """ONERULER: language -> its prompts, book and dictionary; None where nothing read it."""
     here = sources(manifest)
     codes = sorted({*text_languages(manifest), *instruction_languages(manifest)})
@@ -58,8 +58,8 @@ def by_language(manifest: Manifest) -> dict[str, list[dict[str, Any] | None]]:
 def books(manifest: Manifest) -> dict[str, dict[str, Any]]:
     """ONERULER: language -> what is known of its book and its rights; the texts' languages only."""
     here = sources(manifest)
-    found = {code: here.get(f"book-{code}", {}) for code in text_languages(manifest)}
-    return {code: source["book"] for code, source in found.items() if "book" in source}
+    found = {code: here.get(f"book-{code}") for code in text_languages(manifest)}
+    return {code: source["book"] for code, source in found.items() if source and "book" in source}
 
 
 def restricted(manifest: Manifest) -> list[str]:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
@@ -23,7 +23,15 @@ from builder.common.build_folder import unfinished
 from builder.common.processes import Tell, spread
 from builder.tokens.reference_counter import places, reference
 from builder.tokens.tokenizers import TokenCounter
-from ruler_dataset import COLUMNS, MANIFEST, Manifest, features, read_manifest, sha256_of
+from ruler_dataset import (
+    COLUMNS,
+    MANIFEST,
+    FileEntry,
+    Manifest,
+    features,
+    read_manifest,
+    sha256_of,
+)
 
 _SHOWN = 10  # breaches a file
 _NEAR = 0.1  # of the context: needles stand between sentences, and these differ in length
@@ -182,17 +190,19 @@ def verify(
         ):
             groups[group.path].append(group)
     for path, report in reports.items():
-        _whole_file(root / path, entries[path], groups[path], report)
+        _whole_file(entries[path], groups[path], report)
     _same_asked(manifest, reports)
-    for path in sorted(root.glob("data/**/*.parquet")):
-        name = path.relative_to(root).as_posix()
+    for found in sorted(root.glob("data/**/*.parquet")):
+        name = found.relative_to(root).as_posix()
         if name not in entries and not left:
             reports[name] = FileReport(name)
             reports[name].add(-1, 6, "the file is not in the manifest")
     return Report(reports, left)
 
 
-def _openable(root: Path, path: str, entries: dict[str, Any], report: FileReport) -> list[Task]:
+def _openable(
+    root: Path, path: str, entries: Mapping[str, FileEntry], report: FileReport
+) -> list[Task]:
     """The file's row groups, if it is there, has the manifest's digest and the right columns."""
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -214,7 +224,7 @@ def _openable(root: Path, path: str, entries: dict[str, Any], report: FileReport
         return []
 
 
-def _whole_file(path: Path, entry: dict[str, Any], groups: list[Group], report: FileReport) -> None:
+def _whole_file(entry: FileEntry, groups: list[Group], report: FileReport) -> None:
     """What only all rows together show: indices, digest of the rows, spread of the gold places."""
     if not groups:
         return

@@ -10,24 +10,34 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import cast
 
-from ruler_dataset import MANIFEST, RulerError, read_manifest
+from ruler_dataset import MANIFEST, Manifest, RulerError, read_manifest
 
 BUILD_FOLDER = ".build"
 PLAN, JOURNAL = "plan.json", "journal.jsonl"
 
 
-def read_plan(root: Path) -> dict[str, Any]:
-    """The manifest header of an unfinished build, with its `todo`; empty if none is under way."""
+class BuildPlan(Manifest):
+    """An unfinished build: its manifest without files, and the paths of the files to make."""
+
+    todo: list[str]
+
+
+def read_plan(root: Path) -> BuildPlan | None:
+    """The plan of an unfinished build; None if none is under way. Raises RulerError if damaged."""
     plan = root / BUILD_FOLDER / PLAN
     try:
-        return json.loads(plan.read_text(encoding="utf-8")) if plan.exists() else {}
+        text = plan.read_text(encoding="utf-8") if plan.exists() else None
+        return cast(BuildPlan, json.loads(text)) if text is not None else None
     except json.JSONDecodeError:
         raise RulerError(f"'{plan}' is damaged: remove it and build again.") from None
 
 
 def unfinished(root: Path) -> int:
     """How many files of a build under way are not in the manifest yet."""
+    plan = read_plan(root)
+    if plan is None:
+        return 0
     listed = read_manifest(root)["files"] if (root / MANIFEST).exists() else {}
-    return sum(path not in listed for path in read_plan(root).get("todo", []))
+    return sum(path not in listed for path in plan["todo"])

@@ -25,9 +25,10 @@ from builder.common.whole_files import write_whole
 from builder.hub.hub_errors import explained, unreachable
 from builder.hub.release_files import CARD, strange_manifest
 from builder.hub.repository import Repository
-from builder.release.manifest import SORTED, merge_headers
+from builder.release.manifest import merge_headers, with_files
 from ruler_dataset import (
     MANIFEST,
+    FileEntry,
     Manifest,
     RulerError,
     check_name,
@@ -121,7 +122,7 @@ class _Source:
         return Path(found)
 
     def bring(
-        self, entries: Mapping[str, Mapping[str, Any]], folder: Path, told: Callable[[int], Any]
+        self, entries: Mapping[str, FileEntry], folder: Path, told: Callable[[int], Any]
     ) -> None:
         """Bring Parquet files into a folder, each checked; what is there already is kept."""
         pool, done = ThreadPoolExecutor(_AT_ONCE), 0
@@ -137,7 +138,7 @@ class _Source:
         finally:
             pool.shutdown(cancel_futures=True)
 
-    def _bring(self, path: str, entry: Mapping[str, Any], folder: Path) -> None:
+    def _bring(self, path: str, entry: FileEntry, folder: Path) -> None:
         from huggingface_hub import try_to_load_from_cache
 
         target = folder / path
@@ -168,12 +169,12 @@ class _Source:
             )
 
 
-def _is(path: Path, entry: Mapping[str, Any]) -> bool:
+def _is(path: Path, entry: FileEntry) -> bool:
     return path.is_file() and sha256_of(path) == entry["sha256"]
 
 
-def _folder(root: Path) -> dict[str, Any]:
-    """The manifest of the folder that is to be filled; empty if there is none."""
+def _folder(root: Path) -> Manifest | None:
+    """The manifest of the folder that is to be filled; None if there is none."""
     if (root / MANIFEST).exists():
         if left := unfinished(root):
             raise RulerError(
@@ -186,7 +187,7 @@ def _folder(root: Path) -> dict[str, Any]:
     others = {path.name for path in root.iterdir()} - {STAGING} if root.is_dir() else set()
     if others and not (root / STAGING).is_dir():
         raise RulerError(f"'{root}' holds other files ({min(others)}): give a new --to.")
-    return {}
+    return None
 
 
 def _chosen(repo: str, manifest: Manifest, configs: list[str], tokenizers: list[str]) -> list[str]:
@@ -215,21 +216,19 @@ def _chosen(repo: str, manifest: Manifest, configs: list[str], tokenizers: list[
     return [path for path in manifest["files"] if path in wanted]
 
 
-def _together(
-    here: Mapping[str, Any], theirs: Manifest, paths: list[str], root: Path
-) -> dict[str, Any]:
+def _together(here: Manifest | None, theirs: Manifest, paths: list[str], root: Path) -> Manifest:
     """The manifest of what the folder will hold; RulerError where it holds another making."""
     files = {path: theirs["files"][path] for path in paths}
-    for path in files.keys() & here.get("files", {}).keys():
-        if here["files"][path]["rows_sha256"] != files[path]["rows_sha256"]:
+    known = here["files"] if here else {}
+    for path in files.keys() & known.keys():
+        if known[path]["rows_sha256"] != files[path]["rows_sha256"]:
             raise RulerError(f"'{root}' holds other rows in {path}: give a new --to.")
     part = _of_files(theirs, files)
     merged = merge_headers(here, part, root) if here else part
-    ordered = {k: dict(sorted(merged[k].items())) for k in SORTED if k in merged}
-    return {**merged, **ordered, "files": dict(sorted({**here.get("files", {}), **files}.items()))}
+    return with_files(merged, {**known, **files})
 
 
-def _of_files(theirs: Manifest, files: Mapping[str, Any]) -> dict[str, Any]:
+def _of_files(theirs: Manifest, files: dict[str, FileEntry]) -> Manifest:
     """The header of a part: the tokenizers, languages and sources of its files alone."""
     used = {entry["tokenizer"] for entry in files.values()}
     codes = {entry[key] for entry in files.values() for key in ("language", "instruction_language")}

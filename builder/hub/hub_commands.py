@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -124,7 +124,7 @@ def _check_options(metric: bool, root: Path | None, create_pr: bool, revision: s
         )
 
 
-def _shipment(root: Path | None, repo: str) -> tuple[Shipment, dict[str, Any] | None]:
+def _shipment(root: Path | None, repo: str) -> tuple[Shipment, Manifest | None]:
     """The release in a folder with its manifest, or the metric."""
     from builder.common import terminal
     from builder.hub import release_files as hub_release

@@ -10,7 +10,7 @@ beside the old ones; another data version takes their place, and the old stay at
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +41,7 @@ def size_of(root: Path) -> int:
 
 def release_shipment(
     root: Path, repo: str, read: Callable[[int], Any] = lambda done: None
-) -> tuple[Shipment, dict[str, Any]]:
+) -> tuple[Shipment, Manifest]:
     """A complete release, each file's digest the manifest's, and its manifest; else RulerError.
 
     `read` hears how many bytes have been read.
@@ -84,14 +84,14 @@ def _check_heads(root: Path, manifest: Manifest) -> None:
             )
 
 
-def manifest_at(repository: Repository, state: State) -> dict[str, Any] | None:
+def manifest_at(repository: Repository, state: State) -> Manifest | None:
     """The manifest on `main`; None if there is none."""
     if state.head is None or MANIFEST not in state.files:
         return None
     return strange_manifest(repository.get(MANIFEST, state.head), repository.name)
 
 
-def strange_manifest(path: Path, repo: str) -> dict[str, Any]:
+def strange_manifest(path: Path, repo: str) -> Manifest:
     """The manifest of someone's repository: its paths must stay inside a release's folder."""
     manifest = parse_manifest(path.read_bytes(), f"{MANIFEST} of {repo}")
     for name, entry in manifest["files"].items():
@@ -106,7 +106,7 @@ def strange_manifest(path: Path, repo: str) -> dict[str, Any]:
 def taken_away(
     manifest: Manifest,
     state: State,
-    there: Mapping[str, Any] | None,
+    there: Manifest | None,
     repo: str,
     root: Path,
 ) -> list[str]:
@@ -145,7 +145,7 @@ def taken_away(
     return others
 
 
-def _refuse_loss(manifest: Manifest, there: Mapping[str, Any], repo: str, root: Path) -> None:
+def _refuse_loss(manifest: Manifest, there: Manifest, repo: str, root: Path) -> None:
     """Of the same data version, every file there must be here, with the same bytes."""
     version, mine = manifest["data_version"], manifest["files"]
     for path, entry in there["files"].items():

@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol, cast
 
 from builder.card import eval_yaml
 from builder.card.render import first_row, render
@@ -24,12 +24,13 @@ from builder.common.processes import spread
 from builder.common.whole_files import write_whole
 from builder.release.file_builder import FileBuilder, FileJob, SourceSettings
 from builder.release.journal import append, read_journal, write_plan
-from builder.release.manifest import SORTED, merge_headers, new_header
+from builder.release.manifest import merge_headers, new_header, with_files
 from builder.release.order import BuildOrder, file_jobs
 from builder.sources.registry import parse_choice
 from builder.tasks.suite import read_suite
 from ruler_dataset import (
     MANIFEST,
+    FileEntry,
     Manifest,
     RulerError,
     read_manifest,
@@ -65,10 +66,10 @@ def build(order: BuildOrder, report: BuildProgress) -> Built:
     release, begun, done = _existing(root), read_plan(root), read_journal(root)
     for earlier in (release, begun):
         header = merge_headers(earlier, header, root) if earlier else header
-    there = {**release.get("files", {}), **done}
+    there = {**(release["files"] if release else {}), **done}
     _refuse_other_rows(there, jobs, root)
     todo = [job for job in jobs if job.config.path not in there]
-    if not todo and not begun:
+    if release and not todo and not begun:
         report.planned(0, 0, len(jobs))
         _write_heads(root, release)  # a newer version may word the card anew
         return Built(release, [])
@@ -78,7 +79,7 @@ def build(order: BuildOrder, report: BuildProgress) -> Built:
         report.planned(len(todo), sum(job.rows for job in todo), len(jobs) - len(todo))
         checked = list(run("check", todo))
         for found in checked:
-            header = merge_headers(header, {**header, **found.read}, root)
+            header = merge_headers(header, cast(Manifest, {**header, **found.read}), root)
         rows = {found.path: found.rows for found in checked}
         todo = [job._replace(rows=rows[job.config.path]) for job in todo]
         write_plan(root, header, [*done, *rows])
@@ -86,9 +87,7 @@ def build(order: BuildOrder, report: BuildProgress) -> Built:
         for path, entry in run("build", todo):
             done[path] = entry
             append(root, path, entry)
-    finished = {**release.get("files", {}), **done}
-    manifest = header | {key: dict(sorted(header[key].items())) for key in SORTED}
-    manifest["files"] = dict(sorted(finished.items()))
+    manifest = with_files(header, {**there, **done})
     _write_heads(root, manifest)
     write_whole(root / MANIFEST, json.dumps(manifest, indent=1, ensure_ascii=False) + "\n")
     shutil.rmtree(root / BUILD_FOLDER)
@@ -107,17 +106,17 @@ def _write_heads(root: Path, manifest: Manifest) -> None:
             write_whole(path, text)
 
 
-def _existing(root: Path) -> dict[str, Any]:
-    """The manifest of the release that is there; empty if there is none."""
+def _existing(root: Path) -> Manifest | None:
+    """The manifest of the release that is there; None if there is none."""
     if (root / MANIFEST).exists():
         return read_manifest(root)
     strangers = [path.name for path in root.iterdir()] if root.is_dir() else []
     if strangers and BUILD_FOLDER not in strangers:
         raise RulerError(f"'{root}' holds other files ({strangers[0]}): give a new folder.")
-    return {}
+    return None
 
 
-def _refuse_other_rows(files: Mapping[str, Any], jobs: list[FileJob], root: Path) -> None:
+def _refuse_other_rows(files: Mapping[str, FileEntry], jobs: list[FileJob], root: Path) -> None:
     for job in jobs:
         entry = files.get(job.config.path)
         if entry and entry["rows"] != min(job.rows, entry["most_rows"] or job.rows):

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 from builder.common.terminal import MANY, out, table
 from builder.release.build import Built
-from ruler_dataset import Manifest
+from ruler_dataset import FileEntry, Manifest
 
 
 def show_files(manifest: Manifest) -> None:
@@ -26,9 +25,9 @@ def show_files(manifest: Manifest) -> None:
     table(title, "configuration", "rows", "mean length", "fill", "bytes", rows=rows)
 
 
-def _show_lengths(entries: list[dict[str, Any]]) -> None:
+def _show_lengths(entries: list[FileEntry]) -> None:
     """Many files, by tokenizer and length; `ruler list` shows each."""
-    places: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    places: dict[tuple[str, str], list[FileEntry]] = {}
     for entry in entries:
         places.setdefault((entry["tokenizer"], entry["length"]), []).append(entry)
     rows = [

@@ -8,18 +8,16 @@ read_journal(root)                  # {path: entry} of the files that are there 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from builder.common.build_folder import BUILD_FOLDER, JOURNAL, PLAN
 from builder.common.whole_files import write_whole
-from ruler_dataset import sha256_of
+from ruler_dataset import FileEntry, Manifest, sha256_of
 
 
-def read_journal(root: Path) -> dict[str, dict[str, Any]]:
+def read_journal(root: Path) -> dict[str, FileEntry]:
     """The files an unfinished build has made, each checked by its digest."""
-    done = {}
+    done: dict[str, FileEntry] = {}
     journal = root / BUILD_FOLDER / JOURNAL
     lines = journal.read_text(encoding="utf-8").splitlines() if journal.exists() else []
     for line in lines:
@@ -35,14 +33,14 @@ def read_journal(root: Path) -> dict[str, dict[str, Any]]:
     return done
 
 
-def write_plan(root: Path, header: Mapping[str, Any], paths: list[str]) -> None:
+def write_plan(root: Path, header: Manifest, paths: list[str]) -> None:
     """Write the plan: the manifest without its files, and the paths to make."""
     folder = root / BUILD_FOLDER
     folder.mkdir(parents=True, exist_ok=True)
     write_whole(folder / PLAN, json.dumps({**header, "todo": paths}, ensure_ascii=False))
 
 
-def append(root: Path, path: str, entry: Mapping[str, Any]) -> None:
+def append(root: Path, path: str, entry: FileEntry) -> None:
     """Enter a file that is whole, with its manifest entry."""
     line = json.dumps({"path": path, "entry": entry}, ensure_ascii=False)
     with (root / BUILD_FOLDER / JOURNAL).open("a", encoding="utf-8") as file:

@@ -11,13 +11,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from builder.release.order import BuildOrder, length_names
 from builder.sources import word_lists
 from builder.tasks.suite import Suite
 from builder.tasks.task import DATA_VERSION
-from ruler_dataset import FORMAT_VERSION, RulerError, parse_length
+from ruler_dataset import FORMAT_VERSION, FileEntry, Manifest, RulerError, parse_length
 
 _FIXED = ("format", "dataset", "data_version", "seed", "reserve", "families")
 """What all files of a release share."""
@@ -29,8 +29,19 @@ SORTED = ("sources", "tokenizers", "words", "languages")
 """What is found in any order, and written in one."""
 
 
-def merge_headers(old: Mapping[str, Any], new: Mapping[str, Any], root: Path) -> dict[str, Any]:
-    """Old and new header in one; RulerError where they disagree."""
+def merge_headers(old: Manifest, new: Manifest, root: Path) -> Manifest:
+    """Two manifests of one release in one, without their files; RulerError where they disagree."""
+    return cast(Manifest, {**_merged(old, new, root), "files": {}})
+
+
+def with_files(header: Manifest, files: Mapping[str, FileEntry]) -> Manifest:
+    """A manifest that lists these files, everything in its written order."""
+    known: dict[str, Any] = {**header}
+    sorted_keys = {key: dict(sorted(known.get(key, {}).items())) for key in SORTED}
+    return cast(Manifest, {**header, **sorted_keys, "files": dict(sorted(files.items()))})
+
+
+def _merged(old: Mapping[str, Any], new: Mapping[str, Any], root: Path) -> dict[str, Any]:
     for key in _FIXED:
         if old[key] != new[key]:
             shown = "" if key == "families" else f": {old[key]!r}, not {new[key]!r}"
@@ -57,7 +68,7 @@ def _identity(value: Any) -> Any:
     return {key: part for key, part in value.items() if key not in said}
 
 
-def new_header(order: BuildOrder, suite: Suite) -> dict[str, Any]:
+def new_header(order: BuildOrder, suite: Suite) -> Manifest:
     """The manifest but for its files, and for what is known only once sources are read."""
     longest = max(parse_length(name, suite.dataset) for name in length_names(order, suite))
     return {

@@ -99,7 +99,7 @@ def run(job: Job) -> Outcome:
         records.close()
 
 
-def release(dataset: str, revision: str | None) -> tuple[Mapping[str, Any], str | None]:
+def release(dataset: str, revision: str | None) -> tuple[Manifest, str | None]:
     """The manifest of a release folder or Hub repository, and the commit of the latter."""
     found = Release.open(dataset, revision)
     if revision is not None and found.revision is None:
