@@ -18,8 +18,10 @@ from __future__ import annotations
 import difflib
 import hashlib
 import json
+import os
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -355,6 +357,30 @@ def sha256_of(path: Path) -> str:
         while chunk := file.read(1 << 20):
             digest.update(chunk)
     return digest.hexdigest()
+
+
+@contextmanager
+def temporary_beside(path: Path) -> Iterator[Path]:
+    """A temporary path beside `path`, renamed to it when the block ends well, else removed.
+
+    A reader sees the old file or the new one, never a part; a killed process leaves no more than
+    `.NAME.PID.tmp` behind.
+    """
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        yield temporary
+        with temporary.open("rb+") as file:
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a UTF-8 text file with line feeds, whole or not at all; raises OSError."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with temporary_beside(path) as temporary:
+        temporary.write_text(text, encoding="utf-8", newline="\n")
 
 
 def read_manifest(root: Path) -> Manifest:

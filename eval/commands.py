@@ -14,7 +14,7 @@ import typer
 from eval.frozen_release import Release
 from eval.report import score_tables as tables
 from eval.score.prediction_files import RUN_FILE, Naming, Predictions, read
-from ruler_dataset import DEFAULT_TOKENIZER, TASKS, Names, RulerError, parse_length
+from ruler_dataset import DEFAULT_TOKENIZER, TASKS, Names, RulerError, parse_length, write_whole
 
 
 @dataclass(frozen=True)
@@ -135,7 +135,7 @@ def errors(
         raise RulerError("The kinds of errors need the rows' evidence: add --dataset.")
     found = error_rows.collect(predictions, release, Rules(cut=cut), strict)
     if out is not None:
-        _write(out, "".join(json.dumps(e, ensure_ascii=False) + "\n" for e in found))
+        write_whole(out, "".join(json.dumps(e, ensure_ascii=False) + "\n" for e in found))
     typer.echo(error_tables.report(found, markdown))
 
 
@@ -169,11 +169,4 @@ def _results(path: Path) -> Path:
 
 
 def _write_json(path: Path, found: Mapping[str, Any]) -> None:
-    _write(path, json.dumps(found, ensure_ascii=False, indent=1, allow_nan=False) + "\n")
-
-
-def _write(path: Path, text: str) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.tmp")
-    temporary.write_text(text, encoding="utf-8")
-    temporary.replace(path)
+    write_whole(path, json.dumps(found, ensure_ascii=False, indent=1, allow_nan=False) + "\n")

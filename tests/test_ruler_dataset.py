@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
@@ -34,6 +35,8 @@ from ruler_dataset import (
     parse_length,
     parse_manifest,
     read_manifest,
+    temporary_beside,
+    write_whole,
 )
 from tests.hub.client import environment
 from tests.hub.hub_store import Repo
@@ -289,3 +292,15 @@ def test_a_hub_that_is_not_there_is_unreachable(tmp_path: Path) -> None:
         check=True,
     )
     assert done.stdout.endswith("cache: cannot reach the Hub at http://127.0.0.1:9.\n")
+
+
+def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
+    path = tmp_path / "made" / "file.txt"
+    write_whole(path, "old\n")
+    with pytest.raises(UnicodeEncodeError):  # half of a surrogate pair, after much that is sound
+        write_whole(path, "new" * 100_000 + "\ud800")
+    assert path.read_bytes() == b"old\n"
+    with contextlib.suppress(KeyboardInterrupt), temporary_beside(path) as temporary:
+        temporary.write_text("half")
+        raise KeyboardInterrupt
+    assert [path.read_bytes(), *path.parent.iterdir()] == [b"old\n", path]

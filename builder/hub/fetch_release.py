@@ -21,7 +21,6 @@ from typing import Any
 from builder.card import eval_yaml, provenance
 from builder.card.render import first_row, render
 from builder.common.build_folder import unfinished
-from builder.common.whole_files import write_whole
 from builder.hub.hub_errors import explained, unreachable
 from builder.hub.release_files import CARD, strange_manifest
 from builder.hub.repository import Repository
@@ -35,6 +34,7 @@ from ruler_dataset import (
     files_of,
     read_manifest,
     sha256_of,
+    write_whole,
 )
 
 STAGING = ".fetch"

@@ -21,7 +21,6 @@ from builder.card import eval_yaml
 from builder.card.render import first_row, render
 from builder.common.build_folder import BUILD_FOLDER, read_plan
 from builder.common.processes import spread
-from builder.common.whole_files import write_whole
 from builder.release.file_builder import FileBuilder, FileJob, SourceSettings
 from builder.release.journal import append, read_journal, write_plan
 from builder.release.manifest import merge_headers, new_header, with_files
@@ -34,6 +33,7 @@ from ruler_dataset import (
     Manifest,
     RulerError,
     read_manifest,
+    write_whole,
 )
 
 

@@ -11,8 +11,7 @@ import json
 from pathlib import Path
 
 from builder.common.build_folder import BUILD_FOLDER, JOURNAL, PLAN
-from builder.common.whole_files import write_whole
-from ruler_dataset import FileEntry, Manifest, sha256_of
+from ruler_dataset import FileEntry, Manifest, sha256_of, write_whole
 
 
 def read_journal(root: Path) -> dict[str, FileEntry]:

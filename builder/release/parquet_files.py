@@ -17,8 +17,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from builder.common.whole_files import temporary_beside
-from ruler_dataset import COLUMNS
+from ruler_dataset import COLUMNS, temporary_beside
 
 _GROUP_TOKENS = 50 * 131072  # rows a group: 50 up to 128k, fewer above, never below 10
 _STATISTICS = ["index", "length", "max_length"]  # of long texts they would bloat the footer

@@ -11,7 +11,6 @@ and of scoring has a file of its own; a run's entries join those that are there.
 from __future__ import annotations
 
 import math
-import os
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -34,6 +33,7 @@ from ruler_dataset import (
     hub_file,
     is_repository,
     read_manifest,
+    write_whole,
 )
 
 if TYPE_CHECKING:
@@ -104,23 +104,16 @@ def publish(
     file, url = out / name, None
     there = file.read_text(encoding="utf-8") if file.exists() else ""
     before = hub.entries_in(there, str(file), model)
-    _write(file, hub.to_yaml(hub.merged(before, new), model))
+    write_whole(file, hub.to_yaml(hub.merged(before, new), model))
     if create_pr:
         theirs, head = hub.file_at_head(model, name)
         before = hub.merged(before, hub.entries_in(theirs, f"{model}/{name}", model))
         text = hub.to_yaml(hub.merged(before, new), model)
-        _write(file, text)
+        write_whole(file, text)
         data = results["dataset"]
         title = " ".join(filter(None, ("Add results on", data["name"], data.get("data_version"))))
         url = hub.pull_request(model, name, text, title, head)
     return Published(file, len(new), len(hub.merged(before, new)) - len(new), unchecked, url)
-
-
-def _write(file: Path, text: str) -> None:
-    file.parent.mkdir(parents=True, exist_ok=True)
-    temporary = file.with_name(f".{file.name}.{os.getpid()}.tmp")
-    temporary.write_text(text, encoding="utf-8")
-    temporary.replace(file)
 
 
 def check_whole(results: Results) -> None:

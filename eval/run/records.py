@@ -16,13 +16,12 @@ A line, written and flushed the moment its row is answered:
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import IO, Any
 
-from ruler_dataset import RulerError
+from ruler_dataset import RulerError, write_whole
 
 STATES = ("stop", "length", "does_not_fit", "error")
 """How a row ends: by itself, cut at max_new_tokens, over the model's window, or failed."""
@@ -105,7 +104,7 @@ class Records:
         kept = [record for record in read_lines(path) if not again(record)]
         text = "".join(map(_line, kept))
         if text.encode() != path.read_bytes():
-            _replace(path, text)
+            write_whole(path, text)
 
     def write(self, record: Record) -> None:
         """Append one row and hand it to the operating system at once."""
@@ -128,7 +127,7 @@ class Records:
             whole = self.folder / f"{config}.jsonl"
             text = "".join(_line(found[index]) for index in sorted(found))
             if not whole.is_file() or whole.read_bytes() != text.encode():
-                _replace(whole, text)
+                write_whole(whole, text)
             for path in self.files(config):
                 if path != whole:
                     path.unlink()
@@ -163,7 +162,7 @@ class Records:
             sessions = [s for s in old.get("sessions", []) if (s["started"], s["shard"]) != same]
             new = {**old, **settings, "files": files, "sessions": [*sessions, dict(session)]}
             text = json.dumps(new, ensure_ascii=False, indent=2) + "\n"
-            _replace(self.folder / RUN_FILE, text)
+            write_whole(self.folder / RUN_FILE, text)
 
     @property
     def _suffix(self) -> str:
@@ -195,13 +194,3 @@ def check_settings(old: Mapping[str, Any], new: Mapping[str, Any], folder: Path)
 
 def _line(record: Record) -> str:
     return json.dumps(record, ensure_ascii=False) + "\n"
-
-
-def _replace(path: Path, text: str) -> None:
-    """Write under a temporary name and rename, so that a reader sees the old file or the new."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    with temporary.open("w", encoding="utf-8", newline="\n") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    temporary.replace(path)

@@ -34,7 +34,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -47,7 +46,7 @@ from eval.ruler_score import ruler_score as rules_of
 from eval.score import depth, intervals, join
 from eval.score.aggregates import summary
 from eval.score.prediction_files import Prediction, Predictions
-from ruler_dataset import Config, Names, RulerError, check_name
+from ruler_dataset import Config, Names, RulerError, check_name, write_whole
 
 FORMAT = 1
 CUTS = ("protocol", "wrong", "score")
@@ -271,12 +270,9 @@ def _percent(values: Sequence[float]) -> float | None:
 
 
 def write(results: Mapping[str, Any], path: Path) -> None:
-    """Write results.json whole: under a temporary name first, then renamed."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    """Write results.json, whole or not at all."""
     text = json.dumps(results, ensure_ascii=False, indent=1, allow_nan=False, default=asdict)
-    temporary.write_text(text + "\n", encoding="utf-8")
-    temporary.replace(path)
+    write_whole(path, text + "\n")
 
 
 def load(path: Path) -> dict[str, Any]:
