@@ -1,21 +1,21 @@
-"""The audit of ONERULER's published files: their faults found again, and held against the errata.
+"""Compare the errors found in ONERULER's published files with those listed in the errata.
 
     found = audit(Sources(Store(mirror)), load_counter("tekken", store))
-    found["faults"]            # what is mended: erratum, language, what was found
-    found["wording"]           # what stays as published
-    found["books"]             # one row a language: size, tokens, how often 128k begins it
-    found["disagreements"]     # empty, or the errata are not what the files need
+    found["faults"]            # errors that are corrected: erratum, language, evidence
+    found["wording"]           # errors that are left as published
+    found["books"]             # one row a language: size, tokens, passes through the book at 128k
+    found["disagreements"]     # one sentence for each difference from errata.toml; empty if none
 
-`ruler sources audit oneruler` prints it; the card's lists come from the same errata.
+`ruler sources audit oneruler` prints the report; the card's lists come from the same errata.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
-from dataclasses import asdict
+from collections.abc import Callable, Iterator, Mapping
 from math import ceil
-from typing import Any
+
+from typing_extensions import NotRequired, TypedDict
 
 from builder.oneruler import errata, faults
 from builder.oneruler.languages import Language, dictionary, language, sentences
@@ -26,49 +26,109 @@ from ruler_dataset import LANGUAGES, parse_length
 _FULL = parse_length("128k", "oneruler")
 
 
-def audit(
-    sources: Sources, counter: TokenCounter | None = None, told: Callable[[], None] | None = None
-) -> dict[str, Any]:
-    """Everything found in the published files of all languages; token counts with a counter.
+class FoundFault(TypedDict):
+    """An error that is corrected: the erratum's id, the language, and the evidence."""
 
-    `told` is called after each language. Raises RulerError where a file is missing or has another
-    digest.
+    erratum: str
+    language: str
+    found: str
+
+
+class FoundWording(TypedDict):
+    """An error of wording (see errata.Wording), and whether the files have it."""
+
+    language: str
+    file: str
+    what: str
+    sign: str
+    check: str
+    found: bool
+
+
+class BookFigures(TypedDict):
+    """Sizes of a book, its errata applied, and the counts of faults.measures of the file."""
+
+    language: str
+    characters: int
+    sentences: int
+    longest_sentence: int
+    """Characters."""
+    tokens: NotRequired[int]
+    begun_at_128k: NotRequired[int]
+    """How many times the book is begun to fill 128,000 tokens."""
+    measures: dict[str, int]
+
+
+class DictionaryFigures(TypedDict):
+    """Sizes of a dictionary, and the script of each kind of a language's texts."""
+
+    language: str
+    entries: int
+    words: int
+    with_spaces: int
+    scripts: dict[str, str]
+
+
+class AuditReport(TypedDict):
+    """What `ruler sources audit` prints, and with --json writes."""
+
+    faults: list[FoundFault]
+    wording: list[FoundWording]
+    books: list[BookFigures]
+    dictionaries: list[DictionaryFigures]
+    kept_nouns: int
+    """Rows of the noun list that keys are drawn from."""
+    disagreements: list[str]
+
+
+def audit(
+    sources: Sources,
+    counter: TokenCounter | None = None,
+    on_progress: Callable[[], None] | None = None,
+) -> AuditReport:
+    """Find every error in the published files of all languages; with a counter, count tokens.
+
+    `on_progress` is called after each language. Raises RulerError where a file is missing or has
+    another digest.
     """
-    nouns = faults.nouns(_raw(NOUNS, sources))
-    found: dict[str, Any] = {key: [] for key in ("faults", "wording", "books", "dictionaries")}
+    noun_faults = faults.nouns(_raw(NOUNS, sources))
+    found = AuditReport(
+        faults=[], wording=[], books=[], dictionaries=[], kept_nouns=0, disagreements=[]
+    )
     for code in LANGUAGES:
         kinds = [kind for kind in _FINDERS if f"{kind}-{code}" in registry()]
         files = {kind: _raw(f"{kind}-{code}", sources) for kind in kinds}
         faulty = {id: what for kind, text in files.items() for id, what in _FINDERS[kind](text)}
         found["faults"] += [
-            {"erratum": erratum, "language": code, "found": what}
-            for erratum, what in (faulty | nouns[code]).items()
+            FoundFault(erratum=erratum, language=code, found=evidence)
+            for erratum, evidence in (faulty | noun_faults[code]).items()
         ]
-        mended = language(code, sources)
+        corrected = language(code, sources)
         words = dictionary(code, sources)
         own = words if "words" in files else []  # English has wonderwords'
         measured = faults.measures(files["book"], own)
         texts = {
             "prompts": "".join(json.loads(files["niah"]).values()),
-            "nouns": "".join(mended.nouns),
+            "nouns": "".join(corrected.nouns),
             "book": files["book"],
             "words": "".join(own),
         }
         scripts = {name: faults.script(text) for name, text in texts.items() if text}
-        found["wording"] += _kept(code, files, faults.kept(scripts, measured))
-        found["books"].append({"language": code} | _book(mended, sources, counter) | measured)
+        files["nouns"] = "\n".join(corrected.nouns)
+        found["wording"] += _wording(code, files, faults.kept(scripts, measured))
+        found["books"].append(_book(corrected, sources, counter, measured))
         found["dictionaries"].append(
-            {
-                "language": code,
-                "entries": len(faults.entries(files["words"])) if own else len(words),
-                "words": len(words),
-                "with_spaces": sum(" " in word for word in words),
-                "scripts": scripts,
-            }
+            DictionaryFigures(
+                language=code,
+                entries=len(faults.entries(files["words"])) if own else len(words),
+                words=len(words),
+                with_spaces=sum(" " in word for word in words),
+                scripts=scripts,
+            )
         )
-        if told:
-            told()
-    found["nouns"] = {"kept": len(mended.nouns)}
+        found["kept_nouns"] = len(corrected.nouns)
+        if on_progress:
+            on_progress()
     found["disagreements"] = sorted(disagreements(found))
     return found
 
@@ -80,31 +140,50 @@ def _raw(name: str, sources: Sources) -> str:
     return sources.read(name).decode("utf-8")
 
 
-def _kept(code: str, files: dict[str, str], checks: set[str]) -> Iterator[dict[str, Any]]:
-    for said in errata.wording(code):
-        holds = said.check in checks if said.check else said.sign in files[said.file]
-        yield asdict(said) | {"found": holds}
-    known = {said.check for said in errata.wording(code)}
+def _wording(code: str, files: Mapping[str, str], checks: set[str]) -> Iterator[FoundWording]:
+    """The listed errors of wording, found or not, and those that are found but not listed."""
+    for listed in errata.wording(code):
+        found = listed.check in checks if listed.check else listed.sign in files[listed.file]
+        yield _found_wording(listed, found)
+    known = {listed.check for listed in errata.wording(code)}
     for check in sorted(checks - known):
-        yield asdict(errata.Wording(code, "", check, check=check)) | {"found": True}
+        yield _found_wording(errata.Wording(language=code, file="", what=check, check=check), True)
 
 
-def _book(mended: Language, sources: Sources, counter: TokenCounter | None) -> dict[str, Any]:
-    parts = list(sentences(mended.code, sources))
-    text = mended.separator.join(parts)
-    row = {
-        "characters": len(text),
-        "sentences": len(parts),
-        "longest_sentence": max(map(len, parts)),
-    }
+def _found_wording(listed: errata.Wording, found: bool) -> FoundWording:
+    return FoundWording(
+        language=listed.language,
+        file=listed.file,
+        what=listed.what,
+        sign=listed.sign,
+        check=listed.check,
+        found=found,
+    )
+
+
+def _book(
+    corrected: Language,
+    sources: Sources,
+    counter: TokenCounter | None,
+    measured: dict[str, int],
+) -> BookFigures:
+    parts = list(sentences(corrected.code, sources))
+    text = corrected.separator.join(parts)
+    figures = BookFigures(
+        language=corrected.code,
+        characters=len(text),
+        sentences=len(parts),
+        longest_sentence=max(map(len, parts)),
+        measures=measured,
+    )
     if counter:
-        tokens = counter.count(text)
-        row |= {"tokens": tokens, "begun_at_128k": ceil(_FULL / tokens)}
-    return row
+        figures["tokens"] = counter.count(text)
+        figures["begun_at_128k"] = ceil(_FULL / figures["tokens"])
+    return figures
 
 
-def disagreements(found: dict[str, Any]) -> Iterator[str]:
-    """Where what was found and builder/oneruler/errata.toml do not say the same."""
+def disagreements(found: AuditReport) -> Iterator[str]:
+    """One sentence for each difference between what was found and builder/oneruler/errata.toml."""
     listed = {
         (code, erratum.id)
         for erratum in errata.errata()
@@ -112,17 +191,17 @@ def disagreements(found: dict[str, Any]) -> Iterator[str]:
         for code in (LANGUAGES if erratum.languages == errata.ALL else erratum.languages)
         if not (code == "en" and erratum.file == "words")
     }
-    listed |= {(said.language, f"{said.file}: {said.what}") for said in errata.wording()}
+    listed |= {(one.language, f"{one.file}: {one.what}") for one in errata.wording()}
     there = {(fault["language"], fault["erratum"]) for fault in found["faults"]}
     there |= {
-        (said["language"], f"{said['file']}: {said['what']}")
-        for said in found["wording"]
-        if said["found"]
+        (one["language"], f"{one['file']}: {one['what']}")
+        for one in found["wording"]
+        if one["found"]
     }
     there |= {
         (book["language"], "numbers of seven digits")
         for book in found["books"]
-        if book["long_numbers"]
+        if book["measures"]["long_numbers"]
     }
     for code, what in there - listed:
         yield f"{code}: {what} (found in the files, missing in the errata)"

@@ -1,17 +1,28 @@
-"""What `ruler sources audit` shows: mended faults, what stays, books, dictionaries."""
+"""Print the report of `ruler sources audit`: errors, errors of wording, books, dictionaries."""
 
 from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 from builder.common.terminal import out, table
+from builder.oneruler.audit import AuditReport
 from builder.oneruler.errata import errata
+from ruler_dataset import LANGUAGES
+
+_NOISE = {
+    "spaced_letters": "words with their letters apart",
+    "mixed_words": "words in two scripts",
+    "note_marks": "marks of footnotes",
+    "long_numbers": "numbers of seven digits or more",
+}
+"""Measures of a book that are shown where they are not zero."""
 
 
-def show_audit(found: dict[str, Any], tokenizer: str, as_json: bool) -> None:
-    """The findings of builder.audit as tables, or as JSON."""
+def show_audit(found: AuditReport, tokenizer: str, as_json: bool) -> None:
+    """Print the report as tables, or as JSON."""
     if as_json:
         sys.stdout.write(json.dumps(found, ensure_ascii=False, indent=1) + "\n")
         return
@@ -21,9 +32,9 @@ def show_audit(found: dict[str, Any], tokenizer: str, as_json: bool) -> None:
     known = {erratum.id: erratum.what for erratum in errata()}
     rows: list[tuple[Any, ...]]
     rows = [(id, _listed(codes), known.get(id, "")) for id, codes in faults.items()]
-    table("Faults that are mended on reading", "erratum", "languages", "what", rows=rows)
+    table("Errors that are corrected on reading", "erratum", "languages", "what", rows=rows)
     out.print()
-    kept = [(said["language"], said["file"], said["what"]) for said in found["wording"]]
+    kept = [(one["language"], one["file"], one["what"]) for one in found["wording"]]
     table("Kept as published", "language", "file", "what", rows=kept)
     out.print()
     columns = {
@@ -34,36 +45,36 @@ def show_audit(found: dict[str, Any], tokenizer: str, as_json: bool) -> None:
         "tokens": "tokens",
         "begun_at_128k": "begun at 128k",
     }
-    rows = [tuple(book[key] for key in columns) for book in found["books"]]
+    rows = [tuple(book.get(key, "") for key in columns) for book in found["books"]]
     table(f"Books; tokens by {tokenizer}", *columns.values(), rows=rows)
     out.print()
-    noise = {
-        "spaced_letters": "words with their letters apart",
-        "mixed_words": "words in two scripts",
-        "note_marks": "marks of footnotes",
-        "long_numbers": "numbers of seven digits or more",
-    }
     rows = [
-        (book["language"], book[key], what)
+        (book["language"], count, what)
         for book in found["books"]
-        for key, what in noise.items()
-        if book[key]
+        for key, what in _NOISE.items()
+        if (count := book["measures"][key])
     ]
     table("Noise in the books", "language", "count", "what", rows=rows)
     out.print()
-    columns = {"language": "language", "entries": "entries", "words": "words of cwe"}
-    columns |= {"with_spaces": "with spaces"}
     rows = [
-        (*(row[key] for key in columns), ", ".join(dict.fromkeys(row["scripts"].values())))
+        (
+            row["language"],
+            row["entries"],
+            row["words"],
+            row["with_spaces"],
+            ", ".join(dict.fromkeys(row["scripts"].values())),
+        )
         for row in found["dictionaries"]
     ]
-    table("Dictionaries (en: wonderwords)", *columns.values(), "scripts", rows=rows)
-    out.print(f"\nNouns that are unique in all languages: {found['nouns']['kept']} of 100.")
+    columns_shown = ("language", "entries", "words of cwe", "with spaces", "scripts")
+    table("Dictionaries (en: wonderwords)", *columns_shown, rows=rows)
+    out.print(f"\nNouns that keys are drawn from: {found['kept_nouns']} of 100.")
     for disagreement in found["disagreements"]:
         out.print(disagreement, markup=False)
     if not found["disagreements"]:
         out.print("The errata and the files agree.")
 
 
-def _listed(codes: list[str]) -> str:
-    return " ".join(codes) if len(codes) < 25 else f"all {len(codes)}"
+def _listed(codes: Sequence[str]) -> str:
+    every = len(LANGUAGES) - 1  # the dictionaries' errata do not apply to English
+    return " ".join(codes) if len(codes) < every else f"all {len(codes)}"

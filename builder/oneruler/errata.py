@@ -1,10 +1,10 @@
-"""The errata of ONERULER's published files: builder/oneruler/errata.toml, applied on reading.
+"""Correct the errors of ONERULER's published files that builder/oneruler/errata.toml lists.
 
     errata.fix("cwe", "vi", [template])      # the template with every erratum of vi/cwe.txt applied
     errata.applied("vi")                     # those errata, for the manifest and the card
-    errata.wording("vi")                     # what is kept as published and shown in the card
+    errata.wording("vi")                     # errors left as published, listed in the card
 
-Structural faults are mended; what native speakers wrote stays.
+Structural errors are corrected while a file is read; what native speakers wrote is left alone.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from typing import Any
 from builder.common.toml import read_toml
 
 ALL = ("all",)
-"""Said of an erratum that stands in every language."""
+"""The `languages` of an erratum that applies to every language."""
 _FIRST = "'’"
 _INNER = _FIRST + "ʼ -\u200c"
-"""What may stand inside a word, but not at its end, and but for an apostrophe not at its start."""
+"""Signs allowed inside a word; only an apostrophe may also start one, and none may end it."""
 _LETTERS = {"Lu", "Ll", "Lt", "Lo"}
-"""All but modifiers, which several scripts share."""
+"""Categories of letters; without modifier letters (Lm), which several scripts share."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Erratum:
-    """A structural fault: where it stands, what it is, why and how it is mended."""
+    """A structural error in a published file, why it matters, and the rule that corrects it."""
 
     id: str
     file: str
@@ -45,21 +45,21 @@ class Erratum:
     names: Mapping[str, str] = field(default_factory=dict)
 
     def holds_for(self, code: str) -> bool:
-        """Whether it changes what is read for a language; the nouns' do for each."""
+        """Whether it changes what is read for a language; an erratum of the nouns does for each."""
         return self.file == "nouns" or self.languages == ALL or code in self.languages
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Wording:
-    """What stays as published: in which file of which language, and what shows it."""
+    """An error of wording that is left as published: its language, its file, and how to find it."""
 
     language: str
     file: str
     what: str
     sign: str = ""
-    """A piece of the file."""
+    """A piece of the file's text that shows the error."""
     check: str = ""
-    """Or the measure of faults.py that finds it."""
+    """Instead of a sign: the name of the measure in faults.py that finds the error."""
 
 
 @cache
@@ -69,7 +69,7 @@ def _tables() -> dict[str, list[dict[str, Any]]]:
 
 @cache
 def errata() -> tuple[Erratum, ...]:
-    """All errata, in the order in which they are applied."""
+    """Every erratum of errata.toml, in the order in which they are applied."""
     return tuple(
         Erratum(**(table | {"languages": tuple(table["languages"])}))
         for table in _tables()["erratum"]
@@ -77,9 +77,9 @@ def errata() -> tuple[Erratum, ...]:
 
 
 def applied(code: str) -> list[Erratum]:
-    """The errata of a language's files, the nouns' and the authors' script's among them.
+    """The errata of a language: of its files, of the shared noun list and of the authors' script.
 
-    English has no dictionary file, so the dictionaries' errata are none of its.
+    English has no dictionary file, so no erratum of the dictionaries applies to it.
     """
     return [
         erratum
@@ -89,9 +89,15 @@ def applied(code: str) -> list[Erratum]:
 
 
 def wording(code: str | None = None) -> list[Wording]:
-    """What stays as published, of a language or of all."""
+    """The errors of wording that are left as published, in one language or in all."""
     return [
-        Wording(language, table["file"], table["what"], sign, table.get("check", ""))
+        Wording(
+            language=language,
+            file=table["file"],
+            what=table["what"],
+            sign=sign,
+            check=table.get("check", ""),
+        )
         for table in _tables()["wording"]
         for language, sign in table.get(
             "signs", dict.fromkeys(table.get("languages", ()), "")
@@ -101,7 +107,7 @@ def wording(code: str | None = None) -> list[Wording]:
 
 
 def fix(file: str, code: str, items: Sequence[str], part: str = "") -> list[str]:
-    """Texts or words of a file (a part of it) with its errata applied, in their order."""
+    """The texts or words of a file, or of one part of it, with its errata applied in order."""
     fixed = list(items)
     for erratum in errata():
         if (erratum.file, erratum.part) == (file, part) and erratum.holds_for(code):
@@ -132,13 +138,13 @@ def _apply(erratum: Erratum, items: list[str]) -> list[str]:
 
 
 def identity(word: str) -> str:
-    """What two forms of a word have in common: NFKC, case-folded, no zero-width characters."""
+    """The form in which two spellings are equal: NFKC, case-folded, no zero-width signs."""
     folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", word).casefold())
     return "".join(char for char in folded if unicodedata.category(char) != "Cf")
 
 
 def is_word(text: str) -> bool:
-    """Whether it is letters and marks, perhaps with hyphens, apostrophes, single spaces inside."""
+    """Whether a text is a word: letters, marks; inside it hyphens, apostrophes, single spaces."""
     kinds = [unicodedata.category(char)[0] for char in text]
     whole = all(kind in "LM" or char in _INNER for char, kind in zip(text, kinds, strict=True))
     ends = bool(text) and (kinds[0] == "L" or text[0] in _FIRST) and kinds[-1] in "LM"
@@ -146,7 +152,7 @@ def is_word(text: str) -> bool:
 
 
 def scripts(text: str) -> Counter[str]:
-    """How many letters of each script there are: LATIN, CYRILLIC, …; Japanese counts as CJK."""
+    """Count a text's letters by script: LATIN, CYRILLIC, …; Japanese counts as CJK."""
     return Counter(_script(char) for char in text if unicodedata.category(char) in _LETTERS)
 
 
@@ -157,7 +163,7 @@ def _script(letter: str) -> str:
 
 
 def unique_rows(columns: Sequence[Sequence[str]]) -> list[int]:
-    """Which rows of parallel columns hold, in every column, an item that no other row has there."""
+    """The rows whose item is unique in every one of the parallel columns, ascending."""
     rows = set(range(len(columns[0])))
     for column in columns:
         count = Counter(map(identity, column))

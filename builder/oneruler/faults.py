@@ -1,9 +1,9 @@
-"""Find the faults of ONERULER's published files from the files alone, without the errata.
+"""Find the errors in ONERULER's published files from the files alone, without the errata.
 
     dict(faults.niah(text))     # {"niah-needle-space": "'…{value} '"}: id of the erratum, evidence
 
-Every finder names the erratum (builder/oneruler/errata.toml) that mends what it finds; the measures
-find what stays as published. audit.py compares both with the errata.
+Each finder reports the id of the erratum (builder/oneruler/errata.toml) that corrects what it
+found; the measures find errors that are left as published. audit.py compares both with the errata.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _CLASSES = re.compile(r"\b(?:noun|verb|adjective)\b")
 _READ_AS_MISSING = {"", "NA", "N/A", "n/a", "NULL", "null", "NaN", "nan", "None", "<NA>"}
 """What pandas takes for a missing value, of what could be a word."""
 _MANY = 20
-"""So many times in a book are no accident."""
+"""A sign that occurs more often than this in a book is no accident."""
 _SIGNS = [
     ("book-page-marks", re.compile(r"\{\d+\}"), 0),
     ("book-note-digits", re.compile(r"[^\W\d_]+\d{1,2}(?!\w)"), _MANY),
@@ -41,7 +41,7 @@ _SIGNS = [
     ("book-entities", re.compile(r"&#?\w+;"), 0),
     ("book-rules", re.compile(r"(?m)^[-*_]{10,}\s*$"), 0),
 ]
-"""By erratum: what shows it in a book, and how often a book may have it without the fault."""
+"""Id of the erratum, the pattern that shows it, and how often a faultless book may have it."""
 
 
 def niah(text: str) -> Found:
@@ -176,14 +176,15 @@ def book(text: str) -> Found:
 
 
 def script(text: str) -> str:
-    """The script of most letters of a text: LATIN, CYRILLIC, …; Japanese counts as CJK."""
+    """The script of most letters of a text's beginning: LATIN, CYRILLIC, …; Japanese is CJK."""
     return scripts(text[:20_000]).most_common(1)[0][0]
 
 
 def measures(book: str, words: Sequence[str]) -> dict[str, int]:
-    """Counts in a book's text and a dictionary; those of accents and initials are percents.
+    """Count what is odd in a book's text and a dictionary; accents and initials in percent.
 
-    `initials`: how many of the book's words begin as a word of the dictionary does.
+    `initials` is the share of the book's words that begin with a letter that some word of the
+    dictionary begins with.
     """
     tokens = re.findall(r"[^\W\d_]+", book)
     initials = {word[0].casefold() for word in words if word}
@@ -201,11 +202,12 @@ def measures(book: str, words: Sequence[str]) -> dict[str, int]:
 
 
 def _is_mixed(word: str) -> bool:
+    """Whether a word has Cyrillic and Latin letters."""
     return bool(re.search("[а-яіїєґ]", word, re.I) and re.search("[a-z]", word, re.I))
 
 
 def _is_accented(word: str) -> bool:
-    """Whether it has a letter beyond a to z; ñ, a letter of its own in Spanish, does not count."""
+    """Whether a word has a letter beyond a to z; Spanish ñ, its own letter, does not count."""
     return not word.lower().replace("ñ", "").isascii()
 
 
@@ -214,7 +216,7 @@ def _share(flags: Sequence[bool]) -> float:
 
 
 def kept(scripts: Mapping[str, str], measured: Mapping[str, int]) -> set[str]:
-    """Which checks of [[wording]] find something in a language, by its scripts and measures."""
+    """The names of the [[wording]] checks that find an error in a language."""
     share = measured["accents_of_book"]
     found = {
         "scripts": len(set(scripts.values())) > 1,

@@ -1,4 +1,4 @@
-"""The languages of a release: of the text, and of the instruction (ONERULER, section 2).
+"""Choose the languages of a release: of the text and of the instruction (ONERULER, section 2).
 
 pairs("oneruler", Languages(("pl", "en-ko")))       # pl with pl, en with Korean instructions
 """
@@ -17,23 +17,24 @@ CROSSED = ("en", "ko", "pl")
 
 
 class Pair(NamedTuple):
-    """ISO 639-1 codes of the text and of the instruction."""
+    """The language of the text and the language of the instruction, as ISO 639-1 codes."""
 
     language: str
     instruction: str
 
     @property
     def is_one(self) -> bool:
-        """Whether both are the same."""
+        """Whether text and instruction are in the same language."""
         return self.language == self.instruction
 
 
 @dataclass(frozen=True)
 class Languages:
-    """What the command line says: codes, pairs (`en-ko`), `all` 26, or `default`.
+    """The languages a user asks for: codes, pairs (`en-ko`), `all` or `default`.
 
-    `default` is all 26 and the paper's six pairs. `instruction` is the instruction's language for
-    every code; `skip_restricted` leaves out the books that may not be free everywhere.
+    `all` is the 26 languages, `default` these and the paper's six pairs. `instruction` is the
+    instruction's language for every code; `skip_restricted` leaves out the languages whose book may
+    not be free everywhere.
     """
 
     names: tuple[str, ...] = ("default",)
@@ -42,7 +43,7 @@ class Languages:
 
 
 def pairs(dataset: str, chosen: Languages | None) -> list[Pair]:
-    """The pairs in the order given, each once. Raises RulerError for an unknown language."""
+    """The asked pairs in their order, each once. Raises RulerError for an unknown language."""
     if dataset == "ruler":
         if chosen not in (None, Languages()):
             raise RulerError("RULER is in English: languages belong to --dataset oneruler.")

@@ -1,11 +1,11 @@
-"""ONERULER's languages: prompts, book, nouns and dictionary, read from the sources and mended.
+"""Read a language of ONERULER: prompts, book, nouns and dictionary, with the errata applied.
 
     polish = language("pl", sources)
     polish.parts["needle"]          # 'Specjalna magiczna liczba dla hasła „{key}” to: {value}.'
     next(sentences("pl", sources))  # the book, sentence by sentence
     dictionary("pl", sources)       # the words of cwe
 
-What is wrong in the published files and how it is mended: builder/oneruler/errata.toml.
+The errors of the published files and their corrections are in builder/oneruler/errata.toml.
 Source: ONERULER (arXiv:2503.01996), section 2 and appendix.
 """
 
@@ -23,7 +23,7 @@ from builder.sources.sentences import split
 from ruler_dataset import LANGUAGES, check_name
 
 UNSPACED = ("ja", "zh")
-"""Languages whose sentences and prompt parts are joined by nothing."""
+"""Languages without spaces: sentences and prompt parts are joined by nothing."""
 CLASSES = {"noun", "adjective", "verb"}
 """The word classes of cwe."""
 PARTS = {
@@ -37,19 +37,19 @@ PARTS = {
     "answer": "answer_numbers",
     "none": "none",
 }
-"""Our names of the parts of niah.txt and the file's."""
+"""The parts of a niah.txt: this project's name and the file's."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Language:
-    """What the tasks say in a language, its errata applied."""
+    """The published prompts and nouns of a language, with its errata applied."""
 
     code: str
     parts: Mapping[str, str]
     """task ({context}), needle ({key}, {value}; ends with `stop`), question_one ({query1}),
     question_many ({query1}, {query2}), please_list, if_no, answer_prefix, answer."""
     cwe: str
-    """The template of cwe; holds {context} once."""
+    """The template of a cwe prompt; it holds {context} once."""
     none_word: str
     """The word to answer when there is no number, as `if_no` asks for it."""
     separator: str
@@ -57,9 +57,9 @@ class Language:
     stop: str
     """The full stop."""
     nouns: tuple[str, ...]
-    """Place i is the same noun in every language; no language has one twice."""
+    """The keys: noun i means the same in every language, and no noun occurs twice."""
     errata: tuple[str, ...]
-    """Ids of the errata that were applied; none for the project's stand-ins."""
+    """Ids of the errata that were applied; empty for the project's own (embedded) texts."""
 
 
 def language(code: str, sources: Sources) -> Language:
@@ -73,26 +73,26 @@ def language(code: str, sources: Sources) -> Language:
     parts["needle"] += stop
     own = sources.variant(f"niah-{code}").is_embedded
     return Language(
-        code,
-        {name: text for name, text in parts.items() if name != "none"},
-        errata.fix("cwe", code, [_text(f"cwe-{code}", sources)])[0],
-        parts["none"],
-        "" if code in UNSPACED else " ",
-        stop,
-        _nouns(code, sources),
-        () if own else tuple(erratum.id for erratum in errata.applied(code)),
+        code=code,
+        parts={name: text for name, text in parts.items() if name != "none"},
+        cwe=errata.fix("cwe", code, [_text(f"cwe-{code}", sources)])[0],
+        none_word=parts["none"],
+        separator="" if code in UNSPACED else " ",
+        stop=stop,
+        nouns=_nouns(code, sources),
+        errata=() if own else tuple(erratum.id for erratum in errata.applied(code)),
     )
 
 
 def sentences(code: str, sources: Sources) -> Iterator[str]:
-    """The book's sentences from its beginning, white space folded; split as they are asked for."""
+    """The book's sentences from its beginning, white space folded; a lazy iterator."""
     check_name("language", code, LANGUAGES)
     text = errata.fix("book", code, [_text(f"book-{code}", sources)])[0]
     return split(" ".join(text.split()), code, spaced=code not in UNSPACED)
 
 
 def dictionary(code: str, sources: Sources) -> list[str]:
-    """The nouns, adjectives and verbs of cwe, each once, NFC, in the order of the file.
+    """The words of cwe: nouns, adjectives and verbs, each once, NFC, in the order of the file.
 
     English: wonderwords', as in ruler. A word may hold single spaces (Vietnamese) but no digit.
     """
@@ -112,7 +112,7 @@ def dictionary(code: str, sources: Sources) -> list[str]:
 
 
 def nouns(sources: Sources) -> dict[str, tuple[str, ...]]:
-    """The nouns of every language, parallel; only rows that are unique in all of them."""
+    """The nouns of every language as parallel columns, only rows that are unique in all."""
     rows = [line.split("\t") for line in _text(NOUNS, sources).splitlines()]
     columns = {
         name: errata.fix("nouns", name, column)

@@ -1,4 +1,4 @@
-"""Sentence starts in a long text, by sentencex.
+"""Split a long text into sentences, with sentencex and rules of this project's own.
 
 sentencex keeps quoted text together, so one unbalanced quotation mark in a long text without line
 breaks would make a sentence of many pages. The text is therefore read through a window that moves
@@ -24,7 +24,7 @@ def sentence_starts(text: str, language: str) -> list[int]:
 
 
 def iter_starts(text: str, language: str) -> Iterator[int]:
-    """The offsets of sentence_starts, each as it is asked for: a long text is not read whole."""
+    """Like `sentence_starts`, but lazy: a long text is read only as far as it is asked for."""
     yield 0
     at = 0
     while at + _WINDOW < len(text):
@@ -48,7 +48,7 @@ def _inner_starts(window: str, language: str) -> list[int]:
 
 
 def split(text: str, language: str, spaced: bool = True) -> Iterator[str]:
-    """The sentences of a text with folded white space, stripped, each as it is asked for.
+    """Split a text with folded white space into sentences; a lazy iterator.
 
     Joined by a space they are the text again (`spaced`), or by nothing, the text but for the spaces
     between sentences. A sentence starts after a space (`spaced`) or after a sign that ends one, so
@@ -68,7 +68,7 @@ def split(text: str, language: str, spaced: bool = True) -> Iterator[str]:
 
 
 def _goes_on(text: str, start: int, at: int) -> bool:
-    """Whether a sentence goes on at a place that sentencex took for its end.
+    """Whether a sentence goes on at an offset where sentencex ended it.
 
     What follows begins in lower case (`kommer!» ropade`), or what ends is an initial or one of the
     abbreviations the books show (`M. Géborand`).
@@ -78,7 +78,7 @@ def _goes_on(text: str, start: int, at: int) -> bool:
 
 
 def _to_a_space(text: str, at: int) -> int:
-    """The place after the nearest space with no letter or digit between, else 0: no sentence."""
+    """The offset after the nearest space with no letter or digit between; 0 if there is none."""
     before = text.rfind(" ", 0, at) + 1
     if before and not _has_word(text[before:at]):
         return before
@@ -87,7 +87,7 @@ def _to_a_space(text: str, at: int) -> int:
 
 
 def _to_a_sign(text: str, at: int) -> int:
-    """The place before opening and after closing signs, else 0 where there is no sign at all."""
+    """The offset after closing and before opening signs; 0 inside a word or number."""
     while at < len(text) and unicodedata.category(text[at]) in ("Pe", "Pf", "Po"):
         at += 1
     while at and unicodedata.category(text[at - 1]) in ("Ps", "Pi"):

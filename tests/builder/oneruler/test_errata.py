@@ -131,12 +131,12 @@ def test_a_language_has_its_own_errata_and_those_of_the_nouns() -> None:
 
 
 def test_what_stays_is_listed_by_language_with_what_shows_it() -> None:
-    assert {said.language for said in wording()} <= set(LANGUAGES)
-    assert {said.file for said in wording("de")} == {"niah", "cwe"}
+    assert {one.language for one in wording()} <= set(LANGUAGES)
+    assert {one.file for one in wording("de")} == {"niah", "cwe"}
     assert wording("en") == []
-    for said in wording():
-        assert bool(said.sign) != bool(said.check)
-    asks = {code for code in LANGUAGES for said in wording(code) if "translation" in said.what}
+    for one in wording():
+        assert bool(one.sign) != bool(one.check)
+    asks = {code for code in LANGUAGES for one in wording(code) if "translation" in one.what}
     assert asks == {"de", "es", "fa", "fr", "hi", "nl", "sv"}
 
 
