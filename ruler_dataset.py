@@ -256,6 +256,11 @@ def length_name(tokens: int, dataset: str = "ruler") -> str:
     raise RulerError(f"{tokens} tokens are no whole number of {dataset}'s thousands ({thousand}).")
 
 
+def languages_of(entry: Mapping[str, Any]) -> str:
+    """The languages of a file's entry or a score's cell: `pl`, or `en-ko` where they differ."""
+    return "-".join(dict.fromkeys((entry["language"], entry["instruction_language"])))
+
+
 @dataclass(frozen=True)
 class Config:
     """A configuration: a task or group of a dataset at a length, in a language, for a tokenizer."""
@@ -270,7 +275,7 @@ class Config:
     @property
     def languages(self) -> str:
         """`pl`, or `en-ko` where the text and the instruction differ in language."""
-        return "-".join(dict.fromkeys((self.language, self.instruction_language)))
+        return languages_of(vars(self))
 
     @property
     def name(self) -> str:

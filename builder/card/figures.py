@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ruler_dataset import FileEntry, Manifest, Names
+from ruler_dataset import FileEntry, Manifest, Names, languages_of
 
 Label = Callable[[FileEntry], tuple[Any, str]]
 """What a file is counted under: a key to sort by, and the words to show."""
@@ -82,12 +82,6 @@ def by_task(manifest: Manifest) -> Label:
     """Files by task, in the order of the suite."""
     order = {task: place for place, task in enumerate(Names.in_manifest(manifest).tasks)}
     return lambda entry: (order[entry["task"]], entry["task"])
-
-
-def languages_of(entry: FileEntry) -> str:
-    """`pl`, or `en-ko` for text in English with an instruction in Korean."""
-    codes = dict.fromkeys((entry["language"], entry["instruction_language"]))
-    return "-".join(codes)
 
 
 def by_languages(_: Manifest) -> Label:

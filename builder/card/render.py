@@ -19,7 +19,7 @@ from typing import Any
 from builder.card import figures as tables
 from builder.card import provenance as origins
 from builder.sources.registry import CANONICAL, EMBEDDED
-from ruler_dataset import COLUMNS, DEFAULT_TOKENIZER, Config, Manifest, Names
+from ruler_dataset import COLUMNS, DEFAULT_TOKENIZER, Config, Manifest, Names, languages_of
 
 _CARDS = Path(__file__).resolve().parents[2] / "dataset_cards"
 _LONG, _HEAD, _TAIL, _NEAR = 480, 240, 200, 60  # characters of a text that is shown shortened
@@ -108,7 +108,7 @@ def _facts(manifest: Manifest, row: Mapping[str, Any] | None) -> dict[str, Any]:
         "size": tables.size_category(whole.rows),
         "languages": sorted(languages),
         "texts": origins.text_languages(manifest),
-        "pairs": sorted({tables.languages_of(e) for e in entries if _is_crossed(e)}),
+        "pairs": sorted({languages_of(e) for e in entries if _is_crossed(e)}),
         "tokenizers": tables.tokenizers(manifest),
         "families": _families(manifest),
         "of_their_own": _of_their_own(manifest),

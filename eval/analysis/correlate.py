@@ -14,8 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from eval.score.aggregates import languages_of
-from ruler_dataset import RulerError
+from ruler_dataset import RulerError, languages_of
 
 LEAST = 3
 """Observations below which a correlation says nothing."""

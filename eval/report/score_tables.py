@@ -12,7 +12,8 @@ import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from eval.score.aggregates import EVERY_LANGUAGE, languages_of
+from eval.score.aggregates import EVERY_LANGUAGE
+from ruler_dataset import languages_of
 
 Results = Mapping[str, Any]
 TROUBLES = (

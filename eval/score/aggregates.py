@@ -28,7 +28,7 @@ from eval.score.effective_length import (
     effective_length_name,
     weights,
 )
-from ruler_dataset import GROUPS, Names
+from ruler_dataset import GROUPS, Names, languages_of
 
 EVERY_LANGUAGE = "*"
 Cells = Mapping[str, Mapping[str, Any]]
@@ -138,12 +138,6 @@ def combine(cells: Cells, weighting: Mapping[str, float] | None = None) -> dict[
         ),
         "interval": [100 * bound for bound in bounds] if bounds else None,
     }
-
-
-def languages_of(cell: Mapping[str, Any]) -> str:
-    """`pl`, or `en-ko` where text and instruction differ."""
-    pair = (cell["language"], cell["instruction_language"])
-    return pair[0] if pair[0] == pair[1] else "-".join(pair)
 
 
 def _in(cells: Cells, languages: str) -> dict[str, Mapping[str, Any]]:

@@ -9,7 +9,7 @@ import pytest
 
 from builder.card import figures
 from builder.card.render import render
-from ruler_dataset import read_manifest
+from ruler_dataset import languages_of, read_manifest
 from tests.builder.card.card_reading import tables
 
 Manifest = dict[str, Any]
@@ -61,7 +61,7 @@ def test_books_that_repeat_and_lists_that_run_out_are_shown(oneruler: Path) -> N
     for entry in entries:
         if entry["task"].startswith("niah"):
             found = entry.get("row_repeats", [0])
-            repeats.setdefault(figures.languages_of(entry), []).extend(found)
+            repeats.setdefault(languages_of(entry), []).extend(found)
     assert any(map(any, repeats.values()))
     assert {row["tekken: times begun again"]: row["8k"] for row in again} == {
         name: str(min(n)) if min(n) == max(n) else f"{min(n)} … {max(n)}"
