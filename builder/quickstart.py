@@ -33,7 +33,7 @@ def run(root: Path) -> None:
     with terminal.rows_bar("Building") as bar:
         build(order, bar)
     with terminal.rows_bar("Verifying") as bar:
-        report = verify(root, planned=bar.total, told=bar.rows)
+        report = verify(root, planned=bar.total, on_progress=bar.rows)
     manifest = read_manifest(root)
     build_tables.show_files(manifest)
     verdict.show_report(root, report, as_json=False) if not report.ok else None

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 from builder.checks.laws import Breach, Rules, asked, breaches, haystack
 from builder.common.build_folder import unfinished
-from builder.common.processes import Tell, spread
+from builder.common.processes import OnProgress, worker_pool
 from builder.tokens.reference_counter import places, reference
 from builder.tokens.tokenizers import TokenCounter
 from ruler_dataset import (
@@ -118,7 +118,7 @@ class Inspector:
             self._counter = tokenizer, counter
         return self._counter[1]
 
-    def inspect(self, task: Task, tell: Tell) -> Group:
+    def inspect(self, task: Task, report: OnProgress) -> Group:
         """Every row of a row group against laws 1 to 4."""
         import pyarrow.parquet as pq
 
@@ -148,7 +148,7 @@ class Inspector:
             group.depths += [span["depth"] for span in row["evidence"] if span["answer"]]
             if kind["family"] == "question_answering":
                 group.places += _places(row)
-            tell(1)
+            report(1)
         return group
 
 
@@ -165,7 +165,7 @@ def verify(
     mirror: Path | None = None,
     tokenizers: Iterable[str] = (),
     planned: Callable[[int], None] = lambda rows: None,
-    told: Tell = lambda rows: None,
+    on_progress: OnProgress = lambda rows: None,
 ) -> Report:
     """Inspect a whole release; `tokenizers` says where others lie now, as `NAME=FOLDER`.
 
@@ -184,9 +184,9 @@ def verify(
     groups: dict[str, list[Group]] = defaultdict(list)
     specs = places(manifest, tokenizers)
     arguments = (root, manifest, str(mirror.resolve()) if mirror else None, specs)
-    with spread(workers, Inspector, arguments, told) as run:
+    with worker_pool(workers, Inspector, arguments, on_progress) as run:
         for group in run(
-            "inspect", sorted(tasks, key=lambda task: entries[task.path]["tokenizer"])
+            Inspector.inspect, sorted(tasks, key=lambda task: entries[task.path]["tokenizer"])
         ):
             groups[group.path].append(group)
     for path, report in reports.items():

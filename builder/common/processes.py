@@ -1,10 +1,11 @@
-"""Spread work over processes, or do it here: the same calls either way.
+"""Run work in several processes, or in this one: the same calls either way.
 
-    with spread(2, FileBuilder, (suite, settings, root), told) as run:
-        for result in run("build", jobs):        # FileBuilder.build(job, tell), as they finish
+    with worker_pool(2, FileBuilder, (suite, settings, root), on_progress) as run:
+        for result in run(FileBuilder.build, jobs):    # build(builder, job, report), as they end
             …
 
-Each process makes its own worker object and shares nothing. `told(n)` hears what workers `tell`.
+Each process makes a worker object of its own and shares nothing. A step reports how much more it
+has done (rows) by calling `report(n)`; the parent process then calls `on_progress(n)`.
 """
 
 from __future__ import annotations
@@ -17,47 +18,80 @@ from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from multiprocessing import get_context
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 from ruler_dataset import RulerError
 
-Tell = Callable[[int], None]
-Run = Callable[[str, Iterable[Any]], Iterator[Any]]
+OnProgress = Callable[[int], None]
+"""Called with how many more rows are done."""
+Worker = TypeVar("Worker")
+WorkerOut = TypeVar("WorkerOut", covariant=True)
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+
+class Run(Protocol[WorkerOut]):
+    """Runs a step of a worker on every item; results come as they are done, in any order."""
+
+    def __call__(
+        self, step: Callable[[WorkerOut, Item, OnProgress], Result], items: Iterable[Item]
+    ) -> Iterator[Result]:
+        """`step` is a method named through its class, `FileBuilder.build`: it must be importable.
+
+        An error in one ends the work of all; a process that dies raises RulerError.
+        """
+        ...
 
 
 @contextmanager
-def spread(
-    workers: int, make: Callable[..., Any], arguments: tuple[Any, ...], told: Tell
-) -> Iterator[Run]:
-    """A function that runs a method of the worker object on every item, in any order.
+def worker_pool(
+    workers: int, make: Callable[..., Worker], arguments: tuple[Any, ...], on_progress: OnProgress
+) -> Iterator[Run[Worker]]:
+    """What runs steps in `workers` processes, each with a worker `make(*arguments)`.
 
-    An error ends the work of all; a worker that dies raises RulerError.
+    With one worker everything happens in this process.
     """
     if workers == 1:
         worker = make(*arguments)
-        yield lambda method, items: (getattr(worker, method)(item, told) for item in items)
+
+        def run_here(
+            step: Callable[[Worker, Item, OnProgress], Result], items: Iterable[Item]
+        ) -> Iterator[Result]:
+            return (step(worker, item, on_progress) for item in items)
+
+        yield run_here
         return
     context = get_context("spawn")
-    heard: Any = context.SimpleQueue()
-    listener = threading.Thread(target=_listen, args=(heard, told), daemon=True)
+    reports: Any = context.SimpleQueue()
+    listener = threading.Thread(target=_pass_on, args=(reports, on_progress), daemon=True)
     listener.start()
-    start = (make, arguments, heard, os.getpid())
+    start = (make, arguments, reports, os.getpid())
     executor = ProcessPoolExecutor(workers, context, _start, start)
+
+    def run_there(
+        step: Callable[[Worker, Item, OnProgress], Result], items: Iterable[Item]
+    ) -> Iterator[Result]:
+        return _results(executor, step, items)
+
     try:
-        yield lambda method, items: _results(executor, method, items)
+        yield run_there
     except BaseException:
         for process in list((executor._processes or {}).values()):
             process.terminate()
         raise
     finally:
         executor.shutdown(wait=True, cancel_futures=True)
-        heard.put(None)
+        reports.put(None)
         listener.join()
 
 
-def _results(executor: ProcessPoolExecutor, method: str, items: Iterable[Any]) -> Iterator[Any]:
+def _results(
+    executor: ProcessPoolExecutor,
+    step: Callable[[Worker, Item, OnProgress], Result],
+    items: Iterable[Item],
+) -> Iterator[Result]:
     try:
-        futures: list[Future] = [executor.submit(_in_worker, method, item) for item in items]
+        futures: list[Future[Result]] = [executor.submit(_in_worker, step, item) for item in items]
         for future in as_completed(futures):
             yield future.result()
     except BrokenProcessPool:
@@ -67,27 +101,28 @@ def _results(executor: ProcessPoolExecutor, method: str, items: Iterable[Any]) -
         ) from None
 
 
-def _listen(heard: Any, told: Tell) -> None:
-    while (count := heard.get()) is not None:
-        told(count)
+def _pass_on(reports: Any, on_progress: OnProgress) -> None:
+    while (count := reports.get()) is not None:
+        on_progress(count)
 
 
-_here: tuple[Any, Tell]
+_here: tuple[Any, OnProgress]
+"""In a worker process: its worker object, and what reports to the parent."""
 
 
-def _start(make: Callable[..., Any], arguments: tuple[Any, ...], heard: Any, parent: int) -> None:
+def _start(make: Callable[..., Any], arguments: tuple[Any, ...], reports: Any, parent: int) -> None:
     """In a new process: leave Ctrl-C to the parent, and do not outlive it."""
     global _here
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
-    def tell(count: int) -> None:
+    def report(count: int) -> None:
         if os.getppid() != parent:
             os._exit(1)
-        heard.put(count)
+        reports.put(count)
 
-    _here = make(*arguments), tell
+    _here = make(*arguments), report
 
 
-def _in_worker(method: str, item: Any) -> Any:
-    worker, tell = _here
-    return getattr(worker, method)(item, tell)
+def _in_worker(step: Callable[[Any, Item, OnProgress], Result], item: Item) -> Result:
+    worker, report = _here
+    return step(worker, item, report)

@@ -20,7 +20,7 @@ from typing import Protocol, cast
 from builder.card import eval_yaml
 from builder.card.render import first_row, render
 from builder.common.build_folder import BUILD_FOLDER, read_plan
-from builder.common.processes import spread
+from builder.common.processes import worker_pool
 from builder.release.file_builder import FileBuilder, FileJob, SourceSettings
 from builder.release.journal import append, read_journal, write_plan
 from builder.release.manifest import merge_headers, new_header, with_files
@@ -38,7 +38,7 @@ from ruler_dataset import (
 
 
 class BuildProgress(Protocol):
-    """Hears how the work goes."""
+    """Is called as the work goes on."""
 
     def planned(self, files: int, rows: int, kept: int) -> None:
         """So many files and rows are to be made; so many files are there already.
@@ -75,16 +75,16 @@ def build(order: BuildOrder, report: BuildProgress) -> Built:
         return Built(release, [])
     mirror = str(order.mirror.resolve()) if order.mirror else None
     settings = SourceSettings(mirror, parse_choice(list(order.sources)), order.allow_variants)
-    with spread(order.workers, FileBuilder, (suite, settings, root), report.rows) as run:
+    with worker_pool(order.workers, FileBuilder, (suite, settings, root), report.rows) as run:
         report.planned(len(todo), sum(job.rows for job in todo), len(jobs) - len(todo))
-        checked = list(run("check", todo))
+        checked = list(run(FileBuilder.check, todo))
         for found in checked:
             header = merge_headers(header, cast(Manifest, {**header, **found.read}), root)
         rows = {found.path: found.rows for found in checked}
         todo = [job._replace(rows=rows[job.config.path]) for job in todo]
         write_plan(root, header, [*done, *rows])
         report.planned(len(todo), sum(job.rows for job in todo), len(jobs) - len(todo))
-        for path, entry in run("build", todo):
+        for path, entry in run(FileBuilder.build, todo):
             done[path] = entry
             append(root, path, entry)
     manifest = with_files(header, {**there, **done})

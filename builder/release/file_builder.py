@@ -1,8 +1,8 @@
 """Make one file of a release: a job in, a Parquet file and its manifest entry out.
 
 builder = FileBuilder(suite, settings, root)
-builder.check(job, tell)          # can the window hold the task? before any work
-path, entry = builder.build(job, tell)
+builder.check(job, on_progress)          # can the window hold the task? before any work
+path, entry = builder.build(job, on_progress)
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from builder.common.processes import Tell
+from builder.common.processes import OnProgress
 from builder.context.counted_sources import CountedSources
 from builder.release.parquet_files import ParquetFile, rows_in_group
 from builder.sources.download import Store
@@ -84,7 +84,7 @@ class FileBuilder:
             self._tasks[config.path] = self.suite.task(place, counted_sources)
         return self._tasks[config.path]
 
-    def check(self, job: FileJob, tell: Tell) -> Checked:
+    def check(self, job: FileJob, report: OnProgress) -> Checked:
         """Refuse a job that cannot be done; RulerError."""
         task = self.task(job)
         rows = min(job.rows, task.limit() or job.rows)
@@ -99,10 +99,10 @@ class FileBuilder:
             "tokenizers": about,
             "languages": counted_sources.wording,
         }
-        tell(0)
+        report(0)
         return Checked(job.config.path, rows, read)
 
-    def build(self, job: FileJob, tell: Tell) -> tuple[str, dict[str, Any]]:
+    def build(self, job: FileJob, report: OnProgress) -> tuple[str, dict[str, Any]]:
         """Write the job's file and return its path and manifest entry."""
         config, task = job.config, self.task(job)
         path, group = self.root / config.path, rows_in_group(config.max_length)
@@ -115,7 +115,7 @@ class FileBuilder:
                     _check_count(row, task)
                 file.add(row.columns())
                 made.add(row)
-                tell(1)
+                report(1)
         del self._tasks[config.path]
         return config.path, {
             "config": config.name,
