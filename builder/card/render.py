@@ -18,10 +18,10 @@ from typing import Any
 
 from builder.card import figures as tables
 from builder.card import provenance as origins
+from builder.common.project_files import project_file
 from builder.sources.registry import CANONICAL, EMBEDDED
 from ruler_dataset import COLUMNS, DEFAULT_TOKENIZER, Config, Manifest, Names, languages_of
 
-_CARDS = Path(__file__).resolve().parents[2] / "dataset_cards"
 _LONG, _HEAD, _TAIL, _NEAR = 480, 240, 200, 60  # characters of a text that is shown shortened
 
 
@@ -77,7 +77,7 @@ def render(manifest: Manifest, row: Mapping[str, Any] | None = None) -> str:
     import jinja2
 
     environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(_CARDS),
+        loader=jinja2.FileSystemLoader(project_file("dataset_cards")),
         undefined=jinja2.StrictUndefined,
         keep_trailing_newline=True,
         trim_blocks=True,

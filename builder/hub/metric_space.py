@@ -11,12 +11,12 @@ import ast
 import re
 from pathlib import Path
 
+from builder.common.project_files import project_file
 from builder.hub.push_plan import Digest, Shipment
 from ruler_dataset import RulerError
 
 NAME = "ruler_score"
-_ROOT = Path(__file__).resolve().parent.parent.parent
-_FOLDER, _CARDS = _ROOT / "eval" / NAME, _ROOT / "dataset_cards"
+_FOLDER = Path(__file__).resolve().parents[2] / "eval" / NAME
 _FILES = (f"{NAME}.py", "app.py", "requirements.txt", "tests.py")
 _LOCAL = re.compile(rf'evaluate\.load\("eval/{NAME}"\).*')
 
@@ -59,7 +59,7 @@ def _card(repo: str, said: dict[str, str]) -> str:
     readme = (_FOLDER / "README.md").read_text(encoding="utf-8")
     body = re.sub(r"\A---\n.*?\n---\n", "", readme, flags=re.DOTALL).strip()
     environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(_CARDS),
+        loader=jinja2.FileSystemLoader(project_file("dataset_cards")),
         undefined=jinja2.StrictUndefined,
         keep_trailing_newline=True,
     )

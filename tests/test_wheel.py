@@ -1,0 +1,106 @@
+"""The wheel holds all that the commands need, and works far from the checkout."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from tests.hub.client import environment
+from tests.hub.stand_in import StandIn
+
+ROOT = Path(__file__).resolve().parent.parent
+FOLDERS = ("builder", "eval", "dataset_cards")
+FILES = ("ruler_cli.py", "ruler_dataset.py", "pyproject.toml", "README.md")
+FILES += ("CHANGELOG.md", "CITATION.cff", "LICENSE")
+SHARE = "share/ruler-release"
+
+
+def run(*command: str | Path, cwd: Path, env: dict[str, str] | None = None) -> str:
+    """The output of a command that must succeed."""
+    done = subprocess.run(
+        [str(part) for part in command], cwd=cwd, env=env, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel of a copy of the checkout: an old `build/` would add files that are gone."""
+    source = tmp_path_factory.mktemp("source")
+    for name in FOLDERS:
+        shutil.copytree(ROOT / name, source / name, ignore=shutil.ignore_patterns("__pycache__"))
+    for name in FILES:
+        shutil.copyfile(ROOT / name, source / name)
+    out = tmp_path_factory.mktemp("wheel")
+    pip = (sys.executable, "-m", "pip", "--disable-pip-version-check")
+    run(*pip, "wheel", "--no-deps", "--no-build-isolation", "-w", out, ".", cwd=source)
+    (made,) = out.iterdir()
+    return made
+
+
+def test_the_wheel_holds_every_file_of_the_checkout(wheel: Path) -> None:
+    held = set(zipfile.ZipFile(wheel).namelist())
+    there = {
+        path.relative_to(ROOT).as_posix()
+        for folder in FOLDERS
+        for path in (ROOT / folder).rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts
+    } | {"ruler_cli.py", "ruler_dataset.py", "CHANGELOG.md", "CITATION.cff"}
+    packages = {name for name in held if not name.startswith("ruler_release-")}
+    shared = {name.split(f"{SHARE}/")[1] for name in held if f"{SHARE}/" in name}
+    assert packages | shared == there
+    assert {"builder/py.typed", "eval/py.typed"} <= packages
+
+
+def test_an_installed_wheel_builds_verifies_scores_and_plans_a_push(
+    wheel: Path, tmp_path: Path
+) -> None:
+    venv, far = tmp_path / "venv", tmp_path / "far"
+    far.mkdir()
+    run(sys.executable, "-m", "venv", "--without-pip", venv, cwd=tmp_path)
+    python = venv / "bin/python"
+    (site,) = venv.glob("lib/python*/site-packages")
+    # The dependencies are those of this environment; its own .pth files, and with them an editable
+    # installation of the project, are not read.
+    others = [path for path in sys.path if path.endswith("site-packages")]
+    (site / "dependencies.pth").write_text("".join(f"{path}\n" for path in others))
+    pip = (sys.executable, "-m", "pip", "--disable-pip-version-check", "--python", python)
+    run(*pip, "install", "--no-deps", "--no-index", wheel, cwd=far)
+    hub = StandIn()
+    env = environment(hub.url, tmp_path / "home", RULER_MIRROR=None, PYTHONPATH=None)
+    where = run(python, "-c", "import builder, eval; print(builder.__file__)", cwd=far, env=env)
+    assert Path(where.strip()).is_relative_to(site)
+    ruler = venv / "bin/ruler"
+    shown = run(ruler, "quickstart", cwd=far, env={**env, "HF_HUB_OFFLINE": "1"})
+    assert 'load_dataset("ruler", "niah_mk_4k") gives 15 rows' in shown
+    assert (far / "runs/quickstart/results.json").is_file()
+    shown = run(ruler, "push", "ruler", "--repo", "org/ruler", "--dry-run", cwd=far, env=env)
+    assert "Verified: all laws hold, 13 files." in shown
+    shown = run(
+        ruler, "push", "--metric", "--repo", "org/ruler_score", "--dry-run", cwd=far, env=env
+    )
+    assert "Dry run: nothing was sent." in shown
+    assert hub.repos == {}
+    hub.close()
+
+
+def test_the_files_are_found_where_an_installer_moved_them(wheel: Path, tmp_path: Path) -> None:
+    pip = (sys.executable, "-m", "pip", "--disable-pip-version-check")
+    target = tmp_path / "target"
+    run(*pip, "install", "--no-deps", "--no-index", "--target", target, wheel, cwd=tmp_path)
+    code = "from builder.common.project_files import project_file as f; print(f('CITATION.cff'))"
+    env = {**os.environ, "PYTHONPATH": str(target)}
+    found = Path(run(sys.executable, "-c", code, cwd=tmp_path, env=env).strip())
+    assert found == target / SHARE / "CITATION.cff"
+    shutil.rmtree(target / SHARE)
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, env=env, capture_output=True, text=True
+    )
+    assert "has no CITATION.cff: install it again" in done.stderr
