@@ -7,14 +7,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any, NamedTuple
 
+from builder.common.project_files import project_file
 from builder.oneruler import errata
 from builder.sources.registry import EMBEDDED, NOUNS
 from ruler_dataset import LANGUAGES, Manifest, SourceEntry
 
-_ROOT = Path(__file__).resolve().parents[2]
 KINDS = ("niah", "cwe", "book", "words")
 """ONERULER's sources of a language: two prompts, the book, the dictionary."""
 
@@ -108,22 +107,35 @@ def _reads(file: str, code: str, here: Mapping[str, Any]) -> bool:
 
 
 def versions() -> list[tuple[str, list[str]]]:
-    """The sections of CHANGELOG.md that name a data version: title and lines, newest first."""
-    text = (_ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    """The versions in CHANGELOG.md that name a data version: title and changes, newest first.
+
+    A change begins with the heading it stands under: `Added: …`, `Changed: …` or `Fixed: …`.
+    """
+    text = project_file("CHANGELOG.md").read_text(encoding="utf-8")
     found = []
-    for section in re.split(r"^## ", text, flags=re.MULTILINE)[1:]:
-        title, _, body = section.partition("\n")
+    for title, body in _sections(text, "## "):
         if "data version" in title:
-            lines = re.split(r"^- ", body, flags=re.MULTILINE)[1:]
-            found.append((title.strip(), [" ".join(line.split()) for line in lines]))
+            changes = [
+                f"{kind}: {' '.join(line.split())}"
+                for kind, listed in _sections(body, "### ")
+                for line in re.split(r"^- ", listed, flags=re.MULTILINE)[1:]
+            ]
+            found.append((re.sub(r"[\[\]]", "", title), changes))
     return found
+
+
+def _sections(text: str, mark: str) -> Iterator[tuple[str, str]]:
+    """The headings of one level, and what stands under each."""
+    for section in re.split(f"^{mark}", text, flags=re.MULTILINE)[1:]:
+        title, _, body = section.partition("\n")
+        yield title.strip(), body
 
 
 def citations(manifest: Manifest) -> list[str]:
     """BibTeX of the two papers and of this release, from CITATION.cff."""
     import yaml  # type: ignore[import-untyped]
 
-    cff = yaml.safe_load((_ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    cff = yaml.safe_load(project_file("CITATION.cff").read_text(encoding="utf-8"))
     said = f"{manifest['dataset']}, data version {manifest['data_version']}, seed "
     said += f"{manifest['seed']}, built by ruler-release {manifest['builder_version']}"
     own = {"title": cff["title"], "author": _authors(cff["authors"]), "note": said}

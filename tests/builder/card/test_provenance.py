@@ -63,10 +63,16 @@ def test_versions_and_citations_are_those_of_the_files(text: str, manifest: Mani
     assert f"Data version {manifest['data_version']}, seed {manifest['seed']}" in said
     assert f"ruler-release {manifest['builder_version']}." in said
     changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
-    titles = re.findall(r"^## (.*data version.*)$", changelog, re.MULTILINE)
+    titles = re.findall(r"^## \[(.*data version.*)$", changelog, re.MULTILINE)
     assert titles
-    assert all(f"{title}:" in said for title in titles)
+    assert all(f"{title.replace(']', '')}:" in said for title in titles)
     assert "Unreleased" not in said
+    released = " ".join(changelog.split("## [0.2.0]")[1].split())
+    changes = re.findall(
+        r"- (Added|Changed|Fixed): (.*?)(?= - (?:Added|Changed|Fixed): | 0\.1\.0)", said
+    )
+    assert {kind for kind, _ in changes} == {"Added", "Changed"}
+    assert all(f"- {change}" in released for _, change in changes)
     cited = section(text, "Citation")
     cff = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
     for paper in cff["references"]:
