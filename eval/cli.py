@@ -12,12 +12,12 @@ _FILES = (
 )
 _FILES += "submission.csv, lm-evaluation-harness's `samples_*.jsonl`."
 _DATASET = "The release: a folder or Hub repository; default: the one the run was made on."
-_CUT = "What an answer at the token limit counts: protocol (RULER: what it says; ONERULER: wrong), "
+_CUT = "What a truncated answer counts: protocol (RULER: by its text; ONERULER: wrong), "
 _CUT += "wrong, or score."
 _THRESHOLD = "For the effective length: chat (85.6), base (79.4), or a number."
-_LENGTH = "The length of files that do not say it, such as 4k."
+_LENGTH = "The length of files that do not give it, such as 4k."
 _TOKENIZER = "The tokenizer of the release that such files were run on."
-_CONFIG = "The configuration of files that say nothing of it, such as niah_none_64k_pl."
+_CONFIG = "The configuration of files that do not name it, such as niah_none_64k_pl."
 Files = Annotated[list[Path], typer.Argument(help=_FILES, show_default=False)]
 Dataset = Annotated[str | None, typer.Option(help=_DATASET)]
 Length = Annotated[str | None, typer.Option(help=_LENGTH)]
@@ -57,13 +57,13 @@ def score(
 
     Example: `ruler score runs/qwen --out results.json`
 
-    Missing and failed rows count as wrong; so do cut ones, as --cut says. All are counted.
+    Missing and failed rows count as wrong, truncated ones as --cut decides. All are counted.
     """
     from eval import commands
 
     commands.score(
         files,
-        commands.Source(dataset, revision, length, tokenizer, config),
+        commands.PredictionSource(dataset, revision, length, tokenizer, config),
         out=out,
         partial=partial,
         cut=cut,
@@ -97,7 +97,7 @@ def errors(
     """
     from eval import commands
 
-    source = commands.Source(dataset, revision, length, tokenizer, config)
+    source = commands.PredictionSource(dataset, revision, length, tokenizer, config)
     commands.errors(files, source, strict=strict, out=out, cut=cut, markdown=markdown)
 
 

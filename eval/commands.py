@@ -3,23 +3,33 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import typer
 
 from eval.frozen_release import Release
 from eval.report import score_tables as tables
+from eval.score.effective_length import Baseline
 from eval.score.prediction_files import RUN_FILE, Naming, Predictions, read
-from ruler_dataset import DEFAULT_TOKENIZER, TASKS, Names, RulerError, parse_length, write_whole
+from ruler_dataset import (
+    DEFAULT_TOKENIZER,
+    GROUPS,
+    TASKS,
+    Names,
+    RulerError,
+    parse_length,
+    write_whole,
+)
 
 
 @dataclass(frozen=True)
-class Source:
-    """Where references come from, and what files do not say of themselves."""
+class PredictionSource:
+    """Where the references come from, and what the prediction files lack."""
 
     dataset: str | None = None
     revision: str | None = None
@@ -49,19 +59,23 @@ class Source:
     def _names(self, files: Sequence[Path]) -> Names:
         for dataset in (run["dataset"] for file in files if (run := _run_of(file))):
             return Names.of(dataset)
-        for dataset in TASKS:
-            try:
-                Names.of(dataset).parse(self.config or "vt_4k")
-                return Names.of(dataset)
-            except RulerError:
-                continue
-        return Names.of("ruler")
+        return Names.of(dataset_of(self.config) if self.config else "ruler")
 
     def _tokenizer(self, release: Release | None) -> str:
         if self.tokenizer is not None or release is None:
             return self.tokenizer or DEFAULT_TOKENIZER
         held = {file["tokenizer"] for file in release.manifest["files"].values()}
         return held.pop() if len(held) == 1 else DEFAULT_TOKENIZER
+
+
+def dataset_of(config: str) -> str:
+    """The data set a configuration name belongs to: ONERULER's names end in a language.
+
+    A tokenizer may follow: `niah_single_8k_bg` and `cwe_easy_8k_en-ko_cl100k` are ONERULER's.
+    """
+    match = re.fullmatch(r"(.+?)_\d+[km]_[a-z]{2}(?:-[a-z]{2})?(?:_.+)?", config)
+    tasks = {*TASKS["oneruler"], *GROUPS["oneruler"], "niah_single_nonone"}
+    return "oneruler" if match and match[1] in tasks else "ruler"
 
 
 def _run_of(path: Path) -> dict[str, Any] | None:
@@ -71,7 +85,7 @@ def _run_of(path: Path) -> dict[str, Any] | None:
 
 def score(
     files: Sequence[Path],
-    source: Source,
+    source: PredictionSource,
     out: Path | None,
     partial: bool,
     cut: str,
@@ -82,9 +96,9 @@ def score(
     intervals: bool,
 ) -> None:
     """`ruler score`: print the tables and write results.json."""
-    from eval.score import scoring
+    from eval.score import results_file, scoring
 
-    rules = scoring.Rules(compat, cut, partial)
+    rules = scoring.ScoringRules.parse(compat, cut, partial)
     baseline = _baseline(threshold)
     predictions, release = source.open(files)
     dataset = release.dataset if release else "ruler"
@@ -93,7 +107,7 @@ def score(
     if out is None and predictions.run_folder is not None:
         out = predictions.run_folder / "results.json"
     if out is not None:
-        scoring.write(results, out)
+        results_file.write(results, out)
     typer.echo(tables.report(results, markdown, intervals))
     if out is not None:
         typer.echo(f"\nWritten: {out}", err=True)
@@ -108,9 +122,9 @@ def _progress(names: Sequence[str]) -> Iterator[str]:
         yield from bar
 
 
-def _baseline(threshold: str) -> str | float:
+def _baseline(threshold: str) -> Baseline:
     if threshold in ("chat", "base"):
-        return threshold
+        return cast(Baseline, threshold)
     try:
         return float(threshold)
     except ValueError:
@@ -119,7 +133,7 @@ def _baseline(threshold: str) -> str | float:
 
 def errors(
     files: Sequence[Path],
-    source: Source,
+    source: PredictionSource,
     strict: bool,
     out: Path | None,
     cut: str,
@@ -128,12 +142,12 @@ def errors(
     """`ruler errors`: print the kinds by task and length with an example each."""
     from eval.analysis import error_rows
     from eval.report import error_tables
-    from eval.score.scoring import Rules
+    from eval.score.scoring import ScoringRules
 
     predictions, release = source.open(files)
     if release is None:
         raise RulerError("The kinds of errors need the rows' evidence: add --dataset.")
-    found = error_rows.collect(predictions, release, Rules(cut=cut), strict)
+    found = error_rows.collect(predictions, release, ScoringRules.parse(cut=cut), strict)
     if out is not None:
         write_whole(out, "".join(json.dumps(e, ensure_ascii=False) + "\n" for e in found))
     typer.echo(error_tables.report(found, markdown))
@@ -142,7 +156,7 @@ def errors(
 def compare(a: Path, b: Path, out: Path | None, seed: int, markdown: bool) -> None:
     """`ruler compare`: print paired differences by configuration, by length and over all."""
     from eval.analysis.compare import compare as compare_results
-    from eval.score.scoring import load
+    from eval.score.results_file import load
 
     found = compare_results(load(_results(a)), load(_results(b)), seed)
     if out is not None:
@@ -153,7 +167,7 @@ def compare(a: Path, b: Path, out: Path | None, seed: int, markdown: bool) -> No
 def correlate(paths: Sequence[Path], out: Path | None, markdown: bool) -> None:
     """`ruler correlate`: print the matrix in the dendrogram's order and the merges."""
     from eval.analysis.correlate import correlate as correlate_results
-    from eval.score.scoring import load
+    from eval.score.results_file import load
 
     found = correlate_results({str(path): load(_results(path)) for path in paths})
     if out is not None:

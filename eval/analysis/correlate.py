@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from eval.score.results_file import Results
 from ruler_dataset import RulerError, languages_of
 
 LEAST = 3
@@ -21,7 +22,7 @@ LEAST = 3
 Observation = tuple[str, str, str, str]
 
 
-def correlate(results: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+def correlate(results: Mapping[str, Results]) -> dict[str, Any]:
     """Correlate and cluster the tasks of several results, by name of the model or file.
 
     `merges` lists the clusters as they form: the two that join, and their distance 1 − r (average
@@ -58,7 +59,7 @@ def correlate(results: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
 
 
 def observations(
-    results: Mapping[str, Mapping[str, Any]],
+    results: Mapping[str, Results],
 ) -> dict[Observation, dict[str, float]]:
     """Task scores by (model, tokenizer, length, languages)."""
     found: dict[Observation, dict[str, float]] = {}

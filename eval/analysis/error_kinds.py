@@ -21,15 +21,15 @@ from eval.frozen_release import Row
 from eval.function_words import FREQUENT
 from eval.ruler_score import ruler_score as rules_of
 from eval.score.prediction_files import Prediction
-from eval.score.scoring import Rules, outcome
+from eval.score.scoring import ScoringRules, row_score
 
 KINDS = {
     "missing": "no prediction",
     "failed": "the row ended with an error",
     "does_not_fit": "the prompt did not fit the model's window",
-    "cut_in_thinking": "the answer ended within the thought",
-    "cut": "the answer was cut at the token limit",
-    "empty": "nothing was said",
+    "cut_in_thinking": "the answer ended within the reasoning",
+    "cut": "the answer was truncated at the token limit",
+    "empty": "an answer without a letter or a digit",
     "refused": "the model declined to answer",
     "says_none": "says that there is no answer though there is one",
     "copied_example": "words or names of the one-shot example",
@@ -79,13 +79,13 @@ class Error(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Answer:
+class GivenAnswer:
     """A wrong answer as the rules see it: normalized text, and the items it offers as answers."""
 
     row: Row
     task: str
     language: str | None
-    said: str
+    raw: str
     text: str
     items: list[str]
     wanted: set[str]
@@ -122,7 +122,7 @@ def error_of(
     prediction: Prediction | None,
     task: str,
     language: str | None = None,
-    rules: Rules | None = None,
+    rules: ScoringRules | None = None,
     strict: bool = False,
 ) -> Error | None:
     """The kind of a wrong answer; None for a right one (with `strict`, a strictly right one).
@@ -130,7 +130,7 @@ def error_of(
     `row` holds input, outputs, context_start, context_end, evidence and none_word; `language` (of
     the instruction) marks a row of ONERULER.
     """
-    result = outcome(row, prediction, task, language, rules or Rules())
+    result = row_score(row, prediction, task, language, rules or ScoringRules())
     if (result.strict if strict else result.score) == 1:
         return None
     of = 1 if task in rules_of.QA_TASKS else len(set(row["outputs"]))
@@ -150,7 +150,7 @@ def error_of(
     return Error(kind, min(answer.found, answer.of), answer.of, gap)
 
 
-def read(row: Row, prediction: str, task: str, language: str | None) -> Answer:
+def read(row: Row, prediction: str, task: str, language: str | None) -> GivenAnswer:
     """What a prediction offers as answers: numbers, UUIDs, names, or the items of a list."""
     said, _ = rules_of.strip_thinking(prediction)
     text = rules_of.normalize(said)
@@ -172,10 +172,10 @@ def read(row: Row, prediction: str, task: str, language: str | None) -> Answer:
     else:
         items = []
     found = sum(rules_of.references_found(prediction, sorted(set(row["outputs"])), task, language))
-    return Answer(row, task, language, said, text, items, wanted, found)
+    return GivenAnswer(row, task, language, said, text, items, wanted, found)
 
 
-def _kind(answer: Answer) -> tuple[str, float | None]:
+def _kind(answer: GivenAnswer) -> tuple[str, float | None]:
     complete = answer.found >= answer.of and answer.task != "niah_none"
     if complete:
         return "extra", None
@@ -209,7 +209,7 @@ def _kind(answer: Answer) -> tuple[str, float | None]:
     return ("unrelated" if _unrelated(answer) else "other"), None
 
 
-def _says_none(answer: Answer) -> bool:
+def _says_none(answer: GivenAnswer) -> bool:
     if answer.task == "niah_none" or answer.found:
         return False
     if answer.language is not None:
@@ -223,7 +223,7 @@ def _says_none(answer: Answer) -> bool:
     )
 
 
-def _from_example(answer: Answer) -> bool:
+def _from_example(answer: GivenAnswer) -> bool:
     """Half of the items or more stand in the example and not in the context."""
     if answer.task not in ("vt", "cwe") or not answer.items:
         return False
@@ -232,7 +232,7 @@ def _from_example(answer: Answer) -> bool:
     return 2 * sum(item in shown for item in answer.items) >= len(answer.items)
 
 
-def _from_start(answer: Answer) -> bool:
+def _from_start(answer: GivenAnswer) -> bool:
     said = " ".join(answer.text.split())[:60]
     if len(said) >= _LEAST_COPY:
         for start in (answer.context, answer.row["input"]):
@@ -245,7 +245,7 @@ def _from_start(answer: Answer) -> bool:
     return False
 
 
-def _distractor(answer: Answer) -> float | None:
+def _distractor(answer: GivenAnswer) -> float | None:
     """How near in depth the nearest wrong value stood to the gold, if it is a distractor's."""
     row, gaps = answer.row, []
     gold = [evidence for evidence in row["evidence"] if evidence["answer"]]
@@ -272,7 +272,7 @@ def _distractor(answer: Answer) -> float | None:
     return min(gaps, default=None)
 
 
-def _other_document(answer: Answer, gold: Sequence[Row]) -> float | None:
+def _other_document(answer: GivenAnswer, gold: Sequence[Row]) -> float | None:
     """A short answer that stands in the documents, but in none of the gold ones."""
     said = answer.text.strip(" .\n\"'")
     if not said or len(said.split()) > 12 or not gold:
@@ -282,15 +282,15 @@ def _other_document(answer: Answer, gold: Sequence[Row]) -> float | None:
     place = context.casefold().find(said)
     if inside or place < 0 or len(said) < 4:
         return None
-    return min(abs(place / max(1, len(context)) - span["depth"]) for span in gold)
+    return min(abs(place / max(1, len(context)) - float(span["depth"])) for span in gold)
 
 
-def _other_chain(answer: Answer) -> bool:
+def _other_chain(answer: GivenAnswer) -> bool:
     assigned = {name.casefold() for name in re.findall(r"VAR ([A-Z]+) =", answer.context)}
     return bool(assigned.intersection(answer.wrong))
 
 
-def _frequent(answer: Answer) -> bool:
+def _frequent(answer: GivenAnswer) -> bool:
     """Two items or more, and half of the wrong ones, are function words and not in the list."""
     if not (answer.task.startswith("cwe") or answer.task == "fwe"):
         return False
@@ -299,15 +299,15 @@ def _frequent(answer: Answer) -> bool:
     return hits >= 2 and 2 * hits >= len(answer.wrong)
 
 
-def _begun(answer: Answer) -> bool:
+def _begun(answer: GivenAnswer) -> bool:
     """A UUID's first 8 characters or more, and not all 36 (section 5, needle types)."""
     return not answer.items and any(
         len(reference) == 36 and reference[:8] in answer.text for reference in answer.wanted
     )
 
 
-def _wrong_format(answer: Answer) -> bool:
-    whole = rules_of.normalize(answer.said)
+def _wrong_format(answer: GivenAnswer) -> bool:
+    whole = rules_of.normalize(answer.raw)
     if answer.task == "niah_none":
         none = (rules_of.says_none(answer.text, language) for language in rules_of.NONE_WORDS)
         return not answer.items and any(none)
@@ -325,7 +325,7 @@ def _wrong_format(answer: Answer) -> bool:
     )
 
 
-def _unrelated(answer: Answer) -> bool:
+def _unrelated(answer: GivenAnswer) -> bool:
     context = answer.folded
     if answer.items:
         return not any(item in context for item in answer.items)

@@ -14,13 +14,13 @@ from eval.analysis.error_kinds import error_of
 from eval.frozen_release import Release
 from eval.score import join
 from eval.score.prediction_files import Predictions
-from eval.score.scoring import Rules
+from eval.score.scoring import ScoringRules
 
 COLUMNS = ("index", "input", "outputs", "context_start", "context_end", "evidence", "none_word")
 
 
 def collect(
-    predictions: Predictions, release: Release, rules: Rules, strict: bool = False
+    predictions: Predictions, release: Release, rules: ScoringRules, strict: bool = False
 ) -> list[dict[str, Any]]:
     """Every wrong row with its kind, in the order of the release's files."""
     join.same_data(predictions.run, release)

@@ -21,7 +21,8 @@ from typing import TYPE_CHECKING, Any
 from eval.frozen_release import Release
 from eval.publish import model_repository as hub
 from eval.run.reasoning import ON_BUDGET
-from eval.score import scoring
+from eval.score import results_file
+from eval.score.results_file import Cell, Results
 from ruler_dataset import (
     DEFAULT_TOKENIZER,
     MANIFEST,
@@ -40,7 +41,6 @@ if TYPE_CHECKING:
     from huggingface_hub import EvalResultEntry
 
 FOLDER = ".eval_results"
-Results = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ def publish(
     if not is_repository(model):
         raise RulerError(f"'{model}' is no model repository: --model takes ORG/MODEL.")
     path = path / "results.json" if path.is_dir() else path
-    results = scoring.load(path)
+    results = results_file.load(path)
     benchmark, unchecked = benchmark_of(results, dataset_repo, revision), None
     if not allow_missing:
         check_whole(results)
@@ -178,11 +178,13 @@ def entries(
     ]
 
 
-def scores(results: Results) -> Iterator[tuple[str, float, list[Results]]]:
+def scores(results: Results) -> Iterator[tuple[str, float, list[Cell]]]:
     """Name, score and cells of every configuration that has a score, then of whole groups."""
-    cells = {n: c for n, c in results["configurations"].items() if c["score"] is not None}
+    everything = results["configurations"]
+    known = {n: score for n, c in everything.items() if (score := c["score"]) is not None}
+    cells = {name: everything[name] for name in known}
     for name, cell in cells.items():
-        yield name, cell["score"], [cell]
+        yield name, known[name], [cell]
     dataset = results["dataset"]["name"]
     groups = Names.of(dataset).groups if dataset in TASKS else {}
     spots = dict.fromkeys(
@@ -195,21 +197,16 @@ def scores(results: Results) -> Iterator[tuple[str, float, list[Results]]]:
             members = [Config(dataset, task, *spot).name for task in tasks]
             if set(members) <= set(cells):
                 mine = [cells[name] for name in members]
-                mean = math.fsum(cell["score"] for cell in mine) / len(mine)
+                mean = math.fsum(known[name] for name in members) / len(members)
                 yield Config(dataset, group, *spot).name, mean, mine
 
 
-def notes(results: Results, cells: list[Results]) -> str:
+def notes(results: Results, cells: list[Cell]) -> str:
     """How the score came about, in one line; what is not known is left out."""
     run, rules = results["run"], results["rules"]
-    thinking = run.get("thinking") or {}
     known = {
         "mode": _mode(results),
-        "thinking": f"{thinking['budget']} tokens"
-        if thinking.get("on")
-        else "off"
-        if run
-        else None,
+        "thinking": _thinking(run),
         "tokenizer": cells[0]["tokenizer"],
         "backend": run.get("backend"),
         "model_revision": run.get("revision"),
@@ -222,6 +219,14 @@ def notes(results: Results, cells: list[Results]) -> str:
         "compat": rules["compat"],
     }
     return ", ".join(f"{name} {value}" for name, value in known.items() if value is not None)
+
+
+def _thinking(run: Mapping[str, Any]) -> str | None:
+    """The room for reasoning; None where nothing is known of the run."""
+    if not run:
+        return None
+    thinking = run.get("thinking") or {}
+    return f"{thinking['budget']} tokens" if thinking.get("on") else "off"
 
 
 def file_name(results: Results) -> str:

@@ -10,16 +10,17 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal, get_args
 
 from eval.score.aggregates import EVERY_LANGUAGE
+from eval.score.results_file import Cell, GroupSummary, Results
 from ruler_dataset import languages_of
 
-Results = Mapping[str, Any]
-TROUBLES = (
-    *("missing", "failed", "does_not_fit", "cut", "cut_scored"),
-    *("thinking", "thinking_cut", "duplicated", "foreign"),
-)
+Trouble = Literal[
+    "missing", "failed", "does_not_fit", "cut", "cut_scored",
+    "thinking", "thinking_cut", "duplicated", "foreign",
+]  # fmt: skip
+TROUBLES: tuple[Trouble, ...] = get_args(Trouble)
 
 
 def table(
@@ -73,7 +74,7 @@ def report(results: Results, markdown: bool = False, intervals: bool = False) ->
             cells = _chosen(results, tokenizer, languages)
             parts.append(_titled(f"Scores ({name})", scores(cells, groups, markdown, intervals)))
             parts.append(_titled("Aggregates", aggregates(groups, markdown)))
-    parts.append(_titled("Rows that are missing, failed or cut", troubles(results, markdown)))
+    parts.append(_titled("Rows that are missing, failed or truncated", troubles(results, markdown)))
     parts.append(_titled("Scores by depth of the evidence", by_depth(results, markdown)))
     parts.append("\n".join(f"Note: {note}." for note in results["notes"]))
     return "\n\n".join(filter(None, parts))
@@ -94,14 +95,14 @@ def headline(results: Results) -> str:
 
 
 def scores(
-    cells: Sequence[Mapping[str, Any]],
-    groups: Mapping[str, Any],
+    cells: Sequence[Cell],
+    groups: Mapping[str, GroupSummary],
     markdown: bool = False,
     intervals: bool = False,
 ) -> str:
     """Task rows by lengths, then the mean of the tasks and its interval."""
     lengths = groups["all"]["lengths"]
-    by_place: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
+    by_place: dict[tuple[str, str], list[Cell]] = {}
     for cell in cells:
         by_place.setdefault((cell["task"], cell["length"]), []).append(cell)
     rows = []
@@ -126,20 +127,20 @@ def scores(
     return table(["task", *(_upper(length) for length in lengths)], rows, markdown)
 
 
-def aggregates(groups: Mapping[str, Any], markdown: bool = False) -> str:
+def aggregates(groups: Mapping[str, GroupSummary], markdown: bool = False) -> str:
     """A row for all tasks and each category, as in the paper's tables."""
     lengths = groups["all"]["lengths"]
     header = ["group", "effective", "threshold", *map(_upper, lengths)]
     header += ["Avg.", "interval", "wAvg.(inc)", "wAvg.(dec)"]
     rows = []
     for name, group in groups.items():
-        here = (group["lengths"].get(length, {"score": None}) for length in lengths)
+        means = [group["lengths"].get(length) for length in lengths]
         rows.append(
             [
                 name,
                 group["effective_length_name"],
                 number(group["threshold"]),
-                *(number(mean["score"]) for mean in here),
+                *(number(mean["score"] if mean else None) for mean in means),
                 number(group["average"]["score"]),
                 bounds(group["average"]["interval"]),
                 number(group["weighted_inc"]["score"]),
@@ -163,15 +164,16 @@ def troubles(results: Results, markdown: bool = False) -> str:
 
 def by_depth(results: Results, markdown: bool = False) -> str:
     """Ten bins of depth for each task and length that has evidence."""
-    cells = {name: cell for name, cell in results["configurations"].items() if cell["depth"]}
     rows = [
-        [name, *(number(bin["score"]) for bin in cell["depth"])] for name, cell in cells.items()
+        [name, *(number(bin["score"]) for bin in cell["depth"])]
+        for name, cell in results["configurations"].items()
+        if cell["depth"]
     ]
     header = ["configuration", *(f"{10 * i}-{10 * i + 10} %" for i in range(10))]
     return table(header, rows, markdown) if rows else ""
 
 
-def _chosen(results: Results, tokenizer: str, languages: str) -> list[Mapping[str, Any]]:
+def _chosen(results: Results, tokenizer: str, languages: str) -> list[Cell]:
     return [
         cell
         for cell in results["configurations"].values()
@@ -180,8 +182,8 @@ def _chosen(results: Results, tokenizer: str, languages: str) -> list[Mapping[st
     ]
 
 
-def _mean_of(cells: Sequence[Mapping[str, Any]], key: str) -> str:
-    values = [cell[key] for cell in cells if cell.get(key) is not None]
+def _mean_of(cells: Sequence[Cell], key: Literal["score", "whole_word", "words_right"]) -> str:
+    values = [value for cell in cells if (value := cell.get(key)) is not None]
     return number(sum(values) / len(values)) if values else "-"
 
 

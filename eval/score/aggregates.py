@@ -15,31 +15,30 @@ were. Where there are several languages, `*` is the mean over them.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
-
-import numpy as np
 
 from eval.score import intervals
 from eval.score.effective_length import (
     ALL_TASKS,
     CATEGORIES,
+    Baseline,
     Category,
     effective_length,
     effective_length_name,
     weights,
 )
+from eval.score.results_file import Cell, GroupSummary, LengthMean, Mean, Summary
 from ruler_dataset import GROUPS, Names, languages_of
 
 EVERY_LANGUAGE = "*"
-Cells = Mapping[str, Mapping[str, Any]]
+Cells = Mapping[str, Cell]
 
 
 def summary(
-    cells: Cells, names: Names, baseline: str | float = "chat", claimed: int | None = None
-) -> dict[str, Any]:
+    cells: Cells, names: Names, baseline: Baseline = "chat", claimed: int | None = None
+) -> Summary:
     """The aggregates of scored configurations, by tokenizer, languages and group."""
-    found: dict[str, Any] = {}
-    for tokenizer in _values(cells, "tokenizer"):
+    found: Summary = {}
+    for tokenizer in dict.fromkeys(cell["tokenizer"] for cell in cells.values()):
         mine = {name: cell for name, cell in cells.items() if cell["tokenizer"] == tokenizer}
         pairs = list(dict.fromkeys(languages_of(cell) for cell in mine.values()))
         shown = [*pairs, EVERY_LANGUAGE] if len(pairs) > 1 else pairs
@@ -62,94 +61,104 @@ def categories(names: Names, cells: Cells) -> list[Category]:
     if names.dataset == "oneruler":
         groups = {name: groups.get(name, tasks) for name, tasks in GROUPS["oneruler"].items()}
     scored = {cell["task"] for cell in cells.values()}
-    nan = float("nan")
-    found = [
-        Category(name, tuple(tasks), nan, nan)
-        for name, tasks in groups.items()
-        if scored & set(tasks)
-    ]
+    found = [Category(name, tuple(tasks)) for name, tasks in groups.items() if scored & set(tasks)]
     if "all" not in {category.name for category in found}:  # an ablation alone is in no group
-        found.insert(0, Category("all", tuple(sorted(scored)), nan, nan))
+        found.insert(0, Category("all", tuple(sorted(scored))))
     return found
 
 
 def group(
-    cells: Cells, category: Category, baseline: str | float = "chat", claimed: int | None = None
-) -> dict[str, Any]:
+    cells: Cells, category: Category, baseline: Baseline = "chat", claimed: int | None = None
+) -> GroupSummary:
     """One group's row of a table: its mean at each length and what is made of those."""
     mine = {name: cell for name, cell in cells.items() if cell["task"] in category.tasks}
-    lengths: dict[str, dict[str, Any]] = {}
+    lengths: dict[str, LengthMean] = {}
     whole: list[str] = []
     pairs = {languages_of(cell) for cell in mine.values()}
     for length, tokens in sorted(_lengths(mine).items(), key=lambda item: item[1]):
         here = {name: cell for name, cell in mine.items() if cell["length"] == length}
         tasks = {cell["task"] for cell in here.values() if cell["score"] is not None}
-        lengths[length] = {"tokens": tokens, **combine(here), "tasks": len(tasks)}
+        score, strict, interval = combine(here)
+        lengths[length] = {
+            "tokens": tokens,
+            "score": score,
+            "strict": strict,
+            "interval": interval,
+            "tasks": len(tasks),
+        }
         scored = sum(cell["score"] is not None for cell in here.values())
         if scored == len(category.tasks) * len(pairs):
             whole.append(length)
-    scores: dict[int | str, float] = {lengths[n]["tokens"]: lengths[n]["score"] for n in whole}
-    name = "-"
-    threshold = baseline if isinstance(baseline, float | int) else category.threshold(baseline)
-    if isinstance(baseline, float | int) and category.name != "all":
-        threshold = category.chat
-    known = threshold == threshold  # not nan
-    if known:
-        name = effective_length_name(scores, threshold, claimed)
+    scores: dict[int, float] = {
+        mean["tokens"]: mean["score"]
+        for mean in (lengths[length] for length in whole)
+        if mean["score"] is not None
+    }
+    threshold = category.threshold(baseline)
     return {
         "tasks": len(category.tasks),
         "lengths": lengths,
         "average": over_lengths(mine, whole, [1] * len(whole)),
         "weighted_inc": over_lengths(mine, whole, weights(len(whole), "inc")),
         "weighted_dec": over_lengths(mine, whole, weights(len(whole), "dec")),
-        "threshold": threshold if known else None,
-        "effective_length": effective_length(scores, threshold) if known else None,
-        "effective_length_name": name,
+        "threshold": threshold,
+        "effective_length": None if threshold is None else effective_length(scores, threshold),
+        "effective_length_name": "-"
+        if threshold is None
+        else effective_length_name(scores, threshold, claimed),
     }
 
 
-def over_lengths(cells: Cells, lengths: Iterable[str], weighting: Iterable[int]) -> dict[str, Any]:
+def over_lengths(cells: Cells, lengths: Iterable[str], weighting: Iterable[int]) -> Mean:
     """The weighted mean over lengths of the mean over tasks, with its interval."""
     by_length = dict(zip(lengths, weighting, strict=True))
     chosen = {name: cell for name, cell in cells.items() if cell["length"] in by_length}
-    found = combine(chosen, {name: by_length[cell["length"]] for name, cell in chosen.items()})
-    return {"score": found["score"], "interval": found["interval"]}
+    shares = {name: by_length[cell["length"]] for name, cell in chosen.items()}
+    score, _, interval = combine(chosen, shares)
+    return {"score": score, "interval": interval}
 
 
-def combine(cells: Cells, weighting: Mapping[str, float] | None = None) -> dict[str, Any]:
-    """The weighted mean of cells and its interval; cells of a task share rows by index."""
-    scored = {name: cell for name, cell in cells.items() if cell["score"] is not None}
-    share = {name: 1.0 if weighting is None else float(weighting[name]) for name in scored}
-    total = sum(share.values())
+def combine(
+    cells: Cells, weighting: Mapping[str, float] | None = None
+) -> tuple[float | None, float | None, list[float] | None]:
+    """The weighted means of cells' scores and strict scores, and the interval of the first.
+
+    Cells of a task share rows by index. All three are None where no cell has a score.
+    """
+    found = [
+        (1.0 if weighting is None else float(weighting[name]), cell["score"], cell["strict"], name)
+        for name, cell in cells.items()
+    ]
+    scored = [
+        (share, score, strict, name)
+        for share, score, strict, name in found
+        if score is not None and strict is not None
+    ]
+    total = sum(share for share, *_ in scored)
     if not total:
-        return {"score": None, "strict": None, "interval": None}
+        return None, None, None
     rows = {
         name: (
-            cell["task"],
-            dict(zip(cell["rows"]["index"], cell["rows"]["score"], strict=True)),
+            cells[name]["task"],
+            dict(zip(cells[name]["rows"]["index"], cells[name]["rows"]["score"], strict=True)),
         )
-        for name, cell in scored.items()
+        for *_, name in scored
     }
-    bounds = intervals.interval(*intervals.units(rows, share))
-    return {
-        "score": float(np.dot([c["score"] for c in scored.values()], list(share.values())) / total),
-        "strict": float(
-            np.dot([c["strict"] for c in scored.values()], list(share.values())) / total
-        ),
-        "interval": [100 * bound for bound in bounds] if bounds else None,
-    }
+    shares = {name: share for share, *_, name in scored}
+    bounds = intervals.interval(*intervals.units(rows, shares))
+    return (
+        sum(share * score for share, score, _, _ in scored) / total,
+        sum(share * strict for share, _, strict, _ in scored) / total,
+        [100 * bound for bound in bounds] if bounds else None,
+    )
 
 
-def _in(cells: Cells, languages: str) -> dict[str, Mapping[str, Any]]:
+def _in(cells: Cells, languages: str) -> dict[str, Cell]:
     return {
         name: cell
         for name, cell in cells.items()
         if languages in (EVERY_LANGUAGE, languages_of(cell))
     }
-
-
-def _values(cells: Cells, key: str) -> list[Any]:
-    return list(dict.fromkeys(cell[key] for cell in cells.values()))
 
 
 def _lengths(cells: Cells) -> dict[str, int]:

@@ -16,6 +16,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from eval.score.results_file import DepthBin
+
 BINS = 10
 
 
@@ -64,7 +66,7 @@ def bin_of(depth: float) -> int:
     return min(BINS - 1, max(0, int(depth * BINS + 1e-6)))
 
 
-def by_depth(credits: Iterable[tuple[float, float]]) -> list[dict[str, Any]] | None:
+def by_depth(credits: Iterable[tuple[float, float]]) -> list[DepthBin] | None:
     """Ten bins of (depth, credit 0 … 1) pairs; None without any."""
     binned: list[list[float]] = [[] for _ in range(BINS)]
     for depth, credit in credits:

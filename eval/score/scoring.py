@@ -1,133 +1,119 @@
 """Predictions and a frozen split in, one result anybody can reproduce out: results.json.
 
-    results = score(read([Path("RUN")]), Release.open("ruler"), Rules())
+    results = score(read([Path("RUN")]), Release.open("ruler"), ScoringRules())
     results["configurations"]["vt_4k"]["score"]                        # 0 … 100, unrounded
 
-The schema (FORMAT 1; scores and intervals 0 … 100, lengths in tokens, null where unknown):
-
-    format, score_version     numbers of this schema and of the rules (ruler_score.SCORE_VERSION)
-    partial                   true: only rows with a prediction count
-    rules                     {"compat": null | "authors", "cut": "protocol" | "wrong" | "score"}
-    dataset                   name, source, data_version, builder_version, revision, seed,
-                              files {configuration: sha256}
-    model, mode, run          the model's name, the prompt mode, and all that run.json says
-    predictions               {file: sha256} of what was scored
-    configurations            {name: cell}
-      task, length, max_length, tokenizer, language, instruction_language
-      score, strict, n        the benchmark's rule, the strict variant, rows counted
-      interval                95 % interval of the score, [low, high] (eval/score/intervals.py)
-      missing, failed, cut    rows without a prediction; with an error or a prompt that did not fit;
-                              that ended at the token limit or within a thought
-      does_not_fit            those of the failed whose prompt did not fit
-      cut_scored              those of the cut that were scored on what they say (see Rules)
-      thinking, thinking_cut  rows with a thought; rows that ended within it
-      duplicated, foreign     predictions for a row that had one; for a row that does not exist
-      dropped                 compat "authors": rows left out of n
-      whole_word              qa: the score by whole words; words_right: oneruler's cwe, 0 … 10
-      depth                   ten bins (eval/score/depth.py), or null
-      rows                    {"index": […], "score": […]}: every row's score, 0 … 1
-    summary                   the tables' aggregates (eval/score/aggregates.py)
-    notes                     what was missing, duplicated, foreign or damaged, in sentences
+The form of results.json is in eval/score/results_file.py.
 """
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from pathlib import Path
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple, cast
 
 import numpy as np
 
-from eval.frozen_release import Release, Row
+from eval.frozen_release import Release
 from eval.ruler_score import ruler_score as rules_of
 from eval.score import depth, intervals, join
 from eval.score.aggregates import summary
+from eval.score.effective_length import Baseline
 from eval.score.prediction_files import Prediction, Predictions
-from ruler_dataset import Config, Names, RulerError, check_name, write_whole
+from eval.score.results_file import FORMAT, Cell, Compat, CutRule, Results, ScoredDataset
+from ruler_dataset import DEFAULT_TOKENIZER, Config, Names, RulerError, check_name
 
-FORMAT = 1
 CUTS = ("protocol", "wrong", "score")
+State = Literal["ok", "missing", "failed", "cut"]
+Reasoning = Literal["none", "ended", "cut"]
 
 
 @dataclass(frozen=True)
-class Rules:
-    """How rows are counted.
+class ScoringRules:
+    """Which rows count as wrong whatever their text is.
 
-    `cut` says what becomes of an answer that ended at the token limit. Missing, failed and cut
+    `cut` decides on an answer that was truncated at the token limit. Missing, failed and truncated
     rows are wrong; but in RULER `max_new_tokens` is part of the protocol and not a limit on it: a
     base model always runs to it, its answer is complete long before, and the published scores were
-    made that way. So `protocol` (the default) scores an answer that used up RULER's fixed budget on
-    what it says, as the reference code does, and counts it beside the score; an answer cut within
-    its thought is wrong, and in ONERULER, whose models end by themselves, every cut answer is.
-    `wrong` makes every cut answer wrong, `score` reads every one.
+    made that way. So `protocol` (the default) scores an answer that used up RULER's fixed budget by
+    its text, as the reference code does, and counts it beside the score; an answer truncated within
+    its reasoning is wrong, and in ONERULER, whose models end by themselves, every truncated one is.
+    `wrong` makes every truncated answer wrong, `score` reads every one.
     """
 
-    compat: str | None = None
-    cut: str = "protocol"
+    compat: Compat | None = None
+    cut: CutRule = "protocol"
     partial: bool = False
 
-    def __post_init__(self) -> None:
-        check_name("--cut", self.cut, CUTS, "ruler score --help")
-        if self.compat not in (None, "authors"):
-            raise RulerError(f"Unknown --compat '{self.compat}': it is authors, or left out.")
+    @classmethod
+    def parse(
+        cls, compat: str | None = None, cut: str = "protocol", partial: bool = False
+    ) -> ScoringRules:
+        """The rules of the command line's values. Raises RulerError for an unknown one."""
+        check_name("--cut", cut, CUTS, "ruler score --help")
+        if compat not in (None, "authors"):
+            raise RulerError(f"Unknown --compat '{compat}': it is authors, or left out.")
+        return cls(cast(Compat | None, compat), cast(CutRule, cut), partial)
 
 
-class Outcome(NamedTuple):
-    """What became of one row; `state` is ok, missing, failed or cut."""
+class RowScore(NamedTuple):
+    """What became of one row: its score and strict score (0 … 1), and how its answer ended."""
 
     score: float
     strict: float
-    state: str
-    thinking: str = "none"
+    state: State
+    thinking: Reasoning = "none"
     cut_scored: bool = False
     found: int = 0
 
 
-def outcome(
-    row: Row, prediction: Prediction | None, task: str, language: str | None, rules: Rules
-) -> Outcome:
+def row_score(
+    row: Mapping[str, Any],
+    prediction: Prediction | None,
+    task: str,
+    language: str | None,
+    rules: ScoringRules,
+) -> RowScore:
     """Score one row; `language` (of the instruction) marks a row of ONERULER."""
     if prediction is None:
-        return Outcome(0.0, 0.0, "missing")
+        return RowScore(0.0, 0.0, "missing")
     if prediction.failed:
-        return Outcome(0.0, 0.0, "failed")
+        return RowScore(0.0, 0.0, "failed")
     scored = rules_of.score_row(
         prediction.text, row["outputs"], task, language, row.get("none_word") or None, rules.compat
     )
     thinking = _thinking(prediction, scored.thinking)
     if thinking != "cut" and prediction.finish_reason != "length":
-        return Outcome(scored.score, scored.strict, "ok", thinking, found=scored.found)
+        return RowScore(scored.score, scored.strict, "ok", thinking, found=scored.found)
     keep = rules.cut == "score" or (rules.cut == "protocol" and language is None)
     if keep and thinking != "cut":
-        return Outcome(scored.score, scored.strict, "cut", thinking, True, scored.found)
-    return Outcome(0.0, 0.0, "cut", thinking)
+        return RowScore(scored.score, scored.strict, "cut", thinking, True, scored.found)
+    return RowScore(0.0, 0.0, "cut", thinking)
 
 
-def _thinking(prediction: Prediction, in_text: str) -> str:
+def _thinking(prediction: Prediction, in_text: str) -> Reasoning:
     if in_text == "cut" or prediction.thinking_ended is False:
         return "cut"
-    return "ended" if prediction.thinking else in_text
+    return "ended" if prediction.thinking else cast(Reasoning, in_text)
 
 
 def score(
     predictions: Predictions,
     release: Release | None = None,
-    rules: Rules | None = None,
-    baseline: str | float = "chat",
+    rules: ScoringRules | None = None,
+    baseline: Baseline = "chat",
     claimed: int | None = None,
     progress: Callable[[Sequence[str]], Iterable[str]] = iter,
-) -> dict[str, Any]:
-    """Join, score and aggregate; see the module's docstring for the result.
+) -> Results:
+    """Join, score and aggregate; eval/score/results_file.py has the form of the result.
 
     Without a release the references must be in the files. `baseline` sets the threshold of the
     effective length: `chat`, `base`, or a number; `claimed` is the model's window in tokens;
     `progress` hands on the configurations' names one by one.
     Raises RulerError if nothing can be joined, or if the run was made on other data.
     """
-    rules = rules or Rules()
+    rules = rules or ScoringRules()
     notes = list(predictions.damaged)
     names = release.names if release else predictions.names
     if rules.compat is not None and names.dataset != "oneruler":
@@ -135,7 +121,7 @@ def score(
     groups = join.by_config(predictions, names, notes)
     if release is not None:
         join.same_data(predictions.run, release)
-    cells = {}
+    cells: dict[str, Cell] = {}
     for name in progress(sorted(groups, key=lambda name: _order(names, name))):
         rows = groups[name]
         if release is not None and name not in release.configs:
@@ -163,10 +149,15 @@ def score(
 
 def _dataset(
     release: Release | None, names: Names, cells: Mapping[str, Any], run: Mapping[str, Any]
-) -> dict[str, Any]:
+) -> ScoredDataset:
     if release is None:
-        known = {"data_version": run.get("data_version"), "files": run.get("files", {})}
-        return {"name": names.dataset, "source": None, "revision": None, **known}
+        return {
+            "name": names.dataset,
+            "source": None,
+            "revision": None,
+            "data_version": run.get("data_version"),
+            "files": run.get("files", {}),
+        }
     return {
         "name": release.dataset,
         "source": release.source,
@@ -188,9 +179,9 @@ def _cell(
     config: Config,
     predictions: Sequence[Prediction],
     release: Release | None,
-    rules: Rules,
+    rules: ScoringRules,
     notes: list[str],
-) -> dict[str, Any]:
+) -> Cell:
     found, duplicated = join.by_index(name, predictions, release is None, notes)
     rows = list(join.rows(name, release, found))
     foreign = sorted(set(found) - {int(row["index"]) for row in rows})
@@ -198,13 +189,13 @@ def _cell(
         notes.append(f"{name}: {len(foreign)} foreign predictions, the first for row {foreign[0]}")
     task = join.rule_task(config.task, release)
     language = config.instruction_language if config.dataset == "oneruler" else None
-    outcomes: dict[int, Outcome] = {}
+    outcomes: dict[int, RowScore] = {}
     credits: list[tuple[float, float]] = []
     for row in rows:
         index = int(row["index"])
         prediction = found.get(index)
         join.same_references(row, prediction)
-        result = outcome(row, prediction, task, language, rules)
+        result = row_score(row, prediction, task, language, rules)
         if result.state == "missing" and rules.partial:
             continue
         outcomes[index] = result
@@ -216,29 +207,16 @@ def _cell(
     missing = [row["index"] for row in rows if found.get(int(row["index"])) is None]
     if missing:
         notes.append(f"{name}: {len(missing)} rows are missing, the first is row {missing[0]}")
-    cell = _counts(config, task, outcomes, rules)
-    cell["missing"], cell["duplicated"], cell["foreign"] = len(missing), duplicated, len(foreign)
-    cell["does_not_fit"] = sum(p.finish_reason == "does_not_fit" for p in found.values())
-    if release is None and config.tokenizer == "tekken":
-        cell["tokenizer"] = None
-    cell["depth"] = depth.by_depth(credits)
-    cell["rows"] = {"index": list(outcomes), "score": [row.score for row in outcomes.values()]}
-    return cell
-
-
-def _counts(
-    config: Config, task: str, outcomes: Mapping[int, Outcome], rules: Rules
-) -> dict[str, Any]:
     results = list(outcomes.values())
     kept = results
-    if rules.compat == "authors":  # their script leaves out what was cut or never answered
+    if rules.compat == "authors":  # their script leaves out what was truncated or never answered
         kept = [row for row in results if row.state == "ok" or row.cut_scored]
     bounds = intervals.interval([np.array([row.score for row in kept], dtype=float)])
-    cell: dict[str, Any] = {
+    cell: Cell = {
         "task": config.task,
         "length": config.length,
         "max_length": config.max_length,
-        "tokenizer": config.tokenizer,
+        "tokenizer": config.tokenizer if release or config.tokenizer != DEFAULT_TOKENIZER else None,
         "language": config.language,
         "instruction_language": config.instruction_language,
         "score": _percent([row.score for row in kept]),
@@ -250,6 +228,12 @@ def _counts(
         "cut_scored": sum(row.cut_scored for row in results),
         "thinking": sum(row.thinking != "none" for row in results),
         "thinking_cut": sum(row.thinking == "cut" for row in results),
+        "missing": len(missing),
+        "duplicated": duplicated,
+        "foreign": len(foreign),
+        "does_not_fit": sum(p.finish_reason == "does_not_fit" for p in found.values()),
+        "depth": depth.by_depth(credits),
+        "rows": {"index": list(outcomes), "score": [row.score for row in results]},
     }
     if rules.compat == "authors":
         cell["dropped"] = len(results) - len(kept)
@@ -267,22 +251,3 @@ def _mean(values: Sequence[float]) -> float | None:
 def _percent(values: Sequence[float]) -> float | None:
     mean = _mean(values)
     return None if mean is None else 100 * mean
-
-
-def write(results: Mapping[str, Any], path: Path) -> None:
-    """Write results.json, whole or not at all."""
-    text = json.dumps(results, ensure_ascii=False, indent=1, allow_nan=False, default=asdict)
-    write_whole(path, text + "\n")
-
-
-def load(path: Path) -> dict[str, Any]:
-    """Read a results.json; a RulerError if it is none, or of a newer format."""
-    try:
-        results = json.loads(Path(path).read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise RulerError(f"'{path}' is no results.json: {error}") from error
-    if not isinstance(results, dict) or "configurations" not in results:
-        raise RulerError(f"'{path}' is no results.json of `ruler score`.")
-    if results["format"] > FORMAT:
-        raise RulerError(f"'{path}' has format {results['format']}: update this package.")
-    return results

@@ -10,7 +10,7 @@ from eval.analysis.error_kinds import KINDS, Error, error_of
 from eval.function_words import FREQUENT
 from eval.ruler_score.ruler_score import ANSWER_TAGS
 from eval.score.prediction_files import Prediction
-from eval.score.scoring import Rules
+from eval.score.scoring import ScoringRules
 from tests.eval.scoring_helpers import right, ruler
 
 NOISE = "The grass is green. The sky is blue. The sun is yellow. Here we go. There and back again."
@@ -85,7 +85,9 @@ QUESTION = make(
 
 
 def kind(row, task, said, language=None, strict=False, **fields):
-    found = error_of(row, Prediction("c", 0, said, **fields), task, language, Rules(), strict)
+    found = error_of(
+        row, Prediction("c", 0, said, **fields), task, language, ScoringRules(), strict
+    )
     return found and found.kind
 
 

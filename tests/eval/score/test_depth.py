@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from eval.score.depth import Mark, bin_of, by_depth, credits, is_spread, marks
 from eval.score.prediction_files import read
-from eval.score.scoring import Rules, score
+from eval.score.scoring import ScoringRules, score
 
 
 def span(text, whole, answer=True):
@@ -75,7 +75,7 @@ def test_a_model_that_reads_the_first_half_only_shows_it(write_run, frozen):
         return row["outputs"][0] if depths[config, row["index"]] < 0.5 else ""
 
     run = write_run(answer, configs=["niah_single_2_4k", "niah_single_2_8k"])
-    for cell in score(read([run]), frozen, Rules())["configurations"].values():
+    for cell in score(read([run]), frozen, ScoringRules())["configurations"].values():
         for bin in cell["depth"]:
             assert bin["score"] in (None, 100 if bin["depth"][0] < 0.5 else 0)
 

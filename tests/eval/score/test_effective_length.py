@@ -1,28 +1,26 @@
-"""The aggregates, held against every row of the paper's tables of results."""
+"""The aggregates of a results.json, held against every row of the paper's tables of results."""
 
 from __future__ import annotations
-
-import math
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from eval.score.aggregates import group
 from eval.score.effective_length import (
     ALL_TASKS,
     CATEGORIES,
-    average,
+    Category,
     effective_length,
     effective_length_name,
-    mean_over_tasks,
-    rank,
-    weighted_average,
+    weights,
     written,
 )
-from ruler_dataset import RulerError
+from ruler_dataset import RulerError, length_name
 from tests.eval.score.paper_tables import NOT_WRITTEN_AS_MORE, ROUNDED_OTHERWISE, TABLES, published
 
 LENGTHS = [4096 * 2**i for i in range(6)]
+CATEGORY_OF = {3: ALL_TASKS, 12: ALL_TASKS} | {13 + i: c for i, c in enumerate(CATEGORIES)}
 ROWS = [
     pytest.param(table, threshold, columns, id=f"table {table}: {columns[0]}")
     for table in TABLES
@@ -39,6 +37,25 @@ def tokens(name):
     return int(name[:-1]) * {"K": 1024, "M": 1024**2}[name[-1]]
 
 
+def summarized(category, by_length, baseline="chat", claimed=None):
+    """What `ruler score` writes for a category whose tasks all have these scores."""
+    cells = {
+        f"{task}_{length}": {
+            "task": task,
+            "length": length_name(length),
+            "max_length": length,
+            "language": "en",
+            "instruction_language": "en",
+            "score": score,
+            "strict": score,
+            "rows": {"index": [0, 1], "score": [score / 100, score / 100]},
+        }
+        for length, score in by_length.items()
+        for task in category.tasks
+    }
+    return group(cells, category, baseline, claimed)
+
+
 def test_all_rows_of_table_3_are_here():
     (threshold, rows), *_ = published(3)
     assert (threshold, len(rows)) == (85.6, 17)
@@ -47,11 +64,11 @@ def test_all_rows_of_table_3_are_here():
 
 @pytest.mark.parametrize(("table", "threshold", "columns"), ROWS)
 def test_averages_agree_with_the_paper_to_a_tenth(table, threshold, columns):
-    model, by_length = columns[0], scores(columns)
+    model, found = columns[0], summarized(CATEGORY_OF[table], scores(columns))
     computed = {
-        "avg": average(by_length),
-        "inc": weighted_average(by_length, "inc"),
-        "dec": weighted_average(by_length, "dec"),
+        "avg": found["average"]["score"],
+        "inc": found["weighted_inc"]["score"],
+        "dec": found["weighted_dec"]["score"],
     }
     for name, column in (("avg", 4), ("inc", 5), ("dec", 6)):
         printed = float(columns[column].split()[0])
@@ -66,7 +83,12 @@ def test_averages_agree_with_the_paper_to_a_tenth(table, threshold, columns):
 @pytest.mark.parametrize(("table", "threshold", "columns"), ROWS)
 def test_effective_lengths_are_the_papers(table, threshold, columns):
     model, claimed, printed = columns[:3]
-    name = effective_length_name(scores(columns), threshold, tokens(claimed))
+    base = threshold == CATEGORY_OF[table].base
+    found = summarized(
+        CATEGORY_OF[table], scores(columns), "base" if base else "chat", tokens(claimed)
+    )
+    name = found["effective_length_name"]
+    assert found["threshold"] == threshold
     if (table, model) in NOT_WRITTEN_AS_MORE:
         assert (name, printed) == (">128K", "128K")
     else:
@@ -75,10 +97,15 @@ def test_effective_lengths_are_the_papers(table, threshold, columns):
 
 @pytest.mark.parametrize("table", TABLES)
 @pytest.mark.parametrize(("weighting", "column"), [("inc", 5), ("dec", 6)])
-def test_ranks_are_the_papers(table, weighting, column):
+def test_ranks_by_the_weighted_averages_are_the_papers(table, weighting, column):
     for _, rows in published(table):
-        found = rank({columns[0]: scores(columns) for columns in rows}, weighting)
-        assert found == {columns[0]: int(columns[column].split()[1]) for columns in rows}
+        averages = {
+            columns[0]: summarized(CATEGORY_OF[table], scores(columns))[f"weighted_{weighting}"]
+            for columns in rows
+        }
+        ordered = sorted(averages, key=lambda model: -averages[model]["score"])
+        printed = {columns[0]: int(columns[column].split()[1]) for columns in rows}
+        assert ordered == sorted(printed, key=printed.get)
 
 
 def test_thresholds_are_llama_2_7bs_scores_at_4k():
@@ -95,30 +122,28 @@ def test_effective_length_is_the_longest_that_passes_even_after_a_dip():
     assert effective_length({4096: 85.6}, 85.6) == 4096
 
 
-def test_lengths_may_be_names():
-    by_name = {"128k": 10.0, "4k": 90.0}
-    assert weighted_average(by_name, "inc") == pytest.approx((90 + 2 * 10) / 3)
-    assert effective_length(by_name, 50) == 4096
-    assert effective_length_name({"1m": 99.0}, 50) == "1M"
+def test_lengths_are_written_as_in_the_tables():
+    assert effective_length_name({1 << 20: 99.0}, 50) == "1M"
     assert (written(128_000), written(131_072), written(4097)) == ("128K", "128K", "4097")
 
 
-def test_equal_scores_share_the_better_rank():
-    assert rank({"a": 1.0, "b": 2.0, "c": 2.0, "d": 0.5}) == {"b": 1, "c": 1, "a": 3, "d": 4}
-
-
-def test_nothing_to_average_is_nan_and_an_unknown_weighting_a_sentence():
-    assert math.isnan(mean_over_tasks({}))
-    assert math.isnan(weighted_average({}, "inc"))
-    assert effective_length_name({}, 85.6) == "-"
-    assert mean_over_tasks({"vt": 50, "cwe": 100}) == 75
+def test_nothing_to_average_has_no_score_and_an_unknown_weighting_is_a_sentence():
+    found = summarized(ALL_TASKS, {})
+    assert found["average"] == {"score": None, "interval": None}
+    assert (found["effective_length"], found["effective_length_name"]) == (None, "-")
     with pytest.raises(RulerError, match="inc or dec"):
-        weighted_average({4096: 1.0}, "up")
+        weights(3, "up")
 
 
-@given(st.dictionaries(st.integers(1000, 10**6), st.floats(0, 100), min_size=1, max_size=8))
+def test_a_category_without_a_threshold_has_no_effective_length():
+    found = summarized(Category("mine", ("vt",)), {4096: 90.0})
+    assert (found["threshold"], found["effective_length_name"]) == (None, "-")
+
+
+@given(st.dictionaries(st.sampled_from(LENGTHS), st.floats(0, 100), min_size=1))
 def test_weighted_averages_lie_within_the_scores_and_meet_in_the_mean(by_length):
-    up, down = weighted_average(by_length, "inc"), weighted_average(by_length, "dec")
+    found = summarized(CATEGORIES[1], by_length)
+    up, down = found["weighted_inc"]["score"], found["weighted_dec"]["score"]
     low, high = min(by_length.values()), max(by_length.values())
     assert low - 1e-9 <= min(up, down) <= max(up, down) <= high + 1e-9
-    assert (up + down) / 2 == pytest.approx(average(by_length))
+    assert (up + down) / 2 == pytest.approx(found["average"]["score"])

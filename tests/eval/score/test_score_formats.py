@@ -8,7 +8,8 @@ import json
 import pytest
 
 from eval.score.prediction_files import read
-from eval.score.scoring import load, score
+from eval.score.results_file import load
+from eval.score.scoring import score
 from tests.eval.scoring_helpers import ruler
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from eval.frozen_release import Release
 from eval.ruler_score.ruler_score import ANSWER_TAGS
-from eval.score.scoring import load
+from eval.score.results_file import load
 from tests.eval.scoring_helpers import record, ruler, write_oneruler
 
 

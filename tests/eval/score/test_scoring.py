@@ -10,7 +10,8 @@ import pytest
 from eval.frozen_release import Release
 from eval.score.join import rule_task
 from eval.score.prediction_files import Prediction, read
-from eval.score.scoring import FORMAT, Outcome, Rules, load, outcome, score
+from eval.score.results_file import FORMAT, load
+from eval.score.scoring import RowScore, ScoringRules, row_score, score
 from ruler_dataset import RulerError
 from tests.eval.scoring_helpers import record, right, ruler
 
@@ -18,7 +19,7 @@ ROW = {"index": 0, "outputs": ["1234567"], "none_word": "", "evidence": []}
 
 
 def scored(folder, frozen, **rules):
-    return score(read([folder]), frozen, Rules(**rules))
+    return score(read([folder]), frozen, ScoringRules(**rules))
 
 
 def answer(text="1234567", **fields):
@@ -29,9 +30,9 @@ def answer(text="1234567", **fields):
 
 
 def test_missing_and_failed_rows_are_wrong():
-    assert outcome(ROW, None, "niah_single_1", None, Rules()) == Outcome(0, 0, "missing")
+    assert row_score(ROW, None, "niah_single_1", None, ScoringRules()) == RowScore(0, 0, "missing")
     for fields in ({"error": "timeout"}, {"finish_reason": "does_not_fit"}):
-        found = outcome(ROW, answer(**fields), "niah_single_1", None, Rules())
+        found = row_score(ROW, answer(**fields), "niah_single_1", None, ScoringRules())
         assert (found.score, found.state) == (0, "failed")
 
 
@@ -47,27 +48,27 @@ def test_missing_and_failed_rows_are_wrong():
     ],
 )
 def test_an_answer_at_the_token_limit_counts_as_the_rule_says(cut, task, language, expected):
-    found = outcome(ROW, answer(finish_reason="length"), task, language, Rules(cut=cut))
+    found = row_score(ROW, answer(finish_reason="length"), task, language, ScoringRules(cut=cut))
     assert (found.score, found.state, found.cut_scored) == (expected, "cut", bool(expected))
 
 
 def test_an_answer_cut_within_its_thought_is_wrong_by_every_rule():
     for fields in ({"thinking_ended": False}, {"text": "<think>1234567"}):
         for cut in ("protocol", "wrong", "score"):
-            found = outcome(ROW, answer(**fields), "niah_single_1", None, Rules(cut=cut))
+            found = row_score(ROW, answer(**fields), "niah_single_1", None, ScoringRules(cut=cut))
             assert (found.score, found.state, found.thinking) == (0, "cut", "cut")
 
 
 def test_a_thought_that_the_runner_took_out_is_counted_too():
-    found = outcome(ROW, answer(thinking="hm", thinking_ended=True), "vt", None, Rules())
+    found = row_score(ROW, answer(thinking="hm", thinking_ended=True), "vt", None, ScoringRules())
     assert (found.score, found.thinking) == (1, "ended")
 
 
 def test_unknown_rules_are_refused():
     with pytest.raises(RulerError, match="--cut"):
-        Rules(cut="keep")
+        ScoringRules.parse(cut="keep")
     with pytest.raises(RulerError, match="--compat"):
-        Rules(compat="theirs")
+        ScoringRules.parse(compat="theirs")
 
 
 # ---- The join --------------------------------------------------------------------------------
@@ -192,10 +193,10 @@ def test_results_json_has_the_documented_schema_and_is_never_rounded(write_run, 
     group = results["summary"]["tekken"]["en"]["all"]
     assert set(group["lengths"]["4k"]) == {"tokens", "score", "strict", "interval", "tasks"}
     assert set(group["average"]) == {"score", "interval"}
-    import eval.score.scoring
+    import eval.score.results_file
 
     for key in {*TOP, *CELL, "whole_word", "words_right", "dropped"}:
-        assert key in eval.score.scoring.__doc__, f"{key} is not documented"
+        assert key in eval.score.results_file.__doc__, f"{key} is not documented"
 
 
 def test_the_same_command_gives_the_same_bytes(write_run):

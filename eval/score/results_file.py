@@ -1,0 +1,177 @@
+"""results.json: what `ruler score` writes and every later command reads.
+
+The schema (FORMAT 1; scores and intervals 0 … 100, lengths in tokens, null where unknown):
+
+    format, score_version     numbers of this schema and of the rules (ruler_score.SCORE_VERSION)
+    partial                   true: only rows with a prediction count
+    rules                     {"compat": null | "authors", "cut": "protocol" | "wrong" | "score"}
+    dataset                   name, source, data_version, builder_version, revision, seed,
+                              files {configuration: sha256}
+    model, mode, run          the model's name, the prompt mode, and all that run.json holds
+    predictions               {file: sha256} of what was scored
+    configurations            {name: cell}
+      task, length, max_length, tokenizer, language, instruction_language
+      score, strict, n        the benchmark's rule, the strict variant, rows counted
+      interval                95 % interval of the score, [low, high] (eval/score/intervals.py)
+      missing, failed, cut    rows without a prediction; with an error or a prompt that did not fit;
+                              truncated at the token limit or within the reasoning
+      does_not_fit            those of the failed whose prompt did not fit
+      cut_scored              the truncated ones that were scored nevertheless (see ScoringRules)
+      thinking, thinking_cut  rows with reasoning; rows that ended within it
+      duplicated, foreign     predictions for a row that had one; for a row that does not exist
+      dropped                 compat "authors": rows left out of n
+      whole_word              qa: the score by whole words; words_right: oneruler's cwe, 0 … 10
+      depth                   ten bins (eval/score/depth.py), or null
+      rows                    {"index": […], "score": […]}: every row's score, 0 … 1
+    summary                   the tables' aggregates (eval/score/aggregates.py)
+    notes                     what was missing, duplicated, foreign or damaged, in sentences
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, Literal, cast
+
+from typing_extensions import NotRequired, TypedDict
+
+from ruler_dataset import RulerError, write_whole
+
+FORMAT = 1
+Compat = Literal["authors"]
+CutRule = Literal["protocol", "wrong", "score"]
+Interval = list[float]
+
+
+class RowScores(TypedDict):
+    """Every row's index and its score (0 … 1), in the order of the file."""
+
+    index: list[int]
+    score: list[float]
+
+
+class DepthBin(TypedDict):
+    """The score (0 … 100) of the n references whose depth (0 … 1) lies in a bin."""
+
+    depth: list[float]
+    score: float | None
+    n: int
+
+
+class Cell(TypedDict):
+    """One configuration's scores and counts."""
+
+    task: str
+    length: str
+    max_length: int
+    tokenizer: str | None
+    language: str
+    instruction_language: str
+    score: float | None
+    strict: float | None
+    n: int
+    interval: Interval | None
+    failed: int
+    cut: int
+    cut_scored: int
+    thinking: int
+    thinking_cut: int
+    missing: int
+    duplicated: int
+    foreign: int
+    does_not_fit: int
+    depth: list[DepthBin] | None
+    rows: RowScores
+    dropped: NotRequired[int]
+    whole_word: NotRequired[float | None]
+    words_right: NotRequired[float | None]
+
+
+class Mean(TypedDict):
+    """A mean score, 0 … 100, and its 95 % interval."""
+
+    score: float | None
+    interval: Interval | None
+
+
+class LengthMean(TypedDict):
+    """A group's mean over its tasks at one length, and how many tasks were scored there."""
+
+    tokens: int
+    score: float | None
+    strict: float | None
+    interval: Interval | None
+    tasks: int
+
+
+class GroupSummary(TypedDict):
+    """One group's row of a table: its means by length and what is made of them."""
+
+    tasks: int
+    lengths: dict[str, LengthMean]
+    average: Mean
+    weighted_inc: Mean
+    weighted_dec: Mean
+    threshold: float | None
+    effective_length: int | None
+    effective_length_name: str
+
+
+Summary = dict[str, dict[str, dict[str, GroupSummary]]]
+"""Aggregates by tokenizer, languages and group."""
+
+
+class RulesUsed(TypedDict):
+    """The options that a score depends on."""
+
+    compat: Compat | None
+    cut: CutRule
+
+
+class ScoredDataset(TypedDict):
+    """The data that were scored: of a release, or as far as a run's own files tell."""
+
+    name: str
+    source: str | None
+    data_version: str | None
+    revision: str | None
+    files: dict[str, str]
+    builder_version: NotRequired[str | None]
+    seed: NotRequired[int | None]
+
+
+class Results(TypedDict):
+    """The whole of a results.json; see the module's docstring."""
+
+    format: int
+    score_version: str
+    partial: bool
+    rules: RulesUsed
+    dataset: ScoredDataset
+    model: str | None
+    mode: str | None
+    run: dict[str, Any]
+    predictions: dict[str, str]
+    configurations: dict[str, Cell]
+    summary: Summary
+    notes: list[str]
+
+
+def write(results: Results, path: Path) -> None:
+    """Write results.json, whole or not at all."""
+    text = json.dumps(results, ensure_ascii=False, indent=1, allow_nan=False, default=asdict)
+    write_whole(path, text + "\n")
+
+
+def load(path: Path) -> Results:
+    """Read a results.json; a RulerError if it is none, or of a newer format."""
+    try:
+        results = json.loads(Path(path).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise RulerError(f"'{path}' is no results.json: {error}") from error
+    if not isinstance(results, dict) or "configurations" not in results:
+        raise RulerError(f"'{path}' is no results.json of `ruler score`.")
+    if results["format"] > FORMAT:
+        raise RulerError(f"'{path}' has format {results['format']}: update this package.")
+    return cast(Results, results)
