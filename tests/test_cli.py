@@ -56,7 +56,7 @@ def test_verify_exits_with_1_and_names_config_row_and_law(release: Path, tmp_pat
     (root / "data/tekken/4k/vt.parquet").write_bytes(b"nothing")
     done = ruler("verify", root, code=1)
     assert "vt_4k: 0 rows" in done.stdout
-    assert "vt_4k file, law 6: sha256 is" in done.stdout
+    assert "vt_4k file, digests: sha256 is" in done.stdout
 
 
 def test_verify_prints_a_line_a_file_and_a_verdict(release: Path) -> None:

@@ -1,36 +1,80 @@
-"""What the laws of every family share: rules, breaches, and the reading of a row's text."""
+"""What every check of a row needs: the laws, a breach of one, the rules of a file, a row's texts.
+
+    yield Breach(Law.UNAMBIGUOUS, "key 'able-cat' stands in 2 needles, not 1")
+
+The laws are what `ruler verify` proves of a release from its files alone.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from enum import IntEnum
 from typing import Any, NamedTuple
+
+from ruler_dataset import FileEntry, LanguageEntry, Row
+
+
+class Law(IntEnum):
+    """A property that every release has; `title` is the name that users read."""
+
+    LENGTH = 1
+    """`length` is the exact number of tokens, and with the reserve at most `max_length`."""
+    FULL = 2
+    """No further unit of the haystack fits into the window, unless a finite text ran out."""
+    UNAMBIGUOUS = 3
+    """The context supports exactly the references: no second key, value or tie."""
+    POSITIONS = 4
+    """The evidence spans hold what they claim, and answers stand all over the context."""
+    PAIRED = 5
+    """Row i asks the same under every tokenizer, length and, with parallel words, language."""
+    DIGESTS = 6
+    """The files are those that the manifest lists, byte for byte."""
+    ANSWERABLE = 7
+    """A perfect answer fits into `max_new_tokens` tokens."""
+
+    @property
+    def title(self) -> str:
+        """The law's name in tables and messages."""
+        return _TITLES[self]
+
+
+_TITLES = {
+    Law.LENGTH: "exact length",
+    Law.FULL: "full window",
+    Law.UNAMBIGUOUS: "unambiguous",
+    Law.POSITIONS: "honest positions",
+    Law.PAIRED: "same question everywhere",
+    Law.DIGESTS: "digests",
+    Law.ANSWERABLE: "answerable",
+}
 
 
 class Breach(NamedTuple):
-    """A law a row breaks, and how."""
+    """A law that a row breaks, and how."""
 
-    law: int
+    law: Law
     what: str
 
 
-@dataclass(frozen=True)
-class Rules:
-    """What a file's rows are held to, from the manifest."""
+@dataclass(frozen=True, kw_only=True)
+class FileRules:
+    """What the rows of one file must satisfy, as the manifest says."""
 
-    entry: Mapping[str, Any]
+    entry: FileEntry
     task: Mapping[str, Any]
+    """The task's family and parameters."""
     wording: Mapping[str, Any]
+    """The texts of the task's family: templates of needles, documents, questions."""
     reserve: int
-    languages: Mapping[str, Any]
-
-
-Row = Mapping[str, Any]
+    """Tokens kept free for a chat template."""
+    languages: Mapping[str, LanguageEntry]
+    """ONERULER: the wording and nouns by language code."""
 
 
 def pattern_of(template: str, **groups: str) -> re.Pattern[str]:
-    """A template as a pattern: each {name} is the group of that name."""
+    """A template as a regular expression: each {name} becomes the group of that name."""
     pattern = re.escape(template)
     for name, group in groups.items():
         pattern = pattern.replace(rf"\{{{name}\}}", f"(?P<{name}>{group})", 1)
@@ -39,12 +83,12 @@ def pattern_of(template: str, **groups: str) -> re.Pattern[str]:
 
 
 def context_of(row: Row) -> str:
-    """The text that is searched."""
+    """The part of a row's input that holds the haystack and the needles."""
     return row["input"][row["context_start"] : row["context_end"]]
 
 
 def texts_of(row: Row, answer: bool) -> list[str]:
-    """The texts of the evidence that carries a reference, or of that which does not."""
+    """The texts of the evidence spans that carry a reference, or of those that do not."""
     return [
         row["input"][span["start"] : span["end"]]
         for span in row["evidence"]
@@ -53,24 +97,33 @@ def texts_of(row: Row, answer: bool) -> list[str]:
 
 
 def only_in_evidence(row: Row, context: str) -> Iterator[Breach]:
-    """Each reference occurs in the context only where the evidence says (law 3)."""
+    """Breaches where a reference occurs in the context outside the evidence, or not at all."""
     carrying = texts_of(row, True)
     for output in row["outputs"]:
         there, known = context.count(output), sum(text.count(output) for text in carrying)
         if there != known or not known:
-            yield Breach(3, f"reference '{output}' occurs {there} times, {known} in evidence")
+            yield Breach(
+                Law.UNAMBIGUOUS, f"reference '{output}' occurs {there} times, {known} in evidence"
+            )
 
 
-def leading(row: Row, tally: Mapping[str, int], counts: list[int]) -> Iterator[Breach]:
-    """The references have these counts, strictly above every other word's, and are part of none."""
-    asked = {output.casefold(): output for output in row["outputs"]}
+def leading(references: list[str], tally: Mapping[str, int], counts: list[int]) -> Iterator[Breach]:
+    """Breaches where the references are not the most frequent words of a list.
+
+    They must have these `counts`, strictly more than any other word, and be part of no other word.
+    """
+    asked = {output.casefold(): output for output in references}
     found = sorted((tally.get(word, 0) for word in asked), reverse=True)
     if found != counts:
-        yield Breach(3, f"the references appear {found} times, not {counts}")
+        yield Breach(Law.UNAMBIGUOUS, f"the references appear {found} times, not {counts}")
     best = max((times for word, times in tally.items() if word not in asked), default=0)
     if found and best >= found[-1]:
-        yield Breach(3, f"a tie: another word appears {best} times, a reference {found[-1]}")
+        yield Breach(
+            Law.UNAMBIGUOUS, f"a tie: another word appears {best} times, a reference {found[-1]}"
+        )
     joined = "\n".join(tally)
     for word, output in asked.items():
         if joined.count(word) != 1:
-            yield Breach(3, f"reference '{output}' is part of another word of the list")
+            yield Breach(
+                Law.UNAMBIGUOUS, f"reference '{output}' is part of another word of the list"
+            )

@@ -1,6 +1,7 @@
-"""The laws of ONERULER's two families, by the published prompts that the manifest keeps.
+"""Check the rows of ONERULER's two task families against the published prompts in the manifest.
 
-What a row asks is read back in no language: nouns by their place in the parallel lists.
+Nouns are compared by their place in the parallel lists, so that rows of different languages can be
+seen to ask the same.
 """
 
 from __future__ import annotations
@@ -8,19 +9,20 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from builder.checks.breaches import (
     Breach,
-    Row,
-    Rules,
+    FileRules,
+    Law,
     context_of,
     leading,
     only_in_evidence,
     pattern_of,
     texts_of,
 )
+from ruler_dataset import LanguageEntry, Row
 
 _SHORT = 8000  # tokens; up to it cwe has its short counts
 _TAG = re.compile(r"<(/?)([^<>/\n]{1,40})>")
@@ -32,8 +34,8 @@ class _Found(NamedTuple):
     value: str
 
 
-def _needles(text: str, language: Mapping[str, Any]) -> list[_Found]:
-    """The needles of a text, in its order: a key is what stands between the template's quotes."""
+def _needles(text: str, language: LanguageEntry) -> list[_Found]:
+    """The needles in a text, in order; a key is what stands between the template's quotes."""
     template = language["parts"]["needle"]
     place = template.index("{key}")
     quotes = re.escape(template[place - 1 : place] + template[place + 5])
@@ -45,18 +47,18 @@ def _fold(text: str) -> str:
     return unicodedata.normalize("NFKC", text).casefold()
 
 
-def _languages(rules: Rules) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+def _languages(rules: FileRules) -> tuple[LanguageEntry, LanguageEntry]:
     """The prompts of the file's languages: of the text and of the instruction."""
     entry = rules.entry
     return rules.languages[entry["language"]], rules.languages[entry["instruction_language"]]
 
 
-def _template(rules: Rules) -> str:
-    """The name of the question's template."""
+def _template(rules: FileRules) -> str:
+    """The name of the question's template in the published prompt."""
     return "question_one" if rules.task["queries"] == 1 else "question_many"
 
 
-def _asked_keys(row: Row, rules: Rules) -> list[str] | None:
+def _asked_keys(row: Row, rules: FileRules) -> list[str] | None:
     """The keys that the question asks for; None if it is not the prompt's question."""
     template = _languages(rules)[1]["parts"][_template(rules)]
     names = {f"query{i + 1}": r".+?" for i in range(rules.task["queries"])}
@@ -66,98 +68,115 @@ def _asked_keys(row: Row, rules: Rules) -> list[str] | None:
     return list(match.groups()) if match else None
 
 
-def _niah(row: Row, rules: Rules) -> Iterator[Breach]:
+def _niah(row: Row, rules: FileRules) -> Iterator[Breach]:
     yield from _tags(row, rules)
     task, context = rules.task, context_of(row)
     text, instruction = _languages(rules)
     yield from _intact(row, text["separator"])
     found = _needles(context, text)
     for value in (value for value, times in Counter(n.value for n in found).items() if times > 1):
-        yield Breach(3, f"value '{value}' stands in more than one needle")
+        yield Breach(Law.UNAMBIGUOUS, f"value '{value}' stands in more than one needle")
     folded = _fold(context)
     for needle in found:
         if folded.count(needle.value) != 1:
-            yield Breach(3, f"value '{needle.value}' stands elsewhere in the context too")
+            yield Breach(
+                Law.UNAMBIGUOUS, f"value '{needle.value}' stands elsewhere in the context too"
+            )
     for key, times in Counter(needle.key for needle in found).items():
         if times != task["values"]:
-            yield Breach(3, f"key '{key}' stands in {times} needles, not {task['values']}")
+            yield Breach(
+                Law.UNAMBIGUOUS, f"key '{key}' stands in {times} needles, not {task['values']}"
+            )
     expected = task["keys"] * task["values"]
     if len(found) != expected or len(row["evidence"]) != expected:
-        yield Breach(3, f"{len(found)} needles, {len(row['evidence'])} in evidence, not {expected}")
+        yield Breach(
+            Law.UNAMBIGUOUS,
+            f"{len(found)} needles, {len(row['evidence'])} in evidence, not {expected}",
+        )
     asked = _asked_keys(row, rules)
     if asked is None:
-        yield Breach(3, "the question is not the prompt's")
+        yield Breach(Law.UNAMBIGUOUS, "the question is not the prompt's")
         return
     unknown = {*asked} - {*instruction["nouns"]} | {n.key for n in found} - {*text["nouns"]}
     if unknown:
-        yield Breach(3, f"'{min(unknown)}' is not of the noun list")
+        yield Breach(Law.UNAMBIGUOUS, f"'{min(unknown)}' is not of the noun list")
         return
     keys = [text["nouns"][instruction["nouns"].index(key)] for key in asked]
     yield from _references(row, rules, keys, found)
     for answer in (True, False):
         for shown in texts_of(row, answer):
             if [n for n in _needles(shown, text) if n in found and shown == _whole(n, text)] == []:
-                yield Breach(4, f"evidence holds no needle: '{shown[:80]}'")
+                yield Breach(Law.POSITIONS, f"evidence holds no needle: '{shown[:80]}'")
             elif (_needles(shown, text)[0].key in keys) is not answer:
-                yield Breach(4, f"evidence '{shown[:80]}' is marked answer={answer}")
+                yield Breach(Law.POSITIONS, f"evidence '{shown[:80]}' is marked answer={answer}")
 
 
 def _intact(row: Row, separator: str) -> Iterator[Breach]:
-    """Needles stand between sentences, in no word and no number (law 4)."""
+    """Breaches where a needle stands in a word or a number instead of between sentences."""
     text = row["input"][row["context_start"] : row["context_end"]]
     for span in row["evidence"]:
         start, end = (span[edge] - row["context_start"] for edge in ("start", "end"))
         around = (text[:start][-1:], text[end : end + 1])
         if separator and set(around) - {separator, ""}:
-            yield Breach(4, f"no space around the needle at {span['start']}")
+            yield Breach(Law.POSITIONS, f"no space around the needle at {span['start']}")
         elif not separator and re.match(r"[0-9A-Za-z]", around[0]):
-            yield Breach(4, f"the needle at {span['start']} stands in a word or number")
+            yield Breach(Law.POSITIONS, f"the needle at {span['start']} stands in a word or number")
 
 
-def _whole(needle: _Found, language: Mapping[str, Any]) -> str:
+def _whole(needle: _Found, language: LanguageEntry) -> str:
     return language["parts"]["needle"].format(key=needle.key, value=needle.value)
 
 
-def _references(row: Row, rules: Rules, keys: list[str], found: list[_Found]) -> Iterator[Breach]:
-    """The values of the asked keys, or the none word where the asked key hides nowhere."""
+def _references(
+    row: Row, rules: FileRules, keys: list[str], found: list[_Found]
+) -> Iterator[Breach]:
+    """Breaches of the references: the asked keys' values, or the none word if the key is absent."""
     task, none_word = rules.task, _languages(rules)[1]["none_word"]
     if row["none_word"] != (none_word if task["none_sentence"] else ""):
-        yield Breach(3, f"none_word is '{row['none_word']}', the prompt's is '{none_word}'")
+        yield Breach(
+            Law.UNAMBIGUOUS, f"none_word is '{row['none_word']}', the prompt's is '{none_word}'"
+        )
     if task["none_sentence"] is not (none_word in row["input"][row["context_end"] :]):
-        yield Breach(3, f"the prompt says what to answer for none: {not task['none_sentence']}")
+        yield Breach(
+            Law.UNAMBIGUOUS, f"the prompt says what to answer for none: {not task['none_sentence']}"
+        )
     if not task["absent"]:
         if Counter(n.value for n in found if n.key in keys) != Counter(row["outputs"]):
-            yield Breach(3, f"the asked keys' values are not the references {row['outputs']}")
+            yield Breach(
+                Law.UNAMBIGUOUS, f"the asked keys' values are not the references {row['outputs']}"
+            )
         yield from only_in_evidence(row, context_of(row))
         return
     if row["outputs"] != [none_word]:
-        yield Breach(3, f"the references are {row['outputs']}, not the none word")
+        yield Breach(Law.UNAMBIGUOUS, f"the references are {row['outputs']}, not the none word")
     asked = _fold(keys[0])
     for needle in found:  # in any inflection: no key has the other in it
         if asked in _fold(needle.key) or _fold(needle.key) in asked:
-            yield Breach(3, f"the absent key '{keys[0]}' stands in a needle as '{needle.key}'")
+            yield Breach(
+                Law.UNAMBIGUOUS, f"the absent key '{keys[0]}' stands in a needle as '{needle.key}'"
+            )
 
 
-def _tags(row: Row, rules: Rules) -> Iterator[Breach]:
-    """The prompt's tags balance, and the context stands once, whole, in the prompt (law 4)."""
+def _tags(row: Row, rules: FileRules) -> Iterator[Breach]:
+    """Breaches of the prompt around the context: unbalanced tags, another text than published."""
     start, end, text = row["context_start"], row["context_end"], row["input"]
     opened: list[str] = []
     for closing, name in _TAG.findall(text[:start] + text[end:]):
         if not closing:
             opened.append(name)
         elif not opened or opened.pop() != name:
-            yield Breach(4, f"the tag </{name}> closes nothing")
+            yield Breach(Law.POSITIONS, f"the tag </{name}> closes nothing")
     if opened:
-        yield Breach(4, f"the tag <{opened[-1]}> is not closed")
+        yield Breach(Law.POSITIONS, f"the tag <{opened[-1]}> is not closed")
     head, tail = _frame(row, rules)
     if text[:start] != head or text[end:] != tail or row["answer_prefix"]:
-        yield Breach(4, "the prompt around the context is not the published one")
+        yield Breach(Law.POSITIONS, "the prompt around the context is not the published one")
     if text.count(text[start:end]) != 1:
-        yield Breach(4, "the context occurs more than once")
+        yield Breach(Law.POSITIONS, "the context occurs more than once")
 
 
-def _frame(row: Row, rules: Rules) -> tuple[str, str]:
-    """What the published prompt has before and after the context, with this row's question."""
+def _frame(row: Row, rules: FileRules) -> tuple[str, str]:
+    """The published prompt's texts before and after the context, with this row's question."""
     language = _languages(rules)[1]
     if rules.task["family"] == "multilingual_words":
         head, tail = language["cwe"].split("{context}")
@@ -173,26 +192,28 @@ def _frame(row: Row, rules: Rules) -> tuple[str, str]:
     return head, tail + parts["answer_prefix"] + separator + parts["answer"]
 
 
-def _words(row: Row, rules: Rules) -> Iterator[Breach]:
+def _words(row: Row, rules: FileRules) -> Iterator[Breach]:
     yield from _tags(row, rules)
     if row["evidence"] or row["none_word"] or row["question"] != _first_tagged(rules):
-        yield Breach(3, "a list has no needles and no none word, and the prompt's question")
+        yield Breach(
+            Law.UNAMBIGUOUS, "a list has no needles and no none word, and the prompt's question"
+        )
     items = _ITEM.findall(context_of(row))
     if [int(number) for number, _ in items] != list(range(1, len(items) + 1)):
-        yield Breach(3, "the list is not numbered from 1 in order")
+        yield Breach(Law.UNAMBIGUOUS, "the list is not numbered from 1 in order")
     tally = Counter(word for _, word in items)
     short = "short_" if row["max_length"] <= _SHORT else ""
     common, uncommon = rules.task[f"{short}freq_cw"], rules.task[f"{short}freq_ucw"]
     folded = {_fold(word): times for word, times in tally.items()}
     if len(folded) != len(tally):
-        yield Breach(3, "two words differ in case or width alone")
-    asked = {**row, "outputs": [_fold(output) for output in row["outputs"]]}
-    yield from leading(asked, folded, [common] * rules.task["num_cw"])
+        yield Breach(Law.UNAMBIGUOUS, "two words differ in case or width alone")
+    references = [_fold(output) for output in row["outputs"]]
+    yield from leading(references, folded, [common] * rules.task["num_cw"])
     if odd := [word for word, times in tally.items() if times not in (common, uncommon)]:
-        yield Breach(3, f"word '{odd[0]}' appears {tally[odd[0]]} times")
+        yield Breach(Law.UNAMBIGUOUS, f"word '{odd[0]}' appears {tally[odd[0]]} times")
 
 
-def bare(row: Row, rules: Rules) -> str:
+def bare(row: Row, rules: FileRules) -> str:
     """The context without its needles: the book's text, the same in every row of a file."""
     separator, text, at = _languages(rules)[0]["separator"], "", row["context_start"]
     for span in sorted(row["evidence"], key=lambda span: span["start"]):
@@ -201,15 +222,15 @@ def bare(row: Row, rules: Rules) -> str:
     return (text + row["input"][at : row["context_end"]]).removeprefix(separator)
 
 
-def _first_tagged(rules: Rules) -> str:
-    """The question of the list's prompt: what its first tags after the list enclose."""
+def _first_tagged(rules: FileRules) -> str:
+    """The question of the word list's prompt: what its first tags after the list enclose."""
     tail = _languages(rules)[1]["cwe"].split("{context}")[1]
     tagged = re.search(r"<([^<>/]+)>(.*?)</\1>", tail, re.DOTALL)
     return tagged[2].strip() if tagged else ""
 
 
-def _asked_in_no_language(row: Row, rules: Rules) -> tuple[str, Any]:
-    """Nouns and numbers, the needles in their order: the same in every language."""
+def _asked_by_place(row: Row, rules: FileRules) -> tuple[str, Any]:
+    """Asked nouns and needles, nouns by their place in the list: the same in every language."""
     text, instruction = _languages(rules)
     found = [
         [text["nouns"].index(n.key) if n.key in text["nouns"] else n.key, n.value]
@@ -223,11 +244,11 @@ def _asked_in_no_language(row: Row, rules: Rules) -> tuple[str, Any]:
     return "", [asked, found]
 
 
-FAMILIES: dict[str, Callable[[Row, Rules], Iterator[Breach]]] = {
+FAMILIES: dict[str, Callable[[Row, FileRules], Iterator[Breach]]] = {
     "multilingual_niah": _niah,
     "multilingual_words": _words,
 }
-ASKED: dict[str, Callable[[Row, Rules], tuple[str, Any]]] = {
-    "multilingual_niah": _asked_in_no_language,
+ASKED: dict[str, Callable[[Row, FileRules], tuple[str, Any]]] = {
+    "multilingual_niah": _asked_by_place,
     "multilingual_words": lambda row, _: (row["language"], row["outputs"]),
 }

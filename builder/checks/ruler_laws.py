@@ -1,4 +1,4 @@
-"""The laws of RULER's five families: their contexts, read back by the wording in the manifest."""
+"""Check the rows of RULER's five task families, read back with the wording in the manifest."""
 
 from __future__ import annotations
 
@@ -8,17 +8,18 @@ from collections.abc import Callable, Iterator
 
 from builder.checks.breaches import (
     Breach,
-    Row,
-    Rules,
+    FileRules,
+    Law,
     context_of,
     leading,
     only_in_evidence,
     pattern_of,
     texts_of,
 )
+from ruler_dataset import Row
 
 
-def _niah(row: Row, rules: Rules) -> Iterator[Breach]:
+def _niah(row: Row, rules: FileRules) -> Iterator[Breach]:
     context, task = context_of(row), rules.task
     needle = pattern_of(rules.wording["needle"], types=r"\w+", key=r"\S+", value=r"\S+")
     found = [(match["key"], match["value"]) for match in needle.finditer(context)]
@@ -26,7 +27,7 @@ def _niah(row: Row, rules: Rules) -> Iterator[Breach]:
     keys = Counter(key for key, _ in found)
     asked = {key for key, value in found if value in row["outputs"]}
     for value in (value for value, times in values.items() if times > 1):
-        yield Breach(3, f"value '{value}' stands in {values[value]} needles")
+        yield Breach(Law.UNAMBIGUOUS, f"value '{value}' stands in {values[value]} needles")
     drawn = {
         match["key"]
         for text in texts_of(row, True) + texts_of(row, False)
@@ -35,104 +36,117 @@ def _niah(row: Row, rules: Rules) -> Iterator[Breach]:
     for key, times in keys.items():
         expected = task["values"] if key in drawn else 1
         if times != expected:
-            yield Breach(3, f"key '{key}' stands in {times} needles, not {expected}")
+            yield Breach(Law.UNAMBIGUOUS, f"key '{key}' stands in {times} needles, not {expected}")
     for key in asked:
         if not re.search(rf"(?<![\w-]){re.escape(key)}(?![\w-])", row["question"]):
-            yield Breach(3, f"key '{key}' is not asked, but its value is a reference")
+            yield Breach(Law.UNAMBIGUOUS, f"key '{key}' is not asked, but its value is a reference")
         if set(row["outputs"]).isdisjoint(value for k, value in found if k == key):
-            yield Breach(3, f"key '{key}' has no value among the references")
+            yield Breach(Law.UNAMBIGUOUS, f"key '{key}' has no value among the references")
     if len(asked) != task["queries"] or len(row["outputs"]) != task["queries"] * task["values"]:
-        yield Breach(3, f"{len(asked)} keys asked with {len(row['outputs'])} references")
+        yield Breach(
+            Law.UNAMBIGUOUS, f"{len(asked)} keys asked with {len(row['outputs'])} references"
+        )
     full = task["haystack"] == "needles"
     expected = task["keys"] * task["values"]
     if len(row["evidence"]) != expected or (not full and len(found) != expected):
-        yield Breach(3, f"{len(found)} needles, {len(row['evidence'])} in evidence, not {expected}")
+        yield Breach(
+            Law.UNAMBIGUOUS,
+            f"{len(found)} needles, {len(row['evidence'])} in evidence, not {expected}",
+        )
     for answer in (True, False):
         for text in texts_of(row, answer):
             match = needle.fullmatch(text)
             if match is None:
-                yield Breach(4, f"evidence holds no needle: '{text[:80]}'")
+                yield Breach(Law.POSITIONS, f"evidence holds no needle: '{text[:80]}'")
             elif (match["value"] in row["outputs"]) is not answer:
-                yield Breach(4, f"evidence '{text[:80]}' is marked answer={answer}")
+                yield Breach(Law.POSITIONS, f"evidence '{text[:80]}' is marked answer={answer}")
     yield from only_in_evidence(row, context)
 
 
-def _variable_tracking(row: Row, rules: Rules) -> Iterator[Breach]:
+def _variable_tracking(row: Row, rules: FileRules) -> Iterator[Breach]:
     context, task = context_of(row), rules.task
     lines = re.findall(r"^VAR (\w+) = (?:VAR (\w+)|(\d+))$", context, re.MULTILINE)
     names = Counter(name for name, _, _ in lines)
     values = Counter(value for _, _, value in lines if value)
     for name in (name for name, times in names.items() if times > 1):
-        yield Breach(3, f"variable '{name}' is assigned {names[name]} times")
+        yield Breach(Law.UNAMBIGUOUS, f"variable '{name}' is assigned {names[name]} times")
     for value in (value for value, times in values.items() if times > 1):
-        yield Breach(3, f"value '{value}' is assigned {values[value]} times")
+        yield Breach(Law.UNAMBIGUOUS, f"value '{value}' is assigned {values[value]} times")
     bound, asked = [], re.search(r"\d+", row["question"])
     for name, source, value in lines:
         if (asked and value == asked[0]) or source in bound:
             bound.append(name)
     if bound != row["outputs"]:
-        yield Breach(3, f"the chain binds {bound}, the references are {row['outputs']}")
+        yield Breach(
+            Law.UNAMBIGUOUS, f"the chain binds {bound}, the references are {row['outputs']}"
+        )
     expected = task["chains"] * (task["hops"] + 1)
     if len(lines) != expected or len(row["evidence"]) != expected:
-        yield Breach(3, f"{len(lines)} assignments, {len(row['evidence'])} in evidence")
+        yield Breach(
+            Law.UNAMBIGUOUS, f"{len(lines)} assignments, {len(row['evidence'])} in evidence"
+        )
     for answer in (True, False):
         for text in texts_of(row, answer):
             match = re.fullmatch(r"VAR (\w+) = \S.*", text)
             if match is None or (match[1] in bound) is not answer:
-                yield Breach(4, f"evidence '{text[:80]}' is marked answer={answer}")
+                yield Breach(Law.POSITIONS, f"evidence '{text[:80]}' is marked answer={answer}")
     yield from only_in_evidence(row, context)
 
 
-def _common_words(row: Row, rules: Rules) -> Iterator[Breach]:
+def _common_words(row: Row, rules: FileRules) -> Iterator[Breach]:
     items = re.findall(r"(\d+)\. (\S+)", context_of(row))
     if [int(number) for number, _ in items] != list(range(1, len(items) + 1)):
-        yield Breach(3, "the list is not numbered from 1 in order")
+        yield Breach(Law.UNAMBIGUOUS, "the list is not numbered from 1 in order")
     tally = Counter(word.casefold() for _, word in items)
     short = "short_" if row["max_length"] < 4096 else ""
     common, uncommon = rules.task[f"{short}freq_cw"], rules.task[f"{short}freq_ucw"]
-    yield from leading(row, tally, [common] * rules.task["num_cw"])
+    yield from leading(row["outputs"], tally, [common] * rules.task["num_cw"])
     odd = [word for word, times in tally.items() if times not in (common, uncommon)]
     if odd:
-        yield Breach(3, f"word '{odd[0]}' appears {tally[odd[0]]} times")
+        yield Breach(Law.UNAMBIGUOUS, f"word '{odd[0]}' appears {tally[odd[0]]} times")
 
 
-def _frequent_words(row: Row, rules: Rules) -> Iterator[Breach]:
+def _frequent_words(row: Row, rules: FileRules) -> Iterator[Breach]:
     tally = Counter(context_of(row).split(" "))
     noise, times = tally.most_common(1)[0]
     if noise != "...":
-        yield Breach(3, f"the most frequent word is '{noise}', not the noise word")
+        yield Breach(Law.UNAMBIGUOUS, f"the most frequent word is '{noise}', not the noise word")
     del tally[noise]
     counts = sorted(tally.values(), reverse=True)[: rules.task["words"]]
-    yield from leading(row, tally, counts)
+    yield from leading(row["outputs"], tally, counts)
     if counts and times <= counts[0]:
-        yield Breach(3, f"the noise word appears {times} times, the next {counts[0]}")
+        yield Breach(Law.UNAMBIGUOUS, f"the noise word appears {times} times, the next {counts[0]}")
 
 
-def _question_answering(row: Row, rules: Rules) -> Iterator[Breach]:
+def _question_answering(row: Row, rules: FileRules) -> Iterator[Breach]:
     context = context_of(row)
     before, after = rules.wording["document"].split("{document}")
     label = pattern_of(before, i=r"\d+")
     numbers = [int(match["i"]) for match in label.finditer(context)]
     if numbers != list(range(1, len(numbers) + 1)):
-        yield Breach(3, "the documents are not numbered from 1 in order")
+        yield Breach(Law.UNAMBIGUOUS, "the documents are not numbered from 1 in order")
     answers = [output.casefold() for output in row["outputs"]]
     gold = [(row["input"][s["start"] : s["end"]], s["answer"]) for s in row["evidence"]]
     if not gold:
-        yield Breach(4, "no gold document in evidence")
+        yield Breach(Law.POSITIONS, "no gold document in evidence")
     holding = [any(answer in text.casefold() for answer in answers) for text, _ in gold]
     for (text, answer), holds in zip(gold, holding, strict=True):
         if context.count(text) != 1:
-            yield Breach(3, f"gold document '{text[:60]}' occurs {context.count(text)} times")
+            yield Breach(
+                Law.UNAMBIGUOUS, f"gold document '{text[:60]}' occurs {context.count(text)} times"
+            )
         if answer is not (holds or not any(holding)):
-            yield Breach(4, f"gold document '{text[:60]}' is marked answer={answer}")
+            yield Breach(Law.POSITIONS, f"gold document '{text[:60]}' is marked answer={answer}")
     for span in row["evidence"]:
         head = row["input"][: span["start"]]
         foot = row["input"][span["end"] :]
         if not re.search(label.pattern + r"\Z", head[-40:]) or not foot.startswith(after + "\n\n"):
-            yield Breach(4, f"evidence {span['start']}…{span['end']} is not a whole document")
+            yield Breach(
+                Law.POSITIONS, f"evidence {span['start']}…{span['end']} is not a whole document"
+            )
 
 
-FAMILIES: dict[str, Callable[[Row, Rules], Iterator[Breach]]] = {
+FAMILIES: dict[str, Callable[[Row, FileRules], Iterator[Breach]]] = {
     "niah": _niah,
     "variable_tracking": _variable_tracking,
     "common_words": _common_words,

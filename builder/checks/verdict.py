@@ -1,25 +1,22 @@
-"""What `ruler verify` shows: one line a file, the broken laws, and the verdict."""
+"""What `ruler verify` prints: one line a file, the broken laws by name, and the verdict."""
 
 from __future__ import annotations
 
 import json
 import sys
-from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
-from builder.checks.verify import Report
+from builder.checks.verify_report import FileReport, VerifyReport
 from builder.common.terminal import MANY, out
 
 
-def show_report(root: Path, report: Report, as_json: bool) -> None:
+def show_report(root: Path, report: VerifyReport, as_json: bool) -> None:
     """One line a file, its breaches, and the verdict."""
     if as_json:
-        files = {
-            path: {"config": f.config, "rows": f.rows, "breaches": f.count, "first": f.breaches}
-            for path, f in report.files.items()
-        }
+        files = {path: _as_json(file) for path, file in report.files.items()}
         found = {"ok": report.ok, "unfinished": report.unfinished, "files": files}
-        sys.stdout.write(json.dumps(found, default=asdict, indent=1) + "\n")
+        sys.stdout.write(json.dumps(found, ensure_ascii=False, indent=1) + "\n")
         return
     for file in report.files.values():
         if len(report.files) > MANY and not file.count:
@@ -29,7 +26,7 @@ def show_report(root: Path, report: Report, as_json: bool) -> None:
         for index, law, what in file.breaches:
             where = f"row {index}" if index >= 0 else "file"
             out.print(
-                f"    {file.config} {where}, law {law}: {what}", markup=False, highlight=False
+                f"    {file.config} {where}, {law.title}: {what}", markup=False, highlight=False
             )
     if report.unfinished:
         out.print(
@@ -41,3 +38,11 @@ def show_report(root: Path, report: Report, as_json: bool) -> None:
         out.print(f"All laws hold: {len(report.files)} files, {rows:,} rows.")
     else:
         out.print(f"{sum(file.count for file in report.files.values())} breaches.")
+
+
+def _as_json(file: FileReport) -> dict[str, Any]:
+    first = [
+        {"row": row, "law": law.title, "number": int(law), "what": what}
+        for row, law, what in file.breaches
+    ]
+    return {"config": file.config, "rows": file.rows, "breaches": file.count, "first": first}

@@ -10,7 +10,7 @@ import typer
 from ruler_dataset import Manifest, RulerError
 
 if TYPE_CHECKING:
-    from builder.checks.verify import Report
+    from builder.checks.verify_report import VerifyReport
     from builder.hub.push_plan import Shipment, State
     from builder.hub.repository import Repository
 
@@ -157,7 +157,7 @@ def _check_repository(repo: str, state: State, private: bool, create_pr: bool) -
         )
 
 
-def _report(root: Path, workers: int, mirror: Path | None, tokenizers: list[str]) -> Report:
+def _report(root: Path, workers: int, mirror: Path | None, tokenizers: list[str]) -> VerifyReport:
     from builder.checks.verify import verify
     from builder.common import terminal
 

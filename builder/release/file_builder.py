@@ -19,7 +19,7 @@ from builder.sources.registry import Sources
 from builder.tasks.suite import Suite
 from builder.tasks.task import Place, Row, Task
 from builder.tokens.tokenizers import load_counter
-from ruler_dataset import Config, RulerError, features, sha256_of
+from ruler_dataset import Config, FileEntry, RulerError, features, sha256_of
 
 _LEVEL_SHARED, _LEVEL_OTHER = 9, 5  # zstd: rows that share their haystack repay the harder level
 
@@ -102,12 +102,12 @@ class FileBuilder:
         report(0)
         return Checked(job.config.path, rows, read)
 
-    def build(self, job: FileJob, report: OnProgress) -> tuple[str, dict[str, Any]]:
+    def build(self, job: FileJob, report: OnProgress) -> tuple[str, FileEntry]:
         """Write the job's file and return its path and manifest entry."""
         config, task = job.config, self.task(job)
         path, group = self.root / config.path, rows_in_group(config.max_length)
         level = _LEVEL_SHARED if task.same_beginning else _LEVEL_OTHER
-        made = _Made(config.max_length - job.reserve)
+        made = _RowFigures()
         with ParquetFile(path, self.schema, group, level) as file:
             for index in range(job.rows):
                 row = task.row(index)
@@ -117,7 +117,9 @@ class FileBuilder:
                 made.add(row)
                 report(1)
         del self._tasks[config.path]
-        return config.path, {
+        lengths = made.lengths
+        mean = sum(lengths) / len(lengths)
+        entry: FileEntry = {
             "config": config.name,
             "task": config.task,
             "tokenizer": config.tokenizer,
@@ -126,12 +128,19 @@ class FileBuilder:
             "language": config.language,
             "instruction_language": config.instruction_language,
             "rows": job.rows,
-            "most_rows": task.limit(),  # as many as the corpus has questions; null if no end
-            **made.summary(),
+            "most_rows": task.limit(),
+            "tokens": {"min": min(lengths), "mean": mean, "max": max(lengths)},
+            "fill": mean / (config.max_length - job.reserve),
+            "unit": max(made.units, default=0),
+            "exhausted": len(lengths) - len(made.units),
+            "repeats": max(made.repeats),
             "bytes": path.stat().st_size,
             "sha256": sha256_of(path),
             "rows_sha256": file.digest.hexdigest(),
         }
+        if any(made.repeats):
+            entry["row_repeats"] = made.repeats
+        return config.path, entry
 
 
 def _check_count(row: Row, task: Task) -> None:
@@ -142,10 +151,9 @@ def _check_count(row: Row, task: Task) -> None:
 
 
 @dataclass
-class _Made:
-    """Statistics of a file's rows."""
+class _RowFigures:
+    """What the manifest sums up of a file's rows: lengths and units in tokens."""
 
-    window: int
     lengths: list[int] = field(default_factory=list)
     units: list[int] = field(default_factory=list)
     repeats: list[int] = field(default_factory=list)
@@ -155,14 +163,3 @@ class _Made:
         if row.unit is not None:
             self.units.append(row.unit)
         self.repeats.append(row.repeats)
-
-    def summary(self) -> dict[str, Any]:
-        mean = sum(self.lengths) / len(self.lengths)
-        return {
-            "tokens": {"min": min(self.lengths), "mean": mean, "max": max(self.lengths)},
-            "fill": mean / self.window,
-            "unit": max(self.units, default=0),  # tokens of the largest unit that did not fit
-            "exhausted": len(self.lengths) - len(self.units),  # rows that hold all there is
-            "repeats": max(self.repeats),  # times the haystack began again
-            **({"row_repeats": self.repeats} if any(self.repeats) else {}),
-        }

@@ -12,7 +12,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from builder.checks.verify import Report, verify
+from builder.checks.verify import verify
+from builder.checks.verify_report import VerifyReport
 from ruler_dataset import MANIFEST, features, sha256_of
 
 Rows = list[dict[str, Any]]
@@ -23,7 +24,7 @@ def copy(release: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(release, tmp_path / "copy"))
 
 
-def plant(root: Path, task: str, change: Callable[[Rows], object]) -> Report:
+def plant(root: Path, task: str, change: Callable[[Rows], object]) -> VerifyReport:
     """Change the rows of a task at 4k and make the manifest agree with the changed file."""
     name = f"data/tekken/4k/{task}.parquet"
     rows = pq.read_table(root / name).to_pylist()
@@ -35,7 +36,7 @@ def plant(root: Path, task: str, change: Callable[[Rows], object]) -> Report:
     return verify(root)
 
 
-def laws(report: Report, config: str) -> dict[int, list[str]]:
+def laws(report: VerifyReport, config: str) -> dict[int, list[str]]:
     """The breaches of one file by law."""
     found: dict[int, list[str]] = {}
     for file in report.files.values():

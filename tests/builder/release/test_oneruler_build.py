@@ -13,7 +13,8 @@ import pyarrow.parquet as pq
 import pytest
 from datasets import load_dataset
 
-from builder.checks.verify import Report, verify
+from builder.checks.verify import verify
+from builder.checks.verify_report import VerifyReport
 from builder.oneruler.language_pairs import Languages
 from builder.release.build import build
 from builder.release.order import BuildOrder
@@ -41,7 +42,7 @@ def plant(root: Path, path: str, change: Callable[[Rows], object]) -> dict[int, 
     return by_law(verify(root))
 
 
-def by_law(report: Report) -> dict[int, list[str]]:
+def by_law(report: VerifyReport) -> dict[int, list[str]]:
     found: dict[int, list[str]] = {}
     for file in report.files.values():
         for breach in file.breaches:

@@ -1,0 +1,63 @@
+"""What a verification found: the breaches of every file, by law.
+
+report.ok                                              # whether every law holds
+report.files["data/tekken/4k/vt.parquet"].breaches     # the first ten
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from builder.checks.breaches import Law
+
+_KEPT = 10  # breaches a file
+WHOLE_FILE = -1
+"""Stands for a row's index where a breach is one of the whole file."""
+
+
+class Found(NamedTuple):
+    """A breach of a law: the row's index (or WHOLE_FILE), the law, and what is wrong."""
+
+    row: int
+    law: Law
+    what: str
+
+
+class AskedDigest(NamedTuple):
+    """What one row asks, in short; rows of one index and scope must ask the same."""
+
+    scope: str
+    digest: str
+    depths: list[float]
+    """Of ONERULER's needles, as shares of the context."""
+
+
+@dataclass
+class FileReport:
+    """What verification found in one file: its first ten breaches, and how many there are."""
+
+    config: str
+    rows: int = 0
+    breaches: list[Found] = field(default_factory=list)
+    count: int = 0
+    asked: dict[int, AskedDigest] = field(default_factory=dict, repr=False)
+
+    def add(self, index: int, law: Law, what: str) -> None:
+        """Record a breach; `index` is WHOLE_FILE for one of the whole file."""
+        self.count += 1
+        if len(self.breaches) < _KEPT:
+            self.breaches.append(Found(index, law, what))
+
+
+@dataclass
+class VerifyReport:
+    """What verification found in a release, and how many of its files are still to be built."""
+
+    files: dict[str, FileReport]
+    unfinished: int
+
+    @property
+    def ok(self) -> bool:
+        """Whether every law holds and nothing is missing."""
+        return not self.unfinished and not any(file.count for file in self.files.values())
