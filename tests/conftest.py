@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from filelock import FileLock
 
 from builder.context.counted_sources import CountedSources
 from builder.oneruler.language_pairs import Languages
@@ -20,6 +21,8 @@ from builder.sources.download import Store
 from builder.sources.registry import Sources, parse_choice
 from builder.tokens.tokenizers import TokenCounter, load_counter
 
+MOST_WORKERS = 8
+"""Each loads the tokenizers it needs: some hundred MB."""
 _home = tempfile.TemporaryDirectory(prefix="ruler-tests-")
 
 
@@ -31,11 +34,44 @@ def pytest_configure() -> None:
     os.environ["TRANSFORMERS_VERBOSITY"] = "error"
 
 
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """All cores for a folder or everything; a file or a test alone runs in this process."""
+    if all(arg.partition("::")[0].endswith(".py") for arg in config.args):
+        return 0
+    return min(len(os.sched_getaffinity(0)), MOST_WORKERS)
+
+
 def pytest_collection_modifyitems(items: list[Any]) -> None:
     """`pytest -m mirror` runs what needs the public sources."""
     for item in items:
         if "mirror" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.mirror)
+
+
+Once = Callable[[str, Callable[[Path], object]], Path]
+
+
+@pytest.fixture(scope="session")
+def once(tmp_path_factory: pytest.TempPathFactory) -> Once:
+    """Make something once for all processes of this run: `once("small/ruler", make)`.
+
+    `make` is given the path to make, in a folder that is there. Nothing made so may be changed.
+    """
+    top = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        top = top.parent
+
+    def path_of(name: str, make: Callable[[Path], object]) -> Path:
+        path = top / "once" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        done = path.with_name(f".{path.name}.done")
+        with FileLock(path.with_name(f".{path.name}.lock")):
+            if not done.exists():
+                make(path)
+                done.touch()
+        return path
+
+    return path_of
 
 
 @pytest.fixture(scope="session")
@@ -77,7 +113,7 @@ def embedded_text(embedded: CountedSources) -> str:
 
 
 @pytest.fixture(scope="session")
-def made(tmp_path_factory: pytest.TempPathFactory, embedded_text: str) -> Callable[[str], Path]:
+def made(once: Once, embedded_text: str) -> Callable[[str], Path]:
     """Train a tokenizer of a kind on the essays and save it as a user would have it: a folder."""
     from tokenizers import Regex, Tokenizer, decoders, models, normalizers, trainers
     from tokenizers import pre_tokenizers as pre
@@ -137,8 +173,7 @@ def made(tmp_path_factory: pytest.TempPathFactory, embedded_text: str) -> Callab
     over_a_space = {"whole": ("e", "\u2581the"), "fusing": ("e", "\u2581the")}
     kinds["dotted"], over_a_space["dotted"] = whole, (".", "\u2581a")
 
-    @cache
-    def make(kind: str) -> Path:
+    def train(kind: str, folder: Path) -> None:
         core, trainer = kinds[kind]()
         core.train_from_iterator(embedded_text[:40_000].splitlines(), trainer)
         if kind in over_a_space:
@@ -149,11 +184,9 @@ def made(tmp_path_factory: pytest.TempPathFactory, embedded_text: str) -> Callab
             parts["model"]["vocab"]["".join(merge)] = len(parts["model"]["vocab"])
             parts["model"]["merges"].append(merge)
             core = Tokenizer.from_str(json.dumps(parts))
-        folder = tmp_path_factory.mktemp(kind)
         PreTrainedTokenizerFast(tokenizer_object=core).save_pretrained(folder)
-        return folder
 
-    return make
+    return lambda kind: once(f"tokenizers/{kind}", lambda folder: train(kind, folder))
 
 
 class Silent:
@@ -169,31 +202,35 @@ class Silent:
 
 
 @pytest.fixture(scope="session")
-def release(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def release(once: Once) -> Path:
     """A real release: 13 tasks at 4k, 20 rows, from the embedded sources. Not to be changed."""
-    root = tmp_path_factory.mktemp("release") / "ruler"
-    build(BuildOrder(root, lengths=("4k",), samples=20, sources=("embedded",)), Silent())
-    return root
+
+    def make(root: Path) -> None:
+        build(BuildOrder(root, lengths=("4k",), samples=20, sources=("embedded",)), Silent())
+
+    return once("release/ruler", make)
 
 
 @pytest.fixture(scope="session")
-def oneruler(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def oneruler(once: Once) -> Path:
     """ONERULER at 8k in English, Chinese and across both, from the embedded texts; 6 rows a file.
 
     Not to be changed.
     """
-    root = tmp_path_factory.mktemp("oneruler") / "oneruler"
-    order = BuildOrder(
-        root,
-        dataset="oneruler",
-        lengths=("8k",),
-        tasks=("all", "niah_single_nonone"),
-        languages=Languages(("en", "zh", "en-zh", "zh-en")),
-        samples=6,
-        sources=("embedded",),
-    )
-    build(order, Silent())
-    return root
+
+    def make(root: Path) -> None:
+        order = BuildOrder(
+            root,
+            dataset="oneruler",
+            lengths=("8k",),
+            tasks=("all", "niah_single_nonone"),
+            languages=Languages(("en", "zh", "en-zh", "zh-en")),
+            samples=6,
+            sources=("embedded",),
+        )
+        build(order, Silent())
+
+    return once("oneruler/oneruler", make)
 
 
 @pytest.fixture(scope="session")

@@ -3,14 +3,14 @@
 T is the time the reference tokenizer needs for the built text once, in one thread; all times come
 from one run, so the ratios hold on a noisy machine. Memory is the largest process's peak.
 
-    RULER_MIRROR=… python tests/bench/bench_build.py --tokenizer cl100k_base --samples 100
+    RULER_MIRROR=… python -m tests.bench.bench_build --tokenizer cl100k_base --samples 100
 
 Without a mirror: --tokenizer tekken --sources embedded. Bounds, for 13 tasks at 128k: building at
 most 0.6 T for cl100k_base and 0.2 T for qwen2.5, two workers at least 1.7 times one, verifying at
 most 1.3 T, 1.5 GB a process (3 GB at 1m), an essay file of 500 rows at most 15 MB. For the 26
 languages of oneruler at 128k with a Hugging Face tokenizer: building at most 1.0 T, 1.5 GB:
 
-    … bench_build.py --dataset oneruler --tokenizer qwen2.5 --samples 50 --every 10 --build-only
+    … --dataset oneruler --tokenizer qwen2.5 --samples 50 --every 10 --build-only
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How often intervals hold the true score: `python tests/bench/bench_coverage.py [TRIALS]`.
+"""How often intervals hold the true score: `python -m tests.bench.bench_coverage [TRIALS]`.
 
 Scores of rows are drawn from distributions with a known mean: right or wrong; variable tracking
 that fails whole (k of 5); common words, of which a beta-binomial number of 10 is found; four

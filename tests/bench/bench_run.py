@@ -1,7 +1,7 @@
 """What the runner itself costs: rows a second, tokens a second of rendering, memory.
 
-python tests/bench/bench_run.py                       # hand-written rows of about 128k tokens
-python tests/bench/bench_run.py --tokenizer FOLDER    # also renders with a real chat template
+python -m tests.bench.bench_run                       # hand-written rows of about 128k tokens
+python -m tests.bench.bench_run --tokenizer FOLDER    # also renders with a real chat template
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How long scoring takes: `python tests/bench/bench_score.py [ROWS]`.
+"""How long scoring takes: `python -m tests.bench.bench_score [ROWS]`.
 
 The metric by `evaluate` on 39,000 rows (13 tasks x 6 lengths x 500), for each kind of rule.
 """

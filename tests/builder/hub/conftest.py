@@ -15,7 +15,7 @@ from builder.card.render import first_row, render
 from builder.release.build import build
 from builder.release.order import BuildOrder
 from ruler_dataset import MANIFEST
-from tests.conftest import Silent
+from tests.conftest import Once, Silent
 from tests.hub.client import Client
 from tests.hub.stand_in import StandIn
 
@@ -37,18 +37,20 @@ def client(hub: StandIn, tmp_path_factory: pytest.TempPathFactory) -> Iterator[C
 
 
 @pytest.fixture(scope="session")
-def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def small(once: Once) -> Path:
     """Three tasks at 1k, 8 rows. Not to be changed."""
-    root = tmp_path_factory.mktemp("small") / "ruler"
-    order = BuildOrder(
-        root,
-        lengths=("1k",),
-        tasks=("niah_single_1", "niah_single_2", "niah_single_3"),
-        samples=8,
-        sources=("embedded",),
-    )
-    build(order, Silent())
-    return root
+
+    def make(root: Path) -> None:
+        order = BuildOrder(
+            root,
+            lengths=("1k",),
+            tasks=("niah_single_1", "niah_single_2", "niah_single_3"),
+            samples=8,
+            sources=("embedded",),
+        )
+        build(order, Silent())
+
+    return once("small/ruler", make)
 
 
 def rewrite(root: Path, manifest: dict[str, Any]) -> None:
@@ -69,18 +71,19 @@ def mine(small: Path, tmp_path: Path) -> Path:
 
 
 @pytest.fixture(scope="session")
-def extended(
-    small: Path, made: Callable[[str], Path], tmp_path_factory: pytest.TempPathFactory
-) -> Path:
+def extended(small: Path, made: Callable[[str], Path], once: Once) -> Path:
     """The small release with one more tokenizer. Not to be changed."""
-    root = Path(shutil.copytree(small, tmp_path_factory.mktemp("extended") / "ruler"))
-    order = BuildOrder(
-        root,
-        tokenizers=(f"mine={made('gpt2')}",),
-        lengths=("1k",),
-        tasks=("niah_single_1",),
-        samples=8,
-        sources=("embedded",),
-    )
-    build(order, Silent())
-    return root
+
+    def make(root: Path) -> None:
+        shutil.copytree(small, root)
+        order = BuildOrder(
+            root,
+            tokenizers=(f"mine={made('gpt2')}",),
+            lengths=("1k",),
+            tasks=("niah_single_1",),
+            samples=8,
+            sources=("embedded",),
+        )
+        build(order, Silent())
+
+    return once("extended/ruler", make)

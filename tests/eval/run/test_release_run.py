@@ -11,17 +11,19 @@ import pytest
 import ruler_dataset
 from eval.run.records import read_lines
 from eval.run.runner import Job, run
+from tests.conftest import Once
 
 
 @pytest.fixture(scope="session")
-def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    root = tmp_path_factory.mktemp("built") / "ruler"
-    command = [sys.executable, "-m", "ruler_cli", "build", str(root), "--sources", "embedded"]
-    done = subprocess.run(
-        [*command, "--lengths", "4k,128k", "--samples", "3"], capture_output=True, text=True
-    )
-    assert done.returncode == 0, done.stderr
-    return root
+def built(once: Once) -> Path:
+    def make(root: Path) -> None:
+        command = [sys.executable, "-m", "ruler_cli", "build", str(root), "--sources", "embedded"]
+        done = subprocess.run(
+            [*command, "--lengths", "4k,128k", "--samples", "3"], capture_output=True, text=True
+        )
+        assert done.returncode == 0, done.stderr
+
+    return once("long/ruler", make)
 
 
 @pytest.mark.parametrize("length", ["4k", "128k"])
