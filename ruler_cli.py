@@ -30,17 +30,17 @@ eval.cli.register(app)
 def quickstart(
     root: Annotated[Path, typer.Argument(metavar="DIR", help="Folder to make.")] = Path("ruler"),
 ) -> None:
-    """Build 13 small tasks from the project's own texts; verify, load, solve and score them.
+    """Build 13 small tasks from the project's own texts; verify, load, answer and score them.
 
     Example: `ruler quickstart`
     """
     from builder.quickstart import run
-    from eval.run.run_command import solve_release
+    from eval.run.run_command import answer_release
 
     out = root.parent / "runs" / "quickstart"
     run(root)
-    typer.echo("The solver, a reader with regular expressions and no model, answers:")
-    solve_release(root, out)
+    typer.echo("The oracle, a reader with regular expressions and no model, answers:")
+    answer_release(root, out)
     eval.cli.score([out])
     typer.echo(
         f"\nNext:\n  ruler list {root}\n  ruler build {root}-8k --lengths 8k --sources embedded\n"

@@ -39,8 +39,8 @@ def test_the_commands_work_as_written(tmp_path: Path) -> None:
     subprocess.run([sys.executable, "-c", load], cwd=tmp_path, check=True, capture_output=True)
     (build,) = blocks("Build", "bash")
     run(build, tmp_path)
-    solver, _ = blocks("Run", "bash")  # the server's block: tests/vllm
-    run(solver, tmp_path)
+    oracle, _ = blocks("Run", "bash")  # the server's block: tests/vllm
+    run(oracle, tmp_path)
     (export,) = blocks("Other tools", "bash")
     run(export, tmp_path)
     assert {"tasks", "results", "kvpress"} <= {path.name for path in tmp_path.iterdir()}

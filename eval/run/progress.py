@@ -69,7 +69,7 @@ class Progress:
         )
 
 
-class Outcome:
+class RunSummary:
     """Where every row of a job stands, and what this session did."""
 
     def __init__(self) -> None:

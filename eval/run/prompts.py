@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from eval.run.reasoning import Thinking
+from eval.run.reasoning import Reasoning
 from ruler_dataset import RulerError
 
 MODES = ("prefill", "chat", "completion")
@@ -40,7 +40,7 @@ class Prompt:
 
     `messages` are for chat endpoints (empty in completion mode; the last one is the assistant's in
     prefill mode). `text` and `token_ids` are the same prompt rendered; None without a tokenizer,
-    except that completion's text needs none. `max_new_tokens` is the answer's, `thinking_tokens`
+    except that completion's text needs none. `max_new_tokens` is the answer's, `reasoning_tokens`
     the thought's room. `row_tokens` is the row's own count under its file's tokenizer.
     """
 
@@ -50,13 +50,13 @@ class Prompt:
     text: str | None
     token_ids: list[int] | None
     max_new_tokens: int
-    thinking_tokens: int = 0
+    reasoning_tokens: int = 0
     row_tokens: int = 0
 
     @property
     def max_tokens(self) -> int:
         """The tokens to ask for: thought and answer."""
-        return self.max_new_tokens + self.thinking_tokens
+        return self.max_new_tokens + self.reasoning_tokens
 
 
 def load_tokenizer(name: str, revision: str | None = None, trust_remote_code: bool = False) -> Any:
@@ -81,14 +81,14 @@ class Prompter:
     mode: str
     tokenizer: Any = None
     direct: bool = False
-    thinking: Thinking = field(default_factory=Thinking)
+    reasoning: Reasoning = field(default_factory=Reasoning)
 
     def __post_init__(self) -> None:
-        if self.mode == "prefill" and self.thinking.on:
+        if self.mode == "prefill" and self.reasoning.on:
             raise RulerError(
                 "A prefix leaves no place for a thought: with --thinking use --mode chat."
             )
-        if self.mode == "completion" and self.thinking.on:
+        if self.mode == "completion" and self.reasoning.on:
             raise RulerError("A raw prompt asks for no thought: with --thinking use --mode chat.")
         if self.direct and self.mode != "chat":
             raise RulerError("--direct puts the prefix into the user's turn: use --mode chat.")
@@ -108,7 +108,7 @@ class Prompter:
     @property
     def template_arguments(self) -> dict[str, Any]:
         """What is passed into the template beside the messages."""
-        on = self.thinking.on
+        on = self.reasoning.on
         return {"enable_thinking": on, "thinking": on, "date_string": TEMPLATE_DATE}
 
     def settings(self) -> dict[str, Any]:
@@ -121,7 +121,7 @@ class Prompter:
             "prefix_space": "dropped" if self.mode == "prefill" else "kept",
             "template_sha256": digest,
             "template_arguments": {} if self.mode == "completion" else self.template_arguments,
-            "thinking": {"on": self.thinking.on, "budget": self.thinking.budget},
+            "thinking": {"on": self.reasoning.on, "budget": self.reasoning.budget},
         }
 
     def __call__(self, config: str, row: Mapping[str, Any]) -> Prompt:
@@ -138,7 +138,7 @@ class Prompter:
             text,
             ids,
             int(row["max_new_tokens"]),
-            self.thinking.budget,
+            self.reasoning.budget,
             int(row.get("length", 0)) - int(row["max_new_tokens"]),
         )
 

@@ -1,7 +1,7 @@
 r"""Thought and answer: room for thinking, and taking the two apart.
 
-    Thinking.parse("off")     no thinking is asked for and no room is kept for it
-    Thinking.parse("8192")    8,192 tokens of room beyond max_new_tokens
+    Reasoning.parse("off")     no thinking is asked for and no room is kept for it
+    Reasoning.parse("8192")    8,192 tokens of room beyond max_new_tokens
     split("<think>hm</think>\n42")   ("hm", "42", True)
 
 A thought never counts against a task's max_new_tokens, and never reaches the scorer. Room: the
@@ -29,14 +29,14 @@ TAGS = (
 
 
 @dataclass(frozen=True)
-class Thinking:
+class Reasoning:
     """Whether a model is asked to think, and the tokens of room it gets for that."""
 
     on: bool = False
     budget: int = 0
 
     @classmethod
-    def parse(cls, text: str) -> Thinking:
+    def parse(cls, text: str) -> Reasoning:
         """Read `off`, `on` or a number of tokens."""
         if text == "off":
             return cls()

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from eval.run import reasoning
-from eval.run.backends.backend import Answer
+from eval.run.backends.backend import Completion
 from eval.run.prompts import Prompt
 from eval.run.records import Record
 
@@ -30,13 +30,13 @@ class Expected:
 def does_not_fit(prompt: Prompt, prompt_tokens: int, limit: int) -> Record:
     """The record of a row that was not sent, because it cannot fit the window of `limit` tokens."""
     room = f"{prompt.max_new_tokens:,} for the answer"
-    if prompt.thinking_tokens:
-        room += f" + {prompt.thinking_tokens:,} for the thought"
+    if prompt.reasoning_tokens:
+        room += f" + {prompt.reasoning_tokens:,} for the thought"
     why = f"{prompt_tokens:,} prompt tokens + {room} are over the limit of {limit:,}"
     return _record(prompt, "does_not_fit", usage=_usage(prompt_tokens), error=why)
 
 
-def judge(answer: Answer, expected: Expected, tokenizer: Any = None) -> Record:
+def record_of(answer: Completion, expected: Expected, tokenizer: Any = None) -> Record:
     """The record of an answer; thought and answer apart, cut or shortened answers told apart."""
     prompt = answer.prompt
     if answer.error is not None:
@@ -55,7 +55,7 @@ def judge(answer: Answer, expected: Expected, tokenizer: Any = None) -> Record:
         return _record(prompt, "error", usage=usage, error=f"finish_reason is '{state}'")
 
     text = _clean(answer.text)
-    thought, ended = answer.thinking, None
+    thought, ended = answer.reasoning, None
     if thought is None:
         opened = prompt.text is not None and reasoning.opens_thought(prompt.text)
         thought, text, ended = reasoning.split(text, opened and bool(prompt.messages))
@@ -63,7 +63,7 @@ def judge(answer: Answer, expected: Expected, tokenizer: Any = None) -> Record:
         ended = bool(text.strip()) or state == "stop"
     if usage is not None and thought:
         usage["thinking_tokens"] = _thinking_tokens(answer, thought, text, tokenizer)
-    if prompt.thinking_tokens and tokenizer is not None:
+    if prompt.reasoning_tokens and tokenizer is not None:
         text, was_cut = reasoning.cut(tokenizer, text, prompt.max_new_tokens)
         state = "length" if was_cut else state
     return _record(
@@ -76,7 +76,7 @@ def judge(answer: Answer, expected: Expected, tokenizer: Any = None) -> Record:
     )
 
 
-def shortened(answer: Answer, expected: Expected) -> str | None:
+def shortened(answer: Completion, expected: Expected) -> str | None:
     """Why the token counts show that a server shortened the prompt or the answer, or None."""
     prompt, seen, made = answer.prompt, answer.prompt_tokens, answer.completion_tokens
     if seen is not None:
@@ -96,9 +96,9 @@ def shortened(answer: Answer, expected: Expected) -> str | None:
     return None
 
 
-def _thinking_tokens(answer: Answer, thought: str, text: str, tokenizer: Any) -> int:
-    if answer.thinking_tokens is not None:
-        return answer.thinking_tokens
+def _thinking_tokens(answer: Completion, thought: str, text: str, tokenizer: Any) -> int:
+    if answer.reasoning_tokens is not None:
+        return answer.reasoning_tokens
     if tokenizer is not None:
         return reasoning.count(tokenizer, thought)
     share = len(thought) / max(1, len(thought) + len(text))  # nobody counted: by characters

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
-    from eval.run.progress import Outcome
+    from eval.run.progress import RunSummary
 
 _CONFIGS = "Configurations, separated by commas; groups are expanded: all_4k,niah_mk_128k."
 _MODE = "prefill (chat models), completion (base models) or chat (no answer prefix)."
@@ -25,7 +25,7 @@ _SECRETS = ("hf_token", "auth_token", "access_token", "_key", "secret", "passwor
 def run(
     dataset: Annotated[str, typer.Option(help="A release folder or Hub repository (ORG/NAME).")],
     configs: Annotated[str, typer.Option(help=_CONFIGS)],
-    backend: Annotated[str, typer.Option(help="vllm, openai, hf or solver.")],
+    backend: Annotated[str, typer.Option(help="vllm, openai, hf, or oracle (no model).")],
     out: Annotated[Path, typer.Option(help="Folder of this run; an existing one is resumed.")],
     model: Annotated[str, typer.Option(help=_MODEL)] = "",
     mode: Annotated[str | None, typer.Option(help=_MODE)] = None,
@@ -67,16 +67,18 @@ def run(
     from datasets import disable_progress_bars
 
     from eval.run.backends.backend import ModelOptions
-    from eval.run.reasoning import Thinking
-    from eval.run.runner import Job
-    from eval.run.runner import run as run_job
+    from eval.run.backends.start import known_backend
+    from eval.run.reasoning import Reasoning
+    from eval.run.runner import RunOrder
+    from eval.run.runner import run as run_order
     from ruler_dataset import RulerError
 
-    if not model and backend != "solver":
+    backend = known_backend(backend)
+    if not model and backend != "oracle":
         raise RulerError(f"The {backend} backend needs a model: add --model NAME.")
     disable_progress_bars()  # reading a file is quick; the run has its own bar
     options = ModelOptions(
-        model=model or "solver",
+        model=model or "oracle",
         revision=revision,
         tokenizer=tokenizer,
         max_model_len=max_model_len,
@@ -89,8 +91,8 @@ def run(
         timeout=timeout,
         retries=retries,
     )
-    outcome = run_job(
-        Job(
+    outcome = run_order(
+        RunOrder(
             dataset=dataset,
             configs=tuple(filter(None, configs.split(","))),
             backend=backend,
@@ -98,7 +100,7 @@ def run(
             options=options,
             mode=mode,
             direct=direct,
-            thinking=Thinking.parse(thinking),
+            reasoning=Reasoning.parse(thinking),
             limit=limit,
             shard=shard,
             retry_failed=retry_failed,
@@ -111,17 +113,17 @@ def run(
         raise typer.Exit(1)
 
 
-def solve_release(root: Path, out: Path) -> None:
-    """Run the solver over all that a release folder holds: the quickstart's model."""
-    from eval.run.runner import Job
-    from eval.run.runner import run as run_job
+def answer_release(root: Path, out: Path) -> None:
+    """Run the oracle over all that a release folder holds: the quickstart's model."""
+    from eval.run.runner import RunOrder
+    from eval.run.runner import run as run_order
     from ruler_dataset import read_manifest
 
     configs = tuple(file["config"] for file in read_manifest(root)["files"].values())
-    show(run_job(Job(str(root), configs, "solver", out)))
+    show(run_order(RunOrder(str(root), configs, "oracle", out)))
 
 
-def show(outcome: Outcome) -> None:
+def show(outcome: RunSummary) -> None:
     """Print the summary on standard output."""
     from rich.console import Console
 

@@ -1,6 +1,6 @@
 """Run a model over a frozen release: plan what is missing, answer it, record every row once.
 
-    outcome = run(Job(dataset="ruler", configs=("all_4k",), backend="solver", out=Path("RUN")))
+    outcome = run(RunOrder(dataset="ruler", configs=("all_4k",), backend="oracle", out=Path("RUN")))
 
 RULER's evaluation (arXiv:2404.06654, section 4): greedy decoding, one prompt a row, the answer
 prefix begins the model's answer. Every row ends in exactly one state of `records.STATES`; a row
@@ -12,7 +12,7 @@ from __future__ import annotations
 import hashlib
 import platform
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from importlib import metadata
 from pathlib import Path
@@ -21,12 +21,12 @@ from typing import Any
 import ruler_dataset
 from eval.frozen_release import Release
 from eval.run.backends.backend import ModelOptions
-from eval.run.backends.start import start
-from eval.run.progress import Outcome, Progress
+from eval.run.backends.start import known_backend, start
+from eval.run.progress import Progress, RunSummary
 from eval.run.prompts import MODES, Prompt, Prompter, fits
-from eval.run.reasoning import Thinking
+from eval.run.reasoning import Reasoning
 from eval.run.records import Record, Records, check_settings, parse_shard
-from eval.run.row_state import Expected, does_not_fit, judge
+from eval.run.row_state import Expected, does_not_fit, record_of
 from ruler_dataset import Manifest, RulerError, check_name
 
 COLUMNS = ("index", "input", "answer_prefix", "max_new_tokens", "length")
@@ -35,17 +35,17 @@ VERSIONS = ("ruler-release", "transformers", "tokenizers", "torch", "openai", "d
 
 
 @dataclass(frozen=True)
-class Job:
+class RunOrder:
     """One `ruler run`, as its flags say."""
 
     dataset: str
     configs: tuple[str, ...]
     backend: str
     out: Path
-    options: ModelOptions = field(default_factory=lambda: ModelOptions("solver"))
+    options: ModelOptions = field(default_factory=lambda: ModelOptions("oracle"))
     mode: str | None = None
     direct: bool = False
-    thinking: Thinking = field(default_factory=Thinking)
+    reasoning: Reasoning = field(default_factory=Reasoning)
     limit: int | None = None
     shard: str | None = None
     retry_failed: bool = False
@@ -62,30 +62,31 @@ class Part:
     missing: tuple[int, ...]
 
 
-def run(job: Job) -> Outcome:
-    """Answer what is missing and return the state of every row of the job.
+def run(order: RunOrder) -> RunSummary:
+    """Answer what is missing and return the state of every row of the run.
 
-    Raises RulerError before the first row if the job cannot run as asked or RUN holds other
-    settings. Killed at any moment it loses the rows in flight; the same job resumes.
+    Raises RulerError before the first row if the order cannot run as asked or RUN holds other
+    settings. Killed at any moment it loses the rows in flight; the same order resumes.
     """
-    if job.mode is not None:
-        check_name("mode", job.mode, MODES, "ruler run --help")
-    if job.limit is not None and job.limit < 1:
+    order = replace(order, backend=known_backend(order.backend))
+    if order.mode is not None:
+        check_name("mode", order.mode, MODES, "ruler run --help")
+    if order.limit is not None and order.limit < 1:
         raise RulerError("--limit takes a number of rows of each configuration, 1 or more.")
-    records = Records(job.out, parse_shard(job.shard))
-    manifest, revision = release(job.dataset, job.data_revision)
-    files = data_files(job.configs, manifest)
-    asked = asked_settings(job, manifest, revision, files)
+    records = Records(order.out, parse_shard(order.shard))
+    manifest, revision = release(order.dataset, order.data_revision)
+    files = data_files(order.configs, manifest)
+    asked = asked_settings(order, manifest, revision, files)
     records.lock()
     try:
         known = {name: value for name, value in asked.items() if value is not None}
-        check_settings(records.settings(), known, job.out)
-        parts = plan(job, manifest, files, records)
-        outcome = Outcome()
+        check_settings(records.settings(), known, order.out)
+        parts = plan(order, manifest, files, records)
+        outcome = RunSummary()
         if any(part.missing for part in parts):
-            session = new_session(job, files)
-            with Progress(sum(len(part.missing) for part in parts), job.quiet) as progress:
-                answer_rows(job, parts, records, asked, session, progress, outcome)
+            session = new_session(order, files)
+            with Progress(sum(len(part.missing) for part in parts), order.quiet) as progress:
+                answer_rows(order, parts, records, asked, session, progress, outcome)
             session.update(ended=now(), **outcome.session_facts())
             records.record_settings(known, session)
         for part in parts:
@@ -120,17 +121,17 @@ def data_files(configs: Iterable[str], manifest: Manifest) -> dict[str, str]:
 
 
 def asked_settings(
-    job: Job, manifest: Manifest, revision: str | None, files: Mapping[str, str]
+    order: RunOrder, manifest: Manifest, revision: str | None, files: Mapping[str, str]
 ) -> dict[str, Any]:
     """The settings that are known before a model is loaded; None where the backend decides."""
-    options = job.options
+    options = order.options
     return {
         "format": 1,
         "model": options.model,
         "revision": options.revision,
-        "backend": job.backend,
-        "mode": job.mode,
-        "direct": job.direct,
+        "backend": order.backend,
+        "mode": order.mode,
+        "direct": order.direct,
         "tokenizer": options.tokenizer,
         "sampling": {
             "temperature": options.temperature,
@@ -138,7 +139,7 @@ def asked_settings(
             "seed": options.seed,
         },
         "arguments": dict(options.arguments or {}),
-        "thinking": {"on": job.thinking.on, "budget": job.thinking.budget},
+        "thinking": {"on": order.reasoning.on, "budget": order.reasoning.budget},
         "dataset": manifest["dataset"],
         "data_version": manifest["data_version"],
         "data_revision": revision,
@@ -146,7 +147,7 @@ def asked_settings(
     }
 
 
-def new_session(job: Job, files: Mapping[str, str]) -> dict[str, Any]:
+def new_session(order: RunOrder, files: Mapping[str, str]) -> dict[str, Any]:
     """What belongs to this start of the program alone: times, versions, the part of the work."""
     versions = {"python": platform.python_version()}
     for package in VERSIONS:
@@ -156,11 +157,11 @@ def new_session(job: Job, files: Mapping[str, str]) -> dict[str, Any]:
             continue
     return {
         "started": now(),
-        "shard": job.shard,
-        "limit": job.limit,
-        "source": job.dataset,
+        "shard": order.shard,
+        "limit": order.limit,
+        "source": order.dataset,
         "configs": list(files),
-        "concurrency": job.options.concurrency if job.backend == "openai" else None,
+        "concurrency": order.options.concurrency if order.backend == "openai" else None,
         "versions": versions,
         "machine": platform.platform(),
     }
@@ -171,17 +172,17 @@ def now() -> str:
     return datetime.now(timezone.utc).isoformat()
 
 
-def plan(job: Job, manifest: Manifest, files: Iterable[str], records: Records) -> list[Part]:
+def plan(order: RunOrder, manifest: Manifest, files: Iterable[str], records: Records) -> list[Part]:
     """Which rows of each configuration this run owns, and which of those are to be answered."""
     rows = {file["config"]: file["rows"] for file in manifest["files"].values()}
 
     def again(record: Record) -> bool:
-        return job.retry_failed and record["finish_reason"] == "error"
+        return order.retry_failed and record["finish_reason"] == "error"
 
     parts = []
     for config in files:
         records.repair(config, again)
-        whole = range(min(rows[config], job.limit or rows[config]))
+        whole = range(min(rows[config], order.limit or rows[config]))
         done = {index for index, record in records.of(config).items() if not again(record)}
         first, step = (records.shard[0] - 1, records.shard[1]) if records.shard else (0, 1)
         missing = tuple(index for index in whole[first::step] if index not in done)
@@ -190,19 +191,19 @@ def plan(job: Job, manifest: Manifest, files: Iterable[str], records: Records) -
 
 
 def answer_rows(
-    job: Job,
+    order: RunOrder,
     parts: Iterable[Part],
     records: Records,
     asked: dict[str, Any],
     session: dict[str, Any],
     progress: Progress,
-    outcome: Outcome,
+    outcome: RunSummary,
 ) -> None:
     """Start the backend, check the settings it adds, and answer the missing rows."""
-    backend = start(job.backend, job.options)
+    backend = start(order.backend, order.options)
     try:
-        mode = job.mode or ("chat" if job.thinking.on else backend.default_mode())
-        prompter = Prompter(mode, backend.tokenizer, job.direct, job.thinking)
+        mode = order.mode or ("chat" if order.reasoning.on else backend.default_mode())
+        prompter = Prompter(mode, backend.tokenizer, order.direct, order.reasoning)
         backend.check_mode(mode, prompter.template_arguments)
         settings = {**asked, **backend.settings(), **prompter.settings()}
         settings["max_model_len"] = backend.limit
@@ -211,7 +212,7 @@ def answer_rows(
 
         def prompts() -> Iterator[Prompt]:
             for config, row in rows_of(
-                job.dataset, asked["data_revision"], parts, backend.shares_prefixes
+                order.dataset, asked["data_revision"], parts, backend.shares_prefixes
             ):
                 prompt = prompter(config, row)
                 tokens = backend.count(prompt)
@@ -225,7 +226,7 @@ def answer_rows(
 
         for answer in backend.generate(prompts()):
             expected = waiting.pop((answer.prompt.config, answer.prompt.index))
-            record = judge(answer, expected, backend.tokenizer)
+            record = record_of(answer, expected, backend.tokenizer)
             records.write(record)
             progress.add(record)
             outcome.count_session(record, expected)

@@ -20,7 +20,7 @@ import datasets
 
 from eval.run.backends.backend import ModelOptions
 from eval.run.prompts import Prompter, load_tokenizer
-from eval.run.runner import Job, prefix_key, run
+from eval.run.runner import RunOrder, prefix_key, run
 from tests.eval.run import small_release
 
 
@@ -55,12 +55,12 @@ def main() -> None:
         root = small_release.write(
             Path(folder) / "ruler", "128k", rows, 5500, only=("niah_single_1",)
         )
-        job = Job(str(root), ("all_128k",), "solver", Path(folder) / "A", quiet=True)
+        order = RunOrder(str(root), ("all_128k",), "oracle", Path(folder) / "A", quiet=True)
         started = time.perf_counter()
-        run(job)
+        run(order)
         clock(f"solver, {rows} rows of 128k", started, rows, "rows")
         started = time.perf_counter()
-        run(job)
+        run(order)
         clock("the same again: nothing to do", started, rows, "rows")
 
         many = small_release.write(
@@ -76,7 +76,7 @@ def main() -> None:
         url = f"http://127.0.0.1:{server.stdout.readline().strip()}/v1"
         model = ModelOptions("m", base_url=url, concurrency=200)
         started = time.perf_counter()
-        run(Job(str(many), ("all_4k",), "openai", Path(folder) / "B", model, quiet=True))
+        run(RunOrder(str(many), ("all_4k",), "openai", Path(folder) / "B", model, quiet=True))
         clock(f"openai, {20 * rows:,} short rows, 200 at once", started, 20 * rows, "rows")
         server.kill()
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024

@@ -43,26 +43,26 @@ def transformers_answers(
     """What transformers answers in each mode; asked first, since vLLM pins the threads."""
     from eval.run.backends.backend import ModelOptions
     from eval.run.records import read_lines
-    from eval.run.runner import Job, run
+    from eval.run.runner import RunOrder, run
 
     found = {}
     for mode in ("completion", "prefill", "chat"):
         out = tmp_path_factory.mktemp(mode)
         options = ModelOptions(str(tiny), arguments={"dtype": "float32"})
-        run(Job(str(small), ("some_4k",), "hf", out, options, mode=mode, quiet=True))
+        run(RunOrder(str(small), ("some_4k",), "hf", out, options, mode=mode, quiet=True))
         records = [r for path in sorted(out.glob("*.jsonl")) for r in read_lines(path)]
         found[mode] = {(r["config"], r["index"]): r["prediction"] for r in records}
     return found
 
 
 @pytest.fixture
-def job(small: Path, tiny: Path, tmp_path: Path) -> Any:
-    """A job of the offline engine: 2 configurations, 6 rows."""
+def order(small: Path, tiny: Path, tmp_path: Path) -> Any:
+    """A order of the offline engine: 2 configurations, 6 rows."""
     from eval.run.backends.backend import ModelOptions
-    from eval.run.runner import Job
+    from eval.run.runner import RunOrder
 
     options = ModelOptions(str(tiny), arguments=ENGINE)
-    return Job(str(small), ("some_4k",), "vllm", tmp_path / "RUN", options, quiet=True)
+    return RunOrder(str(small), ("some_4k",), "vllm", tmp_path / "RUN", options, quiet=True)
 
 
 @pytest.fixture(scope="session")

@@ -31,21 +31,21 @@ def predictions(folder: Path) -> dict[tuple[str, int], str]:
 
 @pytest.mark.parametrize("mode", ["completion", "prefill", "chat"])
 def test_greedy_answers_are_those_of_transformers(
-    job: Any, mode: str, transformers_answers: dict[str, Any]
+    order: Any, mode: str, transformers_answers: dict[str, Any]
 ) -> None:
-    outcome = run(replace(job, mode=mode))
+    outcome = run(replace(order, mode=mode))
     assert outcome.total["stop"] + outcome.total["length"] == 6
     assert outcome.differences == 0
-    found = predictions(job.out)
+    found = predictions(order.out)
     assert found == transformers_answers[mode]
     assert len(set(found.values())) > 3  # the model's answers do depend on the prompt
 
 
-def test_run_json_names_engine_cache_and_parallelism(job: Any) -> None:
+def test_run_json_names_engine_cache_and_parallelism(order: Any) -> None:
     import vllm
 
-    run(replace(job, limit=1, configs=("vt_4k",)))
-    kept = json.loads((job.out / "run.json").read_text())
+    run(replace(order, limit=1, configs=("vt_4k",)))
+    kept = json.loads((order.out / "run.json").read_text())
     assert kept["backend_version"] == vllm.__version__
     assert kept["dtype"] == "float32"
     assert kept["mode"] == "prefill"
@@ -55,43 +55,45 @@ def test_run_json_names_engine_cache_and_parallelism(job: Any) -> None:
     assert kept["arguments"]["max_num_seqs"] == 2
 
 
-def test_the_shared_haystack_comes_from_the_prefix_cache(job: Any, tmp_path: Path) -> None:
+def test_the_shared_haystack_comes_from_the_prefix_cache(order: Any, tmp_path: Path) -> None:
     long = small_release.write(tmp_path / "long", rows=8, lines=120)
     options = ModelOptions(
-        job.options.model, arguments={**job.options.arguments, "max_num_seqs": 1}
+        order.options.model, arguments={**order.options.arguments, "max_num_seqs": 1}
     )
-    asked = replace(job, dataset=str(long), configs=("niah_single_1_4k",), options=options)
+    asked = replace(order, dataset=str(long), configs=("niah_single_1_4k",), options=options)
     outcome = run(asked)
     assert outcome.cached_share is not None
     assert outcome.cached_share > 0.3
     assert "from the prefix cache" in outcome.lines()[-1]
-    (session,) = json.loads((job.out / "run.json").read_text())["sessions"]
+    (session,) = json.loads((order.out / "run.json").read_text())["sessions"]
     assert session["cached_share"] == outcome.cached_share
 
 
-def test_a_prompt_over_the_window_is_recorded_and_the_rest_runs(job: Any, tmp_path: Path) -> None:
+def test_a_prompt_over_the_window_is_recorded_and_the_rest_runs(order: Any, tmp_path: Path) -> None:
     mixed = small_release.write(tmp_path / "mixed", rows=2, lines=30)
-    options = ModelOptions(job.options.model, arguments=job.options.arguments, max_model_len=2048)
-    outcome = run(replace(job, dataset=str(mixed), configs=("all_4k",), options=options))
+    options = ModelOptions(
+        order.options.model, arguments=order.options.arguments, max_model_len=2048
+    )
+    outcome = run(replace(order, dataset=str(mixed), configs=("all_4k",), options=options))
     states = {config: dict(found) for config, found in outcome.states.items()}
     assert states["cwe_4k"] == {"does_not_fit": 2}
     assert "does_not_fit" not in states["niah_single_1_4k"]
-    over = list(read_lines(job.out / "cwe_4k.jsonl"))
+    over = list(read_lines(order.out / "cwe_4k.jsonl"))
     assert all("over the limit of 2,048" in r["error"] for r in over)
 
 
-def test_an_answer_cut_at_its_maximum_says_length(job: Any) -> None:
-    run(replace(job, configs=("vt_4k",)))
-    for record in read_lines(job.out / "vt_4k.jsonl"):
+def test_an_answer_cut_at_its_maximum_says_length(order: Any) -> None:
+    run(replace(order, configs=("vt_4k",)))
+    for record in read_lines(order.out / "vt_4k.jsonl"):
         made = record["usage"]["completion_tokens"]
         assert (record["finish_reason"] == "length") == (made == 30)
         assert made <= 30
 
 
-def test_killed_with_sigkill_it_resumes_to_the_same_answers(job: Any, tmp_path: Path) -> None:
+def test_killed_with_sigkill_it_resumes_to_the_same_answers(order: Any, tmp_path: Path) -> None:
     big = small_release.write(tmp_path / "big", rows=8, lines=40)
-    job = replace(job, dataset=str(big), configs=("niah_single_1_4k",))
-    whole = replace(job, out=tmp_path / "whole")
+    order = replace(order, dataset=str(big), configs=("niah_single_1_4k",))
+    whole = replace(order, out=tmp_path / "whole")
     run(whole)
     code = (
         "import typer\nfrom eval.run.run_command import run\n"
@@ -101,12 +103,12 @@ def test_killed_with_sigkill_it_resumes_to_the_same_answers(job: Any, tmp_path: 
     script = tmp_path / "ruler_run.py"
     script.write_text(code)
     flags = ["--dataset", str(big), "--configs", "niah_single_1_4k", "--backend", "vllm"]
-    flags += ["--model", job.options.model, "--out", str(job.out)]
-    for name, value in job.options.arguments.items():
+    flags += ["--model", order.options.model, "--out", str(order.out)]
+    for name, value in order.options.arguments.items():
         flags += ["--engine-arg", f"{name}={json.dumps(value).strip(chr(34))}"]
     command = [sys.executable, str(script), *flags]
     process = subprocess.Popen(command, env=os.environ, start_new_session=True)
-    path = job.out / "niah_single_1_4k.jsonl"
+    path = order.out / "niah_single_1_4k.jsonl"
     while len(list(read_lines(path))) < 2:
         assert process.poll() is None
         time.sleep(0.02)
@@ -117,16 +119,16 @@ def test_killed_with_sigkill_it_resumes_to_the_same_answers(job: Any, tmp_path: 
     done = subprocess.run(command, env=os.environ, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr[-2000:]
     assert "No failures: 8 rows answered." in done.stdout
-    assert predictions(job.out) == predictions(whole.out)
+    assert predictions(order.out) == predictions(whole.out)
 
 
-def test_data_parallelism_is_shown_its_way(job: Any) -> None:
-    options = ModelOptions(job.options.model, arguments={"data_parallel_size": 2})
+def test_data_parallelism_is_shown_its_way(order: Any) -> None:
+    options = ModelOptions(order.options.model, arguments={"data_parallel_size": 2})
     with pytest.raises(RulerError, match="--data-parallel-size N"):
-        run(replace(job, options=options))
+        run(replace(order, options=options))
 
 
-def test_a_wrong_engine_argument_is_one_sentence(job: Any) -> None:
-    options = ModelOptions(job.options.model, arguments={"no_such_argument": 1})
+def test_a_wrong_engine_argument_is_one_sentence(order: Any) -> None:
+    options = ModelOptions(order.options.model, arguments={"no_such_argument": 1})
     with pytest.raises(RulerError, match="no_such_argument"):
-        run(replace(job, options=options))
+        run(replace(order, options=options))

@@ -21,9 +21,9 @@ pytestmark = pytest.mark.vllm
 
 
 @pytest.fixture
-def remote(job: Any, server: str) -> Any:
+def remote(order: Any, server: str) -> Any:
     options = ModelOptions("tiny", base_url=server, concurrency=4, retries=2, timeout=120)
-    return replace(job, backend="openai", options=options, out=job.out.with_name("REMOTE"))
+    return replace(order, backend="openai", options=options, out=order.out.with_name("REMOTE"))
 
 
 def records(folder: Path) -> list[dict[str, Any]]:

@@ -18,12 +18,12 @@ from eval.run.prompts import Prompt
 
 
 @dataclass(frozen=True)
-class Answer:
+class Completion:
     """What came back for a prompt.
 
     `finish_reason` is the backend's word: `stop`, `length`, or anything else, which counts as an
-    error. Token counts are None where the backend does not know them. `thinking` is set only where
-    a server's reasoning parser took the thought out of the text.
+    error. Token counts are None where the backend does not know them. `reasoning` is set only where
+    a server's parser took the reasoning out of the text.
     """
 
     prompt: Prompt
@@ -32,8 +32,8 @@ class Answer:
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
     cached_tokens: int = 0
-    thinking: str | None = None
-    thinking_tokens: int | None = None
+    reasoning: str | None = None
+    reasoning_tokens: int | None = None
     error: str | None = None
 
 
@@ -47,7 +47,7 @@ class Backend(ABC):
     """Whether prompts with a common beginning should come one after another."""
 
     @abstractmethod
-    def generate(self, prompts: Iterator[Prompt]) -> Iterator[Answer]:
+    def generate(self, prompts: Iterator[Prompt]) -> Iterator[Completion]:
         """Answer every prompt once, as they finish; pull the next one only when there is room."""
 
     @abstractmethod

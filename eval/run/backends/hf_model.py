@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any
 
-from eval.run.backends.backend import Answer, Backend, ModelOptions
+from eval.run.backends.backend import Backend, Completion, ModelOptions
 from eval.run.prompts import Prompt, load_tokenizer
 from eval.run.reasoning import decode
 from ruler_dataset import RulerError
@@ -66,14 +66,14 @@ class Transformers(Backend):
             "commit": getattr(self.model.config, "_commit_hash", None),
         }
 
-    def generate(self, prompts: Iterator[Prompt]) -> Iterator[Answer]:
+    def generate(self, prompts: Iterator[Prompt]) -> Iterator[Completion]:
         """Answer batch by batch; a batch that cannot run fails its rows, not the run."""
         while window := list(islice(prompts, WINDOW)):
             window.sort(key=lambda prompt: -len(prompt.token_ids or ()))
             for batch in batches(window, self.batch_tokens):
                 yield from self._batch(batch)
 
-    def _batch(self, batch: list[Prompt]) -> Iterator[Answer]:
+    def _batch(self, batch: list[Prompt]) -> Iterator[Completion]:
         import torch
 
         try:
@@ -81,12 +81,12 @@ class Transformers(Backend):
         except (torch.cuda.OutOfMemoryError, RuntimeError, ValueError, IndexError) as error:
             reason = str(error).strip().splitlines()[0][:500]
             for prompt in batch:
-                yield Answer(prompt, error=f"{type(error).__name__}: {reason}")
+                yield Completion(prompt, error=f"{type(error).__name__}: {reason}")
             return
         for prompt, ids in zip(batch, rows, strict=True):
             reason = "stop" if len(ids) < prompt.max_tokens or self._ends(ids[-1]) else "length"
             text = decode(self.tokenizer, ids)
-            yield Answer(prompt, text, reason, len(prompt.token_ids or ()), len(ids))
+            yield Completion(prompt, text, reason, len(prompt.token_ids or ()), len(ids))
 
     def _new_tokens(self, batch: list[Prompt]) -> list[list[int]]:
         """The generated tokens of each prompt, up to and with its end token."""

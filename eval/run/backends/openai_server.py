@@ -26,7 +26,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
-from eval.run.backends.backend import Answer, Backend, ModelOptions
+from eval.run.backends.backend import Backend, Completion, ModelOptions
 from eval.run.backends.server_replies import describe, is_transient, read_answer, wait_seconds
 from eval.run.prompts import Prompt, load_tokenizer
 from ruler_dataset import RulerError
@@ -228,7 +228,7 @@ class OpenAI(Backend):
             extra.update(self._turn(prompt))
         return {**fields, "extra_body": extra}
 
-    def generate(self, prompts: Iterator[Prompt]) -> Iterator[Answer]:
+    def generate(self, prompts: Iterator[Prompt]) -> Iterator[Completion]:
         """Keep `concurrency` requests in flight; answers come as they finish."""
         from openai import AsyncOpenAI
 
@@ -236,7 +236,7 @@ class OpenAI(Backend):
         thread = threading.Thread(target=loop.run_forever, daemon=True)
         thread.start()
         client = AsyncOpenAI(**self._how)
-        answers: queue.SimpleQueue[Answer] = queue.SimpleQueue()
+        answers: queue.SimpleQueue[Completion] = queue.SimpleQueue()
 
         async def work(prompt: Prompt) -> None:
             answers.put(await self._answer(client, prompt))
@@ -264,7 +264,7 @@ class OpenAI(Backend):
             thread.join()
             loop.close()
 
-    async def _answer(self, client: Any, prompt: Prompt) -> Answer:
+    async def _answer(self, client: Any, prompt: Prompt) -> Completion:
         """One row: tries until an answer, a final error, or the last try."""
         import tenacity
 
@@ -286,7 +286,7 @@ class OpenAI(Backend):
                     reply = await asyncio.wait_for(api.create(**fields), self.options.timeout)
                     return read_answer(prompt, reply)
         except Exception as error:  # whatever a server does, the row gets one recorded state
-            return Answer(prompt, error=self._hide(describe(error)))
+            return Completion(prompt, error=self._hide(describe(error)))
         raise AssertionError("a retry loop ends with an answer or an error")
 
     def _hide(self, text: str) -> str:

@@ -1,7 +1,7 @@
 r"""The perfect reader: no model, it answers from `input` alone, by regular expressions.
 
 The upper bound of the whole pipeline: 100 on every synthetic task of RULER, on release after
-release; on qa it points at the sentence that shares most with the question, which is a guess. It
+release; on qa it quotes the sentence that shares most with the question, which is a guess. It
 never sees `outputs` or `evidence`. If it misses, the data or the scoring is wrong.
 
     solve("…One of the special magic numbers for apt-fox is: 1234567. …\nWhat is the special "
@@ -20,7 +20,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from eval.run.backends import oracle_oneruler
-from eval.run.backends.backend import Answer, Backend
+from eval.run.backends.backend import Backend, Completion
 from eval.run.backends.oracle_oneruler import most_common, numbered
 from eval.run.prompts import Prompt
 
@@ -40,17 +40,17 @@ _FWE = "\nQuestion: Do not provide any explanation. Please ignore the dots"
 _QA = re.compile(r"\n\nQuestion: (?P<question>.+)$", re.DOTALL)
 
 
-class Solver(Backend):
-    """Answers at once, in order, and free of charge."""
+class Oracle(Backend):
+    """Answers every prompt at once, in order, from its text alone."""
 
-    name = "solver"
+    name = "oracle"
     shares_prefixes = False
 
-    def generate(self, prompts: Iterator[Prompt]) -> Iterator[Answer]:
+    def generate(self, prompts: Iterator[Prompt]) -> Iterator[Completion]:
         """Answer each prompt from the user's turn alone."""
         for prompt in prompts:
             asked = prompt.messages[0]["content"] if prompt.messages else str(prompt.text)
-            yield Answer(prompt, solve(asked))
+            yield Completion(prompt, solve(asked))
 
     def default_mode(self) -> str:
         """`chat`: it reads the user's turn and nothing else."""

@@ -9,7 +9,7 @@ import random
 import time
 from typing import Any
 
-from eval.run.backends.backend import Answer
+from eval.run.backends.backend import Completion
 from eval.run.prompts import Prompt
 
 TRANSIENT = (408, 409, 425, 429)
@@ -22,7 +22,7 @@ class Malformed(Exception):
     """A 200 that is no completion."""
 
 
-def read_answer(prompt: Prompt, reply: Any) -> Answer:
+def read_answer(prompt: Prompt, reply: Any) -> Completion:
     """Read a chat or raw completion; Malformed if it is neither."""
     choices = getattr(reply, "choices", None)
     if not choices:
@@ -40,7 +40,7 @@ def read_answer(prompt: Prompt, reply: Any) -> Answer:
     usage = getattr(reply, "usage", None)
     cached = getattr(getattr(usage, "prompt_tokens_details", None), "cached_tokens", None)
     thinking = getattr(getattr(usage, "completion_tokens_details", None), "reasoning_tokens", None)
-    return Answer(
+    return Completion(
         prompt,
         text or "",
         choices[0].finish_reason,

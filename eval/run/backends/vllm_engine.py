@@ -16,7 +16,7 @@ import os
 from collections.abc import Iterator
 from typing import Any
 
-from eval.run.backends.backend import Answer, Backend, ModelOptions
+from eval.run.backends.backend import Backend, Completion, ModelOptions
 from eval.run.prompts import Prompt, load_tokenizer
 from eval.run.reasoning import decode
 from ruler_dataset import RulerError
@@ -84,7 +84,7 @@ class VLLM(Backend):
             "commit": getattr(model.hf_config, "_commit_hash", None),
         }
 
-    def generate(self, prompts: Iterator[Prompt]) -> Iterator[Answer]:
+    def generate(self, prompts: Iterator[Prompt]) -> Iterator[Completion]:
         """Keep the engine's queue filled, twice as deep as one of its batches."""
         engine = self.llm.llm_engine
         most_rows = 2 * self.config.scheduler_config.max_num_seqs
@@ -101,7 +101,7 @@ class VLLM(Backend):
                     try:
                         engine.add_request(str(number), *self._request(prompt))
                     except ValueError as error:
-                        yield Answer(prompt, error=f"vLLM refused the prompt: {error}")
+                        yield Completion(prompt, error=f"vLLM refused the prompt: {error}")
                         continue
                     flying[str(number)] = prompt
                     tokens += len(prompt.token_ids or ())
@@ -130,9 +130,9 @@ class VLLM(Backend):
             return renderer.render_cmpl([tokens])[0], sampling
         return tokens, sampling
 
-    def _answer(self, prompt: Prompt, output: Any) -> Answer:
+    def _answer(self, prompt: Prompt, output: Any) -> Completion:
         made = output.outputs[0]
-        return Answer(
+        return Completion(
             prompt,
             decode(self.tokenizer, made.token_ids),
             made.finish_reason,

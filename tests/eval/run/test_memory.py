@@ -19,11 +19,12 @@ CODE = """
 import json, resource, sys
 from pathlib import Path
 from eval.run.backends.backend import ModelOptions
-from eval.run.runner import Job, run
+from eval.run.runner import RunOrder, run
 data, out, url, limit = sys.argv[1:]
 options = ModelOptions("m", base_url=url, concurrency=1000)
-job = Job(data, ("niah_single_1_4k",), "openai", Path(out), options, limit=int(limit), quiet=True)
-outcome = run(job)
+configs = ("niah_single_1_4k",)
+order = RunOrder(data, configs, "openai", Path(out), options, limit=int(limit), quiet=True)
+outcome = run(order)
 peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 print(json.dumps({"states": dict(outcome.total), "megabytes": peak / 1024}))
 """

@@ -12,7 +12,7 @@ import pytest
 from builder.oneruler.language_pairs import Languages
 from builder.release.build import build
 from builder.release.order import BuildOrder
-from eval.run.runner import Job, run
+from eval.run.runner import RunOrder, run
 from ruler_dataset import read_manifest
 from tests.conftest import Silent
 
@@ -33,7 +33,7 @@ freq_cw = 12
 
 
 def scores(dataset: Path, configs: tuple[str, ...], out: Path) -> dict[str, float]:
-    outcome = run(Job(str(dataset), configs, "solver", out, quiet=True))
+    outcome = run(RunOrder(str(dataset), configs, "oracle", out, quiet=True))
     assert set(outcome.total) == {"stop"}
     command = [sys.executable, "-m", "ruler_cli", "score", str(out)]
     done = subprocess.run(command, capture_output=True, text=True)
@@ -42,7 +42,7 @@ def scores(dataset: Path, configs: tuple[str, ...], out: Path) -> dict[str, floa
     return {name: cell["score"] for name, cell in results["configurations"].items()}
 
 
-def test_the_solver_scores_100_in_both_languages(oneruler: Path, tmp_path: Path) -> None:
+def test_the_oracle_scores_100_in_both_languages(oneruler: Path, tmp_path: Path) -> None:
     files = read_manifest(oneruler)["files"].values()
     mine = [file for file in files if file["language"] == file["instruction_language"]]
     found = scores(oneruler, tuple(file["config"] for file in mine), tmp_path / "run")

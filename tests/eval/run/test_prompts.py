@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from eval.run.prompts import DIRECT, Prompter, fits, load_tokenizer
-from eval.run.reasoning import Thinking
+from eval.run.reasoning import Reasoning
 from ruler_dataset import RulerError
 
 INPUT = "A special magic number is hidden.\n…\nWhat is the special magic number for apt-fox?"
@@ -180,7 +180,7 @@ def test_a_thinking_template_hears_whether_to_think(tiny_tokenizer: Any) -> None
         "{{ messages[0]['content'] }}{% if enable_thinking %}<think>\n{% endif %}"
     )
     assert Prompter("chat", tokenizer).text(NIAH) == INPUT
-    thinking = Prompter("chat", tokenizer, thinking=Thinking(True, 100))
+    thinking = Prompter("chat", tokenizer, reasoning=Reasoning(True, 100))
     assert thinking.text(NIAH) == INPUT + "<think>\n"
     assert thinking("vt_4k", NIAH).max_tokens == 228
 
@@ -195,13 +195,13 @@ def test_without_a_tokenizer_messages_still_carry_the_prefix() -> None:
 @pytest.mark.parametrize(
     ("mode", "direct", "thinking", "remedy"),
     [
-        ("prefill", False, Thinking(True, 10), "--mode chat"),
-        ("completion", False, Thinking(True, 10), "--mode chat"),
-        ("prefill", True, Thinking(), "--mode chat"),
+        ("prefill", False, Reasoning(True, 10), "--mode chat"),
+        ("completion", False, Reasoning(True, 10), "--mode chat"),
+        ("prefill", True, Reasoning(), "--mode chat"),
     ],
 )
 def test_what_cannot_go_together_is_refused(
-    mode: str, direct: bool, thinking: Thinking, remedy: str
+    mode: str, direct: bool, thinking: Reasoning, remedy: str
 ) -> None:
     with pytest.raises(RulerError, match=remedy):
         Prompter(mode, None, direct, thinking)
@@ -226,7 +226,7 @@ def test_a_template_that_cannot_be_continued_is_refused(tiny_tokenizer: Any) -> 
 
 
 def test_a_prompt_fits_to_the_last_token_and_not_one_more() -> None:
-    prompt = Prompter("chat", thinking=Thinking(True, 100))("vt_4k", NIAH)
+    prompt = Prompter("chat", reasoning=Reasoning(True, 100))("vt_4k", NIAH)
     assert fits(1000, prompt, 1228)
     assert not fits(1001, prompt, 1228)
     assert fits(None, prompt, 1228)

@@ -9,16 +9,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from eval.run import reasoning
-from eval.run.backends.backend import Answer
+from eval.run.backends.backend import Completion
 from eval.run.prompts import Prompt
-from eval.run.reasoning import Thinking, split
-from eval.run.row_state import Expected, judge
+from eval.run.reasoning import Reasoning, split
+from eval.run.row_state import Expected, record_of
 from ruler_dataset import RulerError
 
 
 def asked(**changes: Any) -> Prompt:
     user = ({"role": "user", "content": "?"},)
-    plain = {"text": None, "token_ids": None, "max_new_tokens": 30, "thinking_tokens": 100}
+    plain = {"text": None, "token_ids": None, "max_new_tokens": 30, "reasoning_tokens": 100}
     return Prompt(**{"config": "vt_4k", "index": 0, "messages": user, **plain, **changes})
 
 
@@ -47,12 +47,12 @@ def test_no_part_of_a_thought_reaches_the_answer(thought: str, answer: str) -> N
 
 
 def test_the_budget_is_read_from_a_flag() -> None:
-    assert Thinking.parse("off") == Thinking(False, 0)
-    assert Thinking.parse("on") == Thinking(True, reasoning.ON_BUDGET)
-    assert Thinking.parse("512") == Thinking(True, 512)
+    assert Reasoning.parse("off") == Reasoning(False, 0)
+    assert Reasoning.parse("on") == Reasoning(True, reasoning.ON_BUDGET)
+    assert Reasoning.parse("512") == Reasoning(True, 512)
     for wrong in ("0", "-1", "yes", ""):
         with pytest.raises(RulerError, match="--thinking"):
-            Thinking.parse(wrong)
+            Reasoning.parse(wrong)
 
 
 def test_the_room_for_a_thought_comes_on_top_of_the_answers() -> None:
@@ -60,7 +60,9 @@ def test_the_room_for_a_thought_comes_on_top_of_the_answers() -> None:
 
 
 def test_a_thought_that_was_cut_leaves_no_answer_and_says_so() -> None:
-    record = judge(Answer(asked(), "<think>so many words", "length", 10, 130), Expected(10, 4096))
+    record = record_of(
+        Completion(asked(), "<think>so many words", "length", 10, 130), Expected(10, 4096)
+    )
     assert record["prediction"] == ""
     assert record["thinking"] == "so many words"
     assert record["finish_reason"] == "length"
@@ -69,18 +71,20 @@ def test_a_thought_that_was_cut_leaves_no_answer_and_says_so() -> None:
 
 
 def test_a_servers_reasoning_parser_is_believed() -> None:
-    answer = Answer(asked(), "42", "stop", 10, 20, thinking="hm", thinking_tokens=15)
-    record = judge(answer, Expected(10, 4096))
+    answer = Completion(asked(), "42", "stop", 10, 20, reasoning="hm", reasoning_tokens=15)
+    record = record_of(answer, Expected(10, 4096))
     assert (record["thinking"], record["prediction"]) == ("hm", "42")
     assert record["usage"]["thinking_tokens"] == 15
     assert record["thinking_ended"] is True
-    cut = judge(Answer(asked(), "", "length", 10, 130, thinking="hm"), Expected(10, 4096))
+    cut = record_of(Completion(asked(), "", "length", 10, 130, reasoning="hm"), Expected(10, 4096))
     assert cut["thinking_ended"] is False
 
 
 def test_a_short_thought_does_not_lengthen_the_answer(tiny_tokenizer: Any) -> None:
     text = "<think>hm</think>" + "One of the special magic numbers. " * 20
-    record = judge(Answer(asked(), text, "stop", 10, 120), Expected(10, 4096), tiny_tokenizer)
+    record = record_of(
+        Completion(asked(), text, "stop", 10, 120), Expected(10, 4096), tiny_tokenizer
+    )
     assert 0 < reasoning.count(tiny_tokenizer, record["prediction"]) <= 30
     assert text.removeprefix("<think>hm</think>").startswith(record["prediction"])
     assert record["finish_reason"] == "length"
@@ -88,15 +92,15 @@ def test_a_short_thought_does_not_lengthen_the_answer(tiny_tokenizer: Any) -> No
 
 
 def test_a_model_that_thinks_unasked_is_seen(tiny_tokenizer: Any) -> None:
-    prompt = asked(thinking_tokens=0)
-    record = judge(Answer(prompt, "<think>Okay, the", "length", 10, 30), Expected(10), None)
+    prompt = asked(reasoning_tokens=0)
+    record = record_of(Completion(prompt, "<think>Okay, the", "length", 10, 30), Expected(10), None)
     assert record["thinking_ended"] is False
     assert record["prediction"] == ""
 
 
 def test_a_template_that_opens_the_thought_is_seen() -> None:
     prompt = asked(text="<|assistant|><think>\n")
-    record = judge(Answer(prompt, "hm</think>42", "stop", 10, 12), Expected(10))
+    record = record_of(Completion(prompt, "hm</think>42", "stop", 10, 12), Expected(10))
     assert (record["thinking"], record["prediction"]) == ("hm", "42")
 
 

@@ -10,7 +10,7 @@ import pytest
 
 import ruler_dataset
 from eval.run.records import read_lines
-from eval.run.runner import Job, run
+from eval.run.runner import RunOrder, run
 from tests.conftest import Once
 
 
@@ -27,10 +27,10 @@ def built(once: Once) -> Path:
 
 
 @pytest.mark.parametrize("length", ["4k", "128k"])
-def test_the_solver_scores_100_on_the_eleven_synthetic_tasks(
+def test_the_oracle_scores_100_on_the_eleven_synthetic_tasks(
     built: Path, tmp_path: Path, length: str
 ) -> None:
-    outcome = run(Job(str(built), (f"all_{length}",), "solver", tmp_path, quiet=True))
+    outcome = run(RunOrder(str(built), (f"all_{length}",), "oracle", tmp_path, quiet=True))
     assert dict(outcome.total) == {"stop": 13 * 3}
     for task in ruler_dataset.TASKS["ruler"]:
         config = f"{task}_{length}"

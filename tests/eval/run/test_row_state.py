@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from eval.run.backends.backend import Answer
+from eval.run.backends.backend import Completion
 from eval.run.prompts import Prompt
 from eval.run.records import STATES
-from eval.run.row_state import Expected, does_not_fit, judge
+from eval.run.row_state import Expected, does_not_fit, record_of
 
 PROMPT = Prompt("vt_4k", 7, (), "raw", None, max_new_tokens=30, row_tokens=4000)
 
@@ -41,7 +41,7 @@ PROMPT = Prompt("vt_4k", 7, (), "raw", None, max_new_tokens=30, row_tokens=4000)
     ],
 )  # fmt: skip
 def test_the_state_of_a_row(answer: dict[str, Any], expected: Expected, state: str) -> None:
-    record = judge(Answer(PROMPT, "found it", **answer), expected)
+    record = record_of(Completion(PROMPT, "found it", **answer), expected)
     assert record["finish_reason"] == state
     assert state in STATES
     assert record["prediction"] == ("found it" if state in ("stop", "length") else "")
@@ -56,5 +56,5 @@ def test_a_row_that_does_not_fit_says_by_how_much() -> None:
 
 
 def test_half_a_surrogate_pair_does_not_stop_a_run() -> None:
-    record = judge(Answer(PROMPT, "a\ud83d b"), Expected())
+    record = record_of(Completion(PROMPT, "a\ud83d b"), Expected())
     assert record["prediction"].encode() == b"a? b"

@@ -27,7 +27,7 @@ def flags(small: Path, tmp_path: Path) -> list[str]:
 
 
 def test_the_quick_way_needs_no_model(flags: list[str]) -> None:
-    result = CliRunner().invoke(app, [*flags, "--backend", "solver"])
+    result = CliRunner().invoke(app, [*flags, "--backend", "oracle"])
     assert result.exit_code == 0, result.output
     assert result.stdout.startswith("No failures: 10 rows answered.")
     assert "vt_4k" in result.output
@@ -82,7 +82,7 @@ def test_tokens_that_are_no_secret_are_allowed() -> None:
 
 
 def test_the_quickstarts_model_runs_all_that_a_release_holds(small: Path, tmp_path: Path) -> None:
-    run_command.solve_release(small, tmp_path / "RUN")
+    run_command.answer_release(small, tmp_path / "RUN")
     assert len(list((tmp_path / "RUN").glob("*.jsonl"))) == 4
 
 

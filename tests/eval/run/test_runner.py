@@ -15,50 +15,55 @@ import pytest
 
 import ruler_dataset
 from eval.run.backends.backend import ModelOptions
-from eval.run.progress import Outcome
+from eval.run.progress import RunSummary
 from eval.run.records import Records, parse_shard, read_lines
-from eval.run.runner import Job, Part, prefix_key, rows_of, run
+from eval.run.runner import Part, RunOrder, prefix_key, rows_of, run
 from ruler_dataset import RulerError
 
 
 @pytest.fixture
-def job(small: Path, tmp_path: Path) -> Job:
-    return Job(str(small), ("all_4k",), "solver", tmp_path / "RUN", quiet=True)
+def order(small: Path, tmp_path: Path) -> RunOrder:
+    return RunOrder(str(small), ("all_4k",), "oracle", tmp_path / "RUN", quiet=True)
 
 
 def lines(folder: Path) -> dict[str, str]:
     return {path.name: path.read_text() for path in sorted(folder.glob("*.jsonl"))}
 
 
-def test_every_row_is_answered_once_in_one_file_a_configuration(job: Job) -> None:
-    outcome = run(job)
+def test_every_row_is_answered_once_in_one_file_a_configuration(order: RunOrder) -> None:
+    outcome = run(order)
     assert dict(outcome.total) == {"stop": 20}
-    assert sorted(lines(job.out)) == [
+    assert sorted(lines(order.out)) == [
         "cwe_4k.jsonl",
         "niah_single_1_4k.jsonl",
         "qa_1_4k.jsonl",
         "vt_4k.jsonl",
     ]
-    for name in lines(job.out):
-        records = list(read_lines(job.out / name))
+    for name in lines(order.out):
+        records = list(read_lines(order.out / name))
         assert [record["index"] for record in records] == [0, 1, 2, 3, 4]
         assert {record["config"] for record in records} == {name.removesuffix(".jsonl")}
 
 
-def test_the_solver_finds_every_synthetic_reference(job: Job, small: Path) -> None:
-    run(job)
+def test_the_oracles_former_name_still_works(order: RunOrder) -> None:
+    run(replace(order, backend="solver", configs=("vt_4k",), limit=1))
+    assert Records(order.out).settings()["backend"] == "oracle"
+
+
+def test_the_oracle_finds_every_synthetic_reference(order: RunOrder, small: Path) -> None:
+    run(order)
     for config in ("niah_single_1_4k", "vt_4k", "cwe_4k"):
         data = ruler_dataset.load(config, small)
-        predictions = [r["prediction"] for r in read_lines(job.out / f"{config}.jsonl")]
+        predictions = [r["prediction"] for r in read_lines(order.out / f"{config}.jsonl")]
         for outputs, prediction in zip(data["outputs"], predictions, strict=True):
             assert all(output in prediction for output in outputs)
 
 
-def test_run_json_holds_what_can_move_a_score(job: Job, small: Path) -> None:
-    run(job)
-    kept = json.loads((job.out / "run.json").read_text())
+def test_run_json_holds_what_can_move_a_score(order: RunOrder, small: Path) -> None:
+    run(order)
+    kept = json.loads((order.out / "run.json").read_text())
     manifest = ruler_dataset.read_manifest(small)
-    assert kept["model"] == kept["backend"] == "solver"
+    assert kept["model"] == kept["backend"] == "oracle"
     assert kept["mode"] == "chat"
     assert (kept["dataset"], kept["data_version"]) == ("ruler", "1.0.0")
     digests = {file["config"]: file["sha256"] for file in manifest["files"].values()}
@@ -69,37 +74,37 @@ def test_run_json_holds_what_can_move_a_score(job: Job, small: Path) -> None:
     assert {"python", "datasets", "transformers"} <= set(session["versions"])
 
 
-def test_a_second_run_does_nothing(job: Job) -> None:
-    run(job)
-    before = {path: path.stat().st_mtime_ns for path in job.out.glob("*.json*")}
-    assert dict(run(job).total) == {"stop": 20}
-    assert {path: path.stat().st_mtime_ns for path in job.out.glob("*.json*")} == before
+def test_a_second_run_does_nothing(order: RunOrder) -> None:
+    run(order)
+    before = {path: path.stat().st_mtime_ns for path in order.out.glob("*.json*")}
+    assert dict(run(order).total) == {"stop": 20}
+    assert {path: path.stat().st_mtime_ns for path in order.out.glob("*.json*")} == before
 
 
-def test_only_what_is_missing_or_half_written_is_done_again(job: Job) -> None:
-    run(job)
-    whole = lines(job.out)
-    path = job.out / "vt_4k.jsonl"
+def test_only_what_is_missing_or_half_written_is_done_again(order: RunOrder) -> None:
+    run(order)
+    whole = lines(order.out)
+    path = order.out / "vt_4k.jsonl"
     rows = path.read_text().splitlines(keepends=True)
     kept = rows[0].replace('"prediction": "', '"prediction": "KEPT ')
     path.write_text(kept + rows[2] + rows[3][:40])  # a crash: row 3 is half-written, 1, 4 missing
-    (job.out / "cwe_4k.jsonl").unlink()
-    run(job)
-    again = lines(job.out)
+    (order.out / "cwe_4k.jsonl").unlink()
+    run(order)
+    again = lines(order.out)
     assert again.pop("vt_4k.jsonl") == kept + "".join(rows[1:])
     assert again == {name: text for name, text in whole.items() if name != "vt_4k.jsonl"}
 
 
-def test_more_configurations_and_rows_may_join_a_run(job: Job) -> None:
-    run(replace(job, configs=("vt_4k",), limit=2))
-    assert list(lines(job.out)) == ["vt_4k.jsonl"]
-    assert len(list(read_lines(job.out / "vt_4k.jsonl"))) == 2
-    assert run(job).total["stop"] == 20
-    assert len(json.loads((job.out / "run.json").read_text())["files"]) == 4
+def test_more_configurations_and_rows_may_join_a_run(order: RunOrder) -> None:
+    run(replace(order, configs=("vt_4k",), limit=2))
+    assert list(lines(order.out)) == ["vt_4k.jsonl"]
+    assert len(list(read_lines(order.out / "vt_4k.jsonl"))) == 2
+    assert run(order).total["stop"] == 20
+    assert len(json.loads((order.out / "run.json").read_text())["files"]) == 4
 
 
-def test_a_configuration_named_twice_is_run_once(job: Job) -> None:
-    assert run(replace(job, configs=("some_4k", "vt_4k"))).total["stop"] == 10
+def test_a_configuration_named_twice_is_run_once(order: RunOrder) -> None:
+    assert run(replace(order, configs=("some_4k", "vt_4k"))).total["stop"] == 10
 
 
 @pytest.mark.parametrize(
@@ -107,58 +112,58 @@ def test_a_configuration_named_twice_is_run_once(job: Job) -> None:
     [
         ({"mode": "completion"}, "mode"),
         ({"options": ModelOptions("other")}, "model"),
-        ({"options": ModelOptions("solver", temperature=0.7)}, "sampling.temperature"),
-        ({"options": ModelOptions("solver", arguments={"dtype": "half"})}, "arguments.dtype"),
+        ({"options": ModelOptions("oracle", temperature=0.7)}, "sampling.temperature"),
+        ({"options": ModelOptions("oracle", arguments={"dtype": "half"})}, "arguments.dtype"),
     ],
 )
 def test_a_changed_setting_is_refused_in_one_sentence(
-    job: Job, change: dict[str, Any], named: str
+    order: RunOrder, change: dict[str, Any], named: str
 ) -> None:
-    run(replace(job, limit=2))
-    before = lines(job.out)
+    run(replace(order, limit=2))
+    before = lines(order.out)
     with pytest.raises(RulerError, match=named) as refused:
-        run(replace(job, **change))
+        run(replace(order, **change))
     assert "--out" in str(refused.value)
-    assert lines(job.out) == before
+    assert lines(order.out) == before
 
 
-def test_other_data_under_the_same_names_is_refused(job: Job, tmp_path: Path) -> None:
+def test_other_data_under_the_same_names_is_refused(order: RunOrder, tmp_path: Path) -> None:
     from tests.eval.run import small_release
 
-    run(replace(job, configs=("vt_4k",)))
+    run(replace(order, configs=("vt_4k",)))
     other = small_release.write(tmp_path / "other", seed=1)
     with pytest.raises(RulerError, match=r"files\.vt_4k"):
-        run(replace(job, dataset=str(other)))
+        run(replace(order, dataset=str(other)))
 
 
-def test_shards_merge_into_the_same_bytes(job: Job, tmp_path: Path) -> None:
-    run(job)
+def test_shards_merge_into_the_same_bytes(order: RunOrder, tmp_path: Path) -> None:
+    run(order)
     for i in (3, 1):
-        outcome = run(replace(job, out=tmp_path / "S", shard=f"{i}/3"))
+        outcome = run(replace(order, out=tmp_path / "S", shard=f"{i}/3"))
     assert outcome.missing == 2 * 4
     assert "rows belong to shards" in "\n".join(outcome.lines())
     assert "vt_4k.1of3.jsonl" in lines(tmp_path / "S")
-    assert run(replace(job, out=tmp_path / "S", shard="2/3")).missing == 0
-    assert lines(tmp_path / "S") == lines(job.out)
+    assert run(replace(order, out=tmp_path / "S", shard="2/3")).missing == 0
+    assert lines(tmp_path / "S") == lines(order.out)
 
 
-def test_the_whole_command_fills_the_gap_a_shard_left(job: Job, tmp_path: Path) -> None:
-    run(job)
-    run(replace(job, out=tmp_path / "S", shard="1/2"))
-    assert run(replace(job, out=tmp_path / "S")).total["stop"] == 20
-    assert lines(tmp_path / "S") == lines(job.out)
+def test_the_whole_command_fills_the_gap_a_shard_left(order: RunOrder, tmp_path: Path) -> None:
+    run(order)
+    run(replace(order, out=tmp_path / "S", shard="1/2"))
+    assert run(replace(order, out=tmp_path / "S")).total["stop"] == 20
+    assert lines(tmp_path / "S") == lines(order.out)
 
 
 def test_shards_that_run_at_the_same_time_do_not_lose_rows(
-    small: Path, tmp_path: Path, job: Job, ruler_run: Callable[..., Any]
+    small: Path, tmp_path: Path, order: RunOrder, ruler_run: Callable[..., Any]
 ) -> None:
-    run(job)
-    flags = ["--dataset", str(small), "--configs", "all_4k", "--backend", "solver"]
+    run(order)
+    flags = ["--dataset", str(small), "--configs", "all_4k", "--backend", "oracle"]
     out = tmp_path / "S"
     runs = [ruler_run(*flags, "--out", str(out), "--shard", f"{i}/3") for i in (1, 2, 3)]
     for process in runs:
         assert process.wait() == 0, process.stderr.read()
-    assert lines(out) == lines(job.out)
+    assert lines(out) == lines(order.out)
     assert len(json.loads((out / "run.json").read_text())["sessions"]) == 3
 
 
@@ -168,14 +173,14 @@ def test_a_shard_is_checked(shard: str) -> None:
         parse_shard(shard)
 
 
-def test_two_runs_do_not_write_the_same_folder(job: Job) -> None:
-    first = Records(job.out)
+def test_two_runs_do_not_write_the_same_folder(order: RunOrder) -> None:
+    first = Records(order.out)
     first.lock()
-    for other in (job, replace(job, shard="1/2")):
+    for other in (order, replace(order, shard="1/2")):
         with pytest.raises(RulerError, match="Another run"):
             run(other)
     first.close()
-    assert run(job).total["stop"] == 20
+    assert run(order).total["stop"] == 20
 
 
 @pytest.mark.parametrize(
@@ -193,68 +198,68 @@ def test_two_runs_do_not_write_the_same_folder(job: Job) -> None:
     ],
 )
 def test_a_mistake_is_one_sentence_and_leaves_nothing(
-    job: Job, change: dict[str, Any], said: str
+    order: RunOrder, change: dict[str, Any], said: str
 ) -> None:
     with pytest.raises(RulerError, match=said) as error:
-        run(replace(job, **change))
+        run(replace(order, **change))
     assert "\n" not in str(error.value)
-    assert not list(job.out.glob("*.json*"))
+    assert not list(order.out.glob("*.json*"))
 
 
-def test_damaged_data_are_not_run(job: Job, tmp_path: Path) -> None:
+def test_damaged_data_are_not_run(order: RunOrder, tmp_path: Path) -> None:
     from tests.eval.run import small_release
 
     root = small_release.write(tmp_path / "bad")
     path = root / ruler_dataset.Config("ruler", "vt", "4k").path
     path.write_bytes(path.read_bytes()[:-9] + b"123456789")
     with pytest.raises(RulerError, match="sha256"):
-        run(replace(job, dataset=str(root), configs=("vt_4k",)))
+        run(replace(order, dataset=str(root), configs=("vt_4k",)))
 
 
 def test_a_release_on_the_hub_is_run_at_one_commit(
-    small: Path, job: Job, tmp_path: Path, ruler_run: Callable[..., Any]
+    small: Path, order: RunOrder, tmp_path: Path, ruler_run: Callable[..., Any]
 ) -> None:
     """From the Hub's cache, as on a machine without a network."""
     import shutil
 
-    run(job)
+    run(order)
     commit = "0123456789abcdef" * 2 + "01234567"
     kept = tmp_path / "cache/datasets--org--ruler"
     shutil.copytree(small, kept / "snapshots" / commit)
     (kept / "refs").mkdir()
     (kept / "refs/main").write_text(commit)
-    flags = ["--dataset", "org/ruler", "--configs", "all_4k", "--backend", "solver"]
+    flags = ["--dataset", "org/ruler", "--configs", "all_4k", "--backend", "oracle"]
     flags += ["--out", str(tmp_path / "HUB")]
     process = ruler_run(*flags, HF_HUB_CACHE=str(tmp_path / "cache"), HF_HUB_OFFLINE="1")
     _, errors = process.communicate(timeout=60)
     assert process.returncode == 0, errors
-    assert lines(tmp_path / "HUB") == lines(job.out)
+    assert lines(tmp_path / "HUB") == lines(order.out)
     assert json.loads((tmp_path / "HUB/run.json").read_text())["data_revision"] == commit
 
 
 def test_killed_at_any_moment_it_loses_only_the_rows_in_flight(
-    small: Path, job: Job, serve: Callable[..., str], ruler_run: Callable[..., Any],
+    small: Path, order: RunOrder, serve: Callable[..., str], ruler_run: Callable[..., Any],
     stats: Callable[[str], dict[str, Any]],
 ) -> None:  # fmt: skip
     url = serve(delay=0.2)
     flags = ["--dataset", str(small), "--configs", "all_4k", "--backend", "openai", "--model", "m"]
-    flags += ["--base-url", url, "--concurrency", "2", "--out", str(job.out)]
+    flags += ["--base-url", url, "--concurrency", "2", "--out", str(order.out)]
     written: list[dict[str, Any]] = []
     for wanted in (3, 9):
         process = ruler_run(*flags)
         while len(written) < wanted:
             assert process.poll() is None, process.stderr.read()
             time.sleep(0.02)
-            written = [r for path in job.out.glob("*.jsonl") for r in read_lines(path)]
+            written = [r for path in order.out.glob("*.jsonl") for r in read_lines(path)]
         process.send_signal(signal.SIGKILL)
         process.wait()
-        survivors = [r for path in job.out.glob("*.jsonl") for r in read_lines(path)]
+        survivors = [r for path in order.out.glob("*.jsonl") for r in read_lines(path)]
         assert len(survivors) >= wanted
     process = ruler_run(*flags)
     said, errors = process.communicate(timeout=60)
     assert process.returncode == 0, errors
     assert said.startswith("No failures: 20 rows answered.")
-    records = [r for path in job.out.glob("*.jsonl") for r in read_lines(path)]
+    records = [r for path in order.out.glob("*.jsonl") for r in read_lines(path)]
     assert len({(r["config"], r["index"]) for r in records}) == len(records) == 20
     assert len(stats(url)["steps"]) <= 20 + 2 * 2  # two kills, two rows in flight each
 
@@ -279,7 +284,7 @@ def test_only_the_columns_of_a_prompt_reach_a_backend(small: Path) -> None:
 
 
 def test_the_summary_leads_with_failures() -> None:
-    outcome = Outcome()
+    outcome = RunSummary()
     failed = {"finish_reason": "error", "index": 2, "error": "HTTP 500: no"}
     outcome.add("vt_4k", [failed, {"finish_reason": "length", "thinking_ended": False}])
     said = outcome.lines()

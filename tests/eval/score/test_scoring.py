@@ -261,8 +261,8 @@ def test_compat_authors_is_for_oneruler_alone(write_run):
     assert "is for ONERULER" in ruler("score", run, "--compat", "authors")[1]
 
 
-def test_the_reference_solver_runs_and_scores_end_to_end(built, tmp_path):
-    arguments = ["--dataset", built, "--configs", "niah_4k,vt_4k,ag_4k", "--backend", "solver"]
+def test_the_oracle_runs_and_scores_end_to_end(built, tmp_path):
+    arguments = ["--dataset", built, "--configs", "niah_4k,vt_4k,ag_4k", "--backend", "oracle"]
     assert ruler("run", *arguments, "--out", tmp_path / "solved")[2] == 0
     assert ruler("score", tmp_path / "solved")[2] == 0
     cells = load(tmp_path / "solved/results.json")["configurations"]

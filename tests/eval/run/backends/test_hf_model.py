@@ -12,9 +12,9 @@ import pytest
 
 from eval.run.backends.backend import ModelOptions
 from eval.run.prompts import Prompt
-from eval.run.reasoning import Thinking
+from eval.run.reasoning import Reasoning
 from eval.run.records import read_lines
-from eval.run.runner import Job, run
+from eval.run.runner import RunOrder, run
 from ruler_dataset import RulerError
 
 torch = pytest.importorskip("torch", reason="the hf extra is not installed")
@@ -28,9 +28,9 @@ def backend(tiny: Path) -> Any:
 
 
 @pytest.fixture
-def job(small: Path, tiny: Path, tmp_path: Path) -> Job:
+def order(small: Path, tiny: Path, tmp_path: Path) -> RunOrder:
     options = ModelOptions(str(tiny))
-    return Job(str(small), ("some_4k",), "hf", tmp_path / "RUN", options, limit=2, quiet=True)
+    return RunOrder(str(small), ("some_4k",), "hf", tmp_path / "RUN", options, limit=2, quiet=True)
 
 
 def prompt(ids: list[int], index: int = 0, most: int = 12) -> Prompt:
@@ -95,28 +95,28 @@ def test_a_makers_penalties_are_not_applied(tiny: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("mode", ["completion", "prefill", "chat"])
-def test_a_run_in_each_mode(job: Job, mode: str) -> None:
-    outcome = run(replace(job, mode=mode))
+def test_a_run_in_each_mode(order: RunOrder, mode: str) -> None:
+    outcome = run(replace(order, mode=mode))
     assert outcome.total["error"] == outcome.total["does_not_fit"] == 0
     assert outcome.total["stop"] + outcome.total["length"] == 4
     assert outcome.differences == 0
-    kept = json.loads((job.out / "run.json").read_text())
+    kept = json.loads((order.out / "run.json").read_text())
     assert (kept["mode"], kept["dtype"], kept["max_model_len"]) == (mode, "float32", 8192)
 
 
-def test_prefill_is_the_default_of_a_model_with_a_template(job: Job) -> None:
-    run(replace(job, limit=1, configs=("vt_4k",)))
-    assert json.loads((job.out / "run.json").read_text())["mode"] == "prefill"
+def test_prefill_is_the_default_of_a_model_with_a_template(order: RunOrder) -> None:
+    run(replace(order, limit=1, configs=("vt_4k",)))
+    assert json.loads((order.out / "run.json").read_text())["mode"] == "prefill"
 
 
-def test_the_windows_edge_is_exact(job: Job, tiny: Path) -> None:
-    run(replace(job, configs=("vt_4k",), limit=1))
-    (record,) = read_lines(job.out / "vt_4k.jsonl")
+def test_the_windows_edge_is_exact(order: RunOrder, tiny: Path) -> None:
+    run(replace(order, configs=("vt_4k",), limit=1))
+    (record,) = read_lines(order.out / "vt_4k.jsonl")
     need = record["usage"]["prompt_tokens"] + 30
     for window, state in ((need, ("stop", "length")), (need - 1, ("does_not_fit",))):
         other = replace(
-            job,
-            out=job.out.with_name(f"W{window}"),
+            order,
+            out=order.out.with_name(f"W{window}"),
             options=ModelOptions(str(tiny), max_model_len=window),
             configs=("vt_4k",),
             limit=1,
@@ -126,13 +126,13 @@ def test_the_windows_edge_is_exact(job: Job, tiny: Path) -> None:
         assert record["finish_reason"] in state
 
 
-def test_a_thought_gets_its_room(job: Job) -> None:
-    run(replace(job, configs=("vt_4k",), limit=1, thinking=Thinking(True, 40)))
-    (record,) = read_lines(job.out / "vt_4k.jsonl")
-    assert json.loads((job.out / "run.json").read_text())["mode"] == "chat"
+def test_a_thought_gets_its_room(order: RunOrder) -> None:
+    run(replace(order, configs=("vt_4k",), limit=1, reasoning=Reasoning(True, 40)))
+    (record,) = read_lines(order.out / "vt_4k.jsonl")
+    assert json.loads((order.out / "run.json").read_text())["mode"] == "chat"
     assert record["usage"]["completion_tokens"] <= 70
 
 
-def test_a_model_that_is_not_there_is_one_sentence(job: Job) -> None:
+def test_a_model_that_is_not_there_is_one_sentence(order: RunOrder) -> None:
     with pytest.raises(RulerError, match="no tokenizer folder"):
-        run(replace(job, options=ModelOptions("./nowhere")))
+        run(replace(order, options=ModelOptions("./nowhere")))

@@ -12,9 +12,9 @@ import pytest
 
 from eval.run.backends.backend import ModelOptions
 from eval.run.backends.server_replies import wait_seconds
-from eval.run.reasoning import Thinking
+from eval.run.reasoning import Reasoning
 from eval.run.records import read_lines
-from eval.run.runner import Job, run
+from eval.run.runner import RunOrder, run
 from ruler_dataset import RulerError
 
 pytest.importorskip("openai", reason="the openai extra is not installed")
@@ -24,28 +24,30 @@ VLLM_MODEL = {"id": "m", "object": "model", "owned_by": "vllm", "max_model_len":
 
 
 @pytest.fixture
-def job(small: Path, tmp_path: Path) -> Job:
+def order(small: Path, tmp_path: Path) -> RunOrder:
     options = ModelOptions("m", timeout=20.0, retries=3, concurrency=20)
-    return Job(str(small), ("all_4k",), "openai", tmp_path / "RUN", options, quiet=True)
+    return RunOrder(str(small), ("all_4k",), "openai", tmp_path / "RUN", options, quiet=True)
 
 
-def at(job: Job, url: str, **options: Any) -> Job:
-    return replace(job, options=replace(job.options, base_url=url, **options))
+def at(order: RunOrder, url: str, **options: Any) -> RunOrder:
+    return replace(order, options=replace(order.options, base_url=url, **options))
 
 
-def records(job: Job) -> list[dict[str, Any]]:
-    return [r for path in sorted(job.out.glob("*.jsonl")) for r in read_lines(path)]
+def records(order: RunOrder) -> list[dict[str, Any]]:
+    return [r for path in sorted(order.out.glob("*.jsonl")) for r in read_lines(path)]
 
 
-def test_a_well_behaved_server_answers_everything(job: Job, serve: Serve, stats: Stats) -> None:
+def test_a_well_behaved_server_answers_everything(
+    order: RunOrder, serve: Serve, stats: Stats
+) -> None:
     url = serve()
-    outcome = run(at(job, url))
+    outcome = run(at(order, url))
     assert dict(outcome.total) == {"stop": 20}
     sent = stats(url)["requests"][0]
     assert sent["path"] == "/v1/chat/completions"
     assert [m["role"] for m in sent["messages"]] == ["user"]  # nobody knows if it continues a turn
     assert sent["temperature"] == 0.0
-    kept = json.loads((job.out / "run.json").read_text())
+    kept = json.loads((order.out / "run.json").read_text())
     assert (kept["mode"], kept["budget"], kept["endpoint"]) == (
         "chat",
         "unchecked",
@@ -54,7 +56,7 @@ def test_a_well_behaved_server_answers_everything(job: Job, serve: Serve, stats:
 
 
 def test_every_failure_ends_in_one_recorded_state_and_nothing_is_lost(
-    job: Job, serve: Serve, stats: Stats
+    order: RunOrder, serve: Serve, stats: Stats
 ) -> None:
     fates = {
         "ok": "stop", "429": "error", "429,ok": "stop", "500,503,ok": "stop", "503": "error",
@@ -64,8 +66,8 @@ def test_every_failure_ends_in_one_recorded_state_and_nothing_is_lost(
         "cut-prompt": "does_not_fit", "slow": "stop", "429,500,ok": "stop",
     }  # fmt: skip
     url = serve(scripts=[fate.split(",") for fate in fates])
-    outcome = run(at(job, url, timeout=2.0))
-    found = records(job)
+    outcome = run(at(order, url, timeout=2.0))
+    found = records(order)
     assert len({(r["config"], r["index"]) for r in found}) == len(found) == 20
     wanted = list(fates.values())
     assert {state: wanted.count(state) for state in set(wanted)} == dict(outcome.total)
@@ -76,14 +78,14 @@ def test_every_failure_ends_in_one_recorded_state_and_nothing_is_lost(
     assert steps.count("malformed") == 3 + 1
 
 
-def test_failed_rows_wait_for_retry_failed(job: Job, serve: Serve, stats: Stats) -> None:
+def test_failed_rows_wait_for_retry_failed(order: RunOrder, serve: Serve, stats: Stats) -> None:
     url = serve(scripts=[["400", "ok"]])
-    first = at(replace(job, configs=("vt_4k",)), url)
+    first = at(replace(order, configs=("vt_4k",)), url)
     assert dict(run(first).total) == {"error": 5}
     assert dict(run(first).total) == {"error": 5}
     assert len(stats(url)["steps"]) == 5
     assert dict(run(replace(first, retry_failed=True)).total) == {"stop": 5}
-    assert [r["index"] for r in records(job)] == [0, 1, 2, 3, 4]
+    assert [r["index"] for r in records(order)] == [0, 1, 2, 3, 4]
     run(replace(first, retry_failed=True))
     assert len(stats(url)["steps"]) == 10
 
@@ -108,10 +110,10 @@ def test_retry_after_is_obeyed() -> None:
     [("completion", "/v1/completions", "prompt"), ("chat", "/v1/chat/completions", "messages")],
 )
 def test_the_endpoint_follows_the_mode(
-    job: Job, serve: Serve, stats: Stats, mode: str, path: str, field: str
+    order: RunOrder, serve: Serve, stats: Stats, mode: str, path: str, field: str
 ) -> None:
     url = serve()
-    run(at(replace(job, mode=mode, limit=1), url))
+    run(at(replace(order, mode=mode, limit=1), url))
     sent = stats(url)["requests"]
     assert {request["path"] for request in sent} == {path}
     assert all(field in request for request in sent)
@@ -120,10 +122,12 @@ def test_the_endpoint_follows_the_mode(
         assert all(request["prompt"].endswith(prefixes) for request in sent)
 
 
-def test_prefill_goes_to_vllm_as_a_turn_to_continue(job: Job, serve: Serve, stats: Stats) -> None:
+def test_prefill_goes_to_vllm_as_a_turn_to_continue(
+    order: RunOrder, serve: Serve, stats: Stats
+) -> None:
     url = serve(models=[VLLM_MODEL])
-    run(at(replace(job, limit=1), url))
-    kept = json.loads((job.out / "run.json").read_text())
+    run(at(replace(order, limit=1), url))
+    kept = json.loads((order.out / "run.json").read_text())
     assert (kept["mode"], kept["max_model_len"]) == ("prefill", 10**6)
     for sent in stats(url)["requests"]:
         assert sent["add_generation_prompt"] is False
@@ -134,16 +138,16 @@ def test_prefill_goes_to_vllm_as_a_turn_to_continue(job: Job, serve: Serve, stat
         assert sent["repetition_penalty"] == 1.0  # not the model's generation_config.json
 
 
-def test_prefill_is_refused_where_the_prefix_would_be_lost(job: Job, serve: Serve) -> None:
+def test_prefill_is_refused_where_the_prefix_would_be_lost(order: RunOrder, serve: Serve) -> None:
     with pytest.raises(RulerError, match=r"--mode chat, or --tokenizer"):
-        run(at(replace(job, mode="prefill"), serve()))
+        run(at(replace(order, mode="prefill"), serve()))
 
 
 def test_with_a_tokenizer_prefill_sends_the_very_tokens(
-    job: Job, serve: Serve, stats: Stats, tiny: Path, tiny_tokenizer: Any
+    order: RunOrder, serve: Serve, stats: Stats, tiny: Path, tiny_tokenizer: Any
 ) -> None:
     url = serve()
-    run(at(replace(job, mode="prefill", configs=("vt_4k",), limit=1), url, tokenizer=str(tiny)))
+    run(at(replace(order, mode="prefill", configs=("vt_4k",), limit=1), url, tokenizer=str(tiny)))
     (sent,) = stats(url)["requests"]
     assert sent["path"] == "/v1/completions"
     text = tiny_tokenizer.decode(sent["prompt"])
@@ -153,13 +157,13 @@ def test_with_a_tokenizer_prefill_sends_the_very_tokens(
 
 
 def test_a_row_over_the_limit_is_not_sent(
-    job: Job, serve: Serve, stats: Stats, tiny: Path, tiny_tokenizer: Any
+    order: RunOrder, serve: Serve, stats: Stats, tiny: Path, tiny_tokenizer: Any
 ) -> None:
     url = serve(answer="x")
-    asked = at(replace(job, mode="completion"), url, tokenizer=str(tiny), max_model_len=1000)
+    asked = at(replace(order, mode="completion"), url, tokenizer=str(tiny), max_model_len=1000)
     outcome = run(asked)
     sent = stats(url)["requests"]
-    over = [r for r in records(job) if r["finish_reason"] == "does_not_fit"]
+    over = [r for r in records(order) if r["finish_reason"] == "does_not_fit"]
     assert outcome.total["does_not_fit"] == len(over) == 20 - len(sent)
     assert over
     for record in over:
@@ -167,56 +171,60 @@ def test_a_row_over_the_limit_is_not_sent(
         assert "over the limit of 1,000" in record["error"]
 
 
-def test_a_server_that_sees_other_prompts_is_noticed(job: Job, serve: Serve, tiny: Path) -> None:
-    asked = at(replace(job, configs=("vt_4k",), mode="chat"), serve(), tokenizer=str(tiny))
+def test_a_server_that_sees_other_prompts_is_noticed(
+    order: RunOrder, serve: Serve, tiny: Path
+) -> None:
+    asked = at(replace(order, configs=("vt_4k",), mode="chat"), serve(), tokenizer=str(tiny))
     outcome = run(asked)  # this server counts words, not tokens
     assert outcome.total["does_not_fit"] == 5
     assert outcome.differences == 5
     assert "another length on the server" in "\n".join(outcome.lines())
 
 
-def test_reasoning_is_kept_apart(job: Job, serve: Serve, stats: Stats) -> None:
+def test_reasoning_is_kept_apart(order: RunOrder, serve: Serve, stats: Stats) -> None:
     url = serve(scripts=[["thinking"]])
-    run(at(replace(job, configs=("vt_4k",), thinking=Thinking(True, 500)), url))
-    assert all(r["thinking"] == "let me see" and r["thinking_ended"] for r in records(job))
-    assert all("see" not in r["prediction"] for r in records(job))
+    run(at(replace(order, configs=("vt_4k",), reasoning=Reasoning(True, 500)), url))
+    assert all(r["thinking"] == "let me see" and r["thinking_ended"] for r in records(order))
+    assert all("see" not in r["prediction"] for r in records(order))
     assert {request["max_tokens"] for request in stats(url)["requests"]} == {530}
 
 
-def test_secrets_are_never_written(job: Job, serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_secrets_are_never_written(
+    order: RunOrder, serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-very-secret-1234")
     url = serve(scripts=[["echo-key"]])
-    run(at(replace(job, limit=1), url))
-    texts = "".join(path.read_text() for path in job.out.iterdir() if path.is_file())
+    run(at(replace(order, limit=1), url))
+    texts = "".join(path.read_text() for path in order.out.iterdir() if path.is_file())
     assert "bad key Bearer ***" in texts
     assert "sk-very-secret" not in texts
     with pytest.raises(RulerError, match="OPENAI_API_KEY"):
-        run(at(job, url.replace("http://", "http://user:hunter2@")))
+        run(at(order, url.replace("http://", "http://user:hunter2@")))
 
 
-def test_without_a_server_it_is_one_sentence(job: Job) -> None:
+def test_without_a_server_it_is_one_sentence(order: RunOrder) -> None:
     with pytest.raises(RulerError, match=r"No server answers at http://127\.0\.0\.1:9/v1"):
-        run(at(job, "http://127.0.0.1:9/v1"))
+        run(at(order, "http://127.0.0.1:9/v1"))
 
 
 def test_without_a_key_or_a_server_it_is_one_sentence(
-    job: Job, monkeypatch: pytest.MonkeyPatch
+    order: RunOrder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
     with pytest.raises(RulerError, match="OPENAI_API_KEY"):
-        run(job)
+        run(order)
 
 
-def test_a_model_the_server_has_not_is_named(job: Job, serve: Serve) -> None:
+def test_a_model_the_server_has_not_is_named(order: RunOrder, serve: Serve) -> None:
     url = serve(models=[{**VLLM_MODEL, "id": "other"}])
     with pytest.raises(RulerError, match="has no model 'm', but: other"):
-        run(at(job, url))
+        run(at(order, url))
 
 
 def test_no_more_than_the_asked_requests_are_in_flight(
-    job: Job, serve: Serve, stats: Stats
+    order: RunOrder, serve: Serve, stats: Stats
 ) -> None:
     url = serve(delay=0.05)
-    run(at(job, url, concurrency=4))
+    run(at(order, url, concurrency=4))
     assert stats(url)["most"] == 4
