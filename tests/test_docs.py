@@ -1,0 +1,77 @@
+"""The guides for developers: every path they name is there, and what they show is so."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+import ruler_dataset
+from tests.test_architecture import ORDER
+
+ROOT = Path(__file__).resolve().parent.parent
+GUIDES = ("builder/README.md", "eval/README.md", "CONTRIBUTING.md")
+PATH = re.compile(r"[\w.-]+(?:/[\w.-]+)*/?")
+SUFFIXES = (".py", ".toml", ".md", ".txt", ".tsv", ".sh", ".yml", ".cff", "/", ".ci/run")
+OF_A_RELEASE = {"eval.yaml", "manifest.json", "results.json"}
+
+
+def text_of(guide: str) -> str:
+    return (ROOT / guide).read_text(encoding="utf-8")
+
+
+def links(text: str) -> set[str]:
+    """The targets of Markdown links that are no addresses."""
+    return {target.partition("#")[0] for target in re.findall(r"\]\((?!http|#)([^)]+)\)", text)}
+
+
+def paths(text: str) -> set[str]:
+    """What stands in backticks, or as a word of a command, and has the form of a path."""
+    blocks = re.findall(r"^```bash\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    quoted = re.findall(r"`([^`\n]+)`", re.sub(r"^```.*?^```", "", text, flags=re.M | re.S))
+    words = [word for part in (*blocks, *quoted) for word in part.split()]
+    named = {word for word in words if PATH.fullmatch(word)}
+    tops = {path.name for path in ROOT.iterdir()}
+    return {
+        name
+        for name in named - OF_A_RELEASE
+        if name.endswith(SUFFIXES) or ("/" in name and name.split("/")[0] in tops)
+    }
+
+
+@pytest.mark.parametrize("guide", [*GUIDES, "README.md"])
+def test_every_path_it_names_is_there(guide: str) -> None:
+    text, folder = text_of(guide), (ROOT / guide).parent
+    assert links(text)
+    assert [name for name in links(text) if not (folder / name).exists()] == []
+    own = {"my.toml"} if guide == "CONTRIBUTING.md" else set()
+    found = {name for name in paths(text) if (ROOT / name).exists() or (folder / name).exists()}
+    assert sorted(paths(text) - own - found) == []
+
+
+def test_the_paths_are_found_in_the_text() -> None:
+    assert "tests/vllm/setup.sh" in paths(text_of("CONTRIBUTING.md"))
+    assert len(paths(text_of("CONTRIBUTING.md"))) > 30
+    assert len(links(text_of("builder/README.md"))) > 25
+    assert len(links(text_of("eval/README.md"))) > 15
+
+
+@pytest.mark.parametrize("side", ["builder", "eval"])
+def test_the_tree_names_every_room_in_order(side: str) -> None:
+    (tree,) = re.findall(r"^```\n(.*?)^```", text_of(f"{side}/README.md"), re.M | re.S)
+    named = re.findall(r"^(\w+)/ +\S", tree, re.MULTILINE)
+    folders = {path.name for path in (ROOT / side).iterdir() if path.is_dir()}
+    assert sorted(named) == sorted(folders - {"__pycache__"})
+    assert [room for room in ORDER[side] if room in named] == [
+        room for room in named if room in ORDER[side]
+    ]
+
+
+def test_the_row_that_the_builders_guide_follows_is_the_rows(release: Path) -> None:
+    text = text_of("builder/README.md")
+    row = ruler_dataset.load("niah_single_2_4k", release)[0]
+    start, end = row["evidence"][0]["start"], row["evidence"][0]["end"]
+    assert f"\n> {row['input'][start:end]}\n" in text
+    assert f"characters {start:,} to {end:,}" in text
+    assert f"{row['length']:,} tokens" in text
