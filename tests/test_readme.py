@@ -51,6 +51,17 @@ def test_the_test_command_is_one_line_that_runs_pytest() -> None:
     assert tests == "pip install -e '.[test]' && pytest\n"
 
 
-def test_the_files_it_links_to_are_there() -> None:
-    for target in re.findall(r"\]\((?!http)([^)]+)\)", README):
-        assert (ROOT / target).exists(), target
+def test_every_block_of_code_is_run_by_a_test() -> None:
+    found = {
+        (part.partition("\n")[0], language)
+        for part in re.split(r"^## ", README, flags=re.MULTILINE)[1:]
+        for language in re.findall(r"^```(\w+)$", part, re.MULTILINE)
+    }
+    assert found == {
+        *((heading, "bash") for heading in ("Quick start", "Build", "Run", "Other tools")),
+        ("Load", "python"),  # these above
+        ("Run", "bash"),  # the server's: tests/vllm/test_readme.py
+        *(("Scoring", language) for language in ("bash", "python")),  # test_scoring_readme.py
+        ("Publish", "bash"),  # tests/builder/hub/test_readme_publishing.py
+        ("Tests", "bash"),  # .ci/run
+    }

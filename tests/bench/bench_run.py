@@ -58,7 +58,7 @@ def main() -> None:
         order = RunOrder(str(root), ("all_128k",), "oracle", Path(folder) / "A", quiet=True)
         started = time.perf_counter()
         run(order)
-        clock(f"solver, {rows} rows of 128k", started, rows, "rows")
+        clock(f"oracle, {rows} rows of 128k", started, rows, "rows")
         started = time.perf_counter()
         run(order)
         clock("the same again: nothing to do", started, rows, "rows")
