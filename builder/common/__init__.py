@@ -1,1 +1,1 @@
-"""What any room may use: TOML, keyed random draws, worker processes, whole-file writes."""
+"""What any room may use: TOML, keyed random draws, worker processes, progress bars."""

@@ -25,7 +25,8 @@ def rng(*key: str | int) -> np.random.Generator:
 
 def distinct(generator: np.random.Generator, population: int, count: int) -> list[int]:
     """`count` different integers below `population`, in random order."""
-    return generator.choice(population, size=count, replace=False).tolist()
+    drawn: list[int] = generator.choice(population, size=count, replace=False).tolist()
+    return drawn
 
 
 def numbers(

@@ -32,7 +32,7 @@ class _Speed(ProgressColumn):
 
 
 class RowsBar:
-    """A bar over rows; says what the planner, the builder and the verifier tell it."""
+    """A progress bar over rows, moved on by a build or by `verify`."""
 
     def __init__(self, verb: str, progress: Progress) -> None:
         self._verb, self._progress = verb, progress

@@ -71,7 +71,7 @@ def language(code: str, sources: Sources) -> Language:
     }
     stop = "。" if code in UNSPACED else "."
     parts["needle"] += stop
-    own = sources.variant(f"niah-{code}").is_embedded
+    own = sources.file(f"niah-{code}").is_embedded
     return Language(
         code=code,
         parts={name: text for name, text in parts.items() if name != "none"},

@@ -74,7 +74,7 @@ def build(order: BuildOrder, report: BuildProgress) -> Built:
         _write_heads(root, release)  # a newer version may word the card anew
         return Built(release, [])
     mirror = str(order.mirror.resolve()) if order.mirror else None
-    settings = SourceSettings(mirror, parse_choice(list(order.sources)), order.allow_variants)
+    settings = SourceSettings(mirror, parse_choice(order.sources))
     with worker_pool(order.workers, FileBuilder, (suite, settings, root), report.rows) as run:
         report.planned(len(todo), sum(job.rows for job in todo), len(jobs) - len(todo))
         checked = list(run(FileBuilder.check, todo))

@@ -55,9 +55,7 @@ def show_built(root: Path, built: Built) -> None:
         _show_lengths(list(files.values()))
     else:
         show_files({**built.manifest, "files": files})
-    odd = {name: s["variant"] for name, s in built.manifest["sources"].items()}
-    odd = {name: variant for name, variant in odd.items() if variant != "canonical"}
-    if odd:
-        said = ", ".join(f"{name} = {variant}" for name, variant in odd.items())
-        out.print(f"Not from the canonical sources: {said}. The card says so.")
+    own = [name for name, s in built.manifest["sources"].items() if s["variant"] == "embedded"]
+    if own:
+        out.print(f"Made from the project's own texts: {', '.join(own)}. The card says so.")
     out.print(f"{len(built.new)} files made in '{root}'. Next: ruler verify {root}")

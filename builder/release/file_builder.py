@@ -7,9 +7,10 @@ path, entry = builder.build(job, on_progress)
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from builder.common.processes import OnProgress
 from builder.context.counted_sources import CountedSources
@@ -19,7 +20,7 @@ from builder.sources.registry import Sources
 from builder.tasks.suite import Suite
 from builder.tasks.task import Place, Row, Task
 from builder.tokens.tokenizers import load_counter
-from ruler_dataset import Config, FileEntry, RulerError, features, sha256_of
+from ruler_dataset import Config, FileEntry, RulerError, Variant, features, sha256_of
 
 _LEVEL_SHARED, _LEVEL_OTHER = 9, 5  # zstd: rows that share their haystack repay the harder level
 
@@ -35,11 +36,10 @@ class FileJob(NamedTuple):
 
 
 class SourceSettings(NamedTuple):
-    """Where sources come from, and which variants."""
+    """The mirror, and which sources the project's own texts stand in for."""
 
     mirror: str | None
-    choice: dict[str, str]
-    allow_variants: bool
+    choice: dict[str, Variant]
 
 
 class Checked(NamedTuple):
@@ -47,7 +47,7 @@ class Checked(NamedTuple):
 
     path: str
     rows: int
-    read: dict[str, dict[str, Any]]
+    read: Mapping[str, object]
 
 
 class FileBuilder:
@@ -63,7 +63,7 @@ class FileBuilder:
         """Sources and counts for one tokenizer."""
         if self._materials is None or self._materials[0] != tokenizer:
             store = Store(self.settings.mirror)
-            sources = Sources(store, self.settings.choice, self.settings.allow_variants)
+            sources = Sources(store, self.settings.choice)
             self._materials = tokenizer, CountedSources(sources, load_counter(tokenizer, store))
             self._tasks.clear()
         return self._materials[1]

@@ -41,7 +41,6 @@ class BuildOrder:
     suite: Path | None = None
     mirror: Path | None = None
     sources: tuple[str, ...] = ()
-    allow_variants: bool = False
 
 
 def file_jobs(order: BuildOrder, suite: Suite) -> list[FileJob]:

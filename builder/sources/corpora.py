@@ -37,7 +37,7 @@ class Corpus:
 def essays(data: bytes) -> str:
     """The text of an essay corpus."""
     text = data.decode("utf-8")
-    return json.loads(text)["text"] if text.startswith("{") else text
+    return str(json.loads(text)["text"]) if text.startswith("{") else text
 
 
 def questions(name: str, data: bytes) -> Corpus:
@@ -54,7 +54,7 @@ def _index(documents: Iterable[str]) -> dict[str, int]:
     return {text: i for i, text in enumerate(dict.fromkeys(documents))}
 
 
-def _squad(data: dict) -> Corpus:
+def _squad(data: dict[str, Any]) -> Corpus:
     """Answerable questions; a document is a paragraph, its own are the rest of its article."""
     articles = [[paragraph["context"] for paragraph in part["paragraphs"]] for part in data["data"]]
     index = _index(text for article in articles for text in article)
@@ -70,7 +70,7 @@ def _squad(data: dict) -> Corpus:
     return Corpus(list(index), asked, own_required=False)
 
 
-def _hotpotqa(data: list) -> Corpus:
+def _hotpotqa(data: list[dict[str, Any]]) -> Corpus:
     """A document is a title, a newline and its sentences; the gold ones hold supporting facts."""
     texts = [
         {title: f"{title}\n{''.join(sentences)}" for title, sentences in entry["context"]}

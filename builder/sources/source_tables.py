@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from builder.common.terminal import out, table
-from builder.sources.registry import restricted
+from builder.sources.registry import SourceState, restricted
 
 
-def show_sources(dataset: str, states: list[dict[str, Any]]) -> None:
+def show_sources(dataset: str, states: list[SourceState]) -> None:
     """Each source of ruler with its state; of oneruler one row a language."""
     if dataset == "ruler":
-        columns = ("source", "state", "variant", "bytes", "licence")
-        table("", *columns, rows=[tuple(state[key] for key in columns) for state in states])
+        rows = [(s["source"], s["state"], s["bytes"], s["licence"]) for s in states]
+        table("", "source", "state", "bytes", "licence", rows=rows)
         return
-    languages: dict[str, list[dict[str, Any]]] = {}
+    languages: dict[str, list[SourceState]] = {}
     for state in states:
         languages.setdefault(state["language"] or "nouns", []).append(state)
-    rows = [
+    by_language = [
         (
             code,
             _state(files),
@@ -28,13 +26,13 @@ def show_sources(dataset: str, states: list[dict[str, Any]]) -> None:
         for code, files in languages.items()
     ]
     out.print()
-    table("", "oneruler", "state", "bytes", "free everywhere", "book", rows=rows)
+    table("", "oneruler", "state", "bytes", "free everywhere", "book", rows=by_language)
 
 
-def _state(files: list[dict[str, Any]]) -> str:
-    kinds = {file["state"] for file in files}
+def _state(files: list[SourceState]) -> str:
+    kinds = list({file["state"] for file in files})
     if len(kinds) == 1:
-        return kinds.pop()
+        return kinds[0]
     odd = [f"{file['source']} {file['state']}" for file in files if file["state"] != "present"]
     return ", ".join(odd)
 

@@ -1,4 +1,4 @@
-"""The tokenizer a release was counted with, found again years later.
+"""Find again, years later, the tokenizer that a release was counted with.
 
 where = places(manifest, ["qwen2.5=folder"])
 counter = reference("qwen2.5", manifest, root, mirror=None, where=where)
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Literal
 
 from builder.sources.download import Store
 from builder.tokens.tokenizers import TokenCounter, counter_in, load_counter
@@ -32,9 +33,9 @@ def reference(
     """The counter of a release's tokenizer. Raises RulerError if it is missing or another."""
     about = manifest["tokenizers"][name]
     counter = _load(name, about["spec"], root, mirror, where)
+    key: Literal["sha256", "backend_sha256"] = "sha256" if "sha256" in about else "backend_sha256"
     # The backend's digest is of what its library writes, and another version may write otherwise:
     # it decides only where no file's digest is known, for law 1 counts every row again.
-    key = "sha256" if "sha256" in about else "backend_sha256"
     if counter.about.get(key) != about.get(key):
         raise RulerError(
             f"Tokenizer '{name}' differs from the release's: {key} is {counter.about.get(key)}, "

@@ -1,7 +1,7 @@
-r"""Seams: places where the tokens of a text are those of its left part and of its right part.
+r"""Split points: where a text's tokens are exactly those of its left and of its right part.
 
-A text can be counted in pieces only where a tokenizer provably never joins the pieces. Four
-places are looked at, and nothing else ever counts as a seam:
+A long prompt is counted in pieces, each once, but only where a tokenizer provably never joins two
+pieces. Four kinds of place are looked at, and nothing else ever counts as a split point:
 
     space      a non-space, then one space and a non-space:   "grass| is"
     line       a newline, then neither white space nor "/":   "again.\n|The"
@@ -15,11 +15,11 @@ Two kinds of tokenizer are proved:
   the left part ends a run of letters, digits or marks that stops there in either case; a run of
   white space that ends in a newline is one pre-token (`\s*[\r\n]+`) whatever follows but "/"; a
   run of letters ends before a stop.
-- BPE over the whole text (Gemma): merges make only tokens of the vocabulary, so a seam can be
-  crossed only by a token that holds one; these few `crossing` strings are looked for in the text.
-  Many of its tokens cross a stop, so there it has no seam.
+- BPE over the whole text (Gemma): merges make only tokens of the vocabulary, so a split point can
+  be crossed only by a token that holds one; these few `crossing` strings are looked for in the
+  text. Many of its tokens cross a stop, so there it has no split point.
 
-Any other tokenizer has no seams, and its texts are counted whole.
+Any other tokenizer has none, and its texts are counted whole.
 """
 
 from __future__ import annotations
@@ -45,9 +45,9 @@ PATTERNS = {
     "tekken": rf"{_OTHER}{_UPPER}*{_LOWER}+|{_OTHER}{_UPPER}+{_LOWER}*|\p{{N}}"
     rf"| ?[^\s\p{{L}}\p{{N}}]+[\r\n/]*|{_WHITE}",
 }
-"""The pre-tokenizer patterns with the three seams proved (and tried on random text by tests)."""
+"""Pre-tokenizer patterns whose split points are proved (and tried on random text by tests)."""
 
-_SEAM_INSIDE = re.compile(r"\S (?=\S|$)|\n(?=[^\s/])|[A-Za-z0-9]\n")
+_SPLIT_INSIDE = re.compile(r"\S (?=\S|$)|\n(?=[^\s/])|[A-Za-z0-9]\n")
 _STOPS = "。！？」』”"
 _CJK = re.compile(r"[\u3041-\u3096\u30a1-\u30fa\u30fc-\u30fe\u3400-\u4db5\u4e00-\u9fcc]")
 """Kana and Han characters that every version of Unicode in use calls letters."""
@@ -56,7 +56,7 @@ _MOST_CROSSING = 64
 
 @dataclass(frozen=True)
 class SplitPoints:
-    """Where texts may be cut: nowhere, or at the seams of a text that holds no `crossing`."""
+    """Where texts may be split: nowhere, or where no `crossing` string is in the text."""
 
     proved: bool
     crossing: tuple[str, ...] = ()
@@ -77,7 +77,7 @@ class SplitPoints:
         return self.stops and after in _STOPS and _CJK.match(before) is not None
 
     def hold_in(self, text: str) -> bool:
-        """Whether every seam of this text is one: it holds none of the crossing strings."""
+        """Whether the split points of this text are safe: it holds none of the crossing strings."""
         return self.proved and not any(string in text for string in self.crossing)
 
 
@@ -85,25 +85,25 @@ NONE = SplitPoints(False)
 
 
 def of_pattern(pattern: str) -> SplitPoints:
-    """The seams of a tokenizer that splits text by a regular expression and knows no other rule."""
+    """The split points of a tokenizer that splits text by a regular expression alone."""
     proved = pattern in PATTERNS.values()
     return SplitPoints(proved, stops=proved)
 
 
 def of_tokenizer_json(text: str) -> SplitPoints:
-    """The seams of a Hugging Face fast tokenizer, from its serialisation (tokenizer.json)."""
+    """The split points of a Hugging Face fast tokenizer, from its tokenizer.json."""
     parts = json.loads(text)
     added = [token["content"] for token in parts.get("added_tokens") or []]
     strips = any(token["lstrip"] or token["rstrip"] for token in parts.get("added_tokens") or [])
     if strips or parts.get("truncation") or parts["model"].get("dropout"):
         return NONE
-    if any(_SEAM_INSIDE.search(content) for content in added):
+    if any(_SPLIT_INSIDE.search(content) for content in added):
         return NONE
     if _is_split_by_pattern(parts):
         return SplitPoints(True, stops=not any(set(content) & set(_STOPS) for content in added))
     if _is_whole_text_bpe(parts):
         tokens = (token.replace("\u2581", " ") for token in parts["model"]["vocab"])
-        crossing = tuple(token for token in tokens if _SEAM_INSIDE.search(token))
+        crossing = tuple(token for token in tokens if _SPLIT_INSIDE.search(token))
         return SplitPoints(True, crossing) if len(crossing) <= _MOST_CROSSING else NONE
     return NONE
 

@@ -4,8 +4,8 @@
     counter.count("The grass is green.")            # what mistral-common gives: 5
 
 A name stands for pinned files. Any other tokenizer is named by the user: `mine=hf:ORG/NAME@REV` or
-`mine=FOLDER`, and is what transformers' AutoTokenizer loads. Counts exclude special tokens. What is
-said of a folder holds its last part only: where it lies is its owner's affair.
+`mine=FOLDER`, and is what transformers' AutoTokenizer loads. Counts exclude special tokens. Of a
+user's folder only the last part of its path is recorded, for the path itself is private.
 """
 
 from __future__ import annotations
@@ -25,9 +25,10 @@ from typing import Any
 
 from builder.common.toml import read_toml
 from builder.sources.download import Pinned, Store
+from builder.sources.package_wheels import OnBytes
 from builder.tokens import split_points
 from builder.tokens.split_points import SplitPoints
-from ruler_dataset import RulerError, check_name, sha256_of
+from ruler_dataset import RulerError, TokenizerEntry, check_name, sha256_of
 
 _FILES = (
     *("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json"),
@@ -38,10 +39,10 @@ _FILES = (
 
 @dataclass
 class TokenCounter(ABC):
-    """A reference tokenizer that counts tokens, and what the manifest says of it."""
+    """Counts tokens with a tokenizer's own library; `about` is its entry in the manifest."""
 
     name: str
-    about: dict[str, Any]
+    about: TokenizerEntry
     split_points: SplitPoints = field(default=split_points.NONE)
 
     @abstractmethod
@@ -56,7 +57,7 @@ class TokenCounter(ABC):
 class TiktokenCounter(TokenCounter):
     """Counts with a tiktoken Encoding (also Tekken's, which mistral-common wraps)."""
 
-    def __init__(self, name: str, about: dict[str, Any], encoding: Any) -> None:
+    def __init__(self, name: str, about: TokenizerEntry, encoding: Any) -> None:
         super().__init__(name, about, split_points.of_pattern(encoding._pat_str))
         self._encode = encoding.encode_ordinary
 
@@ -68,7 +69,7 @@ class TiktokenCounter(TokenCounter):
 class FastCounter(TokenCounter):
     """Counts with the Rust backend of a transformers fast tokenizer, one thread."""
 
-    def __init__(self, name: str, about: dict[str, Any], backend: Any) -> None:
+    def __init__(self, name: str, about: TokenizerEntry, backend: Any) -> None:
         backend.no_truncation()  # a tokenizer.json may ask for these; a call does only if told to
         backend.no_padding()
         serialised = backend.to_str()
@@ -89,7 +90,7 @@ class FastCounter(TokenCounter):
 class SlowCounter(TokenCounter):
     """Counts with a transformers tokenizer that has no fast backend."""
 
-    def __init__(self, name: str, about: dict[str, Any], tokenizer: Any) -> None:
+    def __init__(self, name: str, about: TokenizerEntry, tokenizer: Any) -> None:
         super().__init__(name, about)
         self._tokenizer = tokenizer
 
@@ -117,7 +118,12 @@ def split_spec(spec: str) -> tuple[str, str]:
 def pinned_files(name: str) -> list[Pinned]:
     """The files of a named tokenizer that a mirror, the cache or the network must give."""
     return [
-        Pinned(file["path"], file["sha256"], file["bytes"], tuple(file["urls"]))
+        Pinned(
+            path=file["path"],
+            sha256=file["sha256"],
+            bytes=file["bytes"],
+            urls=tuple(file["urls"]),
+        )
         for file in named()[name].get("files", [])
     ]
 
@@ -149,34 +155,36 @@ def counter_in(name: str, folder: str) -> TokenCounter:
 class _Folder(Store):
     """Finds pinned files in one folder by their own names, and nowhere else."""
 
-    def get(self, file: Pinned, progress: Any = None) -> Path:
+    def get(self, file: Pinned, on_bytes: OnBytes | None = None) -> Path:
         """The path of the checked file."""
-        beside = Pinned(Path(file.path).name, file.sha256, file.bytes)
+        beside = Pinned(path=Path(file.path).name, sha256=file.sha256, bytes=file.bytes)
         if self.mirror is None or not (self.mirror / beside.path).is_file():
             raise RulerError(
                 f"'{self.mirror}' has no {beside.path} ({file.bytes} bytes, sha256 {file.sha256}): "
                 "put the tokenizer's files there."
             )
-        return super().get(beside, progress)
+        return super().get(beside, on_bytes)
 
 
 def _named(name: str, store: Store) -> TokenCounter:
     """A tokenizer of tokenizers.toml."""
     entry = named()[name]
-    about = {"spec": name, "title": entry["title"], "library": entry["library"]}
-    about["version"] = version(entry["library"])
-    if entry["library"] == "mistral-common":
+    library = entry["library"]
+    about = TokenizerEntry(
+        spec=name, title=entry["title"], library=library, version=version(library)
+    )
+    if library == "mistral-common":
         return _from_mistral_common(name, entry, store, about)
     paths = [store.get(file) for file in pinned_files(name)]
     about["sha256"] = {Path(file["path"]).name: file["sha256"] for file in entry["files"]}
-    if entry["library"] == "tiktoken":
+    if library == "tiktoken":
         return _from_tiktoken(name, entry["files"][0]["urls"][0], paths[0], about)
     with _gathered(paths) as folder:
         return _auto_tokenizer(name, str(folder), None, about)
 
 
 def _from_mistral_common(
-    name: str, entry: dict[str, Any], store: Store, about: dict[str, Any]
+    name: str, entry: dict[str, Any], store: Store, about: TokenizerEntry
 ) -> TokenCounter:
     """Its file comes with the package, unless a folder is given that has it."""
     from mistral_common.tokens.tokenizers.tekken import Tekkenizer
@@ -194,7 +202,7 @@ def _from_mistral_common(
     return TiktokenCounter(name, about, Tekkenizer.from_file(path)._model)
 
 
-def _from_tiktoken(name: str, url: str, path: Path, about: dict[str, Any]) -> TokenCounter:
+def _from_tiktoken(name: str, url: str, path: Path, about: TokenizerEntry) -> TokenCounter:
     """Let tiktoken read the file from a cache, where it goes by the sha1 of its URL."""
     import tiktoken
 
@@ -213,9 +221,13 @@ def _from_tiktoken(name: str, url: str, path: Path, about: dict[str, Any]) -> To
 def _from_transformers(name: str, where: str) -> TokenCounter:
     from huggingface_hub import try_to_load_from_cache
 
-    said = where if where.startswith("hf:") else Path(where).resolve().name
-    about: dict[str, Any] = {"spec": f"{name}={said}", "title": said, "library": "transformers"}
-    about["version"] = version("transformers")
+    shown = where if where.startswith("hf:") else Path(where).resolve().name
+    about = TokenizerEntry(
+        spec=f"{name}={shown}",
+        title=shown,
+        library="transformers",
+        version=version("transformers"),
+    )
     if where.startswith("hf:"):
         repo, _, revision = where.removeprefix("hf:").partition("@")
         counter = _auto_tokenizer(name, repo, revision or None, about)
@@ -236,7 +248,7 @@ def _digests(folder: Path) -> dict[str, str]:
 
 
 def _auto_tokenizer(
-    name: str, where: str, revision: str | None, about: dict[str, Any]
+    name: str, where: str, revision: str | None, about: TokenizerEntry
 ) -> TokenCounter:
     os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")  # one thread a worker

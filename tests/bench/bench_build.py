@@ -72,7 +72,7 @@ def main() -> None:
     parser.add_argument("--build-only", action="store_true", help="neither two workers nor verify")
     options = parser.parse_args()
     counter = load_counter(options.tokenizer, Store(None))
-    how = ["--sources", options.sources] if options.sources else ["--allow-variants"]
+    how = ["--sources", options.sources] if options.sources else []
     how += ["--tokenizer", options.tokenizer, "--lengths", options.length]
     how += ["--samples", str(options.samples), "--tasks", options.tasks]
     if options.dataset == "oneruler":

@@ -257,7 +257,7 @@ def test_a_build_writes_card_and_registration_of_its_manifest(root: Path) -> Non
     assert (root / FILE).read_text(encoding="utf-8") == eval_yaml(manifest)
 
 
-def test_a_card_names_its_stand_ins_and_its_variants(oneruler: Path, release: Path) -> None:
+def test_a_card_names_its_stand_ins(oneruler: Path, release: Path) -> None:
     for root in (release, oneruler):
         text, manifest = text_of(root), read_manifest(root)
         assert "**Made from stand-ins: texts written for this project" in text
@@ -265,13 +265,8 @@ def test_a_card_names_its_stand_ins_and_its_variants(oneruler: Path, release: Pa
         assert all(name in text for name in manifest["sources"])
     manifest = read_manifest(release)
     for name, source in manifest["sources"].items():
-        variant = "rebuilt" if name == "squad" else "canonical"
-        source |= {"variant": variant, "title": registry()[name].variants[variant].title}
-    text = render(manifest)
-    assert "stand-ins" not in text
-    assert "squad = rebuilt (" in text
-    assert "Made from variants (squad)" in text
-    assert "essays = " not in text
+        source |= {"variant": "canonical", "title": registry()[name].canonical.title}
+    assert "stand-ins" not in render(manifest)
 
 
 def test_the_columns_have_the_contracts_types_and_a_meaning_each(root: Path) -> None:

