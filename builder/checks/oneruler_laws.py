@@ -29,6 +29,15 @@ _TAG = re.compile(r"<(/?)([^<>/\n]{1,40})>")
 _ITEM = re.compile(r"(\d+)\. (\S.*?)(?= \d+\. |$)")
 
 
+_AHEAD = 60  # characters after a needle that show whether a sentence goes on
+_OPENING = 30  # characters that show that the book begins here (again)
+_DASHES = tuple("-‒–—―−")
+_CLOSING = tuple(")]}")
+"""Signs that always close; quotation marks do only where a space follows."""
+_CLOSING_ALONE = frozenset(")]}»›”’\"'.,;:!?…")
+_ENDS = frozenset(".!?…।")
+
+
 class _Found(NamedTuple):
     key: str
     value: str
@@ -112,15 +121,35 @@ def _niah(row: Row, rules: FileRules) -> Iterator[Breach]:
 
 
 def _intact(row: Row, separator: str) -> Iterator[Breach]:
-    """Breaches where a needle stands in a word or a number instead of between sentences."""
-    text = row["input"][row["context_start"] : row["context_end"]]
-    for span in row["evidence"]:
+    """Breaches where a needle stands in a word, a number or a sentence, not between sentences."""
+    text, opening = context_of(row), 0
+    for span in sorted(row["evidence"], key=lambda span: span["start"]):
         start, end = (span[edge] - row["context_start"] for edge in ("start", "end"))
+        if start == opening:  # before the book's first sentence, whatever it begins with
+            opening = end + len(separator)
+        after = text[end + len(separator) : end + _AHEAD]
         around = (text[:start][-1:], text[end : end + 1])
         if separator and set(around) - {separator, ""}:
             yield Breach(Law.POSITIONS, f"no space around the needle at {span['start']}")
+        elif separator and _goes_on(after) and not after.startswith(text[opening:][:_OPENING]):
+            yield Breach(Law.POSITIONS, f"the needle at {span['start']} stands inside a sentence")
         elif not separator and re.match(r"[0-9A-Za-z]", around[0]):
             yield Breach(Law.POSITIONS, f"the needle at {span['start']} stands in a word or number")
+
+
+def _goes_on(after: str) -> bool:
+    """Whether a text's beginning belongs to the sentence before it, in a language with spaces.
+
+    It does if it begins with a dash and a lower-case letter (`– said he`), with a closing bracket
+    or quotation mark, or with a number alone (`122.`).
+    """
+    first = after.split(" ")[0]
+    if after[:1] in _DASHES:
+        letters = (char for char in after if char.isalnum())
+        return next(letters, "").islower()
+    if after[:1] in _CLOSING or (first and all(char in _CLOSING_ALONE for char in first)):
+        return True
+    return first[:1].isdigit() and first[-1] in _ENDS and not any(map(str.isalpha, first))
 
 
 def _whole(needle: _Found, language: LanguageEntry) -> str:

@@ -13,7 +13,7 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -42,7 +42,6 @@ class Erratum:
     part: str = ""
     pattern: str = ""
     replacement: str = ""
-    names: Mapping[str, str] = field(default_factory=dict)
 
     def holds_for(self, code: str) -> bool:
         """Whether it changes what is read for a language; an erratum of the nouns does for each."""
@@ -122,9 +121,6 @@ def _apply(erratum: Erratum, items: list[str]) -> list[str]:
             return [changed.sub(erratum.replacement, item) for item in items]
         case "drop":
             return [item for item in items if not re.search(erratum.pattern, item)]
-        case "rename":
-            labels = [item.split(",") for item in items]
-            return [",".join(erratum.names.get(one, one) for one in label) for label in labels]
         case "nfc":
             return [unicodedata.normalize("NFC", item) for item in items]
         case "one-script":
@@ -133,7 +129,7 @@ def _apply(erratum: Erratum, items: list[str]) -> list[str]:
             return [item for item in items if is_word(item)]
         case "unique":
             return list({identity(item): item for item in reversed(items)}.values())[::-1]
-        case _:  # "reading", and "unique-rows", which needs every language: see unique_rows
+        case _:  # "reading", and the rules that need every column of the nouns: see kept_rows
             return items
 
 
@@ -160,6 +156,16 @@ def scripts(text: str) -> Counter[str]:
 def _script(letter: str) -> str:
     name = unicodedata.name(letter, "").split(" ")[0]
     return "CJK" if name in ("HIRAGANA", "KATAKANA") else name
+
+
+def kept_rows(columns: Mapping[str, Sequence[str]]) -> list[int]:
+    """The rows of the noun list that keys are drawn from: unique everywhere, not ambiguous."""
+    ambiguous = [erratum.pattern for erratum in errata() if erratum.rule == "drop-rows"]
+    return [
+        row
+        for row in unique_rows(list(columns.values()))
+        if not any(re.fullmatch(pattern, columns["en"][row]) for pattern in ambiguous)
+    ]
 
 
 def unique_rows(columns: Sequence[Sequence[str]]) -> list[int]:

@@ -28,7 +28,7 @@ _PLACEHOLDERS = {
     "question_multi_numbers": ["query1", "query2"],
 }
 _PLAIN = ("please_list", "if_no_numbers", "answer_prefix", "answer_numbers", "none")
-_CLASSES = re.compile(r"\b(?:noun|verb|adjective)\b")
+_CLASSES = ("noun", "verb", "adjective")
 _READ_AS_MISSING = {"", "NA", "N/A", "n/a", "NULL", "null", "NaN", "nan", "None", "<NA>"}
 """What pandas takes for a missing value, of what could be a word."""
 _MANY = 20
@@ -100,19 +100,15 @@ def entries(text: str) -> list[dict[str, str]]:
 def words(text: str) -> Found:
     """Faults of a dictionary, of the words that cwe could ask for."""
     rows = entries(text)
-    labels = Counter(row["pos"] for row in rows)
     if "\r\n" in text:
         yield "words-newlines", "carriage return at line ends"
-    if spaced := sum(count for label, count in labels.items() if " " in label):
-        yield "words-class-spaces", f"{spaced} entries"
-    if foreign := sum(count for label, count in labels.items() if not label.isascii()):
-        yield "words-class-names", f"{foreign} entries"
-    asked = [row["words"] for row in rows if _CLASSES.search(row["pos"])]
+    asked = [row["words"] for row in rows if row["pos"] in _CLASSES]
     kinds: dict[str, list[str]] = {}
     for word in asked:
         for kind in _kinds(word):
             kinds.setdefault(kind, []).append(word)
-    count = Counter(identity(re.sub(r"\d+\Z|;.*", "", word).strip()) for word in asked)
+    without_digits = [word for word in asked if not re.search(r"\d", word)]
+    count = Counter(identity(re.sub(";.*", "", word).strip()) for word in without_digits)
     if twice := sum(times - 1 for times in count.values()):
         yield "words-twice", f"{twice} entries"
     for kind, those in kinds.items():
@@ -132,8 +128,6 @@ def _kinds(word: str) -> Iterator[str]:
         yield "words-line-breaks"
     elif "\u200d" in word:
         yield "words-joiners"
-    elif re.fullmatch(r"\D+\d\d", word):
-        yield "words-homographs"
     elif re.search(r"\d", word):
         yield "words-digits"
     elif ";" in word:
@@ -183,6 +177,7 @@ def script(text: str) -> str:
 def measures(book: str, words: Sequence[str]) -> dict[str, int]:
     """Count what is odd in a book's text and a dictionary; accents and initials in percent.
 
+    `capitalised` is the share of the dictionary's words that begin with a capital letter,
     `initials` is the share of the book's words that begin with a letter that some word of the
     dictionary begins with.
     """
@@ -195,6 +190,7 @@ def measures(book: str, words: Sequence[str]) -> dict[str, int]:
         "mixed_words": sum(n for word, n in Counter(tokens).items() if _is_mixed(word)),
         "accents_of_book": round(100 * _share(list(map(_is_accented, tokens)))),
         "accents_of_words": round(100 * _share(list(map(_is_accented, words)))),
+        "capitalised": round(100 * _share([word[:1].isupper() for word in words])),
         "initials": round(100 * _share([w[0].casefold() in initials for w in tokens])),
         "long_numbers": len(re.findall(r"\d{7,}", book)),
         "not_nfc": int(book != unicodedata.normalize("NFC", book)),
@@ -224,6 +220,7 @@ def kept(scripts: Mapping[str, str], measured: Mapping[str, int]) -> set[str]:
         "spaced_letters": measured["spaced_letters"] > _MANY,
         "note_marks": measured["note_marks"] > _MANY,
         "no_accents": share > 3 and measured["accents_of_words"] < share / 10,
+        "capitals": 2 <= measured["capitalised"] < 50,  # German writes every noun so
         "few_initials": measured["initials"] < 50 and "words" in scripts,
     }
     return {check for check, holds in found.items() if holds}

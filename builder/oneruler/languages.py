@@ -24,8 +24,10 @@ from ruler_dataset import LANGUAGES, check_name
 
 UNSPACED = ("ja", "zh")
 """Languages without spaces: sentences and prompt parts are joined by nothing."""
-CLASSES = {"noun", "adjective", "verb"}
-"""The word classes of cwe."""
+CLASSES = ("noun", "adjective", "verb")
+"""The labels of the words of cwe; a word with several labels (`verb,noun`) is not among them."""
+STOPS = dict.fromkeys(UNSPACED, "。") | {"hi": "।"}
+"""The full stop of needles, as the book writes it; other languages end theirs with a dot."""
 PARTS = {
     "task": "task",
     "needle": "needle_numbers",
@@ -69,7 +71,7 @@ def language(code: str, sources: Sources) -> Language:
     parts = {
         name: errata.fix("niah", code, [published[part]], part)[0] for name, part in PARTS.items()
     }
-    stop = "。" if code in UNSPACED else "."
+    stop = STOPS.get(code, ".")
     parts["needle"] += stop
     own = sources.file(f"niah-{code}").is_embedded
     return Language(
@@ -102,24 +104,18 @@ def dictionary(code: str, sources: Sources) -> list[str]:
 
         return vocabulary()
     rows = csv.DictReader(io.StringIO(_text(f"words-{code}", sources), newline=""))
-    table = [(row["words"], row["pos"]) for row in rows]
-    labels = list(dict.fromkeys(pos for _, pos in table))
-    mended = errata.fix("words", code, labels, "pos")
-    asked = {
-        pos for pos, label in zip(labels, mended, strict=True) if CLASSES & {*label.split(",")}
-    }
-    return errata.fix("words", code, [word for word, pos in table if pos in asked])
+    return errata.fix("words", code, [row["words"] for row in rows if row["pos"] in CLASSES])
 
 
 def nouns(sources: Sources) -> dict[str, tuple[str, ...]]:
-    """The nouns of every language as parallel columns, only rows that are unique in all."""
+    """The nouns of every language as parallel columns: rows unique in all and not ambiguous."""
     rows = [line.split("\t") for line in _text(NOUNS, sources).splitlines()]
     columns = {
         name: errata.fix("nouns", name, column)
         for name, *column in zip(*rows, strict=True)
         if name != "definition"
     }
-    kept = errata.unique_rows(list(columns.values()))
+    kept = errata.kept_rows(columns)
     return {name: tuple(column[row] for row in kept) for name, column in columns.items()}
 
 

@@ -15,6 +15,12 @@ from functools import partial
 _WINDOW = 1500  # characters; longer than nearly every sentence
 _LONGEST_ABBREVIATION = 9  # characters, with what stands before
 _ABBREVIATION = re.compile(r"(?:^|[\s(«“„\"'‘’—–-])(?:[^\W\d_]|MM|Mme|Mlle|o\.a|т\.д)\.$")
+_DASHED_ON = re.compile(r"[-‒–—―−]+\s*[^\w\s]*\s*([^\W\d_])")
+"""A dash and the first letter after it: in lower case the sentence goes on (`– said he`)."""
+_SIGNS_ALONE = re.compile(r"(?![-‒–—―−„‚«‹])[^\w\s(\[{¿¡]+(?:\s|$)|[)\]}]")
+"""Signs that end what stands before them, such as a closing bracket or quotation mark."""
+_NUMBER_ALONE = re.compile(r"\d(?:\d|[^\w\s])*(?<=[.!?…।])(?:\s|$)|\d+$")
+"""A number with the end of a sentence after it, such as that of a chapter (`122.`)."""
 _QUOTES = str.maketrans(dict.fromkeys("\"'“”„«»‘’()[]", "-"))
 
 
@@ -53,18 +59,29 @@ def split(text: str, language: str, spaced: bool = True) -> Iterator[str]:
     Joined by a space they are the text again (`spaced`), or by nothing, the text but for the spaces
     between sentences. A sentence starts after a space (`spaced`) or after a sign that ends one, so
     never inside a word or a number; quotation marks stay with what they quote. In languages with
-    spaces none starts in lower case or after an initial, unless it grows beyond 1,500 characters.
+    spaces none starts with a dash and a word in lower case, a closing bracket or quotation mark, or
+    a number standing alone; nor, unless it grows beyond 1,500 characters, in lower case or after an
+    initial.
     """
     move = _to_a_space if spaced else _to_a_sign
     start = 0
     for at in map(partial(move, text), iter_starts(text, language)):
-        if spaced and at - start < _WINDOW and _goes_on(text, start, at):
+        if spaced and (
+            _is_inside(text, at) or (at - start < _WINDOW and _goes_on(text, start, at))
+        ):
             continue
         if at > start and (sentence := text[start:at].strip()):
             yield sentence
             start = at
     if sentence := text[start:].strip():
         yield sentence
+
+
+def _is_inside(text: str, at: int) -> bool:
+    """Whether what follows an offset belongs to the sentence before it, by its first signs."""
+    if dashed := _DASHED_ON.match(text, at):
+        return dashed[1].islower()
+    return bool(_SIGNS_ALONE.match(text, at) or _NUMBER_ALONE.match(text, at))
 
 
 def _goes_on(text: str, start: int, at: int) -> bool:

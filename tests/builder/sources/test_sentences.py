@@ -169,6 +169,59 @@ def test_no_sentence_starts_after_an_initial_or_in_lower_case(
     assert list(split(text, code)) == expected
 
 
+@pytest.mark.parametrize(
+    ("code", "text", "expected"),
+    [
+        (
+            "ru",
+            "«Ах!» — Как понимать? — сердито крикнул отец. Он встал.",
+            ["«Ах!»", "— Как понимать? — сердито крикнул отец.", "Он встал."],
+        ),
+        (
+            "pl",
+            "Jest! – rozległo się z dołu. – Idę. Tak.",
+            ["Jest! – rozległo się z dołu.", "– Idę.", "Tak."],
+        ),
+        (
+            "es",
+            "-¡Claro está! -respondió Trifaldín-. Calló.",
+            ["-¡Claro está! -respondió Trifaldín-.", "Calló."],
+        ),
+        (
+            "ru",
+            "Вы говорите. ] Ну, здравствуйте. Она молчала.",
+            ["Вы говорите. ] Ну, здравствуйте.", "Она молчала."],
+        ),
+        ("fr", "Il dit : « Va ! » Il part.", ["Il dit : « Va ! »", "Il part."]),
+        ("da", "Staalskiven vendte. ... Gutten kom.", ["Staalskiven vendte. ...", "Gutten kom."]),
+        (
+            "pt",
+            "É a minha dor. 122. Tudo é nada. Durmo.",
+            ["É a minha dor. 122.", "Tudo é nada.", "Durmo."],
+        ),
+        (
+            "hi",
+            "वह नहीं जानता। 2. फौज होनी चाहिए। बस।",
+            ["वह नहीं जानता। 2.", "फौज होनी चाहिए।", "बस।"],
+        ),
+        (
+            "fr",
+            "Il jardine. « La société » le dit. 1812 commence.",
+            ["Il jardine.", "« La société » le dit.", "1812 commence."],
+        ),
+        (
+            "de",
+            "Er ging. – Nun komm. »Ja.« Sie kam.",
+            ["Er ging.", "– Nun komm.", "»Ja.«", "Sie kam."],
+        ),
+    ],
+)
+def test_no_sentence_starts_with_what_belongs_to_the_one_before(
+    code: str, text: str, expected: list[str]
+) -> None:
+    assert list(split(text, code)) == expected
+
+
 def test_a_sentence_does_not_grow_without_end() -> None:
     text = " ".join(f"a{n} is the letter of the {n}th word. it goes on." for n in range(200))
     found = list(split(text, "en"))

@@ -39,8 +39,8 @@ GOLDEN = {
     "niah_multivalue zh": "a6231ce227152552bf916af70de3a363eb627fb42f60dc9c2ad9b1facfb4f546",
     "niah_multiquery zh": "bb8e2dd851c7e573f1eb25ff2e3c87d25145a5765062b8eb145299e25c17b7fc",
     "niah_none zh": "0b3bebb1959e2f9686f933970fc931128aa591f8f30be2fd09eb893d97b5668f",
-    "cwe_easy zh": "be02560c8a7ffbf577a5fac1fb023d134ff53ca1c7f30fa62deb534fe660c95a",
-    "cwe_hard zh": "62e6a9f8d162724b59b2c150032f48b6773641c7af2d4ae05ddc6a9b2ff260ea",
+    "cwe_easy zh": "fc0f774c653a721c16906991444195b4b8bec59528ce4670e767fabb15ec64d4",
+    "cwe_hard zh": "ad74649063b623a6db87d56e34759dc1b567c155a17d17ae5ca8f722ca4b011a",
     "niah_single_nonone zh": "682baf6ce22e0535e62067db47ebd6bfdb9defc909e876314c1b6e8492ecbfef",
 }
 
