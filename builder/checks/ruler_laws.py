@@ -65,7 +65,7 @@ def _niah(row: Row, rules: FileRules) -> Iterator[Breach]:
 
 def _variable_tracking(row: Row, rules: FileRules) -> Iterator[Breach]:
     context, task = context_of(row), rules.task
-    lines = re.findall(r"^VAR (\w+) = (?:VAR (\w+)|(\d+))$", context, re.MULTILINE)
+    lines = re.findall(r"^VAR (\w+) = (?:VAR (\w+) |(\d+))$", context, re.MULTILINE)
     names = Counter(name for name, _, _ in lines)
     values = Counter(value for _, _, value in lines if value)
     for name in (name for name, times in names.items() if times > 1):
@@ -87,7 +87,7 @@ def _variable_tracking(row: Row, rules: FileRules) -> Iterator[Breach]:
         )
     for answer in (True, False):
         for text in texts_of(row, answer):
-            match = re.fullmatch(r"VAR (\w+) = \S.*", text)
+            match = re.fullmatch(r"VAR (\w+) = (?:VAR \w+ |\d+)", text)
             if match is None or (match[1] in bound) is not answer:
                 yield Breach(Law.POSITIONS, f"evidence '{text[:80]}' is marked answer={answer}")
     yield from only_in_evidence(row, context)

@@ -15,7 +15,7 @@ from itertools import cycle, islice, pairwise
 
 import numpy as np
 
-from builder.context.haystacks import Haystack, Needle, seven_digit_numbers
+from builder.context.haystacks import Haystack, seven_digit_numbers
 from builder.context.prompt_builder import PromptBuilder
 from builder.tokens.tokenizers import TokenCounter
 
@@ -29,7 +29,7 @@ class BookHaystack(Haystack):
     def __init__(
         self, sentences: Iterable[str], separator: str, counter: TokenCounter, tokens: int
     ) -> None:
-        self._separator = separator
+        self.separator = separator
         counted = _Counted(counter)
         enough = int(tokens * (1 if separator else _SLACK)) + 1
         read, total = [], 0
@@ -40,21 +40,22 @@ class BookHaystack(Haystack):
         self._pass = len(read) if total < enough else None  # sentences of the whole book
         if total < enough:
             read = list(islice(cycle(read), len(read) * (enough // total + 1)))
+        self.most: int = len(read)  # no window that it was made for takes as many
         self._text = separator.join(read)
         self._starts = np.cumsum([0, *(len(sentence) + len(separator) for sentence in read)])
         alone = counted([separator + sentence for sentence in read])
         self._about = np.cumsum([0, *alone])  # tokens of sentences counted each alone
-        self._cuts = list(self._seams(counter))
-        pieces = [self._text[a:b] for a, b in pairwise(self._cuts)]
-        self._tokens = np.cumsum([0, *counted(pieces)])  # exact, up to each cut
+        self._splits = list(self._split_places(counter))
+        pieces = [self._text[a:b] for a, b in pairwise(self._splits)]
+        self._tokens = np.cumsum([0, *counted(pieces)])  # exact, up to each split point
         folded = unicodedata.normalize("NFKC", self._text)
         self.numbers = frozenset(str(int(number)) for number in seven_digit_numbers(folded))
         """Numbers that already stand in the text, as seven-digit strings: no value may be one."""
 
-    def _seams(self, counter: TokenCounter) -> Iterator[int]:
-        """Places where the text may be cut: one near the beginning of each sentence, if any."""
+    def _split_places(self, counter: TokenCounter) -> Iterator[int]:
+        """Split points of the text: one near the beginning of each sentence, if there is any."""
         for before, start in pairwise(self._starts[:-1]):
-            place = int(start) - len(self._separator)
+            place = int(start) - len(self.separator)
             while place > before:
                 if counter.split_points.between(
                     self._text[place - 1], self._text[place : place + 2]
@@ -62,11 +63,6 @@ class BookHaystack(Haystack):
                     yield place
                     break
                 place -= 1
-
-    @property
-    def most(self) -> int:
-        """How many sentences are held; no window that it was made for takes as many."""
-        return len(self._starts) - 1
 
     def repeats(self, units: int) -> int:
         """How many times the book begins again within so many sentences."""
@@ -77,7 +73,7 @@ class BookHaystack(Haystack):
         target = max(0, int(self._about[units]) + tokens)
         return min(self.most, int(np.searchsorted(self._about, target, "right")) - 1)
 
-    def _place(self, units: int, depth: float) -> int:
+    def place(self, units: int, depth: float) -> int:
         """The sentence that begins nearest to a relative depth of so many sentences' text."""
         target = depth * int(self._starts[units])
         after = bisect_left(self._starts, target, 0, units)
@@ -85,35 +81,20 @@ class BookHaystack(Haystack):
             return after - 1
         return after
 
-    def _sentences_to(self, prompt: PromptBuilder, start: int, end: int) -> None:
+    def _add_units(self, prompt: PromptBuilder, start: int, end: int) -> None:
         """Add sentences start … end − 1: a long piece of known count between two short ones."""
         if start >= end:
             return
-        lead = "" if prompt.at_context_start else self._separator
-        a, b = int(self._starts[start]), int(self._starts[end]) - len(self._separator)
-        i, j = bisect_right(self._cuts, a), bisect_left(self._cuts, b) - 1
+        lead = "" if prompt.at_context_start else self.separator
+        a, b = int(self._starts[start]), int(self._starts[end]) - len(self.separator)
+        i, j = bisect_right(self._splits, a), bisect_left(self._splits, b) - 1
         if i > j:
             prompt.add(lead + self._text[a:b])
             return
-        first, last = self._cuts[i], self._cuts[j]
+        first, last = self._splits[i], self._splits[j]
         prompt.add(lead + self._text[a:first])
-        prompt.run(self._text[first:last], int(self._tokens[j] - self._tokens[i]))
+        prompt.add_counted(self._text[first:last], int(self._tokens[j] - self._tokens[i]))
         prompt.add(self._text[last:b])
-
-    def lay(
-        self, prompt: PromptBuilder, units: int, needles: Sequence[Needle], tail: str
-    ) -> PromptBuilder:
-        """End after `units` sentences; each needle stands between the two nearest its depth."""
-        prompt.begin_context()
-        done = 0
-        for needle in sorted(needles, key=lambda needle: needle.depth):
-            place = self._place(units, needle.depth)
-            self._sentences_to(prompt, done, place)
-            done = place
-            lead = "" if prompt.at_context_start else self._separator
-            prompt.add(lead + needle.text, needle.answer, lead=len(lead))
-        self._sentences_to(prompt, done, units)
-        return prompt.end_context().add(tail)
 
 
 class _Counted:

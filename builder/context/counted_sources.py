@@ -123,4 +123,5 @@ class CountedSources:
         columns = languages.nouns(self.sources).values()
         folded = [[noun.casefold() for noun in column] for column in columns]
         clashes = [[[a in b or b in a for b in column] for a in column] for column in folded]
-        return np.logical_or.reduce(np.array(clashes))
+        found: np.ndarray = np.logical_or.reduce(np.array(clashes))
+        return found

@@ -11,9 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import count
 from typing import Generic, Protocol, TypeVar
 
 from ruler_dataset import RulerError
+
+_STEPS = 8  # of the guess, before the gap is halved instead
 
 
 class Sized(Protocol):
@@ -46,20 +49,20 @@ def fit(
 ) -> Fitted[S]:
     """The largest n in least … most whose draft has at most `room` tokens, and that draft.
 
-    Steps between a number of units known to fit and one known not to; every step shrinks the gap,
-    so it ends. Raises RulerError if not even `least` units fit.
+    Steps between a number of units known to fit and one known not to; where a few steps do not
+    find it, the gap is halved each time. Raises RulerError if not even `least` units fit.
     """
     units, best = least, draft(least)
     spare = room - best.tokens
-    if spare < 0:
-        raise RulerError(
-            f"The task needs {room - spare} tokens at the least where the window leaves {room}: "
-            "take a longer length."
-        )
+    refuse_if_over(best.tokens, room)
     over, excess = most + 1 if most is not None else None, None
     n, left = units, spare
-    while over is None or over - units > 1:
+    for tried in count():
+        if over is not None and over - units <= 1:
+            break
         n = max(units + 1, step(n, left))
+        if tried >= _STEPS:
+            n = max(n, units + 2 ** (tried - _STEPS)) if over is None else (units + over) // 2
         if over is not None:
             n = min(n, over - 1)
         candidate = draft(n)
@@ -69,3 +72,12 @@ def fit(
         else:
             over, excess = n, -left
     return Fitted(units, best, spare + excess if excess is not None else None)
+
+
+def refuse_if_over(tokens: int, room: int) -> None:
+    """Raise RulerError where the least that a row must hold is more than its window leaves."""
+    if tokens > room:
+        raise RulerError(
+            f"The task needs {tokens} tokens at the least where the window leaves {room}: "
+            "take a longer length."
+        )

@@ -27,6 +27,7 @@ NOISE = "The grass is green. The sky is blue. The sun is yellow. Here we go. The
 
 FEWEST_TOKENS_A_LINE = 8
 """No tokenizer makes fewer of a line of noise, or of a needle without its key and value."""
+_FIRST_LINES = 32  # counted at once, beside those that are surely needed
 
 
 @dataclass(frozen=True)
@@ -39,13 +40,44 @@ class Needle:
 
 
 class Haystack(ABC):
-    """Text in units; a context of n units can be laid out with needles in it."""
+    """Text in units; a context of n units can be laid out with needles between them.
 
-    @abstractmethod
+    `separator` joins units and needles; `most` is how many units there are, None if no end.
+    """
+
+    separator: str
+    most: int | None = None
+
     def lay(
         self, prompt: PromptBuilder, units: int, needles: Sequence[Needle], tail: str
     ) -> PromptBuilder:
         """Add the context and the `tail` that follows it (it begins with a newline)."""
+        placed = [(self.place(units, needle.depth), needle) for needle in needles]
+        return self.lay_at(prompt, units, placed, tail)
+
+    def lay_at(
+        self,
+        prompt: PromptBuilder,
+        units: int,
+        placed: Iterable[tuple[int, Needle]],
+        tail: str,
+    ) -> PromptBuilder:
+        """The same with each needle before the unit whose number stands beside it.
+
+        Of needles before the same unit that of the lesser depth comes first.
+        """
+        prompt.begin_context()
+        done = 0
+        for place, needle in sorted(placed, key=lambda pair: (pair[0], pair[1].depth)):
+            self._add_units(prompt, done, place)
+            done = place
+            self._add_needle(prompt, needle)
+        self._add_units(prompt, done, units)
+        return self._end(prompt, tail)
+
+    @abstractmethod
+    def place(self, units: int, depth: float) -> int:
+        """The unit, of so many, before which a needle of a relative depth stands."""
 
     @abstractmethod
     def step(self, units: int, tokens: int) -> int:
@@ -55,9 +87,27 @@ class Haystack(ABC):
         """How many times the text begins again within so many units; 0 if it never does."""
         return 0
 
+    @abstractmethod
+    def _add_units(self, prompt: PromptBuilder, start: int, end: int) -> None:
+        """Add units start … end − 1."""
+
+    def _add_needle(self, prompt: PromptBuilder, needle: Needle) -> None:
+        """Add a needle after a separator, unless it comes first."""
+        lead = "" if prompt.at_context_start else self.separator
+        prompt.add_evidence(lead + needle.text, needle.answer, lead=len(lead))
+
+    def _end(self, prompt: PromptBuilder, tail: str) -> PromptBuilder:
+        """End the context and add what follows it."""
+        return prompt.end_context().add(tail)
+
 
 class EssayHaystack(Haystack):
-    """White space folded to single spaces, from the beginning, repeated when it runs out."""
+    """Words of the essays from their beginning, joined by spaces, repeated when they run out.
+
+    Needles go between sentences.
+    """
+
+    separator = " "
 
     def __init__(self, text: str, counter: TokenCounter, language: str = "en") -> None:
         words = text.split()
@@ -112,82 +162,78 @@ class EssayHaystack(Haystack):
         middle = self._text * (b - a - 1)
         return (self._text[self._starts[i] :] + middle + self._text[: self._starts[j]])[:-1]
 
-    def _words_to(self, prompt: PromptBuilder, start: int, end: int) -> None:
+    def place(self, units: int, depth: float) -> int:
+        """The first word of the sentence at a relative depth of so many words' sentences."""
+        sentences = self._sentences_in(units)
+        number = int(sentences * depth)
+        return self._sentence(number) if number < sentences else units
+
+    def _add_units(self, prompt: PromptBuilder, start: int, end: int) -> None:
         """Add words; the first and the last are pieces of their own: only they can merge."""
         if prompt.at_context_start and start < end:
             prompt.add(self._slice(start, start + 1))
             start += 1
         if start < end - 1:
             tokens = self._tokens_before(end - 1) - self._tokens_before(start)
-            prompt.run(" " + self._slice(start, end - 1), tokens)
+            prompt.add_counted(" " + self._slice(start, end - 1), tokens)
             start = end - 1
         if start < end:
             prompt.add(" " + self._slice(start, end))
 
-    def lay(
-        self, prompt: PromptBuilder, units: int, needles: Sequence[Needle], tail: str
-    ) -> PromptBuilder:
-        """Cut after `units` words; needles between sentences, joined by single spaces."""
-        prompt.begin_context()
-        done, sentences = 0, self._sentences_in(units)
-        for needle in sorted(needles, key=lambda needle: needle.depth):
-            number = int(sentences * needle.depth)
-            place = self._sentence(number) if number < sentences else units
-            self._words_to(prompt, done, place)
-            done = place
-            lead = "" if prompt.at_context_start else " "
-            prompt.add(lead + needle.text, needle.answer, lead=len(lead))
-        self._words_to(prompt, done, units)
-        return prompt.end_context().add(tail)
-
 
 class LineHaystack(Haystack):
-    """Lines joined by newlines; `lines` holds enough of them for the longest window."""
+    """Lines joined by newlines, needles lines of their own; `lines` are enough for the window."""
+
+    separator = "\n"
 
     def __init__(self, lines: Iterable[str], counter: TokenCounter) -> None:
-        self._lines = [f"{line}\n" for line in lines]
+        self._lines = [f"{line}{self.separator}" for line in lines]
         self._text = "".join(self._lines)
-        known = dict.fromkeys(self._lines, 0)
-        known.update(zip(known, counter.counts(list(known)), strict=True))
-        self._tokens = np.cumsum([0, *(known[line] for line in self._lines)])
         self._starts = np.cumsum([0, *map(len, self._lines)])
+        self._counter = counter
+        self._known: dict[str, int] = {}
+        self._tokens = [0]  # of the first n lines, as far as they have been asked for
+        self.most: int = len(self._lines)
+
+    def _count(self, lines: int) -> None:
+        """Count so many lines more, each different one once."""
+        more = self._lines[len(self._tokens) - 1 :][:lines]
+        new = list(dict.fromkeys(line for line in more if line not in self._known))
+        self._known.update(zip(new, self._counter.counts(new), strict=True))
+        self._tokens += (
+            self._tokens[-1] + np.cumsum([self._known[line] for line in more])
+        ).tolist()
+
+    def _tokens_before(self, line: int) -> int:
+        """Tokens of the lines before one, each counted with its newline."""
+        if line >= len(self._tokens):
+            self._count(line + 1 - len(self._tokens))
+        return self._tokens[line]
 
     def step(self, units: int, tokens: int) -> int:
         """The number of lines that hold `tokens` more than the first `units` lines do."""
-        target = max(0, int(self._tokens[units]) + tokens)
-        return int(np.searchsorted(self._tokens, target, "right")) - 1
+        target = max(0, self._tokens_before(units) + tokens)
+        while self._tokens[-1] <= target and len(self._tokens) <= self.most:
+            a_line = max(1, self._tokens[-1] // max(1, len(self._tokens) - 1))
+            self._count(_FIRST_LINES + (target - self._tokens[-1]) // a_line)
+        return bisect_right(self._tokens, target) - 1
 
-    @property
-    def most(self) -> int:
-        """How many lines there are."""
-        return len(self._lines)
+    def place(self, units: int, depth: float) -> int:
+        """A line, or the end, at a relative depth of so many lines."""
+        return min(units, int((units + 1) * depth))
 
-    def lay(
-        self,
-        prompt: PromptBuilder,
-        units: int,
-        needles: Sequence[Needle],
-        tail: str,
-        skip: Sequence[int] = (),
-    ) -> PromptBuilder:
-        """Needles are lines of their own; `skip` names lines to leave out."""
-        prompt.begin_context()
-        done = 0
-        for needle in sorted(needles, key=lambda needle: needle.depth):
-            place = min(units, int((units + 1) * needle.depth))
-            self._lines_to(prompt, done, place, skip)
-            done = place
-            prompt.add(needle.text + "\n", needle.answer, trail=1)
-        self._lines_to(prompt, done, units, skip)
-        prompt.end_context(trail=1)
-        return prompt.add(tail.removeprefix("\n"))
+    def _add_units(self, prompt: PromptBuilder, start: int, end: int) -> None:
+        if start < end:
+            tokens = self._tokens_before(end) - self._tokens_before(start)
+            prompt.add_counted(self._text[self._starts[start] : self._starts[end]], tokens)
 
-    def _lines_to(self, prompt: PromptBuilder, start: int, end: int, skip: Sequence[int]) -> None:
-        for line in (*(line for line in sorted(skip) if start <= line < end), end):
-            if start < line:
-                tokens = int(self._tokens[line] - self._tokens[start])
-                prompt.run(self._text[self._starts[start] : self._starts[line]], tokens)
-            start = line + 1
+    def _add_needle(self, prompt: PromptBuilder, needle: Needle) -> None:
+        """Add a line with its newline, so that it ends at a split point."""
+        prompt.add_evidence(needle.text + self.separator, needle.answer, trail=len(self.separator))
+
+    def _end(self, prompt: PromptBuilder, tail: str) -> PromptBuilder:
+        prompt.end_context(trail=len(self.separator))
+        return prompt.add(tail.removeprefix(self.separator))
 
 
 def seven_digit_numbers(text: str) -> Iterable[str]:

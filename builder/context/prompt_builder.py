@@ -1,13 +1,13 @@
-r"""A row's text in pieces, so that it is counted without being tokenised again.
+r"""A prompt under construction, in pieces, so that it is counted without being tokenised again.
 
     prompt = PromptBuilder(counter)
-    prompt.add("A special magic number …\n")          # counted when asked for
-    prompt.run(text, tokens=131_000)                   # a long piece whose count is known
-    prompt.add(" One of the special magic numbers for able-cat is: 1234567.", answer=True)
-    prompt.tokens                                    # exact: pieces meet at split points
+    prompt.add("A special magic number …\n")             # counted when asked for
+    prompt.add_counted(text, tokens=131_000)             # a long piece whose count is known
+    prompt.add_evidence(" One of the special magic numbers …", answer=True, lead=1)
+    prompt.tokens                                        # exact: pieces meet at split points
 
-Where two pieces do not meet at a seam they are counted as one; where the tokenizer has no seams the
-whole text is. So `tokens` is always what the reference tokenizer gives for `text`.
+Where two pieces do not meet at a split point they are counted as one; where the tokenizer has no
+split points the whole text is. So `tokens` is always what the reference tokenizer gives for `text`.
 """
 
 from __future__ import annotations
@@ -32,40 +32,44 @@ class Evidence:
 
 @dataclass
 class PromptBuilder:
-    """Text under construction; offsets are characters, counts tokens."""
+    """Text under construction; offsets are in characters, counts in tokens."""
 
     counter: TokenCounter
-    context_start: int = 0
-    context_end: int = 0
-    _texts: list[str] = field(default_factory=list)
-    _known: list[tuple[str, int | None]] = field(default_factory=list)  # (text, tokens) cells
-    _spans: list[tuple[int, int, bool]] = field(default_factory=list)
-    _length: int = 0
+    context_start: int = field(default=0, init=False)
+    context_end: int = field(default=0, init=False)
+    _texts: list[str] = field(default_factory=list, init=False)
+    _pieces: list[tuple[str, int | None]] = field(default_factory=list, init=False)
+    """Texts that meet at split points, with their tokens where these are known."""
+    _spans: list[tuple[int, int, bool]] = field(default_factory=list, init=False)
+    _length: int = field(default=0, init=False)
+    _counted: int | None = field(default=None, init=False)
+    """`tokens`, until something is added."""
 
-    def add(
-        self, text: str, answer: bool | None = None, lead: int = 0, trail: int = 0
-    ) -> PromptBuilder:
-        """Append a short piece; with `answer` it is evidence.
+    def add(self, text: str) -> PromptBuilder:
+        """Append a short piece, whose tokens are counted when they are asked for."""
+        return self.add_counted(text, None)
 
-        Its first `lead` and last `trail` characters are not part of the evidence.
+    def add_evidence(self, text: str, answer: bool, lead: int = 0, trail: int = 0) -> PromptBuilder:
+        """Append a short piece that is evidence, but for its first `lead` and last `trail`.
+
+        These two are numbers of characters.
         """
-        if answer is not None:
-            start, end = self._length + lead, self._length + len(text) - trail
-            self._spans.append((start, end, answer))
-        return self.run(text, None)
+        self.mark_evidence(lead, len(text) - trail, answer)
+        return self.add(text)
 
-    def run(self, text: str, tokens: int | None) -> PromptBuilder:
+    def add_counted(self, text: str, tokens: int | None) -> PromptBuilder:
         """Append a piece of known count (of the piece alone, as the reference counts it)."""
         if not text:
             return self
         self._texts.append(text)
+        self._counted = None
         self._length += len(text)
-        if self._known and not self.counter.split_points.between(self._known[-1][0], text):
-            text, tokens = self._known.pop()[0] + text, None
-        self._known.append((text, tokens))
+        if self._pieces and not self.counter.split_points.between(self._pieces[-1][0], text):
+            text, tokens = self._pieces.pop()[0] + text, None
+        self._pieces.append((text, tokens))
         return self
 
-    def mark(self, start: int, end: int, answer: bool) -> PromptBuilder:
+    def mark_evidence(self, start: int, end: int, answer: bool) -> PromptBuilder:
         """Characters start … end of the piece to come are evidence."""
         self._spans.append((self._length + start, self._length + end, answer))
         return self
@@ -93,12 +97,16 @@ class PromptBuilder:
     @property
     def tokens(self) -> int:
         """Exact number of tokens of `text`, no special tokens."""
-        if self.counter.split_points.crossing and not self.counter.split_points.hold_in(
-            text := self.text
-        ):
+        if self._counted is None:
+            self._counted = self._count()
+        return self._counted
+
+    def _count(self) -> int:
+        split_points = self.counter.split_points
+        if split_points.crossing and not split_points.hold_in(text := self.text):
             return self.counter.count(text)
-        unknown = [text for text, tokens in self._known if tokens is None]
-        return sum(tokens or 0 for _, tokens in self._known) + sum(self.counter.counts(unknown))
+        unknown = [text for text, tokens in self._pieces if tokens is None]
+        return sum(tokens or 0 for _, tokens in self._pieces) + sum(self.counter.counts(unknown))
 
     @property
     def evidence(self) -> list[Evidence]:

@@ -18,7 +18,7 @@ from builder.release.parquet_files import ParquetFile, rows_in_group
 from builder.sources.download import Store
 from builder.sources.registry import Sources
 from builder.tasks.suite import Suite
-from builder.tasks.task import Place, Row, Task
+from builder.tasks.task import Row, Task, TaskKey
 from builder.tokens.tokenizers import load_counter
 from ruler_dataset import Config, FileEntry, RulerError, Variant, features, sha256_of
 
@@ -72,16 +72,16 @@ class FileBuilder:
         """The task of a job, made once for its check and its building."""
         config, counted_sources = job.config, self.counted_sources(job.tokenizer)
         if config.path not in self._tasks:
-            place = Place(
-                config.dataset,
-                config.task,
-                config.max_length,
-                job.reserve,
-                job.seed,
-                config.language,
-                config.instruction_language,
+            key = TaskKey(
+                dataset=config.dataset,
+                task=config.task,
+                max_length=config.max_length,
+                reserve=job.reserve,
+                seed=job.seed,
+                language=config.language,
+                instruction_language=config.instruction_language,
             )
-            self._tasks[config.path] = self.suite.task(place, counted_sources)
+            self._tasks[config.path] = self.suite.task(key, counted_sources)
         return self._tasks[config.path]
 
     def check(self, job: FileJob, report: OnProgress) -> Checked:
@@ -147,7 +147,7 @@ def _check_count(row: Row, task: Task) -> None:
     """One row of each file is counted whole, so that no tokenizer's surprise goes unnoticed."""
     found = task.counter.count(row.input + row.answer_prefix) + row.max_new_tokens
     if found != row.length:
-        raise AssertionError(f"{row.place}: row {row.index} has {found} tokens, not {row.length}")
+        raise AssertionError(f"{row.key}: row {row.index} has {found} tokens, not {row.length}")
 
 
 @dataclass

@@ -15,15 +15,17 @@ import numpy as np
 
 from builder.context.counted_sources import CountedTexts
 from builder.sources import word_lists
-from builder.tasks.numbered_words import FEWEST_TOKENS, Frame, NumberedWords, Times
+from builder.tasks.list_counts import ListCounts, is_short, list_counts
+from builder.tasks.numbered_words import FEWEST_TOKENS, NumberedWords
 from builder.tasks.task import TaskParams
+from builder.tasks.wording import Frame, frame_of
 
-_SHORT = 4096  # tokens; below it the counts are the short ones
+_FAMILY = "common_words"
 _LONG = 131072  # tokens; above it wonderwords' words do not suffice
 _MOST_EXAMPLE = 40  # words
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class CommonParams(TaskParams):
     """Number of common words and the counts (Table 5); the short ones apply below 4096 tokens."""
 
@@ -44,7 +46,7 @@ class CommonParams(TaskParams):
 
 
 class CommonWords(NumberedWords[CommonParams]):
-    """One cwe task of RULER at one place."""
+    """One cwe task of RULER for one window."""
 
     params_type = CommonParams
     spare = _MOST_EXAMPLE
@@ -54,23 +56,17 @@ class CommonWords(NumberedWords[CommonParams]):
         """How many common words there are."""
         return self.params.num_cw
 
-    @property
-    def _is_short(self) -> bool:
-        return self.place.max_length < _SHORT
-
     @cached_property
-    def times(self) -> Times:
+    def times(self) -> ListCounts:
         """The counts at this length."""
-        if self._is_short:
-            return Times(self.params.short_freq_cw, self.params.short_freq_ucw)
-        return Times(self.params.freq_cw, self.params.freq_ucw)
+        return list_counts(_FAMILY, vars(self.params), self.key.max_length)
 
     @cached_property
     def _extension(self) -> list[str]:
         """Beyond 128k, the most frequent other words."""
-        if self.place.max_length <= _LONG:
+        if self.key.max_length <= _LONG:
             return []
-        return word_lists.extension()[: self.place.max_length // FEWEST_TOKENS]
+        return word_lists.extension()[: self.key.max_length // FEWEST_TOKENS]
 
     @cached_property
     def words(self) -> CountedTexts:
@@ -94,14 +90,15 @@ class CommonWords(NumberedWords[CommonParams]):
         """The solved example, then the instruction; the list's own question after it."""
         n = self.params.num_cw
         question = self.templates["question"].format(n=n)
-        head, tail = self.templates["input"].split("{context}")
-        tail, prefix = tail.format(question=question), self.templates["prefix"].format(n=n)
-        return Frame(self._example(draw, spare, head, tail + prefix) + head, tail, prefix, question)
+        prefix = self.templates["prefix"].format(n=n)
+        frame = frame_of(self.templates["input"], question, prefix)
+        return frame._replace(head=self._example(draw, spare, frame) + frame.head)
 
-    def _example(self, draw: np.random.Generator, spare: np.ndarray, head: str, tail: str) -> str:
+    def _example(self, draw: np.random.Generator, spare: np.ndarray, frame: Frame) -> str:
         """A solved list of 40 words (below 4096 tokens 20) of its own, some of them common."""
-        num, count, times = self.params.num_cw, _MOST_EXAMPLE, Times(10, 3)
-        if self._is_short:
-            count, times = _MOST_EXAMPLE // 2, Times(3, 1)
+        num, count, times = self.params.num_cw, _MOST_EXAMPLE, ListCounts(10, 3)
+        if is_short(_FAMILY, self.key.max_length):
+            count, times = _MOST_EXAMPLE // 2, ListCounts(3, 1)
         listed = self.listed(draw, self.repeated(spare[:num], spare[num:count], times))
-        return f"{head}{listed}{tail} {self.numbered(spare[:num])}\n"
+        answer = self.numbered(spare[:num])
+        return f"{frame.head}{listed}{frame.tail}{frame.prefix} {answer}\n"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from builder.tasks.common_words import CommonWords
 from builder.tasks.frequent_words import FrequentWords
 from builder.tasks.multilingual_niah import MultilingualNiah
@@ -11,7 +13,7 @@ from builder.tasks.question_answering import QuestionAnswering
 from builder.tasks.task import Task
 from builder.tasks.variable_tracking import VariableTracking
 
-FAMILIES: dict[str, type[Task]] = {
+FAMILIES: dict[str, type[Task[Any]]] = {
     "niah": Niah,
     "variable_tracking": VariableTracking,
     "common_words": CommonWords,

@@ -16,6 +16,7 @@ import numpy as np
 from builder.common.randomness import letters
 from builder.context.prompt_builder import PromptBuilder
 from builder.tasks.task import Row, Task, TaskParams
+from builder.tasks.wording import Frame, frame_of
 from ruler_dataset import RulerError
 
 NOISE_WORD = "..."
@@ -24,7 +25,7 @@ _TOKENS_A_WORD = 50  # of the window, for each word of the vocabulary
 _NUMBERS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class FrequentParams(TaskParams):
     """The distribution's exponent and how many words are asked for (Table 5)."""
 
@@ -38,7 +39,7 @@ class FrequentParams(TaskParams):
 
 
 class FrequentWords(Task[FrequentParams]):
-    """One fwe task at one place."""
+    """One fwe task for one window."""
 
     params_type = FrequentParams
 
@@ -47,15 +48,15 @@ class FrequentWords(Task[FrequentParams]):
         """The share of each rank that can appear at all, the noise word's first."""
         from scipy.special import zeta
 
-        vocabulary = max(self.place.max_length // _TOKENS_A_WORD, self.params.words + 2)
+        vocabulary = max(self.key.max_length // _TOKENS_A_WORD, self.params.words + 2)
         ranks = np.arange(1, vocabulary + 1)
         weights = ranks ** -float(self.params.alpha) / zeta(self.params.alpha)
         appearing = max(int(np.sum(self.room * weights >= 1)), self.params.words + 2)
-        return weights[:appearing]
+        return np.asarray(weights[:appearing])
 
     def _counts(self, total: int) -> np.ndarray:
         """How often each rank appears among `total` words."""
-        return np.floor(total * self._weights).astype(int)
+        return np.asarray(np.floor(total * self._weights), dtype=int)
 
     @cached_property
     def _fewest(self) -> int:
@@ -75,24 +76,23 @@ class FrequentWords(Task[FrequentParams]):
 
     def row(self, index: int) -> Row:
         """Row `index`: the same asked words at every length."""
-        asked = letters(self.place.ask(index), _LETTERS, self.params.words)
+        asked = letters(self.key.draw_asked(index), _LETTERS, self.params.words)
         vocabulary, tokens = self._vocabulary(index, asked)
-        head, tail, prefix, question = self._frame()
+        frame = self._frame()
         # The last word decides how the text after it is counted, so it is drawn first.
-        last = int(self.place.fill(index, "last").integers(self.params.words + 1))
+        last = int(self.key.draw_filling(index, "last").integers(self.params.words + 1))
 
         def draft(total: int, context: str) -> PromptBuilder:
             known = int(self._counts(total) @ tokens - tokens[last])
-            prompt = (
-                self.prompt().add(head.removesuffix(" ")).begin_context(lead=1).run(context, known)
-            )
-            return prompt.add(f" {vocabulary[last]}").end_context().add(tail + prefix)
+            prompt = self.prompt().add(frame.head.removesuffix(" ")).begin_context(lead=1)
+            prompt.add_counted(context, known).add(f" {vocabulary[last]}").end_context()
+            return prompt.add(frame.tail + frame.prefix)
 
         def text(total: int) -> PromptBuilder:
             counts = self._counts(total)
             counts[last] -= 1
             ranks = np.arange(len(counts)).repeat(counts)
-            self.place.fill(index, "order").shuffle(ranks)
+            self.key.draw_filling(index, "order").shuffle(ranks)
             return draft(total, " " + " ".join(vocabulary[ranks].tolist()))
 
         def stand_in(total: int) -> PromptBuilder:
@@ -102,19 +102,17 @@ class FrequentWords(Task[FrequentParams]):
             return total + int(spare / max(1.0, float(self._weights @ tokens)))
 
         fitted = self.fit_counted(stand_in, text, step, least=self._fewest)
-        return self.finish(index, fitted.draft, prefix, asked, question, fitted.unit)
+        return self.finish(index, fitted.draft, frame, asked, fitted.unit)
 
     def _vocabulary(self, index: int, asked: list[str]) -> tuple[np.ndarray, np.ndarray]:
         """The words by rank and the tokens of each with a space before it."""
         others = len(self._weights) - 1 - len(asked)
-        drawn = letters(self.place.fill(index, "vocabulary"), _LETTERS, others + len(asked))
+        drawn = letters(self.key.draw_filling(index, "vocabulary"), _LETTERS, others + len(asked))
         rest = [word for word in drawn if word not in asked][:others]
         counted = self.counted_sources.counted([NOISE_WORD, *asked, *rest], before=" ")
         return counted.texts, counted.tokens
 
-    def _frame(self) -> tuple[str, str, str, str]:
+    def _frame(self) -> Frame:
         n = _NUMBERS[self.params.words]
-        question = self.templates["question"].format(n=n)
-        head, tail = self.templates["input"].split("{context}")
-        prefix = self.templates["prefix"].format(n=n)
-        return head.format(n=n), tail.format(question=question), prefix, question
+        question, prefix = (self.templates[part].format(n=n) for part in ("question", "prefix"))
+        return frame_of(self.templates["input"], question, prefix, n=n)

@@ -22,12 +22,13 @@ from builder.context.prompt_builder import PromptBuilder
 from builder.oneruler.languages import Language
 from builder.tasks.niah import DEPTHS
 from builder.tasks.task import Row, Task, TaskParams
+from builder.tasks.wording import Frame, split_at_context
 from ruler_dataset import RulerError
 
 _DIGITS = 7
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class MultilingualNiahParams(TaskParams):
     """How many keys hide, with how many values each, and how many keys are asked for.
 
@@ -54,12 +55,12 @@ class MultilingualNiahParams(TaskParams):
         )
         most = len(DEPTHS)
         self.need(self.keys * self.values <= most, f"keys x values cannot be more than {most}")
-        self.need(self.keys <= 8, "keys cannot be more than 8, to be told apart")
+        self.need(self.keys <= 8, "keys cannot be more than 8, so that they differ clearly")
 
 
 @dataclass(frozen=True)
-class Asked:
-    """What a row asks, in no language: nouns by place, with their values; needles' depths.
+class MultilingualQuestion:
+    """What a row asks, in no language: nouns by number, with their values; needles' depths.
 
     The asked nouns come first; where an absent one is asked, it has no values.
     """
@@ -70,24 +71,28 @@ class Asked:
 
 
 class MultilingualNiah(Task[MultilingualNiahParams]):
-    """One niah task at one place."""
+    """One niah task for one window."""
 
     params_type = MultilingualNiahParams
-    same_beginning = True
     crosses_languages = True
+
+    @property
+    def same_beginning(self) -> bool:
+        """All rows hide their needles in the same book."""
+        return True
 
     @cached_property
     def _text(self) -> Language:
         """The language of the book and the needles."""
-        return self.counted_sources.language(self.place.language)
+        return self.counted_sources.language(self.key.language)
 
     @cached_property
     def _instruction(self) -> Language:
-        return self.counted_sources.language(self.place.instruction_language)
+        return self.counted_sources.language(self.key.instruction_language)
 
     @cached_property
     def _book(self) -> BookHaystack:
-        return self.counted_sources.book(self.place.language, self.place.max_length)
+        return self.counted_sources.book(self.key.language, self.key.max_length)
 
     def row(self, index: int) -> Row:
         """Row `index`: the same nouns, numbers and depths in every language, at every length."""
@@ -102,19 +107,18 @@ class MultilingualNiah(Task[MultilingualNiahParams]):
         if clashes := book.numbers & {value for _, value in pairs}:
             raise RulerError(f"The book holds {min(clashes)}, a value of row {index}.")
         queried = [self._instruction.nouns[noun] for noun in asked.nouns[: self.params.queries]]
-        head, tail, question = self._frame(queried)
+        frame = self._frame(queried)
 
         def draft(units: int) -> PromptBuilder:
-            return book.lay(self.prompt().add(head), units, needles, tail)
+            return book.lay(self.prompt().add(frame.head), units, needles, frame.tail)
 
         fitted = fit(draft, self.room, book.step, book.most)
         none_word = self._instruction.none_word
         return self.finish(
             index,
             fitted.draft,
-            "",
+            frame,
             outputs or [none_word],
-            question,
             fitted.unit,
             book.repeats(fitted.units),
             none_word if self.params.none_sentence else "",
@@ -125,23 +129,23 @@ class MultilingualNiah(Task[MultilingualNiahParams]):
         """How many of the first keys carry references."""
         return 0 if self.params.absent else self.params.queries
 
-    def _asked(self, index: int) -> Asked:
-        draw = self.place.ask(index, self.params.same_as or None)
+    def _asked(self, index: int) -> MultilingualQuestion:
+        draw = self.key.draw_asked(index, self.params.same_as or None)
         keys, absent = self.params.keys, int(self.params.absent)
         nouns = _apart(draw, self.counted_sources.noun_clashes, keys + absent)
         drawn = numbers(draw, _DIGITS, keys * self.params.values)
         values: list[list[str]] = [[]] * absent
         values += [drawn[i::keys][: self.params.values] for i in range(keys)]
         depths = [DEPTHS[i] / 100 for i in distinct(draw, len(DEPTHS), len(drawn))]
-        return Asked(nouns, values, depths)
+        return MultilingualQuestion(nouns, values, depths)
 
     def _needle(self, key: str, value: str) -> str:
         return self._text.parts["needle"].format(key=key, value=value)
 
-    def _frame(self, keys: list[str]) -> tuple[str, str, str]:
+    def _frame(self, keys: list[str]) -> Frame:
         """The text before and after the context, and the question (Figure 9)."""
         parts, separator = self._instruction.parts, self._instruction.separator
-        head, tail = parts["task"].split("{context}")
+        head, tail = split_at_context(parts["task"])
         names = {f"query{i}": key for i, key in enumerate(keys, 1)}
         asked = parts["question_one" if len(keys) == 1 else "question_many"].format(**names)
         end = parts["if_no"]
@@ -149,7 +153,7 @@ class MultilingualNiah(Task[MultilingualNiahParams]):
             end = end[end.rindex("</") :]
         tail += separator.join([asked, parts["please_list"], end])
         tail += parts["answer_prefix"] + separator + parts["answer"]
-        return head, tail, asked[asked.index(">") + 1 :].strip()
+        return Frame(head, tail, "", asked[asked.index(">") + 1 :].strip())
 
 
 def _apart(draw: np.random.Generator, clashes: np.ndarray, count: int) -> list[int]:
@@ -159,5 +163,5 @@ def _apart(draw: np.random.Generator, clashes: np.ndarray, count: int) -> list[i
         if len(chosen) < count and not clashes[noun, chosen].any():
             chosen.append(noun)
     if len(chosen) < count:
-        raise RulerError(f"The noun list has no {count} nouns that can be told apart.")
+        raise RulerError(f"The noun list has no {count} nouns of which none is part of another.")
     return chosen

@@ -14,13 +14,13 @@ from functools import cached_property
 import numpy as np
 
 from builder.context.counted_sources import CountedTexts
-from builder.tasks.numbered_words import Frame, NumberedWords, Times
+from builder.tasks.list_counts import ListCounts, list_counts
+from builder.tasks.numbered_words import NumberedWords
 from builder.tasks.task import TaskParams
+from builder.tasks.wording import Frame, split_at_context
 
-_SHORT = 8000  # tokens; up to it the counts are the short ones
 
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class MultilingualWordsParams(TaskParams):
     """Number of common words and the counts; the short ones apply up to 8000 tokens."""
 
@@ -41,7 +41,7 @@ class MultilingualWordsParams(TaskParams):
 
 
 class MultilingualWords(NumberedWords[MultilingualWordsParams]):
-    """cwe_easy or cwe_hard at one place."""
+    """cwe_easy or cwe_hard for one window."""
 
     params_type = MultilingualWordsParams
 
@@ -51,25 +51,23 @@ class MultilingualWords(NumberedWords[MultilingualWordsParams]):
         return self.params.num_cw
 
     @cached_property
-    def times(self) -> Times:
+    def times(self) -> ListCounts:
         """The counts at this length."""
-        if self.place.max_length <= _SHORT:
-            return Times(self.params.short_freq_cw, self.params.short_freq_ucw)
-        return Times(self.params.freq_cw, self.params.freq_ucw)
+        return list_counts("multilingual_words", vars(self.params), self.key.max_length)
 
     @property
     def words(self) -> CountedTexts:
         """The words of the language's dictionary."""
-        return self.counted_sources.dictionary(self.place.language).words
+        return self.counted_sources.dictionary(self.key.language).words
 
     def safe(self) -> np.ndarray:
         """Where the words stand that no other contains."""
-        return self.counted_sources.dictionary(self.place.language).alone
+        return self.counted_sources.dictionary(self.key.language).alone
 
     def frame(self, draw: np.random.Generator, spare: np.ndarray) -> Frame:
         """The published prompt around the list; nothing begins the answer."""
-        template = self.counted_sources.language(self.place.instruction_language).cwe
-        head, tail = template.split("{context}")
+        template = self.counted_sources.language(self.key.instruction_language).cwe
+        head, tail = split_at_context(template)
         return Frame(head, tail, "", question_in(tail))
 
 

@@ -2,8 +2,9 @@
 
     One of the special magic numbers for able-cat is: 1234567.
 
-Needles hide in the noise sentences, in the essays, or among other needles; one key or several are
-asked for. Numbers that stand in the essays are never values, so a value occurs only in its needle.
+Needles hide in the noise sentences, in the essays, or among other needles that are drawn anew for
+each row; one key or several are asked for. Numbers that stand in the essays are never values, so a
+value occurs only in its needle.
 """
 
 from __future__ import annotations
@@ -11,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
@@ -21,6 +21,7 @@ from builder.context.haystacks import FEWEST_TOKENS_A_LINE, Haystack, LineHaysta
 from builder.context.prompt_builder import PromptBuilder
 from builder.sources import word_lists
 from builder.tasks.task import Row, Task, TaskParams
+from builder.tasks.wording import Frame, frame_of
 
 TYPES = {"words": "word", "numbers": "number", "uuids": "uuid"}
 HAYSTACKS = ("noise", "essay", "needles")
@@ -29,7 +30,7 @@ DEPTHS = tuple(np.round(np.linspace(0, 100, 40)).astype(int).tolist())
 _FEWEST_TOKENS = {"words": 1, "numbers": 1, "uuids": 9}  # of a key or value
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class NiahParams(TaskParams):
     """Haystack, types of key and value, and how many of each (Table 5)."""
 
@@ -54,7 +55,7 @@ class NiahParams(TaskParams):
 
 
 @dataclass(frozen=True)
-class Asked:
+class NiahQuestion:
     """What a row asks: keys with their values, the asked keys first; and each needle's depth."""
 
     pairs: list[tuple[str, list[str]]]
@@ -62,25 +63,14 @@ class Asked:
 
 
 class Niah(Task[NiahParams]):
-    """One niah task at one place."""
+    """One niah task for one window."""
 
     params_type = NiahParams
-    same_beginning = True
 
-    @cached_property
-    def haystack(self) -> Haystack:
-        """The text of every row of the file."""
-        if self.params.haystack == "essay":
-            return self.counted_sources.essays
-        if self.params.haystack == "noise":
-            return self.counted_sources.noise(self.place.max_length // FEWEST_TOKENS_A_LINE)
-        types = (self.params.key_type, self.params.value_type)
-        fewest = FEWEST_TOKENS_A_LINE + sum(_FEWEST_TOKENS[kind] for kind in types)
-        pairs = self._pairs(self.place.fill("haystack"), self.place.max_length // fewest, 1)
-        self._line_of: dict[str, int] = {}
-        for line, (key, (value,)) in enumerate(pairs):
-            self._line_of |= {key: line, value: line}
-        return LineHaystack((self._needle(key, value) for key, (value,) in pairs), self.counter)
+    @property
+    def same_beginning(self) -> bool:
+        """Essays and noise are every row's; the other needles are a row's own."""
+        return self.params.haystack != "needles"
 
     def row(self, index: int) -> Row:
         """Row `index`: the same keys, values and depths at every length."""
@@ -90,31 +80,47 @@ class Niah(Task[NiahParams]):
             for depth, (number, key, value) in zip(asked.depths, _each(asked), strict=True)
         ]
         queried = asked.pairs[: self.params.queries]
-        head, tail, prefix, question = self._frame([key for key, _ in queried])
-        haystack = self.haystack
-        extra: dict[str, Any] = {}
-        if isinstance(haystack, LineHaystack):
-            extra["skip"] = self._clashes(asked)
+        frame = self._frame([key for key, _ in queried])
+        haystack = self._haystack(index, asked)
 
         def draft(units: int) -> PromptBuilder:
-            prompt = self.prompt().add(head)
-            return haystack.lay(prompt, units, needles, tail + prefix, **extra)
+            prompt = self.prompt().add(frame.head)
+            return haystack.lay(prompt, units, needles, frame.tail + frame.prefix)
 
-        most = haystack.most if isinstance(haystack, LineHaystack) else None
-        fitted = fit(draft, self.room, haystack.step, most)
+        fitted = fit(draft, self.room, haystack.step, haystack.most)
         outputs = [value for _, values in queried for value in values]
         repeats = haystack.repeats(fitted.units)
-        return self.finish(index, fitted.draft, prefix, outputs, question, fitted.unit, repeats)
+        return self.finish(index, fitted.draft, frame, outputs, fitted.unit, repeats)
 
-    def _asked(self, index: int) -> Asked:
-        draw = self.place.ask(index)
+    def _haystack(self, index: int, asked: NiahQuestion) -> Haystack:
+        if self.params.haystack == "essay":
+            return self.counted_sources.essays
+        if self.params.haystack == "noise":
+            return self.counted_sources.noise(self.key.max_length // FEWEST_TOKENS_A_LINE)
+        return self._other_needles(index, asked)
+
+    def _other_needles(self, index: int, asked: NiahQuestion) -> LineHaystack:
+        """Needles of the same types, enough for the window, with none of the asked strings."""
+        types = (self.params.key_type, self.params.value_type)
+        fewest = FEWEST_TOKENS_A_LINE + sum(_FEWEST_TOKENS[kind] for kind in types)
+        count = self.key.max_length // fewest
+        draw = self.key.draw_filling("haystack", index)
+        taken = {string for key, values in asked.pairs for string in (key, *values)}
+        keys = self._strings(draw, self.params.key_type, count, taken)
+        if self.params.key_type == self.params.value_type:
+            taken |= set(keys)
+        values = self._strings(draw, self.params.value_type, count, taken)
+        return LineHaystack(map(self._needle, keys, values), self.counter)
+
+    def _asked(self, index: int) -> NiahQuestion:
+        draw = self.key.draw_asked(index)
         count = self.params.keys * self.params.values
         pairs = self._pairs(draw, self.params.keys, self.params.values)
         if self.params.haystack == "essay":
             depths = [DEPTHS[i] / 100 for i in distinct(draw, len(DEPTHS), count)]
         else:
             depths = draw.random(count).tolist()
-        return Asked(pairs, depths)
+        return NiahQuestion(pairs, depths)
 
     def _pairs(
         self, draw: np.random.Generator, keys: int, values: int
@@ -151,30 +157,21 @@ class Niah(Task[NiahParams]):
         return [pair for pair in pairs if pair not in taken][:count]
 
     def _needle(self, key: str, value: str) -> str:
-        template = self.templates["needle"]
+        template: str = self.templates["needle"]
         return template.format(types=self.params.value_type, key=key, value=value)
 
-    def _clashes(self, asked: Asked) -> list[int]:
-        """Lines of the haystack that share a key or a value with this row's needles."""
-        if self.params.haystack != "needles":
-            return []
-        strings = [string for key, values in asked.pairs for string in (key, *values)]
-        return sorted({self._line_of[string] for string in strings if string in self._line_of})
-
-    def _frame(self, keys: list[str]) -> tuple[str, str, str, str]:
+    def _frame(self, keys: list[str]) -> Frame:
         """The text before and after the context, the answer prefix and the question."""
         many = len(keys) * self.params.values > 1
         template = self.templates["many" if many else "one"]
         query = keys[0] if len(keys) == 1 else f"{', '.join(keys[:-1])}, and {keys[-1]}"
         types = self.params.value_type
         names = {"type": TYPES[types], "types": types, "query": query}
-        question = template["question"].format(**names)
-        head, tail = template["input"].split("{context}")
-        tail = tail.format(question=question, **names)
-        return head.format(**names), tail, template["prefix"].format(**names), question
+        question, prefix = (template[part].format(**names) for part in ("question", "prefix"))
+        return frame_of(template["input"], question, prefix, **names)
 
 
-def _each(asked: Asked) -> Iterator[tuple[int, str, str]]:
+def _each(asked: NiahQuestion) -> Iterator[tuple[int, str, str]]:
     for number, (key, values) in enumerate(asked.pairs):
         for value in values:
             yield number, key, value

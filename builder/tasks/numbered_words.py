@@ -11,36 +11,19 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable
 from functools import cached_property
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
 from builder.common.randomness import distinct
 from builder.context.counted_sources import CountedTexts
 from builder.context.prompt_builder import PromptBuilder
+from builder.tasks.list_counts import ListCounts
 from builder.tasks.task import Row, Task, TaskParams
+from builder.tasks.wording import Frame
 
 FEWEST_TOKENS = 3  # of one item, " 17. word"
 _ITEM_TOKENS = 6  # about
-
-
-class Times(NamedTuple):
-    """How many times a common and an uncommon word appear."""
-
-    common: int
-    uncommon: int
-
-
-class Frame(NamedTuple):
-    """What stands before and after the list, the answer prefix and the question.
-
-    `head` ends where the list's first number, or the space before it, begins.
-    """
-
-    head: str
-    tail: str
-    prefix: str
-    question: str
 
 
 P = TypeVar("P", bound=TaskParams)
@@ -59,7 +42,7 @@ class NumberedWords(Task[P]):
 
     @cached_property
     @abstractmethod
-    def times(self) -> Times:
+    def times(self) -> ListCounts:
         """How many times words appear at this length."""
 
     @property
@@ -73,7 +56,10 @@ class NumberedWords(Task[P]):
 
     @abstractmethod
     def frame(self, draw: np.random.Generator, spare: np.ndarray) -> Frame:
-        """The text around the list; `spare` are words that it may use."""
+        """The text around the list; `spare` are words that it may use.
+
+        The list's first number, or the space before it, begins where `head` ends.
+        """
 
     @property
     def further(self) -> int:
@@ -86,7 +72,7 @@ class NumberedWords(Task[P]):
 
     @cached_property
     def _labels(self) -> CountedTexts:
-        return self.counted_sources.labels(self.place.max_length // FEWEST_TOKENS + 1000)
+        return self.counted_sources.labels(self.key.max_length // FEWEST_TOKENS + 1000)
 
     @cached_property
     def _label_tokens(self) -> np.ndarray:
@@ -95,7 +81,7 @@ class NumberedWords(Task[P]):
 
     def row(self, index: int) -> Row:
         """Row `index`: the same common words at every length."""
-        draw, num = self.place.ask(index), self.common
+        draw, num = self.key.draw_asked(index), self.common
         safe = self.safe()
         picked = safe[distinct(draw, len(safe), num + self.spare)]
         common = picked[:num]
@@ -108,11 +94,11 @@ class NumberedWords(Task[P]):
 
         def draft(units: int, context: str) -> PromptBuilder:
             prompt = self.prompt().add(before).begin_context(lead=len(lead))
-            return prompt.run(lead + context, tokens(units)).end_context().add(after)
+            return prompt.add_counted(lead + context, tokens(units)).end_context().add(after)
 
         def text(units: int) -> PromptBuilder:
             items = self.repeated(common, uncommon[:units], self.times)
-            return draft(units, self.listed(self.place.fill(index, "order"), items))
+            return draft(units, self.listed(self.key.draw_filling(index, "order"), items))
 
         def stand_in(units: int) -> PromptBuilder:
             return draft(units, "1. word")
@@ -122,11 +108,14 @@ class NumberedWords(Task[P]):
 
         fitted = self.fit_counted(stand_in, text, step, len(uncommon))
         outputs = self.words.texts[common].tolist()
-        return self.finish(index, fitted.draft, frame.prefix, outputs, frame.question, fitted.unit)
+        return self.finish(index, fitted.draft, frame, outputs, fitted.unit)
 
     def _uncommon(self, index: int, picked: np.ndarray) -> np.ndarray:
         """The other words in random order; none that has a common word in it."""
-        draw, vocabulary = self.place.fill(index, "words"), len(self.words.texts) - self.further
+        draw, vocabulary = (
+            self.key.draw_filling(index, "words"),
+            len(self.words.texts) - self.further,
+        )
         near = np.setdiff1d(np.arange(vocabulary), picked)
         far = np.arange(vocabulary, len(self.words.texts))
         if len(far):
@@ -141,7 +130,7 @@ class NumberedWords(Task[P]):
         items = self.times.common * len(common)
         return lambda n: fixed + int(sums[n]) + int(of_label[items + n * self.times.uncommon])
 
-    def repeated(self, common: np.ndarray, uncommon: np.ndarray, times: Times) -> np.ndarray:
+    def repeated(self, common: np.ndarray, uncommon: np.ndarray, times: ListCounts) -> np.ndarray:
         """Every word as often as it appears."""
         return np.concatenate([common.repeat(times.common), uncommon.repeat(times.uncommon)])
 

@@ -7,31 +7,35 @@
     …
 
 The gold documents stand at random places; the rest of the window is filled with other documents of
-the corpus, all different until the corpus is used up, then again; the gold ones never repeat.
+the corpus, all different until the corpus is used up, then again; the gold ones never repeat. In
+SQuAD the paragraphs of the question's own article come before any other article's.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import count
-from typing import NamedTuple
 
 import numpy as np
 
 from builder.context.counted_sources import CountedTexts
+from builder.context.fit import refuse_if_over
+from builder.context.packing import Documents, Pool, pack
 from builder.context.prompt_builder import PromptBuilder
 from builder.sources.corpora import Question
 from builder.tasks.task import Row, Task, TaskParams
+from builder.tasks.wording import Frame, frame_of
 from ruler_dataset import RulerError
 
 DATASETS = ("squad", "hotpotqa")
 _FEWEST_TOKENS = 8  # of a document with its number
-_TRIES = 8  # where a tokenizer's counts do not add up
+_BETWEEN = "\n\n"  # two documents
+_SURELY = 0.7  # of the room: required documents guessed to need less do fit
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class QaParams(TaskParams):
     """The corpus, and how many documents at the most (0: as many as fit)."""
 
@@ -44,20 +48,8 @@ class QaParams(TaskParams):
         self.need(self.documents >= 0, "documents must be 1 or more, or 0 for as many as fit")
 
 
-class _Packed(NamedTuple):
-    """Distractor documents, times the corpus began again, tokens of the smallest one left out.
-
-    `left` are those left out.
-    """
-
-    documents: np.ndarray
-    repeats: int
-    unit: int | None
-    left: np.ndarray
-
-
 class QuestionAnswering(Task[QaParams]):
-    """One qa task at one place."""
+    """One qa task for one window."""
 
     params_type = QaParams
 
@@ -71,10 +63,16 @@ class QuestionAnswering(Task[QaParams]):
         return self.counted_sources.corpus(self.params.dataset).questions
 
     @cached_property
+    def _document_wording(self) -> tuple[str, str]:
+        """What stands before a document's text, and after it."""
+        before, _, after = self.templates["document"].partition("{document}")
+        return before, after + _BETWEEN
+
+    @cached_property
     def _labels(self) -> CountedTexts:
-        template = self.templates["document"].removesuffix("{document}")
-        most = self.place.max_length // _FEWEST_TOKENS
-        return self.counted_sources.counted([template.format(i=i) for i in range(1, most + 1)])
+        most = self.key.max_length // _FEWEST_TOKENS
+        before = self._document_wording[0]
+        return self.counted_sources.counted([before.format(i=i) for i in range(1, most + 1)])
 
     @cached_property
     def _label_sums(self) -> np.ndarray:
@@ -85,133 +83,122 @@ class QuestionAnswering(Task[QaParams]):
         return len(self._questions)
 
     def check(self, rows: int) -> None:
-        """Refuse a window that a question's required documents do not fit."""
+        """Refuse a window that a question's required documents do not fit, or too few documents."""
+        required = [self._required(question) for question in self._questions[:rows]]
+        most, index = max((len(documents), index) for index, documents in enumerate(required))
+        if 0 < self.params.documents < most:
+            raise RulerError(
+                f"documents is {self.params.documents}, but question {index} brings {most} of its "
+                f"own: make it {most} or more, or 0 for as many as fit."
+            )
         for index in range(rows):
-            question = self._questions[index]
-            self._room(self._required(question), self.room - self._frame_tokens(question))
+            documents, frame = np.array(required[index]), self._frame(self._questions[index])
+            if self._ends(frame) + self._sum(documents) > _SURELY * self.room:
+                refuse_if_over(self._lay(index, documents, frame).tokens, self.room)
 
     def row(self, index: int) -> Row:
         """Row `index`: the same question and relative depths at every length."""
         question = self._questions[index]
-        head, tail, prefix = self._frame(question)
+        frame, required = self._frame(question), np.array(self._required(question))
 
-        def lay(documents: np.ndarray) -> PromptBuilder:
-            return self._lay(index, question, documents, head, tail + prefix)
+        ends = self._ends(frame)
 
-        room, best = self.room - self._frame_tokens(question), None
-        for _ in range(_TRIES):
-            packed = self._pack(index, question, room)
-            prompt = lay(packed.documents)
-            spare = self.room - prompt.tokens
-            if spare >= 0 and (best is None or spare < best[0]):
-                best = spare, prompt, packed
-            if spare >= 0 and (self.counter.split_points.proved or spare < _FEWEST_TOKENS):
-                break
-            room += spare
-        if best is None:
-            raise RulerError(
-                f"No documents fill row {index} of {self.place.task}: other lengths may."
-            )
-        spare, prompt, packed = best
-        if not self.counter.split_points.proved or spare >= (packed.unit or spare + 1):
-            prompt, packed = self._filled(prompt, packed, lay)
+        def summed(documents: Documents) -> int:
+            return ends + self._sum(documents)
+
+        def counted(documents: Documents) -> int:
+            return self._lay(index, documents, frame).tokens
+
+        count_exactly = summed if self.counter.split_points.proved else counted
+        packed = pack(self._pools(index), required, count_exactly, self._sizes, self.room)
+        prompt = self._lay(index, packed.documents, frame)
+        if count_exactly is summed and not self._adds_up(packed.documents, prompt):
+            packed = pack(self._pools(index), required, counted, self._sizes, self.room)
+            prompt = self._lay(index, packed.documents, frame)
         answers = list(question.answers)
-        return self.finish(
-            index, prompt, prefix, answers, question.text, packed.unit, packed.repeats
-        )
-
-    def _filled(
-        self, prompt: PromptBuilder, packed: _Packed, lay: Callable[[np.ndarray], PromptBuilder]
-    ) -> tuple[PromptBuilder, _Packed]:
-        """Where counts do not add up: the smallest documents left out are tried, counted whole."""
-        documents, left = packed.documents, packed.left
-        while len(left):
-            smallest = int(np.argmin(self._documents.tokens[left]))
-            more = np.append(documents, left[smallest])
-            fuller = lay(more)
-            if fuller.tokens > self.room:
-                unit = fuller.tokens - prompt.tokens
-                return prompt, _Packed(documents, packed.repeats, unit, left)
-            documents, prompt, left = more, fuller, np.delete(left, smallest)
-        return prompt, _Packed(documents, packed.repeats, None, left)
+        return self.finish(index, prompt, frame, answers, packed.unit, packed.again)
 
     def _required(self, question: Question) -> list[int]:
+        """The documents that must be in: the gold ones, and in HotpotQA all of the question's."""
         corpus = self.counted_sources.corpus(self.params.dataset)
         return [*question.gold, *(question.own if corpus.own_required else ())]
 
-    def _room(self, required: list[int], room: int) -> int:
-        """What is left of the room when the required documents are in."""
-        need = int(self._documents.tokens[required].sum() + self._label_sums[len(required)])
-        if need > room:
-            raise RulerError(
-                f"A question's own documents need {need} tokens, the window leaves {room}: "
-                "take a longer length."
-            )
-        return room - need
+    def _pools(self, index: int) -> Iterator[Pool]:
+        """The other documents, in random order: the rest of the own article's, then any others.
 
-    def _pack(self, index: int, question: Question, room: int) -> _Packed:
-        """Distractors in random order while they fit, then smaller ones into what is left."""
+        Then all of them again, but the gold ones, as often as the window takes them. Of each pool
+        no more than a window could hold at all.
+        """
+        question = self._questions[index]
         required = self._required(question)
-        room = self._room(required, room)
-        chosen: list[np.ndarray] = [np.array(required[len(question.gold) :], dtype=int)]
-        number = len(required)
+        own = np.array([i for i in question.own if i not in required], dtype=int)
+        most = (self.params.documents or len(self._labels.texts) - 1) - len(required)
         for again in count():
-            most = self.params.documents or len(self._labels.texts) - 1
-            rest = self._candidates(index, question, again)[: max(0, most - number)]
-            tokens = self._documents.tokens[rest]
-            costs = np.cumsum(tokens) + self._label_sums[number + 1 : number + 1 + len(rest)]
-            costs -= self._label_sums[number]
-            fitting = int(np.searchsorted(costs, room, "right"))
-            chosen.append(rest[:fitting])
-            if fitting:
-                room -= int(costs[fitting - 1])
-                number += fitting
-            if fitting < len(rest) or self.params.documents:
-                break
-        rest = rest[fitting:]
-        while len(small := np.flatnonzero(self._sizes(rest, number) <= room)):
-            chosen.append(rest[small[:1]])
-            room -= int(self._sizes(chosen[-1], number)[0])
-            number, rest = number + 1, np.delete(rest, small[0])
-        unit = int(self._sizes(rest, number).min()) if len(rest) else None
-        return _Packed(np.concatenate(chosen), again, unit, rest)
+            draw = self.key.draw_filling(index, "documents", again)
+            everything = np.arange(len(self._documents.texts))
+            if again == 0:
+                others = np.setdiff1d(everything, [*required, *own])
+                pools = [draw.permutation(own), draw.permutation(others)]
+            else:
+                own_again = np.array([i for i in question.own if i not in question.gold], dtype=int)
+                others = np.setdiff1d(everything, [*question.gold, *own_again])
+                pools = [draw.permutation(np.concatenate([own_again, others]))]
+            for pool in pools:
+                yield Pool(pool[:most], again)
+                most -= len(pool)
+                if most <= 0:
+                    return
 
-    def _sizes(self, documents: np.ndarray, number: int) -> np.ndarray:
-        """Tokens of documents were they added after `number` others."""
-        return self._documents.tokens[documents] + int(self._labels.tokens[number])
+    def _sizes(self, documents: Documents, number: int) -> np.ndarray:
+        """Tokens of each document were it added after `number` others, about."""
+        return np.asarray(self._documents.tokens[documents] + self._labels.tokens[number])
 
-    def _candidates(self, index: int, question: Question, again: int) -> np.ndarray:
-        """All documents but the gold and the required ones; the question's own come first."""
-        draw = self.place.fill(index, "documents", again)
-        taken = self._required(question) if again == 0 else list(question.gold)
-        own = np.array([i for i in question.own if i not in taken], dtype=int)
-        others = np.setdiff1d(np.arange(len(self._documents.texts)), [*taken, *own])
-        if again:
-            return draw.permutation(np.concatenate([own, others]))
-        return np.concatenate([draw.permutation(own), draw.permutation(others)])
+    def _sum(self, documents: Documents) -> int:
+        """Tokens of the context with these documents; exact where the pieces' tokens add up."""
+        return int(self._documents.tokens[documents].sum() + self._label_sums[len(documents)])
 
-    def _lay(
-        self, index: int, question: Question, documents: np.ndarray, head: str, tail: str
-    ) -> PromptBuilder:
-        """The documents in an order of the row's own, the gold ones at their relative depths."""
-        depths = self.place.ask(index).random(len(question.gold))
-        order = self.place.fill(index, "order").permutation(documents).tolist()
-        places = sorted(zip(depths, question.gold, strict=True), reverse=True)
-        for depth, gold in places:
-            order.insert(int(depth * (len(documents) + 1)), gold)
+    def _ends(self, frame: Frame) -> int:
+        """Tokens of what stands before the context and after it."""
+        tail = frame.tail.removeprefix(_BETWEEN) + frame.prefix
+        return sum(self.counter.counts([frame.head, tail]))
+
+    def _adds_up(self, documents: Documents, prompt: PromptBuilder) -> bool:
+        """Whether the tokens of a prompt are those of its pieces, with all the documents' ends."""
+        before, after = self._document_wording
+        between = self.counter.split_points.between
+        return (
+            after == _BETWEEN
+            and self.counter.split_points.hold_in(prompt.text)
+            and all(
+                between(before, text) and between(text + after, before)
+                for text in self._documents.texts[documents]
+            )
+        )
+
+    def _lay(self, index: int, documents: Documents, frame: Frame) -> PromptBuilder:
+        """The prompt with these documents in an order of the row's own.
+
+        The gold ones, which are the first of them, stand at their relative depths.
+        """
+        question = self._questions[index]
+        gold, others = list(question.gold), documents[len(question.gold) :]
+        order = self.key.draw_filling(index, "order").permutation(others).tolist()
+        depths = self.key.draw_asked(index).random(len(gold))
+        for depth, document in sorted(zip(depths, gold, strict=True), reverse=True):
+            order.insert(int(depth * (len(others) + 1)), document)
+        after = self._document_wording[1]
         labels = self._labels.texts[: len(order)].tolist()
         texts = self._documents.texts[order].tolist()
-        parts = [part for pair in zip(labels, texts, strict=True) for part in (*pair, "\n\n")]
-        tokens = int(self._documents.tokens[order].sum() + self._label_sums[len(order)])
-        prompt = self.prompt().add(head).begin_context()
+        parts = [part for pair in zip(labels, texts, strict=True) for part in (*pair, after)]
+        prompt = self.prompt().add(frame.head).begin_context()
         starts = np.cumsum([0, *map(len, parts)])
         carrying = self._carrying(question)
-        for gold in question.gold:
-            start = int(starts[3 * order.index(gold) + 1])
-            prompt.mark(start, start + len(self._documents.texts[gold]), gold in carrying)
-        return (
-            prompt.run("".join(parts), tokens).end_context(trail=2).add(tail.removeprefix("\n\n"))
-        )
+        for document in gold:
+            start = int(starts[3 * order.index(document) + 1])
+            end = start + len(self._documents.texts[document])
+            prompt.mark_evidence(start, end, document in carrying)
+        prompt.add_counted("".join(parts), self._sum(documents)).end_context(trail=len(_BETWEEN))
+        return prompt.add(frame.tail.removeprefix(_BETWEEN) + frame.prefix)
 
     def _carrying(self, question: Question) -> list[int]:
         """The gold documents that hold an answer; all of them where none does (yes or no)."""
@@ -220,10 +207,5 @@ class QuestionAnswering(Task[QaParams]):
         holding = [gold for gold, text in texts.items() if any(a in text for a in answers)]
         return holding or list(question.gold)
 
-    def _frame(self, question: Question) -> tuple[str, str, str]:
-        head, tail = self.templates["input"].split("{context}")
-        return head, tail.replace("{question}", question.text), self.templates["prefix"]
-
-    def _frame_tokens(self, question: Question) -> int:
-        head, tail, prefix = self._frame(question)
-        return sum(self.counter.counts([head, tail.removeprefix("\n\n") + prefix]))
+    def _frame(self, question: Question) -> Frame:
+        return frame_of(self.templates["input"], question.text, self.templates["prefix"])

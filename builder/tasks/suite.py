@@ -1,7 +1,7 @@
 """A suite: the tasks of a dataset, their parameters and wording, read from TOML.
 
     suite = read_suite()                      # builder/tasks/suites/ruler.toml
-    task = suite.task(place, counted_sources)       # the task named by place.task
+    task = suite.task(key, counted_sources)   # the task named by key.task
 
 Unknown or impossible parameters are refused with a sentence.
 """
@@ -20,7 +20,7 @@ from typing import Any
 from builder.common.toml import read_toml
 from builder.context.counted_sources import CountedSources
 from builder.tasks.families import FAMILIES
-from builder.tasks.task import Place, Task, TaskParams
+from builder.tasks.task import Task, TaskKey, TaskParams
 from ruler_dataset import GROUPS, TASKS, Names, RulerError, check_name
 
 
@@ -57,12 +57,10 @@ class Suite:
         see = f"builder/tasks/suites/{self.dataset}.toml"
         return check_name("family", str(family), self.families, see)
 
-    def task(self, place: Place, counted_sources: CountedSources) -> Task:
-        """The task at a place."""
-        family = self._family(place.task)
-        return FAMILIES[family](
-            place, self.params[place.task], self.families[family], counted_sources
-        )
+    def task(self, key: TaskKey, counted_sources: CountedSources) -> Task[Any]:
+        """The task of a key."""
+        family = self._family(key.task)
+        return FAMILIES[family](key, self.params[key.task], self.families[family], counted_sources)
 
     def crosses_languages(self, task: str) -> bool:
         """Whether a task can have its text in one language and its instruction in another."""

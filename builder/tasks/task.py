@@ -1,8 +1,8 @@
-"""What every task family shares: where a row stands, how it is drawn, measured and written down.
+"""What every task family shares: a row's key, how it is drawn, measured and written down.
 
 A task is a pure function of its configuration, the row's key and the token budget:
 
-    task = Niah(place, params, templates, counted_sources)
+    task = Niah(key, params, templates, counted_sources)
     task.row(17)        # the same bytes whenever, wherever and after whatever else
 """
 
@@ -19,6 +19,7 @@ from builder.common.randomness import rng
 from builder.context.counted_sources import CountedSources
 from builder.context.fit import Fitted, fit
 from builder.context.prompt_builder import Evidence, PromptBuilder
+from builder.tasks.wording import Frame
 from ruler_dataset import RulerError, check_name
 
 DATA_VERSION = "1.0.0"
@@ -28,9 +29,12 @@ _CHECKED = 8  # rows tried before any work
 _SMALL = 2048  # tokens of room; below it every row is tried
 
 
-@dataclass(frozen=True)
-class Place:
-    """Where a row stands: what its draws depend on, and its budget in tokens."""
+@dataclass(frozen=True, kw_only=True)
+class TaskKey:
+    """Which task, for which window and languages: all that its rows' draws depend on.
+
+    `max_length` and `reserve` are in tokens; a row may have the first less the second.
+    """
 
     dataset: str
     task: str
@@ -40,25 +44,25 @@ class Place:
     language: str = "en"
     instruction_language: str = "en"
 
-    def ask(self, index: int, same_as: str | None = None) -> np.random.Generator:
-        """Draws what is asked: the same at every length, language and tokenizer.
+    def draw_asked(self, index: int, same_as: str | None = None) -> np.random.Generator:
+        """A generator for what is asked: the same at every length, language and tokenizer.
 
         `same_as` names a task whose rows ask the same.
         """
         return rng(DATA_VERSION, self.seed, self.dataset, same_as or self.task, index, "ask")
 
-    def fill(self, *key: str | int) -> np.random.Generator:
-        """Draws the filling: with the length and the language too, never with the tokenizer."""
+    def draw_filling(self, *key: str | int) -> np.random.Generator:
+        """A generator for the filling: another for each length and language, not tokenizer."""
         return rng(
             DATA_VERSION, self.seed, self.dataset, self.task, self.max_length, self.language, *key
         )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Row:
     """One example, before it becomes a Parquet row (columns: ruler_dataset.COLUMNS)."""
 
-    place: Place
+    key: TaskKey
     index: int
     input: str
     answer_prefix: str
@@ -79,10 +83,10 @@ class Row:
         """The row as ruler_dataset.COLUMNS has it."""
         return {
             "index": self.index,
-            "task": self.place.task,
-            "language": self.place.language,
-            "instruction_language": self.place.instruction_language,
-            "max_length": self.place.max_length,
+            "task": self.key.task,
+            "language": self.key.language,
+            "instruction_language": self.key.instruction_language,
+            "max_length": self.key.max_length,
             "input": self.input,
             "answer_prefix": self.answer_prefix,
             "outputs": self.outputs,
@@ -101,7 +105,7 @@ _KINDS: dict[str, tuple[type, ...]] = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class TaskParams:
     """A task's parameters, checked; `max_new_tokens` is the family's unless given."""
 
@@ -134,24 +138,27 @@ P = TypeVar("P", bound=TaskParams)
 
 
 class Task(ABC, Generic[P]):
-    """A task at one place; subclasses say what is asked and how the haystack is laid."""
+    """A task for one window; subclasses say what is asked and how the haystack is laid."""
 
     params_type: ClassVar[type[TaskParams]]
-    same_beginning: ClassVar[bool] = False
-    """Whether the rows of a file share their haystack, so that compressing hard pays."""
     crosses_languages: ClassVar[bool] = False
     """Whether text and instruction may be in two languages."""
 
     def __init__(
-        self, place: Place, params: P, templates: dict[str, Any], counted_sources: CountedSources
+        self, key: TaskKey, params: P, templates: dict[str, Any], counted_sources: CountedSources
     ) -> None:
-        self.place = place
+        self.key = key
         self.params = params
         self.templates = templates
         self.counted_sources = counted_sources
         self.counter = counted_sources.counter
-        self.room = place.max_length - place.reserve - params.max_new_tokens
+        self.room = key.max_length - key.reserve - params.max_new_tokens
         """Tokens that `input` and `answer_prefix` may take together."""
+
+    @property
+    def same_beginning(self) -> bool:
+        """Whether the rows of a file share their haystack, so that compressing hard pays."""
+        return False
 
     @abstractmethod
     def row(self, index: int) -> Row:
@@ -167,7 +174,7 @@ class Task(ABC, Generic[P]):
             self.row(index)
 
     def prompt(self) -> PromptBuilder:
-        """An empty text."""
+        """A prompt with nothing in it yet."""
         return PromptBuilder(self.counter)
 
     def fit_counted(
@@ -193,29 +200,28 @@ class Task(ABC, Generic[P]):
         self,
         index: int,
         prompt: PromptBuilder,
-        prefix: str,
+        frame: Frame,
         outputs: list[str],
-        question: str,
         unit: int | None,
         repeats: int = 0,
         none_word: str = "",
     ) -> Row:
-        """The row of a finished text that ends with the answer prefix."""
+        """The row of a finished prompt, which ends with the answer prefix."""
         text, tokens = prompt.text, prompt.tokens
-        if not text.endswith(prefix) or tokens > self.room:
-            raise AssertionError(f"{self.place}: row {index} has {tokens} tokens, room {self.room}")
+        if not text.endswith(frame.prefix) or tokens > self.room:
+            raise AssertionError(f"{self.key}: row {index} has {tokens} tokens, room {self.room}")
         return Row(
-            self.place,
-            index,
-            text[: len(text) - len(prefix)],
-            prefix,
-            outputs,
-            self.params.max_new_tokens,
-            tokens + self.params.max_new_tokens,
-            (prompt.context_start, prompt.context_end),
-            question,
-            prompt.evidence,
-            none_word,
+            key=self.key,
+            index=index,
+            input=text[: len(text) - len(frame.prefix)],
+            answer_prefix=frame.prefix,
+            outputs=outputs,
+            max_new_tokens=self.params.max_new_tokens,
+            length=tokens + self.params.max_new_tokens,
+            context=(prompt.context_start, prompt.context_end),
+            question=frame.question,
+            evidence=prompt.evidence,
+            none_word=none_word,
             unit=unit,
             repeats=repeats,
         )

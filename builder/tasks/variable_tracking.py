@@ -10,6 +10,7 @@ names of three letters, comes first.
 from __future__ import annotations
 
 import string
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -20,12 +21,13 @@ from builder.context.fit import fit
 from builder.context.haystacks import FEWEST_TOKENS_A_LINE, LineHaystack, Needle
 from builder.context.prompt_builder import PromptBuilder
 from builder.tasks.task import Row, Task, TaskParams
+from builder.tasks.wording import Frame, frame_of
 
 _NAME, _EXAMPLE_NAME, _VALUE = 5, 3, 5  # letters, letters, digits
-_EXAMPLE_LINES = 20  # of noise, about 500 tokens
+_EXAMPLE_TOKENS = 500  # of the whole example, its answer too
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ChainParams(TaskParams):
     """How many chains, and how many hops in each (Table 5)."""
 
@@ -40,53 +42,68 @@ class ChainParams(TaskParams):
 
 @dataclass(frozen=True)
 class Chain:
-    """A value, the names bound to it, and the relative depth of each assignment."""
+    """A value, the names bound to it, and the relative depth of each assignment, in order."""
 
     value: str
     names: list[str]
     depths: list[float]
 
-    def needles(self, answer: bool) -> list[Needle]:
-        """The assignments, in order."""
-        sources = [self.value, *(f"VAR {name}" for name in self.names)]
+    def placed(self, lines: int, answer: bool) -> list[tuple[int, Needle]]:
+        """The assignments, each with the line of noise, of so many, before which it stands.
+
+        A line at least stands between two of them and one after the last, as the reference code
+        lays them. Where a name is assigned to another the line ends with a space, also as there.
+        """
+        texts = [f"VAR {self.names[0]} = {self.value}"]
+        texts += [
+            f"VAR {name} = VAR {source} "
+            for source, name in zip(self.names, self.names[1:], strict=False)
+        ]
+        spare = lines - len(texts) + 1
         return [
-            Needle(depth, f"VAR {name} = {source}", answer)
-            for depth, name, source in zip(self.depths, self.names, sources, strict=False)
+            (int(depth * spare) + link, Needle(depth, text, answer))
+            for link, (depth, text) in enumerate(zip(self.depths, texts, strict=True))
         ]
 
 
 class VariableTracking(Task[ChainParams]):
-    """One vt task at one place."""
+    """One vt task for one window."""
 
     params_type = ChainParams
-    same_beginning = True
+
+    @property
+    def same_beginning(self) -> bool:
+        """All rows hide their chains in the same noise."""
+        return True
 
     @cached_property
-    def haystack(self) -> LineHaystack:
-        """Lines of noise, enough for the window."""
-        most = max(_EXAMPLE_LINES, self.place.max_length // FEWEST_TOKENS_A_LINE)
-        return self.counted_sources.noise(most)
+    def _noise(self) -> LineHaystack:
+        """Lines of noise, enough for the window and the example."""
+        most = max(_EXAMPLE_TOKENS, self.key.max_length) // FEWEST_TOKENS_A_LINE
+        return self.counted_sources.noise(most + self._links)
+
+    @property
+    def _links(self) -> int:
+        """Assignments of one chain."""
+        return self.params.hops + 1
 
     def row(self, index: int) -> Row:
         """Row `index`: the same chains and depths at every length."""
-        draw = self.place.ask(index)
-        count = self.params.chains
-        values = numbers(draw, _VALUE, count + 1)
+        draw, count = self.key.draw_asked(index), self.params.chains
+        values = numbers(draw, _VALUE, 2 * count)
         chains = self._chains(draw, values[:count], _NAME)
-        example = self._chains(draw, [values[count]] * 1, _EXAMPLE_NAME)[0]
-        asked = chains[0]
-        needles = [needle for i, chain in enumerate(chains) for needle in chain.needles(i == 0)]
-        head, tail, prefix, question = self._frame(asked)
+        example = self._example(self._chains(draw, values[count:], _EXAMPLE_NAME))
+        asked, frame = chains[0], self._frame(chains[0])
 
-        def draft(units: int) -> PromptBuilder:
-            prompt = self._example(self.prompt(), example).add(head)
-            return self.haystack.lay(prompt, units, needles, tail + prefix)
+        def draft(lines: int) -> PromptBuilder:
+            prompt = self.prompt().add(example).add(frame.head)
+            return self._lay(prompt, lines, chains, frame.tail + frame.prefix)
 
-        fitted = fit(draft, self.room, self.haystack.step, self.haystack.most)
-        return self.finish(index, fitted.draft, prefix, asked.names, question, fitted.unit)
+        fitted = fit(draft, self.room, self._noise.step, self._noise.most, least=self._links)
+        return self.finish(index, fitted.draft, frame, asked.names, fitted.unit)
 
     def _chains(self, draw: np.random.Generator, values: list[str], length: int) -> list[Chain]:
-        size = self.params.hops + 1
+        size = self._links
         names = letters(draw, length, size * len(values), string.ascii_uppercase)
         depths = np.sort(draw.random((len(values), size)), axis=1).tolist()
         return [
@@ -94,15 +111,27 @@ class VariableTracking(Task[ChainParams]):
             for i, value in enumerate(values)
         ]
 
-    def _frame(self, chain: Chain) -> tuple[str, str, str, str]:
-        question = self.templates["question"].format(value=chain.value)
-        head, tail = self.templates["input"].split("{context}")
-        prefix = self.templates["prefix"].format(n=len(chain.names), value=chain.value)
-        return head, tail.format(question=question), prefix, question
+    def _lay(
+        self, prompt: PromptBuilder, lines: int, chains: Sequence[Chain], tail: str
+    ) -> PromptBuilder:
+        """So many lines of noise with the chains among them; the first chain is the asked one."""
+        placed = [
+            pair for i, chain in enumerate(chains) for pair in chain.placed(lines, answer=i == 0)
+        ]
+        return self._noise.lay_at(prompt, lines, placed, tail)
 
-    def _example(self, prompt: PromptBuilder, chain: Chain) -> PromptBuilder:
-        head, tail, prefix, _ = self._frame(chain)
-        needles = [Needle(n.depth, n.text, False) for n in chain.needles(False)]
-        solved = f"{tail}{prefix} {' '.join(chain.names)}\n\n"
-        text = self.haystack.lay(self.prompt().add(head), _EXAMPLE_LINES, needles, solved).text
-        return prompt.add(text)
+    def _frame(self, chain: Chain) -> Frame:
+        question = self.templates["question"].format(value=chain.value)
+        prefix = self.templates["prefix"].format(n=len(chain.names), value=chain.value)
+        return frame_of(self.templates["input"], question, prefix)
+
+    def _example(self, chains: Sequence[Chain]) -> str:
+        """A solved example of 500 tokens at the most, or as few as its chains need."""
+        frame = self._frame(chains[0])
+        solved = f"{frame.tail}{frame.prefix} {' '.join(chains[0].names)}\n\n"
+
+        def draft(lines: int) -> PromptBuilder:
+            return self._lay(self.prompt().add(frame.head), lines, chains, solved)
+
+        room = max(_EXAMPLE_TOKENS, draft(self._links).tokens)
+        return fit(draft, room, self._noise.step, self._noise.most, self._links).draft.text

@@ -80,7 +80,7 @@ def test_a_context_is_counted_exactly_by_others(
 
 
 @pytest.mark.parametrize("code", TEXTS)
-def test_a_tokenizer_without_seams_is_counted_whole(
+def test_a_tokenizer_without_split_points_is_counted_whole(
     counter_made: Callable[[str], TokenCounter], code: str
 ) -> None:
     counter, needles = counter_made("unigram"), [Needle(0.5, "A needle: 1234567.", True)]

@@ -37,9 +37,11 @@ def laid(counter: TokenCounter, pieces: list[Piece]) -> PromptBuilder:
     prompt = PromptBuilder(counter)
     for text, known, answer in pieces:
         if known and answer is None:
-            prompt.run(text, counter.count(text))
+            prompt.add_counted(text, counter.count(text))
+        elif answer is None:
+            prompt.add(text)
         else:
-            prompt.add(text, answer)
+            prompt.add_evidence(text, answer)
     return prompt
 
 
@@ -64,7 +66,7 @@ def test_the_tokens_are_those_of_the_whole_text_under_other_tokenizers(
 @LAWS
 @given(pieces=PIECES)
 @pytest.mark.parametrize("kind", ["whole", "crossing"])
-def test_the_tokens_are_those_of_the_whole_text_with_few_seams_or_none(
+def test_the_tokens_are_those_of_the_whole_text_with_few_split_points_or_none(
     counter_made: Callable[[str], TokenCounter], kind: str, pieces: list[Piece]
 ) -> None:
     prompt = laid(counter_made(kind), pieces)
@@ -83,14 +85,17 @@ def test_evidence_holds_exactly_the_marked_text_in_order(
 
 
 def test_a_pieces_lead_and_trail_are_not_evidence(tekken: TokenCounter) -> None:
-    prompt = PromptBuilder(tekken).add("One.").add(" Two.\n", answer=True, lead=1, trail=1)
+    prompt = PromptBuilder(tekken).add("One.").add_evidence(" Two.\n", True, lead=1, trail=1)
     (span,) = prompt.evidence
     assert prompt.text[span.start : span.end] == "Two."
 
 
 def test_a_part_of_a_long_piece_can_be_evidence(tekken: TokenCounter) -> None:
     prompt = (
-        PromptBuilder(tekken).add("One. ").mark(5, 10, answer=False).run("Two, three, four.", 6)
+        PromptBuilder(tekken)
+        .add("One. ")
+        .mark_evidence(5, 10, answer=False)
+        .add_counted("Two, three, four.", 6)
     )
     (span,) = prompt.evidence
     assert prompt.text[span.start : span.end] == "three"
@@ -100,7 +105,7 @@ def test_a_part_of_a_long_piece_can_be_evidence(tekken: TokenCounter) -> None:
 def test_context_offsets_and_depths_are_those_of_the_text(tekken: TokenCounter) -> None:
     prompt = PromptBuilder(tekken).add("Head.").begin_context(lead=1)
     assert not prompt.at_context_start
-    prompt.add(" 0123", answer=True, lead=1).add("4567", answer=False).add("89\n\n")
+    prompt.add_evidence(" 0123", True, lead=1).add_evidence("4567", False).add("89\n\n")
     prompt.end_context(trail=2).add("Tail.")
     assert prompt.text[prompt.context_start : prompt.context_end] == "0123456789"
     assert prompt.evidence == [Evidence(6, 10, 0.0, True), Evidence(10, 14, 0.4, False)]
@@ -112,11 +117,12 @@ def test_a_context_starts_where_nothing_of_it_is_there_yet(tekken: TokenCounter)
     assert not prompt.add(" word").at_context_start
 
 
-def test_known_counts_are_taken_as_given_where_pieces_meet_at_a_seam(tekken: TokenCounter) -> None:
-    assert PromptBuilder(tekken).run("The grass", 1000).run(" is", 1).tokens == 1001
+def test_known_counts_are_taken_as_given_where_pieces_meet_at_a_split_point(
+    tekken: TokenCounter,
+) -> None:
+    assert PromptBuilder(tekken).add_counted("The grass", 1000).add_counted(" is", 1).tokens == 1001
 
 
 def test_known_counts_are_not_trusted_where_pieces_meet_elsewhere(tekken: TokenCounter) -> None:
-    assert PromptBuilder(tekken).run("The gra", 1000).run("ss", 1000).tokens == tekken.count(
-        "The grass"
-    )
+    prompt = PromptBuilder(tekken).add_counted("The gra", 1000).add_counted("ss", 1000)
+    assert prompt.tokens == tekken.count("The grass")

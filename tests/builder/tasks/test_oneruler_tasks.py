@@ -19,7 +19,7 @@ from builder.release.parquet_files import digest_row
 from builder.sources.download import Store
 from builder.sources.registry import Sources, parse_choice
 from builder.tasks.suite import read_suite
-from builder.tasks.task import Place, Row, Task
+from builder.tasks.task import Row, Task, TaskKey
 from builder.tokens.tokenizers import TokenCounter, load_counter
 from ruler_dataset import LANGUAGES, TASKS, RulerError, parse_length
 
@@ -53,8 +53,15 @@ def task_of(
     instruction: str | None = None,
 ) -> Task:
     tokens = parse_length(length, "oneruler")
-    place = Place("oneruler", name, tokens, 128, 0, code, instruction or code)
-    return read_suite(dataset="oneruler").task(place, counted_sources)
+    key = TaskKey(
+        dataset="oneruler",
+        task=name,
+        max_length=tokens,
+        reserve=128,
+        language=code,
+        instruction_language=instruction or code,
+    )
+    return read_suite(dataset="oneruler").task(key, counted_sources)
 
 
 def digests(counted_sources: CountedSources) -> dict[str, str]:
