@@ -79,6 +79,9 @@ COLUMNS: dict[str, str] = {  # of a row, in order
 }
 # fmt: on
 
+SUITE_DIGESTS = {"ruler": "dbed4f4c281db6bb", "oneruler": "e1ffd87e6b8b0c31"}
+"""`suite_digest` of the benchmarks' own tasks, as the papers define them."""
+
 _KEYS: dict[str, Any] = {
     "format": int,
     "dataset": str,
@@ -406,6 +409,18 @@ def write_whole(path: Path, text: str) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     with temporary_beside(path) as temporary:
         temporary.write_text(text, encoding="utf-8", newline="\n")
+
+
+def suite_digest(manifest: Manifest) -> str:
+    """A digest of a suite: its tasks' names and parameters and their wording."""
+    tasks, families = manifest["tasks"], manifest.get("families", {})
+    text = json.dumps([tasks, families], sort_keys=True, ensure_ascii=False)
+    return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
+
+
+def is_standard(manifest: Manifest) -> bool:
+    """Whether a release's tasks are the benchmark's own, by parameters and wording, not by name."""
+    return suite_digest(manifest) == SUITE_DIGESTS.get(manifest["dataset"])
 
 
 def read_manifest(root: Path) -> Manifest:

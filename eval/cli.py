@@ -10,7 +10,8 @@ import typer
 _FILES = (
     "A RUN folder, or prediction files: this project's, the reference code's `pred/*.jsonl` or "
 )
-_FILES += "submission.csv, lm-evaluation-harness's `samples_*.jsonl`."
+_FILES += "submission.csv, lm-evaluation-harness's `samples_*.jsonl`, kvpress's predictions.csv, "
+_FILES += "ONERULER's prediction_MODEL.jsonl."
 _DATASET = "The release: a folder or Hub repository; default: the one the run was made on."
 _CUT = "What a truncated answer counts: protocol (RULER: by its text; ONERULER: wrong), "
 _CUT += "wrong, or score."
@@ -18,11 +19,20 @@ _THRESHOLD = "For the effective length: chat (85.6), base (79.4), or a number."
 _LENGTH = "The length of files that do not give it, such as 4k."
 _TOKENIZER = "The tokenizer of the release that such files were run on."
 _CONFIG = "The configuration of files that do not name it, such as niah_none_64k_pl."
+_REFERENCES = (
+    "The reference code's data folder (TASK.jsonl, TASK/validation.jsonl), for files without "
+)
+_REFERENCES += "references, such as its submission.csv."
 Files = Annotated[list[Path], typer.Argument(help=_FILES, show_default=False)]
 Dataset = Annotated[str | None, typer.Option(help=_DATASET)]
 Length = Annotated[str | None, typer.Option(help=_LENGTH)]
 Tokenizer = Annotated[str | None, typer.Option(help=_TOKENIZER)]
 Configuration = Annotated[str | None, typer.Option("--config", help=_CONFIG)]
+References = Annotated[Path | None, typer.Option(help=_REFERENCES)]
+Name = Annotated[str | None, typer.Option(help="What to call the model.")]
+ModelNames = Annotated[
+    list[str] | None, typer.Option("--name", help="What to call each model, in order; repeatable.")
+]
 Cut = Annotated[str, typer.Option(help=_CUT)]
 Markdown = Annotated[bool, typer.Option("--markdown", help="Tables in Markdown.")]
 
@@ -51,6 +61,8 @@ def score(
     length: Length = None,
     tokenizer: Tokenizer = None,
     config: Configuration = None,
+    references: References = None,
+    name: Name = None,
     revision: Annotated[str | None, typer.Option(help="The data set's revision.")] = None,
 ) -> None:
     """Score predictions against a frozen split: tables, and everything in results.json.
@@ -63,7 +75,15 @@ def score(
 
     commands.score(
         files,
-        commands.PredictionSource(dataset, revision, length, tokenizer, config),
+        commands.PredictionSource(
+            dataset=dataset,
+            revision=revision,
+            length=length,
+            tokenizer=tokenizer,
+            config=config,
+            references=references,
+            name=name,
+        ),
         out=out,
         partial=partial,
         cut=cut,
@@ -89,6 +109,8 @@ def errors(
     length: Length = None,
     tokenizer: Tokenizer = None,
     config: Configuration = None,
+    references: References = None,
+    name: Name = None,
     revision: Annotated[str | None, typer.Option(help="The data set's revision.")] = None,
 ) -> None:
     """Sort every wrong answer into the papers' kinds of errors, by task and length.
@@ -97,7 +119,15 @@ def errors(
     """
     from eval import commands
 
-    source = commands.PredictionSource(dataset, revision, length, tokenizer, config)
+    source = commands.PredictionSource(
+        dataset=dataset,
+        revision=revision,
+        length=length,
+        tokenizer=tokenizer,
+        config=config,
+        references=references,
+        name=name,
+    )
     commands.errors(files, source, strict=strict, out=out, cut=cut, markdown=markdown)
 
 
@@ -106,6 +136,7 @@ def compare(
     b: Annotated[Path, typer.Argument(help="The other one.")],
     out: Annotated[Path | None, typer.Option(help="Write the comparison as JSON.")] = None,
     seed: Annotated[int, typer.Option(help="Of the bootstrap.")] = 0,
+    name: ModelNames = None,
     markdown: Markdown = False,
 ) -> None:
     """Compare two models on the same rows: paired differences with 95 % intervals.
@@ -114,12 +145,13 @@ def compare(
     """
     from eval import commands
 
-    commands.compare(a, b, out=out, seed=seed, markdown=markdown)
+    commands.compare(a, b, out=out, seed=seed, markdown=markdown, names=name or ())
 
 
 def correlate(
     results: Annotated[list[Path], typer.Argument(help="Two results.json files or more.")],
     out: Annotated[Path | None, typer.Option(help="Write matrix and clusters as JSON.")] = None,
+    name: ModelNames = None,
     markdown: Markdown = False,
 ) -> None:
     """Correlate the tasks over models and lengths, and cluster them (Appendix C, Figure 5).
@@ -128,7 +160,7 @@ def correlate(
     """
     from eval import commands
 
-    commands.correlate(results, out=out, markdown=markdown)
+    commands.correlate(results, out=out, markdown=markdown, names=name or ())
 
 
 def register(app: typer.Typer) -> None:

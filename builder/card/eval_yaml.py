@@ -7,8 +7,9 @@
       config: niah_single_1_4k
       split: test
 
-Results go to model repositories by task id (`ruler results`), so a task's id is its configuration's
-name, groups included. `evaluation_framework` names a harness of the Hub's own list
+A suite with other parameters than the benchmark's is not called by its name, whatever its tasks'
+names are. Results go to model repositories by task id (`ruler results`), so a task's id is its
+configuration's name, groups included. `evaluation_framework` names a harness of the Hub's own list
 (EVALUATION_FRAMEWORKS in huggingface.js): this project is not on it, and to name one that is would
 be untrue. Some benchmarks are listed without one; listing is on request while it is in beta.
 """
@@ -16,7 +17,7 @@ be untrue. Some benchmarks are listed without one; listing is on request while i
 from __future__ import annotations
 
 from builder.card.render import configurations
-from ruler_dataset import SPLIT, Manifest
+from ruler_dataset import SPLIT, Manifest, is_standard
 
 FILE = "eval.yaml"
 TITLES = {"ruler": "RULER", "oneruler": "ONERULER"}
@@ -41,5 +42,8 @@ def eval_yaml(manifest: Manifest) -> str:
     )
     names = [config["name"] for config in configurations(manifest)]
     tasks = [{"id": name, "config": name, "split": SPLIT} for name in names]
-    found = {"name": TITLES[dataset], "description": description, "tasks": tasks}
+    title = (
+        TITLES[dataset] if is_standard(manifest) else f"Tasks of a changed {TITLES[dataset]} suite"
+    )
+    found = {"name": title, "description": description, "tasks": tasks}
     return yaml_dump(found, sort_keys=False)

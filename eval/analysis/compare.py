@@ -16,23 +16,25 @@ observed variance; `least` the smallest 0/1 difference that can be significant a
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from eval.score.intervals import CONFIDENCE, POWER, RESAMPLES, SMALLEST_MCNEMAR
+from eval.score.results_file import Results
 from ruler_dataset import RulerError
-
-Results = Mapping[str, Any]
 
 
 def compare(a: Results, b: Results, seed: int = 0) -> dict[str, Any]:
     """The paired comparison of two results: by configuration, by length, and over all.
 
-    Raises RulerError if they share no rows or were scored on different data or by different rules.
+    Raises RulerError if they share no rows, if a row does not ask the same in both, or if they were
+    scored on different data or by different rules.
     """
     _same(a, b)
     common = [name for name in a["configurations"] if name in b["configurations"]]
+    for name in common:
+        _ask_the_same(a, b, name)
     cells = {name: pair for name in common if len((pair := _paired(a, b, name))["index"])}
     if not cells:
         raise RulerError("The two results share no rows: score them on the same configurations.")
@@ -72,6 +74,33 @@ def _same(a: Results, b: Results) -> None:
     for config in ours:
         if config in theirs and ours[config] != theirs[config]:
             raise RulerError(f"'{config}' was scored on different files: run both on one release.")
+
+
+def _ask_the_same(a: Results, b: Results, name: str) -> None:
+    """Refuse a configuration whose rows have other references, questions or prompts in A than in B.
+
+    Digests that only one of the two knows are passed over; those of the references both have.
+    """
+    ours, theirs = a["configurations"][name]["rows"], b["configurations"][name]["rows"]
+    kinds: tuple[Literal["references", "question", "prompt"], ...]
+    kinds = ("references", "question", "prompt")
+    for kind in kinds:
+        left, right = ours.get(kind), theirs.get(kind)
+        if kind == "references" and (left is None or right is None):
+            raise RulerError(
+                "A results.json of an older format does not say what its rows ask: score both runs "
+                "again."
+            )
+        if left is None or right is None:
+            continue
+        known = dict(zip(theirs["index"], right, strict=True))
+        differ = [i for i, d in zip(ours["index"], left, strict=True) if known.get(i, d) != d]
+        if differ:
+            raise RulerError(
+                f"Row {differ[0]} of '{name}' has another {kind.removesuffix('s')} in A than in B "
+                f"({len(differ)} rows differ): the two models were not asked the same, so their "
+                "rows cannot be paired."
+            )
 
 
 def _paired(a: Results, b: Results, name: str) -> dict[str, np.ndarray]:

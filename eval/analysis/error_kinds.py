@@ -20,7 +20,7 @@ from typing import NamedTuple
 from eval.frozen_release import Row
 from eval.function_words import FREQUENT
 from eval.ruler_score import ruler_score as rules_of
-from eval.score.prediction_files import Prediction
+from eval.score.prediction import Prediction
 from eval.score.scoring import ScoringRules, row_score
 
 KINDS = {

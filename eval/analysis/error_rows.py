@@ -8,32 +8,50 @@ A collected error, also a line of `ruler errors --out`:
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from eval.analysis.error_kinds import error_of
-from eval.frozen_release import Release
+from eval.analysis.prompt_rows import row_of_prompt
+from eval.frozen_release import Release, Row
 from eval.score import join
+from eval.score.config_naming import read_name
+from eval.score.prediction import Prediction
 from eval.score.prediction_files import Predictions
 from eval.score.scoring import ScoringRules
+from ruler_dataset import RulerError
 
-COLUMNS = ("index", "input", "outputs", "context_start", "context_end", "evidence", "none_word")
+COLUMNS = (
+    *("index", "input", "outputs", "context_start", "context_end", "evidence", "none_word"),
+    "question",
+)
 
 
 def collect(
-    predictions: Predictions, release: Release, rules: ScoringRules, strict: bool = False
+    predictions: Predictions, release: Release | None, rules: ScoringRules, strict: bool = False
 ) -> list[dict[str, Any]]:
-    """Every wrong row with its kind, in the order of the release's files."""
-    join.same_data(predictions.run, release)
+    """Every wrong row with its kind, in the order of the release's files.
+
+    Without a release the rows are made from the prompts that the files hold. Raises RulerError for
+    files without prompts, and for predictions of other rows than the release's.
+    """
+    names = release.names if release else predictions.names
+    groups = join.by_config(predictions, names)
+    if release is not None:
+        join.same_data(predictions.run, release)
+        join.same_configurations(groups, release)
     found = []
-    groups = join.by_config(predictions, release.names, [])
-    for name in release.configs:
-        if name not in groups:
-            continue
-        config = release.parse(name)
+    for name in [n for n in release.configs if n in groups] if release else groups:
+        config = read_name(names, name)
         task = join.rule_task(config.task, release)
         language = config.instruction_language if config.dataset == "oneruler" else None
-        answers, _ = join.by_index(name, groups[name], False, [])
-        for row in release.rows(name, COLUMNS):
+        answers, _ = join.by_index(name, groups[name], release is None, [])
+        if release is not None:
+            join.same_rows(name, answers, range(release.size(name)), release)
+            rows = release.rows(name, COLUMNS)
+        else:
+            rows = _of_prompts(answers, task, language)
+        for row in rows:
             answer = answers.get(int(row["index"]))
             join.same_references(row, answer)
             error = error_of(row, answer, task, language, rules, strict)
@@ -41,3 +59,16 @@ def collect(
                 shown = {"outputs": row["outputs"], "prediction": answer.text if answer else None}
                 found.append({"config": name, "index": row["index"], **error._asdict(), **shown})
     return found
+
+
+def _of_prompts(
+    answers: Mapping[int, Prediction], task: str, language: str | None
+) -> Iterator[Row]:
+    for index, answer in sorted(answers.items()):
+        if answer.prompt is None or not answer.outputs:
+            raise RulerError(
+                f"'{answer.where}' holds no prompt, and the kinds of errors need the row's "
+                "context: add --dataset."
+            )
+        row = row_of_prompt(answer.prompt, answer.outputs, task, language, answer.columns)
+        yield {"index": index, **row}

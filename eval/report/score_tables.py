@@ -12,13 +12,13 @@ import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, get_args
 
-from eval.score.aggregates import EVERY_LANGUAGE
+from eval.score.aggregates import EVERY_LANGUAGE, EVERY_PAIR, in_languages
+from eval.score.effective_length import written
 from eval.score.results_file import Cell, GroupSummary, Results
-from ruler_dataset import languages_of
 
 Trouble = Literal[
     "missing", "failed", "does_not_fit", "cut", "cut_scored",
-    "thinking", "thinking_cut", "duplicated", "foreign",
+    "thinking", "thinking_cut", "duplicated",
 ]  # fmt: skip
 TROUBLES: tuple[Trouble, ...] = get_args(Trouble)
 
@@ -52,6 +52,9 @@ def width(text: str) -> int:
     return len(text) + wide - sum(unicodedata.combining(character) > 0 for character in text)
 
 
+_MEANS = {EVERY_LANGUAGE: "mean over languages", EVERY_PAIR: "mean over pairs of languages"}
+
+
 def number(value: float | None) -> str:
     """A score with one decimal, as the papers print it."""
     return "-" if value is None else f"{value:.1f}"
@@ -69,10 +72,10 @@ def report(results: Results, markdown: bool = False, intervals: bool = False) ->
         for languages, groups in by_language.items():
             name = f"{results['dataset']['name']}, {tokenizer}"
             if len(by_language) > 1 or languages != "en":
-                every = languages == EVERY_LANGUAGE
-                name += ", mean over languages" if every else f", {languages}"
+                name += f", {_MEANS.get(languages, languages)}"
             cells = _chosen(results, tokenizer, languages)
-            parts.append(_titled(f"Scores ({name})", scores(cells, groups, markdown, intervals)))
+            text = scores(cells, groups, results["dataset"]["tasks"], markdown, intervals)
+            parts.append(_titled(f"Scores ({name})", text))
             parts.append(_titled("Aggregates", aggregates(groups, markdown)))
     parts.append(_titled("Rows that are missing, failed or truncated", troubles(results, markdown)))
     parts.append(_titled("Scores by depth of the evidence", by_depth(results, markdown)))
@@ -97,16 +100,22 @@ def headline(results: Results) -> str:
 def scores(
     cells: Sequence[Cell],
     groups: Mapping[str, GroupSummary],
+    tasks: Sequence[str],
     markdown: bool = False,
     intervals: bool = False,
 ) -> str:
-    """Task rows by lengths, then the mean of the tasks and its interval."""
+    """Task rows by lengths, then the mean of the tasks and its interval.
+
+    `tasks` gives the rows' order. A mean over fewer tasks says so in its row's name, and a mean
+    over other tasks than the rest of its row is marked.
+    """
     lengths = groups["all"]["lengths"]
     by_place: dict[tuple[str, str], list[Cell]] = {}
     for cell in cells:
         by_place.setdefault((cell["task"], cell["length"]), []).append(cell)
     rows = []
-    for task in dict.fromkeys(cell["task"] for cell in cells):
+    scored = {cell["task"] for cell in cells}
+    for task in (task for task in tasks if task in scored):
         found = [by_place.get((task, length), []) for length in lengths]
         rows.append([task, *(_mean_of(here, "score") for here in found)])
         if intervals:
@@ -118,19 +127,39 @@ def scores(
             rows.append(
                 [f"{task}, right of 10", *(_mean_of(here, "words_right") for here in found)]
             )
-    count = groups["all"]["tasks"]
-    rows.append([f"mean of {count} tasks", *(number(mean["score"]) for mean in lengths.values())])
+        if any(cell["duplicated"] for here in found for cell in here):
+            twice = [str(sum(cell["duplicated"] for cell in here)) for here in found]
+            rows.append([f"{task}, duplicated predictions", *twice])
+    count, columns = groups["all"]["tasks"], list(lengths.values())
+    most = max((mean["tasks"] for mean in columns), default=0)
+    usual = next((mean["lacking"] for mean in columns if mean["tasks"] == most), [])
+    marks = ["" if mean["lacking"] == usual else "*" for mean in columns]
+    means = [number(mean["score"]) + mark for mean, mark in zip(columns, marks, strict=True)]
+    rows.append([mean_name(groups["all"]), *means])
     rows.append(["95 % interval", *(bounds(mean["interval"]) for mean in lengths.values())])
     rows.append(["strict", *(number(mean["strict"]) for mean in lengths.values())])
-    if any(mean["tasks"] < count for mean in lengths.values()):
-        rows.append(["tasks scored", *(str(mean["tasks"]) for mean in lengths.values())])
-    return table(["task", *(_upper(length) for length in lengths)], rows, markdown)
+    if any(mean["tasks"] < count for mean in columns):
+        rows.append(["tasks scored", *(str(mean["tasks"]) for mean in columns)])
+    text = table(["task", *(_upper(length) for length in lengths)], rows, markdown)
+    if any(marks):
+        text += "\n* a mean over other tasks than the others of this row"
+    return text
+
+
+def mean_name(group: GroupSummary) -> str:
+    """`mean of 13 tasks`; `mean of 8 of 13 tasks` where some were not scored at any length."""
+    counts = sorted({mean["tasks"] for mean in group["lengths"].values()})
+    if counts == [group["tasks"]]:
+        return f"mean of {group['tasks']} tasks"
+    return (
+        f"mean of {' to '.join(map(str, counts[:1] + counts[1:][-1:]))} of {group['tasks']} tasks"
+    )
 
 
 def aggregates(groups: Mapping[str, GroupSummary], markdown: bool = False) -> str:
     """A row for all tasks and each category, as in the paper's tables."""
     lengths = groups["all"]["lengths"]
-    header = ["group", "effective", "threshold", *map(_upper, lengths)]
+    header = ["group", "effective", "threshold", "relative", *map(_upper, lengths)]
     header += ["Avg.", "interval", "wAvg.(inc)", "wAvg.(dec)"]
     rows = []
     for name, group in groups.items():
@@ -140,6 +169,9 @@ def aggregates(groups: Mapping[str, GroupSummary], markdown: bool = False) -> st
                 name,
                 group["effective_length_name"],
                 number(group["threshold"]),
+                "-"
+                if (relative := group["relative_effective_length"]) is None
+                else written(relative),
                 *(number(mean["score"] if mean else None) for mean in means),
                 number(group["average"]["score"]),
                 bounds(group["average"]["interval"]),
@@ -148,6 +180,11 @@ def aggregates(groups: Mapping[str, GroupSummary], markdown: bool = False) -> st
             ]
         )
     return table(header, rows, markdown)
+
+
+def _relative(group: GroupSummary) -> str:
+    tokens = group["relative_effective_length"]
+    return "-" if tokens is None else written(tokens)
 
 
 def troubles(results: Results, markdown: bool = False) -> str:
@@ -177,8 +214,7 @@ def _chosen(results: Results, tokenizer: str, languages: str) -> list[Cell]:
     return [
         cell
         for cell in results["configurations"].values()
-        if (cell["tokenizer"] or "unknown") == tokenizer
-        and languages in (EVERY_LANGUAGE, languages_of(cell))
+        if (cell["tokenizer"] or "unknown") == tokenizer and in_languages(cell, languages)
     ]
 
 

@@ -2,14 +2,15 @@
 
     summary["tekken"]["en"]["all"] = {
         "tasks": 13,                                         # tasks that belong to it
-        "lengths": {"4k": {"tokens", "score", "strict", "interval", "tasks"}},
+        "lengths": {"4k": {"tokens", "score", "strict", "interval", "tasks", "lacking"}},
         "average", "weighted_inc", "weighted_dec",           # {"score", "interval"} over lengths
-        "threshold", "effective_length", "effective_length_name"}
+        "threshold", "effective_length", "effective_length_name", "relative_effective_length"}
 
 Groups of ruler are `all` (Tables 3 and 12) and the four categories (Tables 13 to 16), of oneruler
 `niah`, `cwe` and `all`; of a suite of one's own, its groups. A length counts in the averages and
 for the effective length only if every task of the group was scored at it; `tasks` says how many
-were. Where there are several languages, `*` is the mean over them.
+were. Where there are several languages, `*` is the mean over them; pairs of two languages are
+apart from it, and `*-*` is the mean over those.
 """
 
 from __future__ import annotations
@@ -24,28 +25,39 @@ from eval.score.effective_length import (
     Category,
     effective_length,
     effective_length_name,
+    relative_effective_length,
     weights,
 )
 from eval.score.results_file import Cell, GroupSummary, LengthMean, Mean, Summary
 from ruler_dataset import GROUPS, Names, languages_of
 
 EVERY_LANGUAGE = "*"
+EVERY_PAIR = "*-*"
 Cells = Mapping[str, Cell]
 
 
 def summary(
-    cells: Cells, names: Names, baseline: Baseline = "chat", claimed: int | None = None
+    cells: Cells,
+    names: Names,
+    standard: bool = True,
+    baseline: Baseline = "chat",
+    claimed: int | None = None,
 ) -> Summary:
-    """The aggregates of scored configurations, by tokenizer, languages and group."""
+    """The aggregates of scored configurations, by tokenizer, languages and group.
+
+    `standard` is False for a suite whose tasks have other parameters than the paper's: its scores
+    have no threshold.
+    """
     found: Summary = {}
     for tokenizer in dict.fromkeys(cell["tokenizer"] for cell in cells.values()):
         mine = {name: cell for name, cell in cells.items() if cell["tokenizer"] == tokenizer}
         pairs = list(dict.fromkeys(languages_of(cell) for cell in mine.values()))
-        shown = [*pairs, EVERY_LANGUAGE] if len(pairs) > 1 else pairs
+        shown = pairs + [EVERY_LANGUAGE] * (sum("-" not in pair for pair in pairs) > 1)
+        shown += [EVERY_PAIR] * (sum("-" in pair for pair in pairs) > 1)
         found[tokenizer or "unknown"] = {
             languages: {
                 category.name: group(chosen, category, baseline, claimed)
-                for category in categories(names, chosen)
+                for category in categories(names, chosen, standard)
             }
             for languages in shown
             if (chosen := _in(mine, languages))
@@ -53,9 +65,9 @@ def summary(
     return found
 
 
-def categories(names: Names, cells: Cells) -> list[Category]:
+def categories(names: Names, cells: Cells, standard: bool = True) -> list[Category]:
     """The groups to report: the paper's, or the suite's own without a threshold."""
-    if names.dataset == "ruler" and set(names.tasks) == set(ALL_TASKS.tasks):
+    if standard and names.dataset == "ruler" and set(names.tasks) == set(ALL_TASKS.tasks):
         return [Category("all", ALL_TASKS.tasks, ALL_TASKS.chat, ALL_TASKS.base), *CATEGORIES]
     groups = {"all": names.tasks} | dict(names.groups)
     if names.dataset == "oneruler":
@@ -85,6 +97,7 @@ def group(
             "strict": strict,
             "interval": interval,
             "tasks": len(tasks),
+            "lacking": [task for task in category.tasks if task not in tasks],
         }
         scored = sum(cell["score"] is not None for cell in here.values())
         if scored == len(category.tasks) * len(pairs):
@@ -106,6 +119,7 @@ def group(
         "effective_length_name": "-"
         if threshold is None
         else effective_length_name(scores, threshold, claimed),
+        "relative_effective_length": relative_effective_length(scores),
     }
 
 
@@ -154,11 +168,13 @@ def combine(
 
 
 def _in(cells: Cells, languages: str) -> dict[str, Cell]:
-    return {
-        name: cell
-        for name, cell in cells.items()
-        if languages in (EVERY_LANGUAGE, languages_of(cell))
-    }
+    return {name: cell for name, cell in cells.items() if in_languages(cell, languages)}
+
+
+def in_languages(cell: Cell, languages: str) -> bool:
+    """Whether a cell is of `pl`, of `en-ko`, of any one language (*), of any pair (*-*)."""
+    pair = languages_of(cell)
+    return languages in (pair, EVERY_PAIR if "-" in pair else EVERY_LANGUAGE)
 
 
 def _lengths(cells: Cells) -> dict[str, int]:

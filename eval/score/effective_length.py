@@ -52,6 +52,8 @@ CATEGORIES = (
 )
 """Tables 13 to 16."""
 WEIGHTINGS = ("inc", "dec")
+RELATIVE = 0.85
+"""The share of its score at the shortest length that a model has to keep."""
 
 
 def weights(lengths: int, weighting: str) -> list[int]:
@@ -68,6 +70,17 @@ def effective_length(scores_by_length: Mapping[int, float], threshold: float) ->
     """
     passed = [tokens for tokens, score in scores_by_length.items() if score >= threshold]
     return max(passed, default=None)
+
+
+def relative_effective_length(scores_by_length: Mapping[int, float]) -> int | None:
+    """The longest length whose score is RELATIVE of the model's own at the shortest, or more.
+
+    It measures how a model holds its own level, where the paper's measures one fixed level. None
+    without scores.
+    """
+    if not scores_by_length:
+        return None
+    return effective_length(scores_by_length, RELATIVE * scores_by_length[min(scores_by_length)])
 
 
 def effective_length_name(

@@ -1,46 +1,78 @@
-"""Joins predictions to rows on (configuration, index), and names what does not fit.
+"""Joins predictions to rows on (configuration, index), and refuses what does not belong together.
 
-groups = by_config(predictions, names, notes)        # {"vt_4k": [Prediction, …]}
+groups = by_config(predictions, names)               # {"vt_4k": [Prediction, …]}
 found, twice = by_index("vt_4k", groups["vt_4k"], False, notes)
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from eval.frozen_release import Release, Row
 from eval.ruler_score import ruler_score as rules_of
 from eval.score import depth
-from eval.score.prediction_files import Prediction, Predictions
+from eval.score.config_naming import read_name
+from eval.score.prediction import Prediction
+from eval.score.prediction_files import Predictions
 from ruler_dataset import Names, RulerError
 
-COLUMNS = ("index", "outputs", "none_word", "evidence")
+COLUMNS = ("index", "outputs", "none_word", "evidence", "question")
+_SHOWN = 4  # configurations named in a message
 FAMILY_TASK = {"question_answering": "qa_1", "variable_tracking": "vt", "niah": "niah_single_1"}
 FAMILY_TASK |= {"common_words": "cwe", "frequent_words": "fwe"}
 FAMILY_TASK |= {"multilingual_niah": "niah_single", "multilingual_words": "cwe_easy"}
 """Whose rule a task of a user's own suite follows."""
 
 
-def by_config(
-    predictions: Predictions, names: Names, notes: list[str]
-) -> dict[str, list[Prediction]]:
-    """The predictions by configuration, with those asked for and never begun; notes the foreign."""
+def by_config(predictions: Predictions, names: Names) -> dict[str, list[Prediction]]:
+    """The predictions by configuration, with those that were asked for and never begun.
+
+    Raises RulerError for a name that is no configuration's, or a group's.
+    """
     groups: dict[str, list[Prediction]] = {}
     for prediction in predictions.rows:
         groups.setdefault(prediction.config, []).append(prediction)
     for session in predictions.run.get("sessions", []):  # what was asked for and never begun
         for name in session.get("configs", []):
             groups.setdefault(name, [])
-    for name in list(groups):
-        try:
-            config = names.parse(name)
-        except RulerError as error:
-            notes.append(f"{name}: {len(groups.pop(name))} foreign predictions; {error}")
-            continue
-        if config.task not in names.tasks:
-            notes.append(f"{name}: {len(groups.pop(name))} foreign predictions; it is a group")
+    for name, rows in groups.items():
+        if read_name(names, name).task not in names.tasks:
+            where = f"'{rows[0].where}'" if rows else "The run"
+            raise RulerError(f"{where} names '{name}', which is a group: rows are of single tasks.")
     return groups
+
+
+def same_configurations(groups: Collection[str], release: Release) -> None:
+    """Refuse predictions for configurations that the release does not hold."""
+    if foreign := [name for name in groups if name not in release.configs]:
+        raise RulerError(
+            f"There are predictions for {_list(foreign)}, which '{release.source}' does not hold; "
+            f"it has {_list(release.configs)}. Name the release they were made on with --dataset, "
+            "or leave --dataset out to score files by their own references."
+        )
+
+
+def same_rows(
+    name: str, found: Mapping[int, Prediction], indices: Iterable[int], release: Release
+) -> None:
+    """Refuse predictions for rows that a configuration of the release does not have."""
+    known = set(indices)
+    foreign = [prediction for index, prediction in found.items() if index not in known]
+    if foreign:
+        raise RulerError(
+            f"{len(foreign)} of {len(found)} predictions for '{name}' are for rows that "
+            f"'{release.source}' does not have (its '{name}' has {len(known)} rows, "
+            f"{min(known)} to {max(known)}; '{foreign[0].where}' is for row {foreign[0].index}): "
+            "they were made on other rows. Name their release with --dataset, or their "
+            "references with --references FOLDER."
+        )
+
+
+def _list(names: Iterable[str]) -> str:
+    names = list(names)
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return ", ".join(names[:_SHOWN]) + more
 
 
 def same_data(run: Mapping[str, Any], release: Release) -> None:
@@ -58,20 +90,23 @@ def same_data(run: Mapping[str, Any], release: Release) -> None:
 def by_index(
     name: str, predictions: Sequence[Prediction], self_contained: bool, notes: list[str]
 ) -> tuple[dict[int, Prediction], int]:
-    """The prediction that counts for each row: the last one that did not fail."""
+    """The prediction that counts for each row, the first that did not fail; and how many more."""
     found: dict[int, Prediction] = {}
     twice = []
     for prediction in predictions:
         before = found.get(prediction.index)
         if before is not None:
             twice.append(prediction)
-        if before is None or before.failed or not prediction.failed:
+        if before is None or (before.failed and not prediction.failed):
             found[prediction.index] = prediction
     if twice and self_contained and any(p.outputs != found[p.index].outputs for p in predictions):
         notes.append(f"{name}: its indices repeat for different rows; lines are numbered instead")
         return dict(enumerate(predictions)), 0
     if twice:
-        notes.append(f"{name}: {len(twice)} duplicated predictions, the first at {twice[0].where}")
+        notes.append(
+            f"{name}: {len(twice)} duplicated predictions, the first at {twice[0].where}; of each "
+            "row's the first counts"
+        )
     return found, len(twice)
 
 
@@ -81,9 +116,15 @@ def rows(name: str, release: Release | None, found: Mapping[int, Prediction]) ->
         for index, prediction in sorted(found.items()):
             if not prediction.outputs:
                 raise RulerError(
-                    f"'{prediction.where}' holds no references: name the release with --dataset."
+                    f"'{prediction.where}' holds no references: name the release with --dataset, "
+                    "or the folder of the reference code's data with --references."
                 )
-            yield {"index": index, "outputs": list(prediction.outputs), "marks": []}
+            yield {
+                "index": index,
+                "outputs": list(prediction.outputs),
+                "marks": [],
+                "question": prediction.question,
+            }
         return
     alternatives = rule_task(release.parse(name).task, release) in rules_of.QA_TASKS
     listed = list(release.rows(name, COLUMNS))
@@ -99,11 +140,18 @@ def rows(name: str, release: Release | None, found: Mapping[int, Prediction]) ->
 
 
 def same_references(row: Row, prediction: Prediction | None) -> None:
-    """Refuse a file whose own references are not the release's for the same row."""
-    if prediction is not None and prediction.outputs not in (None, tuple(row["outputs"])):
+    """Refuse a file whose own references or question are not the release's for the same row."""
+    if prediction is None:
+        return
+    what = None
+    if prediction.outputs is not None and prediction.outputs != tuple(row["outputs"]):
+        what = "references differ"
+    elif prediction.question and row.get("question") not in (None, prediction.question):
+        what = "question differs"
+    if what is not None:
         raise RulerError(
             f"'{prediction.where}' answers another row {row['index']} than the release holds (its "
-            "references differ): leave --dataset out to score it by its own references."
+            f"{what}): leave --dataset out to score it by its own references."
         )
 
 

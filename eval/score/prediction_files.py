@@ -1,274 +1,181 @@
-"""Readers of prediction files: this project's, the reference code's, lm-evaluation-harness's.
+"""Reads prediction files and folders of any known format (eval/score/prediction_formats.py).
 
-    RUN/vt_4k.jsonl          {"config": "vt_4k", "index": 0, "prediction": "…", …}
-    4096/pred/vt.jsonl       {"index": 0, "pred": "…", "input": "…", "outputs": […], "others": {…}}
-    4096/pred/submission.csv Task,ID,Prediction
-    samples_ruler_vt_*.jsonl {"doc_id": 0, "doc": {"outputs": […], "max_length": 4096, …},
-                              "filtered_resps": ["…"]}; of an exported task folder, the name says
-                              the configuration: samples_ruler_frozen_vt_4k_*.jsonl
-    prediction_MODEL.jsonl   {"index": 0, "outputs": […], "response-MODEL": "…"}     (ONERULER's)
+    found = read([Path("runs/qwen")], Naming(names=release.names))
+    found.rows[0].text, found.run["model"], found.files
 
-Where a format does not say the length, the folder above `pred` does, as in the reference code, or
-`--length`; `--config` names the configuration outright.
+One call reads one run: a folder that holds several is refused, naming them.
 """
 
 from __future__ import annotations
 
-import csv
+import hashlib
 import json
+import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ruler_dataset import (
-    DEFAULT_TOKENIZER,
-    Config,
-    Names,
-    RulerError,
-    check_name,
-    length_name,
-    parse_length,
-    sha256_of,
-)
+from eval.score.config_naming import Naming
+from eval.score.prediction import Prediction
+from eval.score.prediction_formats import FileReader, kvpress_settings
+from ruler_dataset import Names, RulerError
 
-LM_EVAL_TASKS = {
-    "ruler_vt": "vt",
-    "ruler_cwe": "cwe",
-    "ruler_fwe": "fwe",
-    "ruler_qa_squad": "qa_1",
-    "ruler_qa_hotpot": "qa_2",
-}
-"""lm-evaluation-harness's names that are not the reference code's."""
 RUN_FILE = "run.json"
-FAILED = ("error", "does_not_fit")
-"""The finish reasons of rows without an answer (eval/run/records.py)."""
-
-
-@dataclass(frozen=True)
-class Prediction:
-    """One answer, whatever file it came from; `outputs` are the references of self-contained files.
-
-    `finish_reason`, `thinking_ended` and `error` are None where the format does not tell.
-    """
-
-    config: str
-    index: int
-    text: str
-    finish_reason: str | None = None
-    thinking: str | None = None
-    thinking_ended: bool | None = None
-    error: str | None = None
-    outputs: tuple[str, ...] | None = None
-    where: str = ""
-
-    @property
-    def failed(self) -> bool:
-        """Whether there is no answer to score: an error, or a prompt that did not fit."""
-        return self.error is not None or self.finish_reason in FAILED
-
-
-@dataclass(frozen=True)
-class Naming:
-    """What the caller says where a format is silent about the configuration."""
-
-    names: Names = field(default_factory=lambda: Names.of("ruler"))
-    length: str | None = None
-    tokenizer: str = DEFAULT_TOKENIZER
-    config: str | None = None
-
-    def of(self, task: str, length: str | None, where: Path) -> str:
-        """The name of a task's configuration; a RulerError where the length is not known."""
-        if self.config is not None:
-            return self.names.parse(self.config).name
-        check_name("task", task, self.names.tasks, "ruler score --help")
-        if self.names.dataset != "ruler":
-            raise RulerError(f"'{where}' does not say its language: add --config NAME.")
-        length = self.length or length
-        if length is None:
-            raise RulerError(
-                f"'{where}' does not say the length of '{task}': add --length, such as 4k."
-            )
-        parse_length(length, self.names.dataset)
-        return Config(self.names.dataset, task, length, self.tokenizer).name
+_SHOWN = 4  # names of runs in a message
 
 
 @dataclass
 class Predictions:
     """All that was read: the answers in file order, the run's settings, digests of the files.
 
-    `names` are the tasks the configurations are of; a release brings its own.
+    `names` are the tasks the configurations are of; a release brings its own. `unproved` are the
+    files that hold neither references nor questions to compare with a release's.
     """
 
     rows: list[Prediction] = field(default_factory=list)
     run: dict[str, Any] = field(default_factory=dict)
     files: dict[str, str] = field(default_factory=dict)
     damaged: list[str] = field(default_factory=list)
+    unproved: list[str] = field(default_factory=list)
     run_folder: Path | None = None
     names: Names = field(default_factory=lambda: Names.of("ruler"))
 
 
-def read(paths: Iterable[Path], naming: Naming | None = None) -> Predictions:
-    """Read folders and files of any known format. Raises RulerError for what it cannot read."""
+def read(
+    paths: Iterable[Path], naming: Naming | None = None, keep_prompts: bool = False
+) -> Predictions:
+    """Read folders and files of any known format, those of one run.
+
+    `keep_prompts` keeps the prompts that files hold, for sorting errors. Raises RulerError for what
+    cannot be read, and for several runs at once.
+    """
     naming = naming or Naming()
     found = Predictions(names=naming.names)
+    runs: dict[str, str] = {}
     for path in map(Path, paths):
         if path.is_dir() and (path / RUN_FILE).is_file():
             found.run_folder = path
-        for file in files_of(path):
+        files = files_of(path)
+        _one_run(path, files)
+        for file in files:
+            content = file.read_bytes()
             before = len(found.rows)
-            if file.suffix == ".csv":
-                found.rows.extend(_submission(file, naming))
-            else:
-                found.rows.extend(_json_lines(file, naming, found.damaged))
-            found.files[str(file)] = sha256_of(file)
-            if len(found.rows) == before:
+            found.rows.extend(FileReader(file, naming, keep_prompts).read(content, found.damaged))
+            found.files[str(file)] = hashlib.sha256(content).hexdigest()
+            new = found.rows[before:]
+            if not new:
                 found.damaged.append(f"{file} holds no predictions")
-        found.run.update(_settings(path))
+            _no_second_run(file, new, runs)
+            if file.suffix == ".csv" and all(row.outputs is None for row in new):
+                found.unproved.append(str(file))
+        found.run = _joined(found.run, _settings(path, files), path)
     if not found.rows:
         raise RulerError("There are no predictions in what was given: name a RUN folder or files.")
     return found
 
 
 def files_of(path: Path) -> list[Path]:
-    """The prediction files of a folder (of any format), or the file itself."""
+    """The prediction files of a folder (of any format, links followed), or the file itself."""
     if path.is_file():
         return [path]
     if not path.is_dir():
         raise RulerError(f"There is no file or folder '{path}'.")
-    found = sorted(path.glob("*.jsonl"))
+    if found := sorted(path.glob("*.jsonl")):
+        return found
+    files = sorted(_walk(path))
+    runs = sorted({file.parent for file in files if file.name == RUN_FILE})
+    if len(runs) == 1 and runs[0] != path:
+        return files_of(runs[0])
+    _refuse_several(path, [str(folder) for folder in runs])
+    nested = [file for file in files if file.suffix == ".jsonl" and _is_nested(file, path)]
+    found = nested or [f for f in files if f.name in ("submission.csv", "predictions.csv")]
     if not found:
-        nested = [file for file in path.rglob("*.jsonl") if _is_nested(file, path)]
-        found = sorted(nested) or sorted(path.rglob("submission.csv"))
-    if not found:
-        raise RulerError(f"'{path}' holds no prediction files (*.jsonl, or submission.csv).")
+        raise RulerError(
+            f"'{path}' holds no prediction files (*.jsonl, submission.csv or predictions.csv)."
+        )
     return found
 
 
+def _walk(path: Path) -> Iterator[Path]:
+    """All files below a folder; a linked folder is entered once."""
+    seen = set()
+    for folder, below, names in os.walk(path, followlinks=True):
+        real = os.path.realpath(folder)
+        if real in seen:
+            below.clear()
+            continue
+        seen.add(real)
+        yield from (Path(folder, name) for name in names)
+
+
 def _is_nested(file: Path, path: Path) -> bool:
-    return "pred" in file.relative_to(path).parts or file.name.startswith("samples_")
+    parts = file.relative_to(path).parts
+    return "pred" in parts or file.name.startswith(("samples_", "prediction_"))
 
 
-def _settings(path: Path) -> dict[str, Any]:
-    folder = path if path.is_dir() else path.parent
-    file = folder / RUN_FILE
-    return json.loads(file.read_text(encoding="utf-8")) if file.is_file() else {}
+def run_of(file: Path) -> str:
+    """What the files of one run have in common: their folder, above the lengths' or tasks'."""
+    if file.name == "predictions.csv" and (press := kvpress_settings(file)):
+        return " ".join(press[name] for name in sorted(press) if name != "data_dir")
+    if file.name.startswith("prediction_"):  # ONERULER's authors name the model
+        return file.name
+    folder = file.parent
+    if folder.name == "pred":
+        folder = folder.parent
+        folder = folder.parent if folder.name.isdecimal() else folder
+    return str(folder)
 
 
-def _json_lines(file: Path, naming: Naming, damaged: list[str]) -> Iterator[Prediction]:
-    reader = None
-    with file.open(encoding="utf-8", errors="replace") as lines:
-        for number, line in enumerate(lines, 1):
-            if not line.strip():
-                continue
-            where = f"{file}:{number}"
-            try:
-                record = json.loads(line)
-            except ValueError:
-                damaged.append(f"{where} is no JSON")
-                continue
-            reader = reader or _reader(record, file)
-            try:
-                yield reader(record, file, naming, where)
-            except RulerError:
-                raise
-            except (KeyError, TypeError, IndexError, AttributeError, ValueError) as error:
-                raise RulerError(f"'{where}' lacks a field or misuses one: {error}.") from error
+def _one_run(path: Path, files: list[Path]) -> None:
+    _refuse_several(path, list(dict.fromkeys(map(run_of, files))))
 
 
-def _reader(record: Any, file: Path) -> Any:
-    keys = set(record) if isinstance(record, Mapping) else set()
-    if {"config", "index", "prediction"} <= keys:
-        return _project
-    if {"index", "pred"} <= keys:
-        return _reference
-    if "doc" in keys and keys & {"filtered_resps", "resps"}:
-        return _lm_eval
-    if any(key.startswith("response-") for key in keys):
-        return _authors
-    raise RulerError(
-        f"'{file}' is of no known format: its lines hold {', '.join(sorted(keys)) or 'no fields'}."
-    )
-
-
-def _project(record: Mapping[str, Any], file: Path, naming: Naming, where: str) -> Prediction:
-    return Prediction(
-        str(record["config"]),
-        int(record["index"]),
-        record["prediction"] or "",
-        record.get("finish_reason"),
-        record.get("thinking"),
-        record.get("thinking_ended"),
-        record.get("error"),
-        where=where,
-    )
-
-
-def _reference(record: Mapping[str, Any], file: Path, naming: Naming, where: str) -> Prediction:
-    task = re.sub(r"-\d+$", "", file.stem)
-    others = record.get("others") or {}
-    config = naming.of(task, length_of(file), file)
-    outputs = record.get("outputs", [record["output"]] if "output" in record else None)
-    index = int(others.get("id", record["index"]))
-    return Prediction(config, index, record["pred"] or "", outputs=_tuple(outputs), where=where)
-
-
-def _lm_eval(record: Mapping[str, Any], file: Path, naming: Naming, where: str) -> Prediction:
-    doc = record["doc"]
-    name = re.sub(r"^samples_|_\d{4}-\d\d-\d\dT.*$", "", file.stem)
-    frozen = re.fullmatch(r"(?:one)?ruler_frozen_(.+)", name)
-    if frozen:
-        config = naming.names.parse(frozen[1]).name
-    else:
-        tokens = doc.get("max_length", doc.get("max_seq_length"))
-        length = length_name(int(tokens), "ruler") if tokens is not None else None
-        config = naming.of(LM_EVAL_TASKS.get(name, name), length, file)
-    text = (record.get("filtered_resps") or record["resps"])[0]
-    while isinstance(text, list):
-        text = text[0]
-    index = int(doc.get("index", record.get("doc_id")))
-    return Prediction(config, index, text or "", outputs=_tuple(doc["outputs"]), where=where)
-
-
-def _authors(record: Mapping[str, Any], file: Path, naming: Naming, where: str) -> Prediction:
-    if naming.config is None:
+def _refuse_several(path: Path, runs: list[str]) -> None:
+    if len(runs) > 1:
+        more = f" and {len(runs) - _SHOWN} more" if len(runs) > _SHOWN else ""
         raise RulerError(
-            f"'{file}' does not say its configuration: add --config, such as niah_none_64k_pl."
+            f"'{path}' holds several runs ({', '.join(runs[:_SHOWN])}{more}): give the files of "
+            "one at a time."
         )
-    answers = [value for key, value in record.items() if key.startswith("response-")]
-    return Prediction(
-        naming.of("", None, file),
-        int(record["index"]),
-        answers[0] or "",
-        record.get("finish_reason"),
-        error="no response" if answers[0] is None else None,
-        outputs=_tuple(record.get("outputs")),
-        where=where,
+
+
+def _no_second_run(file: Path, rows: list[Prediction], runs: dict[str, str]) -> None:
+    """Refuse a configuration that two runs answer; shards and chunks of one run share a folder."""
+    stamp = re.search(r"_(\d{4}-\d\d-\d\dT[\d:.-]+)\.jsonl$", file.name)  # lm-evaluation-harness
+    run = f"{run_of(file)} {stamp[1]}" if stamp else run_of(file)
+    for config in {row.config for row in rows}:
+        if runs.setdefault(config, run) != run:
+            raise RulerError(
+                f"Two runs answer '{config}' ({runs[config]} and {run}): give the files of one at "
+                "a time."
+            )
+
+
+def _settings(path: Path, files: list[Path]) -> dict[str, Any]:
+    folder = files[0].parent if path.is_dir() and len({f.parent for f in files}) == 1 else path
+    folder = folder if folder.is_dir() else folder.parent
+    file = folder / RUN_FILE
+    if file.is_file():
+        return dict(json.loads(file.read_text(encoding="utf-8")))
+    if files[0].name == "predictions.csv" and (press := kvpress_settings(files[0])):
+        parts = [press.get(name) for name in ("model", "press_name", "compression_ratio")]
+        return {"model": " ".join(filter(None, parts))}
+    return {}
+
+
+def _joined(before: dict[str, Any], new: dict[str, Any], path: Path) -> dict[str, Any]:
+    """The settings of several folders of one model; of two models they are refused."""
+    for name in ("model", "mode", "dataset"):
+        if before.get(name) != new.get(name) and name in before and name in new:
+            raise RulerError(
+                f"'{path}' is another run ({name} {new[name]}, before it {before[name]}): give the "
+                "files of one at a time."
+            )
+    files = {**before.get("files", {}), **new.get("files", {})}
+    sessions = [*before.get("sessions", []), *new.get("sessions", [])]
+    joined = {**before, **new}
+    return (
+        joined | ({"files": files} if files else {}) | ({"sessions": sessions} if sessions else {})
     )
-
-
-def _submission(file: Path, naming: Naming) -> Iterator[Prediction]:
-    with file.open(encoding="utf-8", newline="") as lines:
-        reader = csv.DictReader(lines)
-        if not {"Task", "ID", "Prediction"} <= set(reader.fieldnames or ()):
-            raise RulerError(f"'{file}' is no submission.csv: it needs Task, ID, Prediction.")
-        for row in reader:
-            config = naming.of(row["Task"], length_of(file), file)
-            where = f"{file}:{reader.line_num}"
-            yield Prediction(config, int(row["ID"]), row["Prediction"] or "", where=where)
-
-
-def length_of(file: Path) -> str | None:
-    """The length the reference code's folders tell: `…/4096/pred/vt.jsonl` is `4k`."""
-    folder = file.resolve().parent
-    name = folder.parent.name if folder.name == "pred" else ""
-    return length_name(int(name), "ruler") if name.isdecimal() and int(name) >= 1000 else None
-
-
-def _tuple(outputs: Any) -> tuple[str, ...] | None:
-    if outputs is None:
-        return None
-    if isinstance(outputs, str):
-        return (outputs,)
-    return tuple(map(str, outputs))

@@ -1,12 +1,13 @@
 """results.json: what `ruler score` writes and every later command reads.
 
-The schema (FORMAT 1; scores and intervals 0 … 100, lengths in tokens, null where unknown):
+The schema (FORMAT 2; scores and intervals 0 … 100, lengths in tokens, null where unknown):
 
     format, score_version     numbers of this schema and of the rules (ruler_score.SCORE_VERSION)
     partial                   true: only rows with a prediction count
     rules                     {"compat": null | "authors", "cut": "protocol" | "wrong" | "score"}
-    dataset                   name, source, data_version, builder_version, revision, seed,
-                              files {configuration: sha256}
+    dataset                   name, source, data_version, builder_version, revision, seed, tasks
+                              (in their order), standard (whether they have the paper's
+                              parameters; null if unknown), files {configuration: sha256}
     model, mode, run          the model's name, the prompt mode, and all that run.json holds
     predictions               {file: sha256} of what was scored
     configurations            {name: cell}
@@ -18,13 +19,16 @@ The schema (FORMAT 1; scores and intervals 0 … 100, lengths in tokens, null wh
       does_not_fit            those of the failed whose prompt did not fit
       cut_scored              the truncated ones that were scored nevertheless (see ScoringRules)
       thinking, thinking_cut  rows with reasoning; rows that ended within it
-      duplicated, foreign     predictions for a row that had one; for a row that does not exist
+      duplicated              predictions for a row that had one already; the first counts
       dropped                 compat "authors": rows left out of n
       whole_word              qa: the score by whole words; words_right: oneruler's cwe, 0 … 10
       depth                   ten bins (eval/score/depth.py), or null
-      rows                    {"index": […], "score": […]}: every row's score, 0 … 1
+      rows                    every row's "index" and "score" (0 … 1); "references", "question" and
+                              "prompt": digests of what was asked, each null where a file lacks it;
+                              "found": references found; "truncated": the rows that were; and
+                              "thinking_tokens", where they are known
     summary                   the tables' aggregates (eval/score/aggregates.py)
-    notes                     what was missing, duplicated, foreign or damaged, in sentences
+    notes                     what was missing, duplicated, or damaged, in sentences
 """
 
 from __future__ import annotations
@@ -38,17 +42,26 @@ from typing_extensions import NotRequired, TypedDict
 
 from ruler_dataset import RulerError, write_whole
 
-FORMAT = 1
+FORMAT = 2
 Compat = Literal["authors"]
 CutRule = Literal["protocol", "wrong", "score"]
 Interval = list[float]
 
 
 class RowScores(TypedDict):
-    """Every row's index and its score (0 … 1), in the order of the file."""
+    """Every row's index, its score (0 … 1) and digests of what it asks, in the file's order.
+
+    `truncated` lists the indices of truncated answers; `found` how many references were found.
+    """
 
     index: list[int]
     score: list[float]
+    found: list[int]
+    truncated: list[int]
+    references: list[str]
+    question: list[str] | None
+    prompt: list[str] | None
+    thinking_tokens: NotRequired[list[int | None]]
 
 
 class DepthBin(TypedDict):
@@ -79,7 +92,6 @@ class Cell(TypedDict):
     thinking_cut: int
     missing: int
     duplicated: int
-    foreign: int
     does_not_fit: int
     depth: list[DepthBin] | None
     rows: RowScores
@@ -96,17 +108,22 @@ class Mean(TypedDict):
 
 
 class LengthMean(TypedDict):
-    """A group's mean over its tasks at one length, and how many tasks were scored there."""
+    """A group's mean over its tasks at one length, how many were scored there, and which not."""
 
     tokens: int
     score: float | None
     strict: float | None
     interval: Interval | None
     tasks: int
+    lacking: list[str]
 
 
 class GroupSummary(TypedDict):
-    """One group's row of a table: its means by length and what is made of them."""
+    """One group's row of a table: its means by length and what is made of them.
+
+    `relative_effective_length` is the longest length, in tokens, whose score is RELATIVE of the
+    score at the shortest, or more.
+    """
 
     tasks: int
     lengths: dict[str, LengthMean]
@@ -116,6 +133,7 @@ class GroupSummary(TypedDict):
     threshold: float | None
     effective_length: int | None
     effective_length_name: str
+    relative_effective_length: int | None
 
 
 Summary = dict[str, dict[str, dict[str, GroupSummary]]]
@@ -137,6 +155,8 @@ class ScoredDataset(TypedDict):
     data_version: str | None
     revision: str | None
     files: dict[str, str]
+    tasks: list[str]
+    standard: bool | None
     builder_version: NotRequired[str | None]
     seed: NotRequired[int | None]
 

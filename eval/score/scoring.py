@@ -15,14 +15,25 @@ from typing import Any, Literal, NamedTuple, cast
 
 import numpy as np
 
-from eval.frozen_release import Release
+from eval.frozen_release import Release, Row
 from eval.ruler_score import ruler_score as rules_of
 from eval.score import depth, intervals, join
 from eval.score.aggregates import summary
+from eval.score.config_naming import ScoredConfig, read_name
 from eval.score.effective_length import Baseline
-from eval.score.prediction_files import Prediction, Predictions
-from eval.score.results_file import FORMAT, Cell, Compat, CutRule, Results, ScoredDataset
-from ruler_dataset import DEFAULT_TOKENIZER, Config, Names, RulerError, check_name
+from eval.score.prediction import Prediction
+from eval.score.prediction_files import Predictions
+from eval.score.prediction_formats import digest
+from eval.score.results_file import (
+    FORMAT,
+    Cell,
+    Compat,
+    CutRule,
+    Results,
+    RowScores,
+    ScoredDataset,
+)
+from ruler_dataset import Names, RulerError, check_name, is_standard
 
 CUTS = ("protocol", "wrong", "score")
 State = Literal["ok", "missing", "failed", "cut"]
@@ -118,19 +129,32 @@ def score(
     names = release.names if release else predictions.names
     if rules.compat is not None and names.dataset != "oneruler":
         raise RulerError("--compat authors is for ONERULER: RULER's rule is its authors' own.")
-    groups = join.by_config(predictions, names, notes)
+    groups = join.by_config(predictions, names)
     if release is not None:
         join.same_data(predictions.run, release)
-    cells: dict[str, Cell] = {}
-    for name in progress(sorted(groups, key=lambda name: _order(names, name))):
-        rows = groups[name]
-        if release is not None and name not in release.configs:
-            notes.append(f"{name}: {len(rows)} foreign predictions; the release has no such file")
-            continue
-        cells[name] = _cell(name, names.parse(name), rows, release, rules, notes)
-    if not cells:
-        raise RulerError("None of the predictions is for this release: is --dataset right?")
+        join.same_configurations(groups, release)
+        notes += [
+            f"{file} holds neither references nor questions, so nothing proves that its rows are "
+            "those of the release"
+            for file in predictions.unproved
+        ]
+    configs = {name: read_name(names, name, release is not None) for name in groups}
+    order = {task: number for number, task in enumerate(names.tasks)}
+    ordered = sorted(
+        groups,
+        key=lambda name: (
+            configs[name].tokenizer or "",
+            configs[name].languages,
+            configs[name].max_length,
+            order[configs[name].task],
+        ),
+    )
+    cells = {
+        name: _cell(name, configs[name], groups[name], release, rules, notes)
+        for name in progress(ordered)
+    }
     run = predictions.run
+    standard = is_standard(release.manifest) if release else None
     return {
         "format": FORMAT,
         "score_version": rules_of.SCORE_VERSION,
@@ -142,7 +166,7 @@ def score(
         "run": run,
         "predictions": predictions.files,
         "configurations": cells,
-        "summary": summary(cells, names, baseline, claimed),
+        "summary": summary(cells, names, standard is not False, baseline, claimed),
         "notes": notes,
     }
 
@@ -156,6 +180,8 @@ def _dataset(
             "source": None,
             "revision": None,
             "data_version": run.get("data_version"),
+            "tasks": list(names.tasks),
+            "standard": None,
             "files": run.get("files", {}),
         }
     return {
@@ -165,18 +191,15 @@ def _dataset(
         "builder_version": release.manifest.get("builder_version"),
         "revision": release.revision,
         "seed": release.manifest.get("seed"),
+        "tasks": list(names.tasks),
+        "standard": is_standard(release.manifest),
         "files": {name: release.sha256(name) for name in cells},
     }
 
 
-def _order(names: Names, name: str) -> tuple[Any, ...]:
-    config = names.parse(name)
-    return (config.tokenizer, config.languages, config.max_length, names.tasks.index(config.task))
-
-
 def _cell(
     name: str,
-    config: Config,
+    config: ScoredConfig,
     predictions: Sequence[Prediction],
     release: Release | None,
     rules: ScoringRules,
@@ -184,30 +207,30 @@ def _cell(
 ) -> Cell:
     found, duplicated = join.by_index(name, predictions, release is None, notes)
     rows = list(join.rows(name, release, found))
-    foreign = sorted(set(found) - {int(row["index"]) for row in rows})
-    if foreign:
-        notes.append(f"{name}: {len(foreign)} foreign predictions, the first for row {foreign[0]}")
+    if release is not None:
+        join.same_rows(name, found, (row["index"] for row in rows), release)
     task = join.rule_task(config.task, release)
     language = config.instruction_language if config.dataset == "oneruler" else None
-    outcomes: dict[int, RowScore] = {}
+    counted: list[Row] = []
+    results: list[RowScore] = []
     credits: list[tuple[float, float]] = []
     for row in rows:
-        index = int(row["index"])
-        prediction = found.get(index)
+        prediction = found.get(row["index"])
         join.same_references(row, prediction)
         result = row_score(row, prediction, task, language, rules)
         if result.state == "missing" and rules.partial:
             continue
-        outcomes[index] = result
-        counted = result.state == "ok" or result.cut_scored
+        counted.append(row)
+        results.append(result)
+        if not row["marks"]:
+            continue
         hits = [False] * len(row["outputs"])
-        if prediction is not None and counted:
+        if prediction is not None and (result.state == "ok" or result.cut_scored):
             hits = rules_of.references_found(prediction.text, row["outputs"], task, language)
         credits.extend(depth.credits(row["marks"], result.score, hits))
-    missing = [row["index"] for row in rows if found.get(int(row["index"])) is None]
+    missing = [row["index"] for row in rows if row["index"] not in found]
     if missing:
         notes.append(f"{name}: {len(missing)} rows are missing, the first is row {missing[0]}")
-    results = list(outcomes.values())
     kept = results
     if rules.compat == "authors":  # their script leaves out what was truncated or never answered
         kept = [row for row in results if row.state == "ok" or row.cut_scored]
@@ -216,7 +239,7 @@ def _cell(
         "task": config.task,
         "length": config.length,
         "max_length": config.max_length,
-        "tokenizer": config.tokenizer if release or config.tokenizer != DEFAULT_TOKENIZER else None,
+        "tokenizer": config.tokenizer,
         "language": config.language,
         "instruction_language": config.instruction_language,
         "score": _percent([row.score for row in kept]),
@@ -230,10 +253,9 @@ def _cell(
         "thinking_cut": sum(row.thinking == "cut" for row in results),
         "missing": len(missing),
         "duplicated": duplicated,
-        "foreign": len(foreign),
         "does_not_fit": sum(p.finish_reason == "does_not_fit" for p in found.values()),
         "depth": depth.by_depth(credits),
-        "rows": {"index": list(outcomes), "score": [row.score for row in results]},
+        "rows": _rows(counted, results, found),
     }
     if rules.compat == "authors":
         cell["dropped"] = len(results) - len(kept)
@@ -242,6 +264,29 @@ def _cell(
     if task.startswith("cwe_"):
         cell["words_right"] = _mean([float(row.found) for row in kept])
     return cell
+
+
+def _rows(
+    rows: Sequence[Row], results: Sequence[RowScore], found: Mapping[int, Prediction]
+) -> RowScores:
+    """What later commands need of every row: its score and digests of what it asks."""
+    indices = [int(row["index"]) for row in rows]
+    answers = [found.get(index) for index in indices]
+    questions = [row.get("question") for row in rows]
+    prompts = [answer.asked if answer else None for answer in answers]
+    tokens = [answer.thinking_tokens if answer else None for answer in answers]
+    known: RowScores = {
+        "index": indices,
+        "score": [result.score for result in results],
+        "found": [result.found for result in results],
+        "truncated": [i for i, r in zip(indices, results, strict=True) if r.state == "cut"],
+        "references": [digest("\n".join(row["outputs"])) for row in rows],
+        "question": [digest(text) for text in questions if text] if all(questions) else None,
+        "prompt": [text for text in prompts if text] if all(prompts) else None,
+    }
+    if any(tokens):
+        known["thinking_tokens"] = tokens
+    return known
 
 
 def _mean(values: Sequence[float]) -> float | None:

@@ -9,6 +9,8 @@ import yaml
 
 from builder.card.eval_yaml import eval_yaml
 from builder.card.render import configurations
+from builder.tasks.suite import read_suite
+from ruler_dataset import is_standard
 
 
 @pytest.fixture
@@ -48,6 +50,20 @@ def test_oneruler_has_its_own_name_and_languages(manifest):
     tasks = {"niah_none": {}, "cwe_easy": {}}
     other = {**manifest, "dataset": "oneruler", "tasks": tasks, "groups": {}, "files": files}
     found = yaml.safe_load(eval_yaml(other))
-    assert found["name"] == "ONERULER"
+    assert found["name"] == "Tasks of a changed ONERULER suite"
     ids = {task["id"] for task in found["tasks"]}
     assert ids == {"niah_none_8k_pl_cl100k", "niah_none_8k_en-ko_cl100k"}
+
+
+def test_a_changed_suite_with_the_standard_names_is_not_called_ruler(manifest):
+    tasks = {**manifest["tasks"], "vt": {**manifest["tasks"]["vt"], "hops": 1}}
+    assert yaml.safe_load(eval_yaml({**manifest, "tasks": tasks}))["name"] != "RULER"
+    families = json.loads(json.dumps(manifest["families"]).replace("Memorize", "Read"))
+    assert yaml.safe_load(eval_yaml({**manifest, "families": families}))["name"] != "RULER"
+
+
+@pytest.mark.parametrize("dataset", ["ruler", "oneruler"])
+def test_the_standard_suites_are_known_by_their_parameters_and_wording(dataset):
+    suite = read_suite(dataset=dataset)
+    described = {"dataset": dataset, "tasks": suite.described(), "families": suite.families}
+    assert is_standard(json.loads(json.dumps(described)))

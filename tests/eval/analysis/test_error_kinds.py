@@ -9,7 +9,7 @@ import pytest
 from eval.analysis.error_kinds import KINDS, Error, error_of
 from eval.function_words import FREQUENT
 from eval.ruler_score.ruler_score import ANSWER_TAGS
-from eval.score.prediction_files import Prediction
+from eval.score.prediction import Prediction
 from eval.score.scoring import ScoringRules
 from tests.eval.scoring_helpers import right, ruler
 

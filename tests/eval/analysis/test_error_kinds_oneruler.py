@@ -10,7 +10,7 @@ from builder.common.toml import read_toml
 from eval.analysis.error_kinds import Error, error_of
 from eval.function_words import FREQUENT
 from eval.ruler_score.ruler_score import ANSWER_TAGS
-from eval.score.prediction_files import Prediction
+from eval.score.prediction import Prediction
 
 FOLDER = Path(__file__).parents[1] / "ruler_score/oneruler_cases"
 LANGUAGES = pytest.mark.parametrize("language", sorted(ANSWER_TAGS))

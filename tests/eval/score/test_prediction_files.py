@@ -7,7 +7,9 @@ import json
 
 import pytest
 
-from eval.score.prediction_files import Naming, length_of, read
+from eval.score.config_naming import Naming
+from eval.score.prediction_files import read
+from eval.score.prediction_formats import length_of
 from ruler_dataset import Names, RulerError
 
 
@@ -104,15 +106,15 @@ def test_oneruler_authors_outputs_need_their_configuration_named(tmp_path):
     record = {"index": 1, "outputs": ["none"], "response-o3": None, "finish_reason": "length"}
     path = lines(tmp_path / "prediction_o3.jsonl", record, {**record, "response-o3": "none"})
     with pytest.raises(RulerError, match="--config"):
-        read([path], Naming(Names.of("oneruler")))
-    naming = Naming(Names.of("oneruler"), config="niah_none_8k_en")
+        read([path], Naming(names=Names.of("oneruler")))
+    naming = Naming(names=Names.of("oneruler"), config="niah_none_8k_en")
     failed, good = read([path], naming).rows
     assert (failed.failed, good.text, good.config) == (True, "none", "niah_none_8k_en")
 
 
 def test_a_length_or_tokenizer_that_a_file_does_not_tell_is_asked_for_or_given(tmp_path):
     path = lines(tmp_path / "vt.jsonl", reference(0))
-    with pytest.raises(RulerError, match="does not say the length of 'vt': add --length"):
+    with pytest.raises(RulerError, match="does not give the length of 'vt': add --length"):
         read([path])
     (row,) = read([path], Naming(length="16k", tokenizer="qwen2.5")).rows
     assert row.config == "vt_16k_qwen2.5"
@@ -155,6 +157,7 @@ def test_unknown_tasks_empty_folders_and_missing_files_are_refused(tmp_path):
 def test_the_length_of_a_folder():
     from pathlib import Path
 
-    assert length_of(Path("/m/131072/pred/vt.jsonl")) == "128k"
+    assert length_of(Path("/m/131072/pred/vt.jsonl")) == 131072
+    assert length_of(Path("/m/4096/vt.jsonl")) == 4096
     assert length_of(Path("/m/runs/pred/vt.jsonl")) is None
-    assert length_of(Path("/m/4096/vt.jsonl")) is None
+    assert length_of(Path("/m/4096/other/vt.jsonl")) is None

@@ -9,7 +9,8 @@ import pytest
 
 from eval.frozen_release import Release
 from eval.score.join import rule_task
-from eval.score.prediction_files import Prediction, read
+from eval.score.prediction import Prediction
+from eval.score.prediction_files import read
 from eval.score.results_file import FORMAT, load
 from eval.score.scoring import RowScore, ScoringRules, row_score, score
 from ruler_dataset import RulerError
@@ -100,7 +101,9 @@ def test_every_count_stands_beside_the_score(write_run, frozen):
     assert cell["score"] == pytest.approx(20)
     counts = ("n", "missing", "failed", "does_not_fit", "cut", "cut_scored", "thinking")
     assert [cell[name] for name in counts] == [5, 1, 2, 1, 1, 0, 1]
-    assert cell["rows"] == {"index": [0, 1, 2, 3, 4], "score": [0, 0, 0, 0, 1]}
+    assert cell["rows"]["index"] == [0, 1, 2, 3, 4]
+    assert cell["rows"]["score"] == [0, 0, 0, 0, 1]
+    assert cell["rows"]["truncated"] == [3]
 
 
 def test_partial_leaves_the_missing_rows_out_and_says_so(write_run, frozen):
@@ -119,24 +122,48 @@ def test_a_configuration_that_was_asked_for_and_never_begun_is_all_missing(write
     assert (cell["score"], cell["missing"]) == (0, 5)
 
 
-def test_duplicated_and_foreign_predictions_are_named_and_a_good_one_wins(write_run, frozen):
-    run = write_run(right, configs=["vt_4k"])
+def add_lines(run, *lines):
     with (run / "vt_4k.jsonl").open("a") as file:
-        for line in (
-            record("vt_4k", 0, error="timeout"),
-            record("vt_4k", 99, "x"),
-            record("vt_64k", 0, "x"),
-            record("no such", 0, "x"),
-        ):
-            file.write(json.dumps(line) + "\n")
+        file.write("".join(json.dumps(line) + "\n" for line in lines))
+
+
+def test_of_duplicated_predictions_the_first_that_did_not_fail_counts(write_run, frozen):
+    run = write_run(right, configs=["vt_4k"])
+    add_lines(run, record("vt_4k", 0, "wrong"), record("vt_4k", 1, error="timeout"))
     results = scored(run, frozen)
     cell = results["configurations"]["vt_4k"]
-    assert (cell["score"], cell["duplicated"], cell["foreign"]) == (100, 1, 1)
-    notes = "\n".join(results["notes"])
-    assert "vt_4k: 1 duplicated predictions" in notes
-    assert "vt_4k: 1 foreign predictions, the first for row 99" in notes
-    assert "vt_64k: 1 foreign predictions; the release has no such file" in notes
-    assert "no such: 1 foreign predictions" in notes
+    assert (cell["score"], cell["duplicated"]) == (100, 2)
+    assert "vt_4k: 2 duplicated predictions" in results["notes"][0]
+    stdout, _, _ = ruler("score", run)
+    beside = [line.split() for line in stdout.splitlines() if line.startswith("vt")]
+    assert beside[:2] == [["vt", "100.0"], ["vt,", "duplicated", "predictions", "2"]]
+
+
+@pytest.mark.parametrize("config", ["vt_64k", "vt_4k_qwen2.5"])
+def test_predictions_for_other_configurations_are_refused_and_both_sides_named(
+    write_run, frozen, config
+):
+    run = write_run(right, configs=["vt_4k"])
+    add_lines(run, record(config, 0, "x"))
+    with pytest.raises(RulerError, match=rf"for {config}, which '.*' does not hold; it has cwe_4k"):
+        scored(run, frozen)
+
+
+def test_predictions_for_other_rows_are_refused_not_scored(write_run, frozen):
+    run = write_run(right, configs=["vt_4k"])
+    add_lines(run, record("vt_4k", 99, "x"))
+    with pytest.raises(RulerError, match=r"1 of 6 predictions for 'vt_4k' .* has 5 rows, 0 to 4"):
+        scored(run, frozen)
+
+
+@pytest.mark.parametrize(
+    ("config", "words"), [("no such", "is not a ruler configuration"), ("all_4k", "is a group")]
+)
+def test_predictions_that_name_no_single_task_are_refused(write_run, frozen, config, words):
+    run = write_run(right, configs=["vt_4k"])
+    add_lines(run, record(config, 0, "x"))
+    with pytest.raises(RulerError, match=words):
+        scored(run, frozen)
 
 
 def test_a_run_on_other_files_is_refused(write_run, frozen):
@@ -161,7 +188,7 @@ def test_a_damaged_release_is_refused_before_it_is_read(write_run, built, tmp_pa
 def test_predictions_for_nothing_in_the_release_are_refused(tmp_path, frozen):
     path = tmp_path / "vt_64k.jsonl"
     path.write_text(json.dumps(record("vt_64k", 0, "x")) + "\n")
-    with pytest.raises(RulerError, match="is --dataset right"):
+    with pytest.raises(RulerError, match=r"vt_64k, which .* does not hold"):
         scored(path, frozen)
 
 
@@ -170,7 +197,7 @@ def test_predictions_for_nothing_in_the_release_are_refused(tmp_path, frozen):
 CELL = {
     *("task", "length", "max_length", "tokenizer", "language", "instruction_language"),
     *("score", "strict", "n", "interval", "missing", "failed", "cut", "does_not_fit"),
-    *("cut_scored", "thinking", "thinking_cut", "duplicated", "foreign", "depth", "rows"),
+    *("cut_scored", "thinking", "thinking_cut", "duplicated", "depth", "rows"),
 }
 TOP = {
     *("format", "score_version", "partial", "rules", "dataset", "model", "mode", "run"),
@@ -182,7 +209,7 @@ def test_results_json_has_the_documented_schema_and_is_never_rounded(write_run, 
     run = write_run(lambda config, row: " ".join(row["outputs"][:1]))
     assert ruler("score", run)[2] == 0
     results = load(run / "results.json")
-    assert results["format"] == FORMAT == 1
+    assert results["format"] == FORMAT == 2
     assert set(results) == TOP
     assert set(results["configurations"]["vt_4k"]) == CELL
     assert set(results["configurations"]["qa_1_4k"]) == {*CELL, "whole_word"}
@@ -191,7 +218,9 @@ def test_results_json_has_the_documented_schema_and_is_never_rounded(write_run, 
     assert results["dataset"]["files"]["vt_4k"] == results["run"]["files"]["vt_4k"]
     assert (results["model"], results["mode"]) == ("run", "completion")
     group = results["summary"]["tekken"]["en"]["all"]
-    assert set(group["lengths"]["4k"]) == {"tokens", "score", "strict", "interval", "tasks"}
+    assert set(group["lengths"]["4k"]) == {
+        *("tokens", "score", "strict", "interval", "tasks", "lacking"),
+    }
     assert set(group["average"]) == {"score", "interval"}
     import eval.score.results_file
 
@@ -271,7 +300,7 @@ def test_the_oracle_runs_and_scores_end_to_end(built, tmp_path):
 
 def test_results_json_of_a_newer_format_and_other_files_are_refused(tmp_path):
     path = tmp_path / "results.json"
-    path.write_text(json.dumps({"format": 2, "configurations": {}}))
+    path.write_text(json.dumps({"format": 3, "configurations": {}}))
     with pytest.raises(RulerError, match="update this package"):
         load(path)
     path.write_text("[]")

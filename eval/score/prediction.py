@@ -1,0 +1,41 @@
+"""One answer to one row, as any prediction file holds it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass
+from typing import Any
+
+FAILED = ("error", "does_not_fit")
+"""The finish reasons of rows without an answer (eval/run/records.py)."""
+
+
+@dataclass(slots=True)
+class Prediction:
+    """One answer, whatever file it came from; a field is None where the format has none.
+
+    `outputs` are the references of a self-contained file; `question` the question alone and
+    `asked` the digest of the whole prompt; `prompt` the prompt itself and `columns` other columns
+    of the row, where they were asked for; `thinking_tokens` the tokens of the reasoning.
+    """
+
+    config: str
+    index: int
+    text: str
+    _: KW_ONLY
+    finish_reason: str | None = None
+    thinking: str | None = None
+    thinking_ended: bool | None = None
+    thinking_tokens: int | None = None
+    error: str | None = None
+    outputs: tuple[str, ...] | None = None
+    question: str | None = None
+    asked: str | None = None
+    prompt: str | None = None
+    columns: Mapping[str, Any] | None = None
+    where: str = ""
+
+    @property
+    def failed(self) -> bool:
+        """Whether there is no answer to score: an error, or a prompt that did not fit."""
+        return self.error is not None or self.finish_reason in FAILED

@@ -1,0 +1,105 @@
+"""References from the reference code's data files, for predictions that hold none.
+
+    ruler score 4096/pred/submission.csv --references 4096/data
+
+Its `data/TASK/validation.jsonl` (or `TASK.jsonl`) holds a line a row: {"index", "outputs", …}, in
+the order in which the predictions stand. Its index may be no number of a row (for niah it is an
+offset, and not unique), so lines are paired by their place, and the indices must agree.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from eval.score.config_naming import path_facts, read_name
+from eval.score.prediction import Prediction
+from eval.score.prediction_files import Predictions
+from eval.score.prediction_formats import as_tuple, digest
+from ruler_dataset import RulerError
+
+
+@dataclass(frozen=True)
+class ReferenceLine:
+    """The index, the references and the prompt's digest of one line of a data file."""
+
+    index: int
+    outputs: tuple[str, ...]
+    asked: str | None
+
+
+def add_references(predictions: Predictions, folder: Path) -> None:
+    """Give every prediction without references those of its line, and its line's number as index.
+
+    Configurations whose references are not in the folder are left out, with a note. Raises
+    RulerError where there are none at all, or the lines are others than the predictions'.
+    """
+    known = _read(folder, predictions)
+    groups: dict[str, list[Prediction]] = {}
+    for row in predictions.rows:
+        groups.setdefault(row.config, []).append(row)
+    if not known.keys() & groups.keys():
+        raise RulerError(
+            f"'{folder}' holds no references for {', '.join(groups)}: name the folder of the data "
+            "(TASK.jsonl or TASK/validation.jsonl, below a folder named by the length) they are of."
+        )
+    for name, rows in groups.items():
+        lines = known.get(name)
+        if lines is None:
+            predictions.damaged.append(f"{name}: no references in '{folder}', left out")
+            continue
+        _pair(name, rows, lines, folder)
+    predictions.rows = [row for row in predictions.rows if row.config in known]
+    predictions.unproved.clear()
+
+
+def _pair(name: str, rows: list[Prediction], lines: list[ReferenceLine], folder: Path) -> None:
+    if [row.index for row in rows] != [line.index for line in lines]:
+        by_index = {line.index: number for number, line in enumerate(lines)}
+        if len(by_index) < len(lines) or not {row.index for row in rows} <= by_index.keys():
+            raise RulerError(
+                f"'{folder}' holds other rows of {name} than the predictions answer: {len(lines)} "
+                f"lines beginning with index {lines[0].index}, {len(rows)} predictions beginning "
+                f"with {rows[0].index}."
+            )
+        numbers = [by_index[row.index] for row in rows]
+    else:
+        numbers = list(range(len(rows)))
+    for row, number in zip(rows, numbers, strict=True):
+        line = lines[number]
+        row.index, row.outputs, row.asked = number, line.outputs, row.asked or line.asked
+
+
+def _read(folder: Path, predictions: Predictions) -> dict[str, list[ReferenceLine]]:
+    """The lines of the data files below a folder, by the predictions' configurations."""
+    if not folder.is_dir():
+        raise RulerError(f"There is no folder '{folder}': --references names one of data files.")
+    wanted = {row.config for row in predictions.rows}
+    found: dict[str, list[ReferenceLine]] = {}
+    for file in sorted(folder.rglob("*.jsonl")):
+        task, tokens, _ = path_facts(file.absolute(), predictions.names)
+        if task is None or "pred" in file.parts:
+            continue
+        lines = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines() if line]
+        if not lines or not all({"index", "outputs"} <= line.keys() for line in lines):
+            continue
+        of_task = [name for name in wanted if re.fullmatch(rf"{task}_\d+[km]?(?:_.+)?", name)]
+        names = [name for name in of_task if tokens is None or _tokens(name, predictions) == tokens]
+        for name in names if tokens is not None or len(of_task) == 1 else []:
+            found[name] = [
+                ReferenceLine(
+                    int(line["index"]),
+                    as_tuple(line["outputs"]) or (),
+                    digest(line["input"] + (line.get("answer_prefix") or ""))
+                    if "input" in line
+                    else None,
+                )
+                for line in lines
+            ]
+    return found
+
+
+def _tokens(name: str, predictions: Predictions) -> int:
+    return read_name(predictions.names, name).max_length
