@@ -127,7 +127,7 @@ def _named(paths: Sequence[Path], names: Sequence[str]) -> dict[str, Results]:
         )
     found: dict[str, Results] = {}
     for number, path in enumerate(paths):
-        results = load(_results(path))
+        results = load(path)
         label = names[number] if names else str(results["model"] or path)
         if names:
             results["model"] = label
@@ -137,13 +137,6 @@ def _named(paths: Sequence[Path], names: Sequence[str]) -> dict[str, Results]:
             raise RulerError(f"'{label}' is named twice: give other --name labels.")
         found[label] = results
     return found
-
-
-def _results(path: Path) -> Path:
-    path = path / "results.json" if path.is_dir() else path
-    if not path.is_file():
-        raise RulerError(f"There is no '{path}'. Make it: ruler score {path.parent}")
-    return path
 
 
 def _not_a_folder(out: Path | None, name: str) -> None:

@@ -185,7 +185,13 @@ def write(results: Results, path: Path) -> None:
 
 
 def load(path: Path) -> Results:
-    """Read a results.json; a RulerError if it is none, or of a newer format."""
+    """Read a results.json, or the one in a RUN folder.
+
+    Raises RulerError where there is none, if it is another file, or of a newer format.
+    """
+    path = path / "results.json" if path.is_dir() else path
+    if not path.exists():
+        raise RulerError(f"There is no '{path}'. Make it: ruler score {path.parent}")
     try:
         results = json.loads(Path(path).read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:

@@ -19,7 +19,11 @@ def results(model="a", files=None, **cells):
             "task": name.rsplit("_", 1)[0],
             "length": name.rsplit("_", 1)[1],
             "tokenizer": "tekken",
-            "rows": {"index": list(range(len(scores))), "score": list(scores)},
+            "rows": {
+                "index": list(range(len(scores))),
+                "score": list(scores),
+                "references": ["00000000"] * len(scores),
+            },
         }
         for name, scores in cells.items()
     }
@@ -128,3 +132,46 @@ def test_the_command_compares_two_runs(write_run, tmp_path):
 def test_a_run_that_was_not_scored_is_named(write_run):
     run = write_run(right, configs=["vt_4k"])
     assert f"Make it: ruler score {run}" in ruler("compare", run, run)[1]
+
+
+def scored_alone(tmp_path, name, lines):
+    """The results.json of one reference-code file that holds its own prompts and references."""
+    path = tmp_path / name / "4096/pred/vt.jsonl"
+    path.parent.mkdir(parents=True)
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    out = tmp_path / f"{name}.json"
+    assert ruler("score", path, "--out", out, "--name", name)[2] == 0
+    return out
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ({"outputs": ["C"]}, "another reference in A than in B"),
+        ({"input": "Another prompt."}, "another prompt in A than in B"),
+    ],
+)
+def test_two_models_that_were_asked_differently_are_not_paired(tmp_path, changed, words):
+    lines = [{"index": i, "pred": "A", "input": f"Ask {i}.", "outputs": ["A"]} for i in range(4)]
+    a = scored_alone(tmp_path, "a", lines)
+    same = scored_alone(tmp_path, "same", lines)
+    other = scored_alone(tmp_path, "other", [*lines[:3], {**lines[3], **changed}])
+    assert ruler("compare", a, same)[2] == 0
+    _, error, code = ruler("compare", a, other)
+    assert code == 2
+    assert f"Row 3 of 'vt_4k' has {words} (1 rows differ)" in error
+
+
+def test_results_of_an_older_format_have_to_be_scored_again():
+    old = results(vt_4k=[1.0])
+    del old["configurations"]["vt_4k"]["rows"]["references"]
+    with pytest.raises(RulerError, match="score both runs again"):
+        compare(old, old)
+
+
+def test_models_are_called_by_their_labels(write_run):
+    run = write_run(right, configs=["vt_4k"])
+    ruler("score", run)
+    stdout, _, _ = ruler("compare", run, run, "--name", "base", "--name", "tuned")
+    assert "A: base · B: tuned" in stdout
+    assert "give one for each" in ruler("compare", run, run, "--name", "base")[1]

@@ -1,0 +1,91 @@
+"""The tables of `ruler score`: what a mean is over is to be seen beside it."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from eval.score.results_file import load
+from tests.eval.scoring_helpers import record, right, ruler, standard_suite, write_oneruler
+
+
+def rows_of(stdout):
+    return {line.split("  ")[0].strip(): line.split() for line in stdout.splitlines() if line}
+
+
+def test_a_mean_over_some_of_the_tasks_says_so_in_its_rows_name(write_run):
+    stdout, _, _ = ruler("score", write_run(right, configs=["vt_4k", "cwe_4k"]))
+    assert rows_of(stdout)["mean of 2 of 13 tasks"][-1] == "100.0"
+    assert "\n* " not in stdout
+
+
+def test_columns_averaged_over_different_tasks_are_marked(write_run):
+    run = write_run(right, configs=["vt_4k", "cwe_4k", "vt_8k"])
+    stdout, _, _ = ruler("score", run)
+    assert rows_of(stdout)["mean of 1 to 2 of 13 tasks"][-2:] == ["100.0", "100.0*"]
+    assert "* a mean over other tasks than the others of this row" in stdout
+    lengths = load(run / "results.json")["summary"]["tekken"]["en"]["all"]["lengths"]
+    assert "cwe" in lengths["8k"]["lacking"]
+    assert "cwe" not in lengths["4k"]["lacking"]
+
+
+def test_a_task_seen_at_one_length_only_stays_in_its_place(write_run):
+    run = write_run(right, configs=["vt_4k", "fwe_4k", "vt_8k", "cwe_8k", "fwe_8k"])
+    stdout, _, _ = ruler("score", run)
+    names = [line.split()[0] for line in stdout.splitlines() if line]
+    assert [name for name in names if name in ("vt", "cwe", "fwe")] == ["vt", "cwe", "fwe"]
+
+
+def test_a_changed_suite_with_the_standard_names_gets_no_threshold(tmp_path, built):
+    suite = tmp_path / "mine.toml"
+    suite.write_text(standard_suite().replace("hops = 4", "hops = 2"), encoding="utf-8")
+    root = tmp_path / "mine"
+    arguments = ["--lengths", "4k", "--samples", "2", "--tasks", "vt,fwe", "--sources", "embedded"]
+    _, error, code = ruler("build", root, "--suite", suite, *arguments)
+    assert code == 0, error
+    configs = ["--configs", "vt_4k,fwe_4k", "--backend", "solver", "--out", tmp_path / "run"]
+    assert ruler("run", "--dataset", root, *configs)[2] == 0
+    stdout, _, _ = ruler("score", tmp_path / "run")
+    results = load(tmp_path / "run/results.json")
+    groups = results["summary"]["tekken"]["en"]
+    assert results["dataset"]["standard"] is False
+    assert {group["threshold"] for group in groups.values()} == {None}
+    assert rows_of(stdout)["all"][1:3] == ["-", "-"]
+
+
+@pytest.fixture(scope="module")
+def languages(tmp_path_factory):
+    """Polish and Korean, and two pairs of languages without cwe, all answered in full."""
+    root = write_oneruler(tmp_path_factory.mktemp("release"), ("pl", "ko", "en-ko", "pl-en"))
+    from eval.frozen_release import Release
+    from eval.ruler_score.ruler_score import ANSWER_TAGS
+
+    release, run = Release.open(str(root)), tmp_path_factory.mktemp("run")
+    for config in release.configs:
+        parsed = release.parse(config)
+        if "-" in parsed.languages and parsed.task == "cwe_easy":
+            continue
+        tag = ANSWER_TAGS[parsed.instruction_language]
+        lines = []
+        for row in release.rows(config, ("index", "outputs")):
+            text = f"<{tag}>{', '.join(row['outputs'])}</{tag}>"
+            wrong = parsed.languages == "en-ko" or (parsed.languages == "ko" and row["index"] < 2)
+            lines.append(record(config, row["index"], "" if wrong else text))
+        text = "".join(json.dumps(line) + "\n" for line in lines)
+        (run / f"{config}.jsonl").write_text(text, encoding="utf-8")
+    out = run / "results.json"
+    stdout, error, code = ruler("score", run, "--dataset", root, "--out", out)
+    assert code == 0, error
+    return load(out), stdout
+
+
+def test_the_mean_over_languages_is_over_languages_and_pairs_are_apart(languages):
+    results, stdout = languages
+    summary = results["summary"]["cl100k"]
+    assert list(summary) == ["en-ko", "ko", "pl", "pl-en", "*", "*-*"]
+    assert summary["*"]["niah"]["lengths"]["8k"]["score"] == 75
+    assert summary["*-*"]["niah"]["lengths"]["8k"]["score"] == 50
+    assert summary["*"]["all"]["lengths"]["8k"]["score"] == 75
+    assert "mean over languages" in stdout
+    assert "mean over pairs of languages" in stdout

@@ -1,0 +1,299 @@
+"""Files that people have: read without a flag where nothing is ambiguous, else one sentence."""
+
+from __future__ import annotations
+
+import csv
+import json
+
+import pytest
+
+from eval.score.config_naming import Naming, dataset_of, path_facts, read_name
+from eval.score.prediction_files import read
+from eval.score.results_file import load
+from ruler_dataset import Config, Names, RulerError
+from tests.eval.score.test_prediction_files import lines, reference, sample
+from tests.eval.scoring_helpers import record, right, ruler
+
+
+def scored(tmp_path, *arguments):
+    out = tmp_path / "r.json"
+    stdout, error, code = ruler("score", *arguments, "--out", out)
+    assert code == 0, error
+    return load(out), stdout
+
+
+def write_csv(path, header, *rows):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file).writerows([header, *rows])
+    return path
+
+
+# ---- Which run -------------------------------------------------------------------------------
+
+
+def test_a_folder_of_several_runs_is_refused_and_they_are_named(write_run, tmp_path):
+    write_run(right, "runs_a", ["vt_4k"])
+    for name in ("a", "b"):
+        folder = tmp_path / "runs" / name
+        folder.parent.mkdir(exist_ok=True)
+        write_run(right, f"run_{name}", ["vt_4k"]).rename(folder)
+    _, error, code = ruler("score", tmp_path / "runs")
+    assert code == 2
+    assert "holds several runs" in error
+    assert str(tmp_path / "runs/a") in error
+    assert str(tmp_path / "runs/b") in error
+
+
+@pytest.mark.parametrize("length", ["4096", "8192"])
+def test_two_models_of_the_reference_code_are_two_runs(tmp_path, length):
+    lines(tmp_path / "a/synthetic/4096/pred/vt.jsonl", reference(0))
+    lines(tmp_path / f"b/synthetic/{length}/pred/vt.jsonl", reference(0))
+    with pytest.raises(RulerError, match="holds several runs"):
+        read([tmp_path])
+
+
+def test_two_runs_of_one_configuration_are_refused_wherever_they_lie(tmp_path):
+    a = lines(tmp_path / "a/4096/pred/vt.jsonl", reference(0))
+    b = lines(tmp_path / "b/4096/pred/vt.jsonl", reference(0))
+    with pytest.raises(RulerError, match="Two runs answer 'vt_4k'"):
+        read([a, b])
+    for hour in ("10", "11"):
+        name = f"samples_ruler_vt_2026-01-01T{hour}-00-00.000000.jsonl"
+        lines(tmp_path / "lm" / name, sample(0, 0, 4096, "a"))
+    with pytest.raises(RulerError, match="Two runs answer 'vt_4k'"):
+        read([tmp_path / "lm"])
+
+
+def test_runs_of_two_models_are_not_joined(write_run):
+    a = write_run(right, "a", ["vt_4k"])
+    b = write_run(right, "b", ["cwe_4k"])
+    assert "is another run (model b, before it a)" in ruler("score", a, b)[1]
+
+
+def test_one_model_in_two_folders_is_one_run(write_run, tmp_path):
+    a = write_run(right, "a", ["vt_4k"])
+    b = write_run(right, "b", ["cwe_4k"])
+    path = b / "run.json"
+    path.write_text(path.read_text().replace('"model": "b"', '"model": "a"'))
+    results, _ = scored(tmp_path, a, b)
+    assert set(results["configurations"]) == {"vt_4k", "cwe_4k"}
+    assert set(results["run"]["files"]) == {"vt_4k", "cwe_4k"}
+
+
+# ---- Which rows ------------------------------------------------------------------------------
+
+
+def as_submission(path, rows):
+    return write_csv(path, ["Task", "ID", "Prediction"], *rows)
+
+
+def test_a_submission_whose_ids_are_no_rows_of_the_release_is_refused(built, tmp_path):
+    rows = [["vt", i, "A"] for i in range(5)] + [["niah_single_1", 2407 + i, "1"] for i in range(5)]
+    path = as_submission(tmp_path / "4096/pred/submission.csv", rows)
+    _, error, code = ruler("score", path, "--dataset", built)
+    assert code == 2
+    assert "5 of 5 predictions for 'niah_single_1_4k' are for rows that" in error
+    assert "--references FOLDER" in error
+
+
+def test_a_submission_that_may_be_of_other_rows_is_noted(built, tmp_path):
+    path = as_submission(tmp_path / "4096/pred/submission.csv", [["vt", i, "A"] for i in range(5)])
+    _, stdout = scored(tmp_path, path, "--dataset", built)
+    assert "nothing proves that its rows are those of the release" in stdout
+
+
+@pytest.mark.parametrize("layout", ["data/{}/validation.jsonl", "data/{}.jsonl"])
+def test_a_submission_is_scored_by_the_reference_codes_data_line_by_line(tmp_path, layout):
+    rows = [["vt", 7, "A and B"], ["vt", 7, "only D"], ["qa_1", 0, "no"]]
+    path = as_submission(tmp_path / "4096/pred/submission.csv", rows)
+    data = tmp_path / "4096" / layout.format("vt")
+    lines(data, {"index": 7, "outputs": ["A", "B"]}, {"index": 7, "outputs": ["C", "D"]})
+    results, stdout = scored(tmp_path, path, "--references", tmp_path / "4096/data")
+    assert results["configurations"]["vt_4k"]["rows"]["score"] == [1, 0.5]
+    assert "Note: qa_1_4k: no references in" in stdout
+
+
+def test_references_of_other_rows_are_refused(tmp_path):
+    path = as_submission(tmp_path / "4096/pred/submission.csv", [["vt", 7, "A"], ["vt", 9, "A"]])
+    lines(tmp_path / "4096/data/vt.jsonl", {"index": 7, "outputs": ["A"]})
+    folder = tmp_path / "4096/data"
+    assert "holds other rows of vt_4k" in ruler("score", path, "--references", folder)[1]
+    assert "There is no folder" in ruler("score", path, "--references", tmp_path / "gone")[1]
+    assert "holds no references for vt_4k" in ruler("score", path, "--references", path.parent)[1]
+    both = ruler("score", path, "--references", folder, "--dataset", "x")[1]
+    assert "give one of them" in both
+
+
+# ---- Formats ---------------------------------------------------------------------------------
+
+KVPRESS = ["predicted_answer", "answer_prefix", "compression_ratio", "task", "question", "answer"]
+
+
+def kvpress(folder, *rows):
+    return write_csv(folder / "predictions.csv", KVPRESS, *rows)
+
+
+def test_kvpress_predictions_are_read_with_their_length_model_and_references(tmp_path):
+    folder = tmp_path / "ruler__4096__org--model__knorm__0.50"
+    path = kvpress(
+        folder,
+        [" A B", "Answer: ", 0.5, "vt", "Question: Find all. ", "['A' 'B']"],
+        [" yes", "Answer:", 0.5, "qa_1", "Answer. Question: Is it? ", "[\"it's\" 'yes']"],
+        [" C", "Answer: ", 0.5, "vt", "Question: Find more. ", "['C', 'D']"],
+    )
+    results, stdout = scored(tmp_path, path)
+    cells = results["configurations"]
+    assert cells["vt_4k"]["rows"]["score"] == [1, 0.5]
+    assert cells["qa_1_4k"]["score"] == 100
+    assert stdout.startswith("org/model knorm 0.50 · ruler")
+    (folder / "config.yaml").write_text("data_dir: 8192\nmodel: other/name\npress_name: snapkv\n")
+    results, stdout = scored(tmp_path, folder)
+    assert list(results["configurations"]) == ["vt_8k", "qa_1_8k"]
+    assert results["model"].startswith("other/name snapkv")
+
+
+def test_kvpress_predictions_on_an_exported_release_are_scored_against_it(frozen, built, tmp_path):
+    rows = [
+        [" ".join(row["outputs"]), "", 0, "vt", f"Question: {row['question']} ", row["outputs"]]
+        for row in frozen.rows("vt_4k", ("outputs", "question"))
+    ]
+    path = kvpress(tmp_path / "ruler__4096__m__p__0.10", *rows)
+    results, _ = scored(tmp_path, path, "--dataset", built)
+    assert results["configurations"]["vt_4k"]["score"] == 100
+    rows[1][4] = "Question: What else? "
+    path = kvpress(tmp_path / "ruler__4096__m__p__0.10", *rows)
+    assert "its question differs" in ruler("score", path, "--dataset", built)[1]
+
+
+def test_lengths_of_foreign_files_are_shown_as_they_are(tmp_path):
+    name = "samples_ruler_vt_2026-01-01T00-00-00.000000.jsonl"
+    samples = [sample(i, 0, tokens, "a") for i, tokens in enumerate((4096, 10000, 128000, 131072))]
+    path = lines(tmp_path / name, *samples)
+    results, stdout = scored(tmp_path, path)
+    assert list(results["configurations"]) == ["vt_4k", "vt_10000", "vt_128000", "vt_128k"]
+    assert [cell["max_length"] for cell in results["configurations"].values()] == [
+        *(4096, 10000, 128000, 131072),
+    ]
+    headers = [line.split() for line in stdout.splitlines() if line.startswith("task")]
+    assert headers[0] == ["task", "4K", "10000", "128000", "128K"]
+
+
+def test_oneruler_outputs_of_many_languages_are_read_in_one_call(tmp_path):
+    for language, none in (("pl", "brak"), ("ko", "없음"), ("en-ko", "없음")):
+        for length in ("8000", "64k"):
+            path = tmp_path / f"out/{language}/niah_none/{length}/prediction_o3.jsonl"
+            lines(path, {"index": 0, "outputs": [none], "response-o3": none})
+    results, _ = scored(tmp_path, tmp_path / "out")
+    assert {name: cell["score"] for name, cell in results["configurations"].items()} == {
+        f"niah_none_{length}_{language}": 100
+        for language in ("en-ko", "ko", "pl")
+        for length in ("8k", "64k")
+    }
+
+
+def test_linked_folders_are_followed_and_a_link_in_a_circle_ends(tmp_path):
+    lines(tmp_path / "store/4096/pred/vt.jsonl", reference(0, "a b"))
+    (tmp_path / "here").mkdir()
+    (tmp_path / "here/model").symlink_to(tmp_path / "store")
+    (tmp_path / "store/4096/again").symlink_to(tmp_path / "store")
+    assert [row.config for row in read([tmp_path / "here"]).rows] == ["vt_4k"]
+
+
+# ---- Names -----------------------------------------------------------------------------------
+
+
+def held(*tokenizers):
+    return [Config("ruler", "vt", "4k", tokenizer) for tokenizer in tokenizers]
+
+
+def test_the_tokenizer_is_the_releases_only_one_or_asked_for(tmp_path):
+    path = lines(tmp_path / "4096/pred/vt.jsonl", reference(0))
+    (row,) = read([path], Naming(held=held("qwen2.5"))).rows
+    assert row.config == "vt_4k_qwen2.5"
+    with pytest.raises(RulerError, match=r"under qwen2\.5 and tekken: add --tokenizer"):
+        read([path], Naming(held=held("tekken", "qwen2.5")))
+    (row,) = read([path], Naming(held=held("tekken", "qwen2.5"), tokenizer="tekken")).rows
+    assert row.config == "vt_4k"
+
+
+def test_a_model_is_called_by_its_label(write_run, tmp_path):
+    run = write_run(right, configs=["vt_4k"])
+    results, stdout = scored(tmp_path, run, "--name", "Mine, 4 bit")
+    assert stdout.startswith("Mine, 4 bit · ruler")
+    assert results["model"] == "Mine, 4 bit"
+
+
+def test_an_out_that_is_a_folder_names_the_file_to_give(write_run, tmp_path):
+    run = write_run(right, configs=["vt_4k"])
+    for command in (["score", run], ["errors", run], ["compare", run, run], ["correlate", run]):
+        _, error, code = ruler(*command, "--out", tmp_path)
+        assert code == 2
+        assert f"'{tmp_path}' is a folder: name a file with --out, such as {tmp_path}/" in error
+
+
+def test_a_missing_results_json_names_the_command_that_makes_it(write_run):
+    run = write_run(right, configs=["vt_4k"])
+    for command in (["compare", run, run], ["correlate", run], ["results", run, "--model", "o/m"]):
+        _, error, code = ruler(*command)
+        assert code == 2
+        assert f"There is no '{run / 'results.json'}'. Make it: ruler score {run}" in error
+
+
+def test_an_unknown_language_in_a_configuration_is_named(tmp_path):
+    path = lines(tmp_path / "prediction_o3.jsonl", {"index": 0, "response-o3": "x"})
+    error = ruler("score", path, "--config", "niah_single_8k_bg")[1]
+    assert "Unknown language 'bg'" in error
+
+
+def test_the_data_set_of_a_configuration_name():
+    assert dataset_of("niah_single_8k_bg") == dataset_of("cwe_easy_8k_en-ko_cl100k") == "oneruler"
+    assert dataset_of("vt_4k_qwen2.5") == dataset_of("niah_multikey_1_4k") == "ruler"
+    assert path_facts(tmp("en-ko/niah_none/64000/prediction_o3.jsonl"), Names.of("oneruler")) == (
+        *("niah_none", 64000, "en-ko"),
+    )
+    assert read_name(Names.of("ruler"), "vt_10000_qwen2.5").tokenizer == "qwen2.5"
+
+
+def tmp(name):
+    from pathlib import Path
+
+    return Path("/data") / name
+
+
+# ---- Errors without a release ----------------------------------------------------------------
+
+
+def test_errors_are_sorted_by_the_prompts_that_files_hold(frozen, built, tmp_path):
+    """The kinds of a release's rows and of the same rows read from their prompts alone."""
+    configs = ["niah_multikey_1_4k", "niah_multivalue_4k", "vt_4k", "cwe_4k", "qa_1_4k", "fwe_4k"]
+    folder, run = tmp_path / "theirs/4096/pred", tmp_path / "run"
+    run.mkdir()
+    for config in configs:
+        ours, theirs = [], []
+        columns = ("index", "input", "outputs", "answer_prefix", "evidence", "task")
+        for row in frozen.rows(config, columns):
+            other = [span for span in row["evidence"] if not span["answer"]]
+            text = row["input"][other[0]["start"] : other[0]["end"]] if other else "none of it"
+            text = [text, "The answer is not given.", row["outputs"][0], "...", "zzz"][row["index"]]
+            text = text[:60] if row["index"] == 0 else text
+            ours.append(record(config, row["index"], text))
+            line = {name: row[name] for name in ("index", "input", "outputs", "answer_prefix")}
+            theirs.append({**line, "pred": text})
+        lines(run / f"{config}.jsonl", *ours)
+        lines(folder / f"{config.removesuffix('_4k')}.jsonl", *theirs)
+    kinds = {}
+    for name, arguments in (("ours", [run, "--dataset", built]), ("theirs", [folder])):
+        out = tmp_path / f"{name}.jsonl"
+        _, error, code = ruler("errors", *arguments, "--out", out)
+        assert code == 0, error
+        found = map(json.loads, out.read_text().splitlines())
+        kinds[name] = {(e["config"], e["index"]): e["kind"] for e in found}
+    assert kinds["theirs"] == kinds["ours"]
+    assert len(kinds["ours"]) > 20
+    assert len(set(kinds["ours"].values())) > 4
+
+
+def test_errors_need_a_prompt_or_a_release(tmp_path):
+    path = lines(tmp_path / "4096/pred/vt.jsonl", {"index": 0, "pred": "x", "outputs": ["A"]})
+    assert "holds no prompt" in ruler("errors", path)[1]
