@@ -156,6 +156,8 @@ class FileEntry(TypedDict):
     repeats: int
     """The most times that a haystack began again; `row_repeats` has the rows' if any did."""
     row_repeats: NotRequired[list[int]]
+    counted_by: NotRequired[str]
+    """What counted the tokens: the reference library, or gigatoken, checked by it; with version."""
     bytes: int
     sha256: str
     rows_sha256: str
@@ -204,6 +206,8 @@ class TokenizerEntry(TypedDict):
     version: str
     sha256: NotRequired[dict[str, str]]
     backend_sha256: NotRequired[str]
+    backend_version: NotRequired[str]
+    """Of tokenizers, which counts for transformers and has Unicode tables of its own."""
     commit: NotRequired[str]
 
 

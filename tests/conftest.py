@@ -200,6 +200,10 @@ class Silent:
         """So many more rows are made."""
         self.made = getattr(self, "made", 0) + count
 
+    def note(self, text: str) -> None:
+        """Something that the user should know."""
+        self.notes = [*getattr(self, "notes", []), text]
+
 
 @pytest.fixture(scope="session")
 def release(once: Once) -> Path:

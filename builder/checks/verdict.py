@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from builder.checks.verify_report import FileReport, VerifyReport
-from builder.common.terminal import MANY, out
+from builder.common.terminal import MANY, err, out
 
 
 def show_report(root: Path, report: VerifyReport, as_json: bool) -> None:
@@ -18,6 +18,8 @@ def show_report(root: Path, report: VerifyReport, as_json: bool) -> None:
         found = {"ok": report.ok, "unfinished": report.unfinished, "files": files}
         sys.stdout.write(json.dumps(found, ensure_ascii=False, indent=1) + "\n")
         return
+    for note in report.notes:
+        err.print(note, highlight=False)
     for file in report.files.values():
         if len(report.files) > MANY and not file.count:
             continue

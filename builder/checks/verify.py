@@ -25,6 +25,7 @@ from builder.checks.verify_report import WHOLE_FILE, AskedDigest, FileReport, Fo
 from builder.common.build_folder import unfinished
 from builder.common.processes import OnProgress, worker_pool
 from builder.tokens.reference_counter import places, reference
+from builder.tokens.second_engine import EngineMismatch, confirm, is_sampled, with_engine
 from builder.tokens.tokenizers import TokenCounter
 from ruler_dataset import (
     COLUMNS,
@@ -45,6 +46,8 @@ class RowGroup(NamedTuple):
 
     path: str
     group: int
+    fast: bool = True
+    """Whether a second engine may count, where there is one (builder/tokens/second_engine.py)."""
 
 
 @dataclass
@@ -57,6 +60,8 @@ class InspectedRowGroup:
     asked: dict[int, AskedDigest] = field(default_factory=dict)
     depths: list[float] = field(default_factory=list)
     places: list[tuple[int, int]] = field(default_factory=list)
+    mismatch: str = ""
+    """Why it was not inspected: the second engine counted otherwise than the reference."""
 
 
 class Inspector:
@@ -66,17 +71,33 @@ class Inspector:
         self, root: Path, manifest: Manifest, mirror: str | None, specs: dict[str, str]
     ) -> None:
         self.root, self.manifest, self.mirror, self.specs = root, manifest, mirror, specs
-        self._counter: tuple[str, TokenCounter] | None = None
+        self._counter: tuple[tuple[str, bool], TokenCounter] | None = None
+        self._mismatches: dict[str, str] = {}
 
-    def counter(self, tokenizer: str) -> TokenCounter:
-        """The tokenizer, checked against the manifest's digests."""
-        if self._counter is None or self._counter[0] != tokenizer:
+    def counter(self, tokenizer: str, fast: bool) -> TokenCounter:
+        """The tokenizer, checked against the manifest's digests; with a second engine if `fast`."""
+        key = tokenizer, fast
+        if self._counter is None or self._counter[0] != key:
             counter = reference(tokenizer, self.manifest, self.root, self.mirror, self.specs)
-            self._counter = tokenizer, counter
+            self._counter = key, with_engine(counter) if fast else counter
         return self._counter[1]
 
     def inspect(self, part: RowGroup, on_progress: OnProgress) -> InspectedRowGroup:
-        """Check every row of a row group alone, and collect what the file's checks need."""
+        """Check every row of a row group alone, and collect what the file's checks need.
+
+        Stops where the second engine's count turns out wrong: the group is to be inspected again.
+        """
+        tokenizer = self.manifest["files"][part.path]["tokenizer"]
+        mismatch = self._mismatches.get(tokenizer, "") if part.fast else ""
+        if mismatch:
+            return InspectedRowGroup(part.path, mismatch=mismatch)
+        try:
+            return self._inspect(part, on_progress)
+        except EngineMismatch as error:
+            self._mismatches[tokenizer] = str(error)
+            return InspectedRowGroup(part.path, mismatch=str(error))
+
+    def _inspect(self, part: RowGroup, on_progress: OnProgress) -> InspectedRowGroup:
         import pyarrow.parquet as pq
 
         entry = self.manifest["files"][part.path]
@@ -89,12 +110,12 @@ class Inspector:
             reserve=self.manifest["reserve"],
             languages=self.manifest.get("languages", {}),
         )
-        counter = self.counter(entry["tokenizer"])
+        counter = self.counter(entry["tokenizer"], part.fast)
         with pq.ParquetFile(self.root / part.path) as file:
             rows: list[Row] = file.read_row_group(part.group).to_pylist()
         group, text = InspectedRowGroup(part.path), None
         for row in rows:
-            tokens = counter.count(row["input"] + row["answer_prefix"])
+            tokens = _tokens(row, counter, entry["config"])
             found: Iterable[Breach] = breaches(row, tokens, rules)
             group.breaches += [Found(row["index"], law, what) for law, what in found]
             group.indices.append(row["index"])
@@ -113,6 +134,15 @@ class Inspector:
                 group.places += _places(row, wording["document"])
             on_progress(1)
         return group
+
+
+def _tokens(row: Row, counter: TokenCounter, config: str) -> int:
+    """Tokens of a row: sampled rows, and those that seem wrong, by the reference library too."""
+    text = row["input"] + row["answer_prefix"]
+    tokens = counter.count(text)
+    if is_sampled(row["index"]) or tokens + row["max_new_tokens"] != row["length"]:
+        return confirm(counter, text, tokens, f"row {row['index']} of {config}")
+    return tokens
 
 
 def _places(row: Row, template: str) -> list[tuple[int, int]]:
@@ -151,9 +181,16 @@ def verify(
     specs = places(manifest, tokenizers)
     arguments = (root, manifest, str(mirror.resolve()) if mirror else None, specs)
     with worker_pool(workers, Inspector, arguments, on_progress) as run:
-        for group in run(
-            Inspector.inspect, sorted(parts, key=lambda part: entries[part.path]["tokenizer"])
-        ):
+        parts.sort(key=lambda part: entries[part.path]["tokenizer"])
+        mismatches: dict[str, str] = {}  # tokenizer -> what the second engine counted wrongly
+        for group in run(Inspector.inspect, parts):
+            groups[group.path].append(group)
+            if group.mismatch:
+                mismatches[entries[group.path]["tokenizer"]] = group.mismatch
+        again = [part for part in parts if entries[part.path]["tokenizer"] in mismatches]
+        for part in again:
+            groups[part.path].clear()
+        for group in run(Inspector.inspect, [part._replace(fast=False) for part in again]):
             groups[group.path].append(group)
     for path, report in reports.items():
         _whole_file(entries[path], groups[path], report)
@@ -163,7 +200,7 @@ def verify(
         if name not in entries and not left:
             reports[name] = FileReport(name)
             reports[name].add(WHOLE_FILE, Law.DIGESTS, "the file is not in the manifest")
-    return VerifyReport(reports, left)
+    return VerifyReport(reports, left, list(mismatches.values()))
 
 
 def _openable(

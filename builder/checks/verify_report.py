@@ -56,6 +56,8 @@ class VerifyReport:
 
     files: dict[str, FileReport]
     unfinished: int
+    notes: list[str] = field(default_factory=list)
+    """What the user should know of how it was verified."""
 
     @property
     def ok(self) -> bool:

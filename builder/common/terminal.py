@@ -53,6 +53,10 @@ class RowsBar:
         """So many more rows are done."""
         self._progress.advance(self._task, count)
 
+    def note(self, text: str) -> None:
+        """Print a sentence above the bar."""
+        self._progress.console.print(text, highlight=False)
+
 
 @contextmanager
 def rows_bar(verb: str) -> Iterator[RowsBar]:

@@ -49,6 +49,9 @@ class BuildProgress(Protocol):
     def rows(self, count: int) -> None:
         """So many more rows are made."""
 
+    def note(self, text: str) -> None:
+        """Something that the user should know."""
+
 
 @dataclass(frozen=True)
 class Built:
@@ -84,9 +87,25 @@ def build(order: BuildOrder, report: BuildProgress) -> Built:
         todo = [job._replace(rows=rows[job.config.path]) for job in todo]
         write_plan(root, header, [*done, *rows])
         report.planned(len(todo), sum(job.rows for job in todo), len(jobs) - len(todo))
-        for path, entry in run(FileBuilder.build, todo):
-            done[path] = entry
-            append(root, path, entry)
+        mismatches: dict[str, str] = {}  # tokenizer -> what the second engine counted wrongly
+        for made in run(FileBuilder.build, todo):
+            if made.entry is None:
+                mismatches[made.job.config.tokenizer] = made.mismatch
+            else:
+                done[made.path] = made.entry
+                append(root, made.path, made.entry)
+        for text in mismatches.values():
+            report.note(text)
+        rows |= {path: entry["rows"] for path, entry in done.items()}
+        again = [
+            job._replace(rows=rows[job.config.path], fast=False)
+            for job in jobs
+            if job.config.tokenizer in mismatches and job.config.path in rows
+        ]
+        for made in run(FileBuilder.build, again):
+            if made.entry is not None:
+                done[made.path] = made.entry
+                append(root, made.path, made.entry)
     manifest = with_files(header, {**there, **done})
     _write_heads(root, manifest)
     write_whole(root / MANIFEST, json.dumps(manifest, indent=1, ensure_ascii=False) + "\n")

@@ -2,7 +2,7 @@
 
 builder = FileBuilder(suite, settings, root)
 builder.check(job, on_progress)          # can the window hold the task? before any work
-path, entry = builder.build(job, on_progress)
+made = builder.build(job, on_progress)   # its path and manifest entry
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from builder.sources.download import Store
 from builder.sources.registry import Sources
 from builder.tasks.suite import Suite
 from builder.tasks.task import Row, Task, TaskKey
+from builder.tokens.second_engine import EngineMismatch, confirm, is_sampled, with_engine
 from builder.tokens.tokenizers import load_counter
 from ruler_dataset import Config, FileEntry, RulerError, Variant, features, sha256_of
 
@@ -33,6 +34,8 @@ class FileJob(NamedTuple):
     rows: int
     seed: int
     reserve: int
+    fast: bool = True
+    """Whether a second engine may count, where there is one (builder/tokens/second_engine.py)."""
 
 
 class SourceSettings(NamedTuple):
@@ -50,27 +53,40 @@ class Checked(NamedTuple):
     read: Mapping[str, object]
 
 
+class MadeFile(NamedTuple):
+    """A file's path and manifest entry; or why it was not made: the engine's count was wrong."""
+
+    job: FileJob
+    path: str
+    entry: FileEntry | None
+    mismatch: str = ""
+
+
 class FileBuilder:
     """Makes files; keeps the counted_sources of the tokenizer it used last."""
 
     def __init__(self, suite: Suite, settings: SourceSettings, root: Path) -> None:
         self.suite, self.settings, self.root = suite, settings, root
         self.schema = features().arrow_schema
-        self._materials: tuple[str, CountedSources] | None = None
+        self._materials: tuple[tuple[str, bool], CountedSources] | None = None
+        self._mismatches: dict[str, str] = {}
         self._tasks: dict[str, Task] = {}
 
-    def counted_sources(self, tokenizer: str) -> CountedSources:
-        """Sources and counts for one tokenizer."""
-        if self._materials is None or self._materials[0] != tokenizer:
+    def counted_sources(self, tokenizer: str, fast: bool) -> CountedSources:
+        """Sources and counts for one tokenizer, by a second engine where `fast`."""
+        key = tokenizer, fast
+        if self._materials is None or self._materials[0] != key:
             store = Store(self.settings.mirror)
             sources = Sources(store, self.settings.choice)
-            self._materials = tokenizer, CountedSources(sources, load_counter(tokenizer, store))
+            counter = load_counter(tokenizer, store)
+            counter = with_engine(counter) if fast else counter
+            self._materials = key, CountedSources(sources, counter)
             self._tasks.clear()
         return self._materials[1]
 
     def task(self, job: FileJob) -> Task:
         """The task of a job, made once for its check and its building."""
-        config, counted_sources = job.config, self.counted_sources(job.tokenizer)
+        config, counted_sources = job.config, self.counted_sources(job.tokenizer, job.fast)
         if config.path not in self._tasks:
             key = TaskKey(
                 dataset=config.dataset,
@@ -102,8 +118,18 @@ class FileBuilder:
         report(0)
         return Checked(job.config.path, rows, read)
 
-    def build(self, job: FileJob, report: OnProgress) -> tuple[str, FileEntry]:
-        """Write the job's file and return its path and manifest entry."""
+    def build(self, job: FileJob, report: OnProgress) -> MadeFile:
+        """Write the job's file, unless the second engine's counts turn out wrong."""
+        mismatch = self._mismatches.get(job.tokenizer, "") if job.fast else ""
+        if mismatch:
+            return MadeFile(job, job.config.path, None, mismatch)
+        try:
+            return MadeFile(job, job.config.path, self._build(job, report))
+        except EngineMismatch as error:
+            self._mismatches[job.tokenizer] = str(error)
+            return MadeFile(job, job.config.path, None, str(error))
+
+    def _build(self, job: FileJob, report: OnProgress) -> FileEntry:
         config, task = job.config, self.task(job)
         path, group = self.root / config.path, rows_in_group(config.max_length)
         level = _LEVEL_SHARED if task.same_beginning else _LEVEL_OTHER
@@ -111,8 +137,8 @@ class FileBuilder:
         with ParquetFile(path, self.schema, group, level) as file:
             for index in range(job.rows):
                 row = task.row(index)
-                if index == 0:
-                    _check_count(row, task)
+                if is_sampled(index):
+                    _check_count(row, task, config.name)
                 file.add(row.columns())
                 made.add(row)
                 report(1)
@@ -134,18 +160,21 @@ class FileBuilder:
             "unit": max(made.units, default=0),
             "exhausted": len(lengths) - len(made.units),
             "repeats": max(made.repeats),
+            "counted_by": task.counter.counted_by,
             "bytes": path.stat().st_size,
             "sha256": sha256_of(path),
             "rows_sha256": file.digest.hexdigest(),
         }
         if any(made.repeats):
             entry["row_repeats"] = made.repeats
-        return config.path, entry
+        return entry
 
 
-def _check_count(row: Row, task: Task) -> None:
-    """One row of each file is counted whole, so that no tokenizer's surprise goes unnoticed."""
-    found = task.counter.count(row.input + row.answer_prefix) + row.max_new_tokens
+def _check_count(row: Row, task: Task, name: str) -> None:
+    """Count a sampled row whole, with the reference library too: a row is counted in pieces."""
+    text = row.input + row.answer_prefix
+    tokens = confirm(task.counter, text, task.counter.count(text), f"row {row.index} of {name}")
+    found = tokens + row.max_new_tokens
     if found != row.length:
         raise AssertionError(f"{row.key}: row {row.index} has {found} tokens, not {row.length}")
 

@@ -23,7 +23,7 @@ _FIXED = ("format", "dataset", "data_version", "seed", "reserve", "families")
 """What all files of a release share."""
 _MERGED = ("tasks", "groups", "sources", "tokenizers", "words", "languages")
 """What files may add to, but not change."""
-_SAID = ("version", "spec", "urls", "title", "licence", "citation", "book")
+_SAID = ("version", "backend_version", "spec", "urls", "title", "licence", "citation", "book")
 """What an entry says beside what it is: a library's version, where from, rights."""
 SORTED = ("sources", "tokenizers", "words", "languages")
 """What is found in any order, and written in one."""

@@ -45,6 +45,11 @@ class TokenCounter(ABC):
     about: TokenizerEntry
     split_points: SplitPoints = field(default=split_points.NONE)
 
+    @property
+    def counted_by(self) -> str:
+        """The library that counts, and its version: `tokenizers 0.23.3`."""
+        return f"{self.about['library']} {self.about['version']}"
+
     @abstractmethod
     def count(self, text: str) -> int:
         """Tokens of a text, without special tokens, exactly as the reference library gives them."""
@@ -59,7 +64,19 @@ class TiktokenCounter(TokenCounter):
 
     def __init__(self, name: str, about: TokenizerEntry, encoding: Any) -> None:
         super().__init__(name, about, split_points.of_pattern(encoding._pat_str))
+        self._encoding = encoding
         self._encode = encoding.encode_ordinary
+
+    @property
+    def pattern(self) -> str:
+        """The regular expression that splits a text before the merges."""
+        return str(self._encoding._pat_str)
+
+    @property
+    def ranks(self) -> list[tuple[bytes, int]]:
+        """The tokens and their ranks, the first merged first."""
+        ranks: dict[bytes, int] = self._encoding._mergeable_ranks
+        return sorted(ranks.items(), key=lambda item: item[1])
 
     def count(self, text: str) -> int:
         """Tokens of a text; a special token's name in it counts as ordinary text."""
@@ -74,8 +91,19 @@ class FastCounter(TokenCounter):
         backend.no_padding()
         serialised = backend.to_str()
         about["backend_sha256"] = hashlib.sha256(serialised.encode()).hexdigest()
+        about["backend_version"] = version("tokenizers")
         super().__init__(name, about, split_points.of_tokenizer_json(serialised))
         self._backend = backend
+
+    @property
+    def serialised(self) -> str:
+        """The tokenizer as its library writes it, the form of a tokenizer.json."""
+        return str(self._backend.to_str())
+
+    @property
+    def counted_by(self) -> str:
+        """`tokenizers`, which counts for transformers, and its version."""
+        return f"tokenizers {self.about['backend_version']}"
 
     def count(self, text: str) -> int:
         """Tokens of a text."""

@@ -1,0 +1,156 @@
+"""gigatoken counts as the tokenizers' own libraries do, and is dropped once it does not."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+
+from builder.checks.verify import verify
+from builder.release.build import build
+from builder.release.order import BuildOrder
+from builder.tokens import second_engine
+from builder.tokens.second_engine import (
+    EngineMismatch,
+    WatchedCounter,
+    confirm,
+    is_sampled,
+    with_engine,
+)
+from builder.tokens.tokenizers import TokenCounter
+from ruler_dataset import read_manifest
+from tests.builder.tokens.test_tokenizers import ANY_TEXT, HF, KINDS, LAWS, TEXTS
+from tests.conftest import Silent
+
+GIGATOKEN = f"gigatoken {version('gigatoken')}"
+LIBRARIES = {"tekken": "mistral-common", "cl100k_base": "tiktoken", "o200k_base": "tiktoken"}
+
+
+@pytest.mark.parametrize("name", ["tekken", "cl100k_base", "o200k_base", *HF])
+def test_the_engine_counts_a_named_tokenizer_as_its_library_does(
+    counter_of: Callable[[str], TokenCounter], embedded_text: str, name: str
+) -> None:
+    reference = counter_of(name)
+    counter = with_engine(reference)
+    assert isinstance(counter, WatchedCounter)
+    assert counter.counted_by == GIGATOKEN
+    library = LIBRARIES.get(name, "tokenizers")
+    assert reference.counted_by == f"{library} {version(library)}"
+    assert counter.split_points == reference.split_points
+    assert counter.about == reference.about
+
+    @LAWS
+    @given(ANY_TEXT)
+    def on_any_text(text: str) -> None:
+        assert counter.count(text) == reference.count(text)
+
+    on_any_text()
+    texts = [*TEXTS, embedded_text]
+    assert counter.counts(texts) == reference.counts(texts)
+
+
+def test_a_special_tokens_name_in_a_text_is_ordinary_text(
+    counter_of: Callable[[str], TokenCounter],
+) -> None:
+    for name in ("tekken", "cl100k_base", "o200k_base"):
+        counter = with_engine(counter_of(name))
+        for special in ("<|endoftext|>", "<|endofprompt|>", "<s>", "[INST]"):
+            assert counter.count(special) > 1, (name, special)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_users_tokenizer_is_counted_right_with_or_without_the_engine(
+    counter_made: Callable[[str], TokenCounter], embedded_text: str, kind: str
+) -> None:
+    reference = counter_made(kind)
+    texts = [*TEXTS, embedded_text[:20_000]]
+    assert with_engine(reference).counts(texts) == reference.counts(texts)
+
+
+def test_without_gigatoken_the_reference_counts(
+    tekken: TokenCounter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "gigatoken", None)
+    assert with_engine(tekken) is tekken
+    assert confirm(tekken, "The grass is green.", 5, "row 0") == 5
+
+
+def test_the_first_row_and_one_in_a_hundred_are_sampled() -> None:
+    assert [index for index in range(500) if is_sampled(index)] == [0, 100, 200, 300, 400]
+
+
+# ---- An engine that counts wrongly --------------------------------------------------------------
+
+
+class Wrong:
+    """Counts short texts right, so that it is not refused at once, and long ones wrong."""
+
+    def __init__(self, reference: TokenCounter) -> None:
+        self.reference = reference
+
+    def encode(self, text: str) -> list[int]:
+        return [0] * (self.reference.count(text) - (len(text) > 500))
+
+
+@pytest.fixture
+def wrong_engine(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(second_engine, "_load", Wrong)
+
+
+def order(root: Path) -> BuildOrder:
+    tasks = ("niah_single_1", "qa_1")
+    return BuildOrder(root, lengths=("2k",), tasks=tasks, samples=3, sources=("embedded",))
+
+
+def rows_and_engines(root: Path) -> list[tuple[str, Any]]:
+    files = read_manifest(root)["files"].values()
+    return [(entry["rows_sha256"], entry["counted_by"]) for entry in files]
+
+
+@pytest.mark.usefixtures("wrong_engine")
+def test_one_mismatch_is_a_sentence(tekken: TokenCounter) -> None:
+    counter = with_engine(tekken)
+    text = "The grass is green. " * 100
+    with pytest.raises(EngineMismatch) as mismatch:
+        confirm(counter, text, counter.count(text), "row 100 of vt_4k")
+    exact = tekken.count(text)
+    assert str(mismatch.value) == (
+        f"{GIGATOKEN} counts {exact - 1} tokens in row 100 of vt_4k, {tekken.counted_by} counts "
+        f"{exact}: it is no longer used for 'tekken', and all of its rows are counted again."
+    )
+
+
+def test_a_build_drops_a_wrong_engine_and_counts_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setitem(sys.modules, "gigatoken", None)
+        build(order(tmp_path / "reference"), Silent())
+    build(order(tmp_path / "fast"), Silent())
+    monkeypatch.setattr(second_engine, "_load", Wrong)
+    heard = Silent()
+    build(order(tmp_path / "wrong"), heard)
+    right = rows_and_engines(tmp_path / "reference")
+    assert rows_and_engines(tmp_path / "wrong") == right
+    assert [digest for digest, _ in rows_and_engines(tmp_path / "fast")] == [d for d, _ in right]
+    assert {engine for _, engine in rows_and_engines(tmp_path / "fast")} == {GIGATOKEN}
+    (note,) = heard.notes
+    assert note.startswith(f"{GIGATOKEN} counts ")
+    assert "it is no longer used for 'tekken'" in note
+
+
+def test_verify_drops_a_wrong_engine_and_counts_again(
+    release: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(second_engine, "_load", Wrong)
+        report = verify(release)
+    assert report.ok, [file.breaches for file in report.files.values() if file.count]
+    (note,) = report.notes
+    assert "it is no longer used for 'tekken'" in note
+    assert sum(file.rows for file in report.files.values()) == 13 * 20
