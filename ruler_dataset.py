@@ -20,7 +20,7 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -89,6 +89,7 @@ _KEYS: dict[str, Any] = {
     "tasks": (dict, list),
     "groups": dict,
 }
+_AGAIN = "What is done is kept: the same command goes on."
 _THOUSAND = {"ruler": 1024, "oneruler": 1000}
 
 
@@ -247,11 +248,11 @@ class Manifest(TypedDict):
 
 
 class RulerError(ValueError):
-    """What a user can mend: one sentence with the remedy; the command line exits with code 2."""
+    """A mistake that the user can correct: one sentence with the remedy; `ruler` exits with 2."""
 
 
 class Unreachable(RulerError):
-    """The Hub could not be asked (no network, or HF_HUB_OFFLINE), and its cache lacks the file."""
+    """The Hub could not be asked: no network, or HF_HUB_OFFLINE is set."""
 
 
 def check_name(kind: str, name: str, known: Collection[str], see: str = "ruler --help") -> str:
@@ -298,6 +299,18 @@ class Config:
     tokenizer: str = DEFAULT_TOKENIZER
     language: str = "en"
     instruction_language: str = "en"
+
+    @classmethod
+    def of(cls, dataset: str, entry: FileEntry) -> Config:
+        """The configuration of one file of a manifest."""
+        return cls(
+            dataset,
+            entry["task"],
+            entry["length"],
+            entry["tokenizer"],
+            entry["language"],
+            entry["instruction_language"],
+        )
 
     @property
     def languages(self) -> str:
@@ -351,6 +364,20 @@ class Names:
         if name in self.groups:
             return self.groups[name]
         return (check_name("task", name, [*self.tasks, *self.groups], "ruler build --help"),)
+
+    def whole_groups(self, configs: Iterable[Config]) -> list[tuple[Config, list[Config]]]:
+        """The groups all of whose tasks are among `configs`, each with its tasks' configurations.
+
+        One after another for every length, tokenizer and language of `configs`, in their order.
+        """
+        there = set(configs := list(configs))
+        found = []
+        for place in dict.fromkeys(replace(config, task="") for config in configs):
+            for group, tasks in self.groups.items():
+                members = [replace(place, task=task) for task in tasks]
+                if there.issuperset(members):
+                    found.append((replace(place, task=group), members))
+        return found
 
     def parse(self, name: str) -> Config:
         """Read a configuration name: `niah_mk_128k_qwen2.5`, `cwe_easy_8k_pl`."""
@@ -516,28 +543,116 @@ def is_repository(name: str) -> bool:
 
 
 def hub_file(repo: str, path: str, revision: str | None) -> Path:
-    """The local path of a Hub data set's file, maybe cached. Raises RulerError, Unreachable."""
-    from huggingface_hub import constants, errors, hf_hub_download
+    """The local path of a file of a Hub data set, downloaded or from the cache.
+
+    Raises RulerError for what the Hub lacks or refuses, Unreachable where it cannot be asked.
+    """
+    from huggingface_hub import hf_hub_download
+
+    with hub_errors(repo):
+        return Path(hf_hub_download(repo, path, repo_type="dataset", revision=revision))
+
+
+@contextmanager
+def hub_errors(repo: str) -> Iterator[None]:
+    """Turn what huggingface_hub raises into one sentence with its remedy; disk errors pass.
+
+    Raises RulerError, and Unreachable where the Hub was not asked at all.
+    """
+    from huggingface_hub import errors
 
     try:
-        return Path(hf_hub_download(repo, path, repo_type="dataset", revision=revision))
-    except (errors.HTTPError, errors.EntryNotFoundError) as caught:
-        kind = RulerError
-        local = isinstance(caught, errors.LocalEntryNotFoundError)  # it says less than its cause
-        match error := caught.__cause__ if local else caught:
-            case errors.RevisionNotFoundError():
-                why = f"it has no revision '{revision}'"
-            case errors.RepositoryNotFoundError():
-                why = "there is none, or your token may not see it (log in: hf auth login)"
-            case errors.RemoteEntryNotFoundError():
-                why = "it is no release" if path == MANIFEST else "it lacks that file"
-            case errors.HfHubHTTPError():
-                why = f"the Hub refused: {str(error).splitlines()[0].rstrip('.')}"
+        yield
+    except RulerError:
+        raise
+    except (
+        errors.HTTPError,
+        errors.EntryNotFoundError,
+        RuntimeError,
+        ValueError,
+        OSError,
+    ) as error:
+        if isinstance(error, OSError) and error.filename:
+            raise
+        raise _hub_error(error, repo) from error
+
+
+def _hub_error(error: Exception, repo: str) -> RulerError:
+    """The sentence for what the client raised: an upload's error is caused by the telling one."""
+    from huggingface_hub import constants, errors
+
+    text = " ".join(str(error).split())
+    if isinstance(error, ValueError) and not isinstance(error, errors.HTTPError):
+        return RulerError(f"The Hub refused '{repo}': {text}")  # a card's metadata
+    cause: BaseException | None = error
+    while cause is not None:
+        match cause:
             case errors.OfflineModeIsEnabled():
-                kind, why = Unreachable, "HF_HUB_OFFLINE is set and the cache lacks it"
-            case _:
-                kind, why = Unreachable, f"cannot reach the Hub at {constants.ENDPOINT}"
-        raise kind(f"Cannot get '{path}' of {repo} from the Hub or its cache: {why}.") from caught
+                return Unreachable(
+                    f"HF_HUB_OFFLINE is set, and the cache lacks what was asked of '{repo}': "
+                    "unset it, or ask for what is there."
+                )
+            case errors.RevisionNotFoundError():
+                return RulerError(f"'{repo}' has no such revision: {_revisions(repo)}")
+            case errors.RepositoryNotFoundError():
+                return RulerError(
+                    f"The Hub has no '{repo}', or your token may not see it: "
+                    "correct the name, or log in (hf auth login)."
+                )
+            case errors.RemoteEntryNotFoundError():
+                path = str(cause.response.url).rpartition("/")[2]
+                no_release = ": it is no release" * (path == MANIFEST)
+                return RulerError(f"'{repo}' has no {path}{no_release}.")
+            case errors.HfHubHTTPError():
+                return RulerError(_refusal(cause.response, cause.server_message, repo))
+            case errors.HTTPError():
+                return Unreachable(
+                    f"Cannot reach the Hub at {constants.ENDPOINT} ({type(cause).__name__}): check "
+                    f"the network. {_AGAIN}"
+                )
+        cause = cause.__cause__
+    return RulerError(f"The Hub's client failed with '{text}'. {_AGAIN}")
+
+
+def _refusal(response: Any, message: str | None, repo: str) -> str:
+    """A sentence for each status with which the Hub answers."""
+    from huggingface_hub import constants
+
+    status: int = response.status_code
+    why = (message or "no reason given").splitlines()[0].rstrip(".")
+    wait = response.headers.get("Retry-After")
+    known = {
+        401: "The Hub does not know your token (401): log in again (hf auth login) or correct "
+        f"HF_TOKEN; tokens are made at {constants.ENDPOINT}/settings/tokens.",
+        403: f"Your token lacks the rights for this in '{repo}' (403: {why}): {write_token()}",
+        409: f"The Hub has that already (409: {why}): another made it meanwhile, or hid it.",
+        412: f"'{repo}' changed while this was sent (412), so nothing was committed. "
+        "Run the same command again: it sends only what is missing.",
+        413: f"The Hub finds a part of '{repo}' too large (413), most likely the card, which lists "
+        "every configuration: publish one tokenizer, or fewer languages, a repository.",
+        429: "The Hub's rate limit is reached (429): go on "
+        f"{f'in {wait} seconds' if wait else 'in some minutes'}. {_AGAIN}",
+    }
+    if status >= 500:
+        return f"The Hub itself fails ({status}): go on later. {_AGAIN}"
+    return known.get(status, f"The Hub refused '{repo}' ({status}: {why}). {_AGAIN}")
+
+
+def write_token() -> str:
+    """How to get a Hub token that may write."""
+    from huggingface_hub import constants
+
+    return f"make one with write rights at {constants.ENDPOINT}/settings/tokens (hf auth login)."
+
+
+def _revisions(repo: str) -> str:
+    from huggingface_hub import HfApi, errors
+
+    try:
+        refs = HfApi().list_repo_refs(repo, repo_type="dataset")
+    except (errors.HTTPError, OSError):
+        return "correct --revision."
+    return f"it has {', '.join(ref.name for ref in [*refs.tags, *refs.branches])}."
 
 
 def check_files(

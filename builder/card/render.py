@@ -28,33 +28,16 @@ _LONG, _HEAD, _TAIL, _NEAR = 480, 240, 200, 60  # characters of a text that is s
 def configurations(manifest: Manifest) -> list[dict[str, Any]]:
     """Every configuration of a release: task or group, name and paths; tasks first, then groups."""
     names = Names.in_manifest(manifest)
-    configs = [
-        Config(
-            manifest["dataset"],
-            entry["task"],
-            entry["length"],
-            entry["tokenizer"],
-            entry["language"],
-            entry["instruction_language"],
-        )
-        for entry in manifest["files"].values()
-    ]
-    order = {task: place for place, task in enumerate(names.tasks)}
+    configs = [Config.of(manifest["dataset"], entry) for entry in manifest["files"].values()]
+    order = {name: place for place, name in enumerate((*names.tasks, *names.groups))}
     configs.sort(key=lambda c: (c.tokenizer, c.max_length, c.languages, order[c.task]))
     found: list[dict[str, Any]] = [
         {"task": config.task, "name": config.name, "paths": [config.path]} for config in configs
     ]
-    there = {config.path for config in configs}
-    spots = dict.fromkeys(
-        (c.tokenizer, c.length, c.language, c.instruction_language) for c in configs
-    )
-    for group, tasks in names.groups.items():
-        for tokenizer, length, language, instruction in spots:
-            spot = (length, tokenizer, language, instruction)
-            paths = [Config(manifest["dataset"], task, *spot).path for task in tasks]
-            if there.issuperset(paths):
-                name = Config(manifest["dataset"], group, *spot).name
-                found.append({"task": group, "name": name, "paths": paths})
+    groups = sorted(names.whole_groups(configs), key=lambda group: order[group[0].task])
+    for config, members in groups:
+        paths = [member.path for member in members]
+        found.append({"task": config.task, "name": config.name, "paths": paths})
     return found
 
 

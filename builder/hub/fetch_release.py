@@ -4,7 +4,7 @@
 
 Files are collected in `.fetch/`, checked against the manifest and then moved to their places; the
 manifest comes last. Of a part, manifest and card list that part alone, so that the folder is a
-release of its own; a folder that holds one is extended, if both are of one making.
+release of its own; a folder that holds one is extended, if both were made alike.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from builder.card import eval_yaml, provenance
-from builder.card.render import first_row, render
+from builder.card import provenance
+from builder.card.card_files import card_files
+from builder.card.eval_yaml import FILE as EVAL_YAML
 from builder.common.build_folder import unfinished
-from builder.hub.hub_errors import explained, unreachable
-from builder.hub.release_files import CARD, strange_manifest
+from builder.hub.release_files import strange_manifest
 from builder.hub.repository import Repository
 from builder.release.manifest import merge_headers, with_files
 from ruler_dataset import (
@@ -30,8 +30,10 @@ from ruler_dataset import (
     FileEntry,
     Manifest,
     RulerError,
+    Unreachable,
     check_name,
     files_of,
+    hub_errors,
     read_manifest,
     sha256_of,
     write_whole,
@@ -39,6 +41,8 @@ from ruler_dataset import (
 
 STAGING = ".fetch"
 _AT_ONCE = 4  # downloads
+OnProgress = Callable[[int], Any]
+"""Called with a number of bytes."""
 
 
 @dataclass(frozen=True)
@@ -56,55 +60,53 @@ def fetch(
     configs: Iterable[str] = (),
     tokenizers: Iterable[str] = (),
     revision: str | None = None,
-    planned: Callable[[int], Any] = lambda size: None,
-    told: Callable[[int], Any] = lambda done: None,
+    planned: OnProgress = lambda size: None,
+    on_progress: OnProgress = lambda done: None,
 ) -> Fetched:
     """Bring what is missing of the asked configurations (all if none). Raises RulerError.
 
-    `planned` hears the bytes to bring, `told` those that are there so far.
+    `planned` is called with the bytes to bring, `on_progress` with those there so far.
     """
-    here, source = _folder(root), _Source(Repository(repo, "dataset"), revision)
+    here, source = _folder(root), HubSnapshot(Repository(repo, "dataset"), revision)
     theirs = strange_manifest(source.manifest, repo)
     paths = _chosen(repo, theirs, list(configs), list(tokenizers))
     manifest = _together(here, theirs, paths, root)
-    new = [path for path in paths if not _is(root / path, manifest["files"][path])]
+    new = [path for path in paths if not _has_digest(root / path, manifest["files"][path])]
     planned(sum(theirs["files"][path]["bytes"] for path in new))
     staging = root / STAGING
     staging.mkdir(parents=True, exist_ok=True)
-    source.bring({path: theirs["files"][path] for path in new}, staging, told)
+    source.bring({path: theirs["files"][path] for path in new}, staging, on_progress)
     for path in new:
         (root / path).parent.mkdir(parents=True, exist_ok=True)
         os.replace(staging / path, root / path)
-    _write_heads(root, manifest, theirs, source)
+    _write_card_files(root, manifest, theirs, source)
     shutil.rmtree(staging)
     return Fetched(manifest, new, source.commit)
 
 
-class _Source:
-    """A dataset at one commit, whose files come from the Hub or, unreachable, from its cache."""
+class HubSnapshot:
+    """A Hub data set at one commit; its files come from the Hub, or offline from its cache."""
 
     def __init__(self, repository: Repository, revision: str | None) -> None:
         self.repository, self.name = repository, repository.name
-        self.unreached: Exception | None = None
-        with explained(self.name):
-            try:
+        self.unreached: Unreachable | None = None
+        try:
+            with hub_errors(self.name):
                 repository.api.repo_info(self.name, repo_type="dataset", revision=revision)
-            except Exception as error:
-                if not unreachable(error):
-                    raise
-                self.unreached = error
-            manifest = self.find(MANIFEST, revision)
-            if manifest is None:
-                raise self.unreached or RulerError(
-                    f"'{self.name}' has no {MANIFEST}: it is no release."
-                )
+        except Unreachable as error:
+            self.unreached = error
+        manifest = self.find(MANIFEST, revision)
+        if manifest is None:
+            raise self.unreached or RulerError(
+                f"'{self.name}' has no {MANIFEST}: it is no release."
+            )
         self.manifest, self.commit = manifest, manifest.parent.name  # snapshots/<commit>/…
 
     def find(self, path: str, revision: str | None) -> Path | None:
         """A file at the release's root, in the cache; None if there is none."""
         from huggingface_hub.errors import LocalEntryNotFoundError, RemoteEntryNotFoundError
 
-        with explained(self.name):
+        with hub_errors(self.name):
             try:
                 found = self.repository.api.hf_hub_download(
                     self.name,
@@ -122,9 +124,9 @@ class _Source:
         return Path(found)
 
     def bring(
-        self, entries: Mapping[str, FileEntry], folder: Path, told: Callable[[int], Any]
+        self, entries: Mapping[str, FileEntry], folder: Path, on_progress: OnProgress
     ) -> None:
-        """Bring Parquet files into a folder, each checked; what is there already is kept."""
+        """Bring Parquet files into a folder, each with its digest checked; right ones stay."""
         pool, done = ThreadPoolExecutor(_AT_ONCE), 0
         try:
             work = {
@@ -134,7 +136,7 @@ class _Source:
             for finished in as_completed(work):
                 finished.result()
                 done += work[finished]
-                told(done)
+                on_progress(done)
         finally:
             pool.shutdown(cancel_futures=True)
 
@@ -142,14 +144,14 @@ class _Source:
         from huggingface_hub import try_to_load_from_cache
 
         target = folder / path
-        if _is(target, entry):
+        if _has_digest(target, entry):
             return
         cached = try_to_load_from_cache(self.name, path, repo_type="dataset", revision=self.commit)
-        if isinstance(cached, str) and _is(Path(cached), entry):
+        if isinstance(cached, str) and _has_digest(Path(cached), entry):
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(cached, target)
             return
-        with explained(self.name):
+        with hub_errors(self.name):
             if self.unreached:
                 raise self.unreached
             self.repository.api.hf_hub_download(
@@ -160,7 +162,7 @@ class _Source:
                 local_dir=folder,
                 force_download=isinstance(cached, str),  # the cache's copy is damaged
             )
-        if not _is(target, entry):
+        if not _has_digest(target, entry):
             found = sha256_of(target)
             target.unlink()
             raise RulerError(
@@ -169,7 +171,7 @@ class _Source:
             )
 
 
-def _is(path: Path, entry: FileEntry) -> bool:
+def _has_digest(path: Path, entry: FileEntry) -> bool:
     return path.is_file() and sha256_of(path) == entry["sha256"]
 
 
@@ -205,8 +207,8 @@ def _chosen(repo: str, manifest: Manifest, configs: list[str], tokenizers: list[
                 for path in files_of(config, manifest, tokenizer)
             }
         except RulerError as error:  # it speaks of a folder, or of building
-            said = str(error).replace("ruler list DIR", see).replace("ruler build --help", see)
-            raise RulerError(said) from error
+            message = str(error).replace("ruler list DIR", see).replace("ruler build --help", see)
+            raise RulerError(message) from error
     else:
         wanted = {
             path
@@ -217,7 +219,7 @@ def _chosen(repo: str, manifest: Manifest, configs: list[str], tokenizers: list[
 
 
 def _together(here: Manifest | None, theirs: Manifest, paths: list[str], root: Path) -> Manifest:
-    """The manifest of what the folder will hold; RulerError where it holds another making."""
+    """The manifest of what the folder will hold; RulerError if it holds rows made otherwise."""
     files = {path: theirs["files"][path] for path in paths}
     known = here["files"] if here else {}
     for path in files.keys() & known.keys():
@@ -229,7 +231,7 @@ def _together(here: Manifest | None, theirs: Manifest, paths: list[str], root: P
 
 
 def _of_files(theirs: Manifest, files: dict[str, FileEntry]) -> Manifest:
-    """The header of a part: the tokenizers, languages and sources of its files alone."""
+    """The manifest of a part of a release: the tokenizers, languages and sources of its files."""
     used = {entry["tokenizer"] for entry in files.values()}
     codes = {entry[key] for entry in files.values() for key in ("language", "instruction_language")}
     return {
@@ -237,21 +239,21 @@ def _of_files(theirs: Manifest, files: dict[str, FileEntry]) -> Manifest:
         "tokenizers": {name: theirs["tokenizers"][name] for name in sorted(used)},
         "sources": provenance.sources({**theirs, "files": files}),
         "languages": {
-            code: said for code, said in theirs.get("languages", {}).items() if code in codes
+            code: entry for code, entry in theirs.get("languages", {}).items() if code in codes
         },
     }
 
 
-def _write_heads(root: Path, manifest: Manifest, theirs: Manifest, source: _Source) -> None:
-    """Card and manifest: those of the Hub where the release is whole, else of what is there."""
-    heads = {CARD: render(manifest, first_row(root, manifest))}
-    theirs_too = source.find(eval_yaml.FILE, source.commit)
-    if theirs_too or (root / eval_yaml.FILE).exists():
-        heads[eval_yaml.FILE] = eval_yaml.eval_yaml(manifest)
-    heads[MANIFEST] = json.dumps(manifest, indent=1, ensure_ascii=False) + "\n"
+def _write_card_files(
+    root: Path, manifest: Manifest, theirs: Manifest, source: HubSnapshot
+) -> None:
+    """Write card, eval.yaml and manifest: the Hub's where the release is whole, else its part's."""
+    benchmark = source.find(EVAL_YAML, source.commit) or (root / EVAL_YAML).exists()
+    files = card_files(root, manifest, bool(benchmark))
+    files[MANIFEST] = json.dumps(manifest, indent=1, ensure_ascii=False) + "\n"
     if manifest["files"] == theirs["files"]:
-        for name in heads:
+        for name in files:
             if found := source.find(name, source.commit):
-                heads[name] = found.read_text(encoding="utf-8")
-    for name, text in heads.items():  # the manifest last
+                files[name] = found.read_text(encoding="utf-8")
+    for name, text in files.items():  # the manifest last
         write_whole(root / name, text)

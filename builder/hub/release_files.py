@@ -14,24 +14,21 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from builder.card import eval_yaml
-from builder.card.render import first_row, render
+from builder.card.card_files import CARD, card_files
+from builder.card.eval_yaml import FILE as EVAL_YAML
 from builder.common.build_folder import unfinished
 from builder.hub.push_plan import Digest, Shipment, State
 from builder.hub.repository import Repository
 from ruler_dataset import MANIFEST, Manifest, RulerError, parse_manifest, read_manifest
 
-CARD = "README.md"
 _NEEDED = {"config", "tokenizer", "rows", "bytes", "sha256", "rows_sha256"}
 _PARQUET = re.compile(r"data/[A-Za-z0-9._/-]+\.parquet")
 
 
 def release_files(root: Path) -> list[Path]:
-    """The files of a release: card, manifest, registration if it has one, and its Parquet files."""
-    heads = [root / CARD, root / MANIFEST]
-    if (root / eval_yaml.FILE).exists():
-        heads.append(root / eval_yaml.FILE)
-    return [*heads, *(root / path for path in read_manifest(root)["files"])]
+    """The files of a release: card, manifest, eval.yaml if it has one, and its Parquet files."""
+    names = [CARD, MANIFEST, *([EVAL_YAML] if (root / EVAL_YAML).exists() else ())]
+    return [root / name for name in (*names, *read_manifest(root)["files"])]
 
 
 def size_of(root: Path) -> int:
@@ -66,18 +63,16 @@ def release_shipment(
                 f"{entry['sha256']}. Run: ruler verify {root}"
             )
         read(sum(digest.size for digest in digests.values()))
-    _check_heads(root, manifest)
+    _check_card_files(root, manifest)
     version, mark = manifest["data_version"], digests[MANIFEST].sha256[:12]
     title = f"{manifest['dataset']} {version}, {len(manifest['files'])} files, manifest {mark}"
     return Shipment(repo, "dataset", files, digests, version, title), manifest
 
 
-def _check_heads(root: Path, manifest: Manifest) -> None:
-    """The card and the registration must be those of the manifest."""
-    heads = {CARD: render(manifest, first_row(root, manifest))}
-    if (root / eval_yaml.FILE).exists():
-        heads[eval_yaml.FILE] = eval_yaml.eval_yaml(manifest)
-    for name, text in heads.items():
+def _check_card_files(root: Path, manifest: Manifest) -> None:
+    """Refuse a card or an eval.yaml that is not rendered from this manifest."""
+    files = card_files(root, manifest, benchmark=(root / EVAL_YAML).exists())
+    for name, text in files.items():
         if (root / name).read_bytes() != text.encode():
             raise RulerError(
                 f"'{root / name}' is not this manifest's: run the same `ruler build` again."

@@ -20,16 +20,15 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from builder.hub.hub_errors import explained, foreign, write_token
 from builder.hub.push_plan import Kind, Plan, Shipment, State
-from ruler_dataset import RulerError, is_repository, sha256_of
+from ruler_dataset import RulerError, hub_errors, is_repository, sha256_of, write_token
 
 if TYPE_CHECKING:
     from huggingface_hub import CommitOperationAdd, HfApi
     from huggingface_hub.hf_api import RepoFile
 
-Told = Callable[[int], Any]
-"""Hears how many bytes are done so far."""
+OnProgress = Callable[[int], Any]
+"""Called with how many bytes are done so far."""
 _BATCH_FILES, _BATCH_BYTES = 32, 1 << 28
 
 
@@ -66,7 +65,7 @@ class Repository:
         """What is there now."""
         from huggingface_hub.errors import RepositoryNotFoundError
 
-        with explained(self.name):
+        with hub_errors(self.name):
             try:
                 info = self.api.repo_info(self.name, repo_type=self.kind)
             except RepositoryNotFoundError:
@@ -81,7 +80,7 @@ class Repository:
         """Every file of a commit, with its digests."""
         from huggingface_hub.hf_api import RepoFile
 
-        with explained(self.name):
+        with hub_errors(self.name):
             entries = self.api.list_repo_tree(
                 self.name, recursive=True, revision=commit, repo_type=self.kind
             )
@@ -89,7 +88,7 @@ class Repository:
 
     def get(self, path: str, commit: str, anew: bool = False) -> Path:
         """A file of a commit, in the cache; `anew` whatever the cache holds."""
-        with explained(self.name):
+        with hub_errors(self.name):
             found = self.api.hf_hub_download(
                 self.name, path, repo_type=self.kind, revision=commit, force_download=anew
             )
@@ -97,7 +96,7 @@ class Repository:
 
     def pull_request(self, title: str) -> str | None:
         """The address of an open pull request of that title."""
-        with explained(self.name):
+        with hub_errors(self.name):
             found = self.api.get_repo_discussions(
                 self.name,
                 repo_type=self.kind,
@@ -113,14 +112,14 @@ class Repository:
         state: State,
         private: bool = False,
         create_pr: bool = False,
-        told: Told = lambda done: None,
+        on_progress: OnProgress = lambda done: None,
     ) -> Sent:
         """Create the repository if need be, upload, and commit once upon the state's head."""
-        with explained(self.name):
+        with hub_errors(self.name):
             head = state.head or self._create(private)
             url = f"{self.api.endpoint}/{self.kind}s/{self.name}/commit/{head}"
             if plan.new or plan.gone:
-                head, url = self._commit(shipment, plan, head, create_pr, told)
+                head, url = self._commit(shipment, plan, head, create_pr, on_progress)
         return Sent(head, url)
 
     def _create(self, private: bool) -> str:
@@ -133,7 +132,7 @@ class Repository:
         return str(self.api.repo_info(self.name, repo_type=self.kind).sha)
 
     def _commit(
-        self, shipment: Shipment, plan: Plan, head: str, create_pr: bool, told: Told
+        self, shipment: Shipment, plan: Plan, head: str, create_pr: bool, on_progress: OnProgress
     ) -> tuple[str, str]:
         from huggingface_hub import CommitOperationAdd, CommitOperationDelete
 
@@ -142,7 +141,7 @@ class Repository:
         for batch in _batches(additions):  # upload_folder would make several commits
             self.api.preupload_lfs_files(self.name, batch, repo_type=self.kind, create_pr=create_pr)
             done += sum(addition.upload_info.size for addition in batch)
-            told(done)
+            on_progress(done)
         made = self.api.create_commit(
             self.name,
             [*additions, *(CommitOperationDelete(path) for path in plan.gone)],
@@ -170,7 +169,7 @@ class Repository:
 
     def tag(self, tag: str, commit: str) -> None:
         """Make a tag of a commit that was read back, and read the tag back."""
-        with explained(self.name):
+        with hub_errors(self.name):
             self.api.create_tag(self.name, tag=tag, revision=commit, repo_type=self.kind)
             refs = self.api.list_repo_refs(self.name, repo_type=self.kind)
         if (tag, commit) not in {(ref.name, ref.target_commit) for ref in refs.tags}:
@@ -198,12 +197,16 @@ def check_rights(repo: str, create_pr: bool = False) -> None:
             "There is no Hub token: log in with `hf auth login`, or set HF_TOKEN to a token with "
             "write rights."
         )
-    with explained(repo):
+    with hub_errors(repo):
         me = HfApi().whoami()
     if me.get("auth", {}).get("accessToken", {}).get("role") == "read":
         raise RulerError(f"The token of '{me['name']}' can only read: {write_token()}")
-    if not create_pr and (said := foreign(repo, me)):
-        raise RulerError(f"{said}: correct --repo, or ask its owners for write rights.")
+    owner, names = repo.split("/")[0], [me["name"], *(org["name"] for org in me.get("orgs", ()))]
+    if not create_pr and owner not in names:
+        raise RulerError(
+            f"'{owner}' is not you nor an organisation of yours, which are {', '.join(names)}: "
+            "correct --repo, or ask its owners for write rights."
+        )
 
 
 def _batches(additions: Sequence[CommitOperationAdd]) -> Iterator[list[CommitOperationAdd]]:

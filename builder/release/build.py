@@ -17,8 +17,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Protocol, cast
 
-from builder.card import eval_yaml
-from builder.card.render import first_row, render
+from builder.card.card_files import card_files
 from builder.common.build_folder import BUILD_FOLDER, read_plan
 from builder.common.processes import worker_pool
 from builder.release.file_builder import FileBuilder, FileJob, SourceSettings
@@ -74,7 +73,7 @@ def build(order: BuildOrder, report: BuildProgress) -> Built:
     todo = [job for job in jobs if job.config.path not in there]
     if release and not todo and not begun:
         report.planned(0, 0, len(jobs))
-        _write_heads(root, release)  # a newer version may word the card anew
+        _write_card_files(root, release)  # a newer version may word the card anew
         return Built(release, [])
     mirror = str(order.mirror.resolve()) if order.mirror else None
     settings = SourceSettings(mirror, parse_choice(order.sources))
@@ -107,19 +106,15 @@ def build(order: BuildOrder, report: BuildProgress) -> Built:
                 done[made.path] = made.entry
                 append(root, made.path, made.entry)
     manifest = with_files(header, {**there, **done})
-    _write_heads(root, manifest)
+    _write_card_files(root, manifest)
     write_whole(root / MANIFEST, json.dumps(manifest, indent=1, ensure_ascii=False) + "\n")
     shutil.rmtree(root / BUILD_FOLDER)
     return Built(manifest, sorted(done))
 
 
-def _write_heads(root: Path, manifest: Manifest) -> None:
+def _write_card_files(root: Path, manifest: Manifest) -> None:
     """The card and eval.yaml, where they are not what they should be."""
-    heads = {
-        "README.md": render(manifest, first_row(root, manifest)),
-        eval_yaml.FILE: eval_yaml.eval_yaml(manifest),
-    }
-    for name, text in heads.items():
+    for name, text in card_files(root, manifest).items():
         path = root / name
         if not path.is_file() or path.read_text(encoding="utf-8") != text:
             write_whole(path, text)

@@ -137,15 +137,8 @@ def task(release: Release, config: Config) -> dict[str, Any]:
 
 def groups(release: Release, configs: Sequence[Config]) -> list[tuple[str, list[str]]]:
     """The groups whose tasks are all chosen: their names, and their tasks'."""
-    there = {config.name for config in configs}
-    spots = [(c.length, c.tokenizer, c.language, c.instruction_language) for c in configs]
-    found = []
-    for spot in dict.fromkeys(spots):
-        for name, tasks in release.names.groups.items():
-            members = [Config(release.dataset, task, *spot).name for task in tasks]
-            if there.issuperset(members):
-                found.append((Config(release.dataset, name, *spot).name, members))
-    return found
+    whole = release.names.whole_groups(configs)
+    return [(group.name, [member.name for member in members]) for group, members in whole]
 
 
 def group(release: Release, name: str, members: Sequence[str]) -> dict[str, Any]:

@@ -186,19 +186,24 @@ def scores(results: Results) -> Iterator[tuple[str, float, list[Cell]]]:
     for name, cell in cells.items():
         yield name, known[name], [cell]
     dataset = results["dataset"]["name"]
-    groups = Names.of(dataset).groups if dataset in TASKS else {}
-    spots = dict.fromkeys(
-        (c["length"], c["tokenizer"], c["language"], c["instruction_language"])
-        for c in cells.values()
+    if dataset not in TASKS:
+        return
+    configs = {_config(dataset, cell): name for name, cell in cells.items()}
+    for group, tasks in Names.of(dataset).whole_groups(configs):
+        members = [configs[task] for task in tasks]
+        mean = math.fsum(known[name] for name in members) / len(members)
+        yield group.name, mean, [cells[name] for name in members]
+
+
+def _config(dataset: str, cell: Cell) -> Config:
+    return Config(
+        dataset,
+        cell["task"],
+        cell["length"],
+        cell["tokenizer"] or DEFAULT_TOKENIZER,
+        cell["language"],
+        cell["instruction_language"],
     )
-    for length, tokenizer, *languages in spots:
-        spot = (length, tokenizer or DEFAULT_TOKENIZER, *languages)
-        for group, tasks in groups.items():
-            members = [Config(dataset, task, *spot).name for task in tasks]
-            if set(members) <= set(cells):
-                mine = [cells[name] for name in members]
-                mean = math.fsum(known[name] for name in members) / len(members)
-                yield Config(dataset, group, *spot).name, mean, mine
 
 
 def notes(results: Results, cells: list[Cell]) -> str:

@@ -10,12 +10,10 @@ The client is huggingface_hub; what goes wrong there is a RulerError.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from ruler_dataset import RulerError
+from ruler_dataset import RulerError, hub_errors
 
 Entry = dict[str, Any]
 
@@ -63,7 +61,7 @@ def file_at_head(model: str, path: str) -> tuple[str, str]:
     from huggingface_hub.errors import RemoteEntryNotFoundError
 
     api = HfApi()
-    with _explained(model):
+    with hub_errors(model):
         head = str(api.model_info(model).sha)
         try:
             local = api.hf_hub_download(model, path, revision=head)
@@ -76,7 +74,7 @@ def pull_request(model: str, path: str, text: str, title: str, parent: str) -> s
     """Propose a file to a model repository, upon a commit; the pull request's address."""
     from huggingface_hub import CommitOperationAdd, HfApi
 
-    with _explained(model):
+    with hub_errors(model):
         made = HfApi().create_commit(
             model,
             [CommitOperationAdd(path, text.encode())],
@@ -86,40 +84,3 @@ def pull_request(model: str, path: str, text: str, title: str, parent: str) -> s
             parent_commit=parent,
         )
     return str(made.pr_url)
-
-
-@contextmanager
-def _explained(model: str) -> Iterator[None]:
-    """Turn what the client raises into one sentence."""
-    from huggingface_hub import constants
-    from huggingface_hub.errors import (
-        HfHubHTTPError,
-        HTTPError,
-        OfflineModeIsEnabled,
-        RepositoryNotFoundError,
-    )
-
-    try:
-        yield
-    except OfflineModeIsEnabled as error:
-        raise RulerError("HF_HUB_OFFLINE is set: unset it to open a pull request.") from error
-    except RepositoryNotFoundError as error:
-        raise RulerError(
-            f"The Hub has no model '{model}', or your token may not see it: correct --model."
-        ) from error
-    except HfHubHTTPError as error:
-        status = error.response.status_code
-        said = (error.server_message or "no reason given").splitlines()[0].rstrip(".")
-        remedy = {
-            401: "log in again (hf auth login) or correct HF_TOKEN",
-            403: "use a token that may write pull requests",
-            429: "the rate limit is reached: try again later",
-        }.get(status, "the file is written: try again later")
-        raise RulerError(
-            f"The Hub refused the pull request ({status}: {said}): {remedy}."
-        ) from error
-    except (HTTPError, OSError) as error:
-        raise RulerError(
-            f"Cannot reach the Hub at {constants.ENDPOINT} ({type(error).__name__}): check the "
-            "network; the file is written."
-        ) from error

@@ -187,4 +187,6 @@ try: ruler_dataset.load("vt_4k", "org/never")
 except ruler_dataset.RulerError as error: print(json.dumps(str(error)))""",
         HF_HUB_OFFLINE="1",
     )
-    assert said.startswith("Cannot get 'manifest.json' of org/never from the Hub or its cache")
+    assert said.startswith(
+        "HF_HUB_OFFLINE is set, and the cache lacks what was asked of 'org/never'"
+    )

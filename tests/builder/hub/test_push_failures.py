@@ -56,7 +56,7 @@ def test_a_dropped_connection_is_tried_again(hub: StandIn, client: Client, small
 @pytest.mark.parametrize(
     ("method", "pattern", "status", "message", "headers", "said"),
     [
-        ("POST", "/commit/", 403, "No.", {}, "The token of 'alice' may not write to 'org/x1'"),
+        ("POST", "/commit/", 403, "No.", {}, "lacks the rights for this in 'org/x1' (403: No)"),
         ("POST", "/commit/", 429, "", {"Retry-After": "7"}, "(429): go on in 7 seconds"),
         ("POST", "/validate-yaml", 413, "", {}, "publish one tokenizer, or fewer languages"),
         ("POST", "/commit/", 429, "", {}, "rate limit is reached (429): go on in some minutes"),
