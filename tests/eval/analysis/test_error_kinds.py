@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from eval.analysis.error_kinds import KINDS, Error, error_of
+from eval.analysis.error_kinds import KINDS, RULES, Error, error_of
 from eval.function_words import FREQUENT
 from eval.ruler_score.ruler_score import ANSWER_TAGS
 from eval.score.prediction import Prediction
@@ -84,6 +84,17 @@ QUESTION = make(
 )
 
 
+KEY = "aaaa0000-1111-4222-8333-bbbbccccdddd"
+A_KEY = make(
+    HEAD,
+    [needle(KEY, UUID)],
+    [UUID],
+    f"\nWhat is the special magic uuid for {KEY}?",
+    needles=[needle(KEY, UUID)],
+    answers=[needle(KEY, UUID)],
+)
+
+
 def kind(row, task, said, language=None, strict=False, **fields):
     found = error_of(
         row, Prediction("c", 0, said, **fields), task, language, ScoringRules(), strict
@@ -101,7 +112,17 @@ CASES = [
     ("distractor", AMONG_NEEDLES, "niah_multikey_2", " 1000049."),
     ("repeats", VALUES, "niah_multivalue", "1111111, 1111111, 2222222"),
     ("incomplete", VALUES, "niah_multivalue", "1111111, 2222222 and 3333333"),
-    ("incomplete", A_UUID, "niah_single_3", " c0ffee00-1234-4000-80"),
+    ("garbled", A_UUID, "niah_single_3", " c0ffee00-1234-4000-80"),
+    ("garbled", A_UUID, "niah_single_3", " c0ffee00-0000-4a1b-9999-123412341234"),
+    ("unrelated", A_UUID, "niah_single_3", " dead0000-1111-4222-8333-444455556666"),
+    ("asked_key", A_KEY, "niah_multikey_3", f"The uuid for {KEY} is: {KEY}."),
+    ("asked_key", A_KEY, "niah_multikey_3", f" {KEY[:8]}-1234-4000-8000-444455556666"),
+    ("says_none", A_KEY, "niah_multikey_3", f"The uuid {KEY} is not present in the text."),
+    ("garbled", VALUES, "niah_multivalue", "1111111, 222222"),
+    ("garbled", CHAIN, "vt", "ABCDE FGHJI"),
+    ("incomplete", VALUES, "niah_multivalue", "1111111, 100, 100 and 40"),
+    ("unfinished", CHAIN, "vt", "To find the variables we need to track the chain of"),
+    ("reworded", {**QUESTION, "outputs": ["three hills"]}, "qa_1", "On 3 hills."),
     ("unrelated", VALUES, "niah_multivalue", "9876543"),
     ("wrong_format", VALUES, "niah_multivalue", "1 1 1 1 1 1 1 something"),
     ("other", VALUES, "niah_multivalue", "It was 1984."),
@@ -133,6 +154,27 @@ CASES = [
 @pytest.mark.parametrize(("expected", "row", "task", "said"), CASES)
 def test_kinds_of_ruler(expected, row, task, said):
     assert kind(row, task, said) == expected
+
+
+NONE_GIVEN = [
+    *("not present.", "Not given", "None", "not explicitly mentioned.", "is not one of them"),
+    *("It is not provided in the given text", "not found in the documents", "isn't mentioned"),
+    *("There is no special magic number mentioned", "could not find it", "no uuid is given"),
+]
+
+
+@pytest.mark.parametrize("said", NONE_GIVEN)
+def test_what_says_that_there_is_no_answer(said):
+    assert kind(A_UUID, "niah_single_3", said) == "says_none"
+    assert kind(VALUES, "niah_multivalue", said) == "says_none"
+
+
+def test_the_kind_is_that_of_the_first_rule_that_holds():
+    """A refusal that is also a copy of the beginning: the earlier rule of RULES decides."""
+    kinds = [rule.kind for rule in RULES]
+    assert kinds.index("refused") < kinds.index("copied_start")
+    assert kind(VALUES, "niah_multivalue", f"I cannot say. {NOISE}") == "refused"
+    assert RULES[-1].kind == "other"
 
 
 def test_every_kind_is_met_by_a_test():

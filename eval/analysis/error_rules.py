@@ -1,0 +1,299 @@
+"""When an answer is of a kind: one predicate a kind, in the order of error_kinds.RULES.
+
+Each takes a GivenAnswer of a wrong row, and relies on the earlier ones not holding.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+
+from eval.analysis.given_answer import GivenAnswer, candidates, resembles
+from eval.frozen_release import Row
+from eval.function_words import FREQUENT
+from eval.ruler_score import ruler_score as rules_of
+
+WITHOUT_TEXT = ("missing", "does_not_fit", "failed", "cut_in_thinking", "cut", "empty")
+"""Kinds of rows whose answer is not read."""
+_REFUSAL = re.compile(
+    r"\bi(?:'m| am)? (?:cannot|can't|can not|am unable|unable|won't|not able|sorry)\b|as an ai\b"
+    r"|\bsorry, (?:but )?i\b|\bcannot (?:assist|help|comply|fulfill?)\b|je ne peux pas|no puedo"
+    r"|ich kann (?:leider )?(?:nicht|keine|diese)|não posso|non posso|nie mogę|не могу|не можу"
+    r"|申し訳|抱歉|无法(?:回答|提供|协助)|죄송"
+)
+_LACKING = (
+    "mentioned|provided|specified|given|stated|found|available|present|listed|included|known"
+    "|associated|defined|shown|one of|in the (?:given |provided |above )?(?:text|documents?|list)"
+)
+_THING = "number|uuid|word|variable|value|information|answer|mention|record|data"
+_NOTHING = re.compile(
+    rf"\bnone\b|\bno such\b|\bthere (?:is|are) no\b|\bn/a\b|\bnot applicable\b|\bunknown\b"
+    rf"|\b(?:not|isn't|aren't|wasn't|weren't) (?:\w+ )?(?:{_LACKING})\b"
+    rf"|\bno (?:\w+ ){{0,3}}(?:{_THING})s?\b"
+    r"|\b(?:(?:does|do|did) not|(?:does|do|did)n't) (?:\w+ )?"
+    r"(?:mention|contain|specify|provide|state|include|appear|exist|give|say|list|have)\b"
+    r"|\b(?:unable to|cannot|can't|could not|couldn't|did not|didn't) (?:find|locate|determine)\b"
+)
+_STOP = {
+    "the", "a", "an", "and", "or", "of", "in", "on", "at", "to", "from", "between", "by", "for",
+    "is", "was", "were", "are", "it",
+}  # fmt: skip
+_DIGITS = (
+    "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten",
+    "eleven", "twelve",
+)  # fmt: skip
+_LONGEST_ANSWER = 15  # words of a short answer
+_LEAST_EXPLANATION = 8  # words
+_SCRIPTS = {
+    "fa": "\u0600-\u06ff", "hi": "\u0900-\u097f", "ja": "\u3040-\u30ff\u4e00-\u9fff",
+    "ko": "\uac00-\ud7af", "ru": "\u0400-\u04ff", "sr": "\u0400-\u04ff", "ta": "\u0b80-\u0bff",
+    "uk": "\u0400-\u04ff", "zh": "\u4e00-\u9fff",
+}  # fmt: skip
+_LEAST_COPY = 20  # characters that no honest answer shares with the beginning by chance
+_NEAR_START = 100  # characters
+
+
+def missing(answer: GivenAnswer) -> bool:
+    """No prediction."""
+    return answer.prediction is None
+
+
+def over_the_window(answer: GivenAnswer) -> bool:
+    """A prompt that did not fit."""
+    return answer.prediction is not None and answer.prediction.finish_reason == "does_not_fit"
+
+
+def failed(answer: GivenAnswer) -> bool:
+    """A row that ended with an error."""
+    return answer.prediction is not None and answer.prediction.failed
+
+
+def within_reasoning(answer: GivenAnswer) -> bool:
+    """An answer truncated within the reasoning."""
+    return answer.result.thinking == "cut"
+
+
+def truncated(answer: GivenAnswer) -> bool:
+    """A truncated answer that does not count."""
+    return answer.result.state == "cut" and not answer.result.cut_scored
+
+
+def empty(answer: GivenAnswer) -> bool:
+    """Not one letter, digit or noise word."""
+    return not re.search(r"[^\W_]|\.\.\.", answer.text)
+
+
+def complete(answer: GivenAnswer) -> bool:
+    """All references are there, so something else is too much."""
+    return answer.found >= answer.of and answer.task != "niah_none"
+
+
+def none_and_more(answer: GivenAnswer) -> bool:
+    """The none word, rightly, and a number beside it."""
+    return answer.found > 0 and answer.task == "niah_none"
+
+
+def refused(answer: GivenAnswer) -> bool:
+    """Declined, and nothing right was given; not to find the answer is no refusal."""
+    text = answer.text.replace("’", "'")
+    return not answer.found and bool(_REFUSAL.search(text)) and not _NOTHING.search(text)
+
+
+def says_none(answer: GivenAnswer) -> bool:
+    """Says that there is no such thing, and offers no value instead."""
+    if answer.task == "niah_none" or answer.found:
+        return False
+    if answer.language is not None:
+        none_word = answer.row.get("none_word") or None
+        return not answer.task.startswith("cwe") and rules_of.says_none(
+            answer.text, answer.language, none_word
+        )
+    if answer.wrong and not answer.is_list:
+        return False
+    return bool(_NOTHING.search(answer.text.replace("’", "'")))
+
+
+def asked_key(answer: GivenAnswer) -> bool:
+    """The UUID that the question names instead of its value."""
+    if not answer.wants_uuids or answer.found or not answer.asked:
+        return False
+    copies = candidates(answer)
+    return bool(answer.asked.intersection(answer.items) and not copies) or any(
+        text[-12:] == key[-12:] or text[:8] == key[:8] for text in copies for key in answer.asked
+    )
+
+
+def from_example(answer: GivenAnswer) -> bool:
+    """Half of the items or more stand in the example and not in the context."""
+    if answer.task not in ("vt", "cwe") or not answer.items:
+        return False
+    example = rules_of.normalize(answer.row["input"][: answer.row["context_start"]])
+    shown = set(re.findall(r"[^\s\d.,;:]+", example)) - answer.words
+    return 2 * sum(item in shown for item in answer.items) >= len(answer.items)
+
+
+def from_start(answer: GivenAnswer) -> bool:
+    """The answer begins as the context or the prompt does."""
+    beginning_of_answer = " ".join(answer.text.split())[:60]
+    if len(beginning_of_answer) >= _LEAST_COPY:
+        for start in (answer.context, answer.row["input"]):
+            beginning = " ".join(rules_of.normalize(start[:1000]).split())
+            if 0 <= beginning.find(beginning_of_answer) <= _NEAR_START:
+                return True
+    if answer.task.startswith("cwe") and len(answer.items) >= 4:
+        first = rules_of.listed_items(answer.context[:2000])
+        return answer.items == first[: len(answer.items)]
+    return False
+
+
+def reworded(answer: GivenAnswer) -> bool:
+    """qa: the content words of a reference, or some of them, and no more than a few others."""
+    if not answer.is_qa or len(answer.text.split()) > _LONGEST_ANSWER:
+        return False
+    given = _content(answer.text)
+    return any(
+        given & wanted and (given <= wanted or wanted <= given)
+        for wanted in map(_content, answer.wanted)
+    )
+
+
+def _content(text: str) -> set[str]:
+    """Words without stop words, plural endings and punctuation, small numbers as digits."""
+    words = re.findall(r"[^\W_]+", text)
+    numbers = {word: str(number) for number, word in enumerate(_DIGITS)}
+    stems = (word[:-1] if len(word) > 3 and word.endswith("s") else word for word in words)
+    return {numbers.get(word, word) for word in stems} - _STOP
+
+
+def distractor(answer: GivenAnswer) -> bool:
+    """A value of another needle, or a short answer that stands in another document."""
+    return distance(answer) is not None
+
+
+def distance(answer: GivenAnswer) -> float | None:
+    """How near in depth the nearest wrong value stood to the gold, if it is a distractor's."""
+    row, gaps = answer.row, []
+    gold = [evidence for evidence in row["evidence"] if evidence["answer"]]
+    spans = [evidence for evidence in row["evidence"] if not evidence["answer"]]
+    if answer.task in rules_of.QA_TASKS:
+        return _other_document(answer, gold)
+    if not answer.task.startswith("niah"):
+        return None
+    width = max(1, row["context_end"] - row["context_start"])
+    needle = row["input"][gold[0]["start"] : gold[0]["end"]][:_LEAST_COPY] if gold else None
+    for value in answer.wrong:
+        whole = re.compile(rf"(?<!\w){re.escape(value)}(?!\w)")
+        if (found := whole.search(answer.folded)) is None:
+            continue  # nowhere, or only part of a longer value
+        place = found.start() + row["context_start"]
+        line = row["input"].rfind("\n", 0, place) + 1
+        held = any(
+            whole.search(rules_of.normalize(row["input"][span["start"] : span["end"]]))
+            for span in spans
+        )
+        if held or (needle is not None and row["input"].startswith(needle, line)):
+            at = (place - row["context_start"]) / width
+            gaps.append(min((abs(at - span["depth"]) for span in gold), default=0.0))
+    return min(gaps, default=None)
+
+
+def _other_document(answer: GivenAnswer, gold: Sequence[Row]) -> float | None:
+    """A short answer that stands in the documents, but in none of the gold ones."""
+    short = answer.text.strip(" .\n\"'")
+    if not short or len(short.split()) > 12 or not gold:
+        return None
+    row, context = answer.row, answer.context
+    inside = any(short in row["input"][span["start"] : span["end"]].casefold() for span in gold)
+    place = context.casefold().find(short)
+    if inside or place < 0 or len(short) < 4:
+        return None
+    return min(abs(place / max(1, len(context)) - float(span["depth"])) for span in gold)
+
+
+def other_chain(answer: GivenAnswer) -> bool:
+    """A variable that another chain assigns."""
+    if answer.task != "vt":
+        return False
+    assigned = {name.casefold() for name in re.findall(r"VAR ([A-Z]+) =", answer.context)}
+    return bool(assigned.intersection(answer.wrong))
+
+
+def garbled(answer: GivenAnswer) -> bool:
+    """Something that is no value of the context, and is much like a reference that is missing."""
+    if not (answer.wants_numbers or answer.wants_uuids or answer.task == "vt"):
+        return False
+    lacking = [value for value in answer.wanted if value not in answer.text]
+    return any(
+        resembles(text, value)
+        for text in candidates(answer)
+        if not re.search(rf"(?<!\w){re.escape(text)}(?!\w)", answer.folded)
+        for value in lacking
+    )
+
+
+def noise_word(answer: GivenAnswer) -> bool:
+    """fwe: the dots that stand between the coded words."""
+    return answer.task == "fwe" and "..." in answer.items
+
+
+def frequent_words(answer: GivenAnswer) -> bool:
+    """Two items or more, and half of the wrong ones, are function words and not in the list."""
+    if not (answer.task.startswith("cwe") or answer.task == "fwe"):
+        return False
+    words = FREQUENT[answer.language or "en"] - answer.words
+    hits = sum(item in words for item in answer.wrong)
+    return hits >= 2 and 2 * hits >= len(answer.wrong)
+
+
+def repeats(answer: GivenAnswer) -> bool:
+    """One of the right ones stands there again, and others lack."""
+    times = Counter(answer.items)
+    return answer.found > 0 and any(times[value] > 1 for value in answer.wanted)
+
+
+def incomplete(answer: GivenAnswer) -> bool:
+    """Some of the right ones."""
+    return answer.found > 0
+
+
+def unfinished(answer: GivenAnswer) -> bool:
+    """A text of some length that offers nothing yet and does not end as a sentence does."""
+    text = answer.text.strip()
+    if answer.is_qa or answer.items or len(text.split()) < _LEAST_EXPLANATION:
+        return False
+    return not re.search(r"[.!?。！？।]\W*$", text)
+
+
+def wrong_format(answer: GivenAnswer) -> bool:
+    """The right number in another place or form, another language's none word, another script."""
+    if answer.found and answer.task != "niah_none":
+        return False
+    whole = rules_of.normalize(answer.raw)
+    if answer.task == "niah_none":
+        none = (rules_of.says_none(answer.text, language) for language in rules_of.NONE_WORDS)
+        return not answer.items and any(none)
+    if all(reference.isdecimal() for reference in answer.wanted):
+        digits = re.sub(r"\D", "", answer.text)
+        return answer.wanted <= rules_of.numbers(whole) or any(
+            reference in digits and not answer.items for reference in answer.wanted
+        )
+    script = _SCRIPTS.get(answer.language or "")
+    letters = re.findall(r"[^\W\d_]", answer.text)
+    if script is None or not answer.task.startswith("cwe") or len(letters) < 10:
+        return False
+    return sum(re.fullmatch(f"[{script}]", letter) is not None for letter in letters) < 0.2 * len(
+        letters
+    )
+
+
+def unrelated(answer: GivenAnswer) -> bool:
+    """Nothing of the answer stands in the context, as far as that is known."""
+    if not answer.context:
+        return False
+    context = answer.folded
+    if answer.items:
+        return not any(item in context for item in answer.items)
+    words = [word for word in re.findall(r"[^\W\d_]+", answer.text) if len(word) > 3]
+    asked = answer.task in rules_of.QA_TASKS
+    return asked and bool(words) and not any(word in context for word in words)

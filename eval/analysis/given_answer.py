@@ -1,0 +1,173 @@
+"""A wrong answer as the rules of its kind read it: its text, the items it offers, the row it is to.
+
+read(row, prediction, "niah_multivalue", None, result).wrong        # ["5555555"]
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from dataclasses import dataclass
+from functools import cached_property
+
+from eval.frozen_release import Row
+from eval.ruler_score import ruler_score as rules_of
+from eval.score.prediction import Prediction
+from eval.score.scoring import RowScore
+
+UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_UUID_LIKE = re.compile(r"(?<!\w)[0-9a-fx]{3,}(?:-[0-9a-f]{2,}){2,}")
+_CAPITALS = re.compile(r"\b[A-Z]{2,8}\b")
+_UUID_LENGTH = 36
+_LEAST_PREFIX = 3  # digits of a number that was broken off
+
+
+@dataclass(frozen=True, kw_only=True)
+class GivenAnswer:
+    """A wrong answer: the row, the prediction, and the items that it offers as answers.
+
+    `raw` is the text without reasoning, `text` the same normalized (in ONERULER the answer alone);
+    `wanted` are the normalized references, `found` how many of them stand in the answer.
+    """
+
+    row: Row
+    task: str
+    language: str | None
+    prediction: Prediction | None
+    result: RowScore
+    raw: str
+    text: str
+    items: list[str]
+    wanted: set[str]
+    found: int
+
+    @property
+    def of(self) -> int:
+        """How many references there are; alternatives count as one."""
+        return 1 if self.is_qa else len(self.wanted)
+
+    @property
+    def is_qa(self) -> bool:
+        """Whether one of the references is enough."""
+        return self.task in rules_of.QA_TASKS
+
+    @property
+    def is_list(self) -> bool:
+        """Whether a list of words is asked for."""
+        return self.task.startswith("cwe") or self.task == "fwe"
+
+    @property
+    def wants_uuids(self) -> bool:
+        """Whether every reference is a UUID."""
+        return bool(self.wanted) and all(map(UUID.fullmatch, self.wanted))
+
+    @property
+    def wants_numbers(self) -> bool:
+        """Whether every reference is a number."""
+        return bool(self.wanted) and all(reference.isdecimal() for reference in self.wanted)
+
+    @cached_property
+    def wrong(self) -> list[str]:
+        """The items that are no reference and not the key that was asked for."""
+        return [item for item in dict.fromkeys(self.items) if item not in self.wanted | self.asked]
+
+    @cached_property
+    def asked(self) -> set[str]:
+        """The UUIDs that the question names: keys, no answers."""
+        question = str(self.row.get("question") or self.row["input"][self.row["context_end"] :])
+        return set(UUID.findall(rules_of.normalize(question)))
+
+    @cached_property
+    def context(self) -> str:
+        """The row's context; empty where it is not known."""
+        return str(self.row["input"][self.row["context_start"] : self.row["context_end"]])
+
+    @cached_property
+    def folded(self) -> str:
+        """The context, normalized."""
+        return rules_of.normalize(self.context)
+
+    @cached_property
+    def words(self) -> set[str]:
+        """The context's words, normalized."""
+        return set(re.findall(r"[^\s\d.,;:]+", self.folded))
+
+
+def read(
+    row: Row,
+    prediction: Prediction | None,
+    task: str,
+    language: str | None,
+    result: RowScore,
+) -> GivenAnswer:
+    """What a prediction offers as answers: numbers, UUIDs, names, or the items of a list."""
+    raw, _ = rules_of.strip_thinking(prediction.text if prediction else "")
+    text = rules_of.normalize(raw)
+    asked = rules_of.is_oneruler(task, language)
+    if asked:
+        text = rules_of.read_answer(text, language or "en")
+    wanted = {rules_of.normalize(reference) for reference in row["outputs"]}
+    references = sorted(set(row["outputs"]))
+    return GivenAnswer(
+        row=row,
+        task=task,
+        language=language,
+        prediction=prediction,
+        result=result,
+        raw=raw,
+        text=text,
+        items=_items(raw, text, task, asked, wanted),
+        wanted=wanted,
+        found=sum(rules_of.references_found(raw, references, task, language)),
+    )
+
+
+def _items(raw: str, text: str, task: str, asked: bool, wanted: set[str]) -> list[str]:
+    if task.startswith("cwe") or task == "fwe":
+        return rules_of.listed_items(text if asked else raw)
+    if task == "vt":
+        return [rules_of.normalize(name) for name in _CAPITALS.findall(raw) if name != "VAR"]
+    if wanted and all(map(UUID.fullmatch, wanted)):
+        return [str(match[0]) for match in UUID.finditer(text)]
+    if task == "niah_none" or all(reference.isdecimal() for reference in wanted):
+        numbers = rules_of.numbers(text)
+        items = [item for item in re.findall(r"\d{2,}", text) if item in numbers]
+        return items + sorted(numbers - set(items))
+    return []
+
+
+def candidates(answer: GivenAnswer) -> list[str]:
+    """What may be a damaged copy of a value: numbers, names, or strings that look like a UUID."""
+    if not answer.wants_uuids:
+        return answer.wrong
+    known = answer.wanted | answer.asked
+    return [text for text in _UUID_LIKE.findall(answer.text) if text not in known]
+
+
+def resembles(text: str, value: str) -> bool:
+    """Whether a text is a value with a few characters lost, added, changed or moved.
+
+    A UUID: its first 8 characters stand there, but for two edits, or most of the whole does. A
+    number or a name: two edits or less, or a number broken off after three digits or more.
+    """
+    if len(value) == _UUID_LENGTH:
+        if value[:8] in text or _edits(text[:8], value[:8]) <= 2:
+            return True
+        return difflib.SequenceMatcher(None, text, value, autojunk=False).ratio() >= 0.8
+    if value.isdecimal() and len(text) >= _LEAST_PREFIX and value.startswith(text):
+        return True
+    return abs(len(text) - len(value)) <= 2 and _edits(text, value) <= 2
+
+
+def _edits(a: str, b: str) -> int:
+    """Edits from a to b: insertions, deletions, changes, swaps of neighbours."""
+    before, row = [0] * (len(b) + 1), list(range(len(b) + 1))
+    for i, x in enumerate(a, 1):
+        new = [i]
+        for j, y in enumerate(b, 1):
+            cost = min(row[j] + 1, new[j - 1] + 1, row[j - 1] + (x != y))
+            if i > 1 and j > 1 and x == b[j - 2] and a[i - 2] == y:
+                cost = min(cost, before[j - 2] + 1)
+            new.append(cost)
+        before, row = row, new
+    return row[-1]

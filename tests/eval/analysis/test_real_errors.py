@@ -1,0 +1,70 @@
+"""Real wrong answers, each read by a person: how often the rules give the kind that was read.
+
+tests/eval/data/wrong_answers.tsv holds the readings, stratified by task. What the rules need of a
+context is not in those files: what may be a distractor's value was read as `other`.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from eval.analysis.error_kinds import error_of
+from eval.score.config_naming import Naming
+from eval.score.prediction_files import read
+from eval.score.reference_answers import add_references
+from tests.eval import real_predictions as real
+
+READINGS = Path(__file__).parents[1] / "data/wrong_answers.tsv"
+LEAST = 0.92
+
+
+def readings():
+    """(sample, source, task, row, kind) of every answer that was read."""
+    lines = [line for line in READINGS.read_text().splitlines() if not line.startswith("#")]
+    return [tuple(row.values()) for row in csv.DictReader(lines, delimiter="\t")]
+
+
+@pytest.fixture(scope="module")
+def answers():
+    """(source, task, row) -> prediction with its references and question."""
+    found = {}
+    for ratio, run in real.kvpress_runs().items():
+        for row in read([run], Naming()).rows:
+            found[f"kvpress_{ratio}", row.config.removesuffix("_4k"), row.index] = row
+    root = real.folder() / real.REFERENCE
+    for length in ("4096", "8192"):
+        predictions = read([root / "synthetic" / length], Naming())
+        add_references(predictions, root / "references")
+        for row in predictions.rows:
+            task = row.config.rpartition("_")[0]
+            found[f"reference_{length}", task, row.index] = row
+    return found
+
+
+def kind(answer, task):
+    row = {"input": "", "outputs": list(answer.outputs), "context_start": 0, "context_end": 0}
+    row |= {"evidence": [], "none_word": "", "question": answer.question or ""}
+    return error_of(row, answer, task).kind
+
+
+def test_over_two_hundred_answers_of_every_task_were_read():
+    read_rows = readings()
+    assert len(read_rows) >= 200
+    assert len({row[1:4] for row in read_rows}) == len(read_rows)
+    assert len({task for _, _, task, _, _ in read_rows}) == 13
+    assert min(Counter(task for _, _, task, _, _ in read_rows).values()) >= 8
+
+
+@pytest.mark.parametrize("sample", ["first", "held_out"])
+def test_the_rules_give_the_kind_that_was_read(answers, sample):
+    rows = [row for row in readings() if row[0] == sample]
+    other = [
+        (source, task, number, read_as, found)
+        for _, source, task, number, read_as in rows
+        if (found := kind(answers[source, task, int(number)], task)) != read_as
+    ]
+    assert len(other) <= (1 - LEAST) * len(rows), other
