@@ -10,12 +10,13 @@ numbered words, documents. What needs several files, or their bytes, is checked 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Literal
 
 from builder.checks import oneruler_laws as oneruler
 from builder.checks import ruler_laws as ruler
 from builder.checks.breaches import Breach, FileRules, Law
+from builder.tasks.wording import perfect_answers
 from ruler_dataset import Row
 
 _Column = Literal["task", "max_length", "language", "instruction_language"]
@@ -29,6 +30,20 @@ def breaches(row: Row, tokens: int, rules: FileRules) -> Iterator[Breach]:
     yield from _spans(row)
     yield from _references(row)
     yield from FAMILIES[rules.task["family"]](row, rules)
+
+
+def unanswerable(
+    row: Row, counts: Callable[[Sequence[str]], list[int]], rules: FileRules
+) -> Iterator[Breach]:
+    """A row none of whose right answers fits `max_new_tokens`; `counts` gives texts' tokens."""
+    family = rules.task["family"]
+    end = row["input"][row["context_end"] :] if family in oneruler.FAMILIES else ""
+    needed = min(counts(perfect_answers(family, row["outputs"], end)), default=0)
+    if needed > row["max_new_tokens"]:
+        yield Breach(
+            Law.ANSWERABLE,
+            f"the right answer takes {needed} tokens, max_new_tokens is {row['max_new_tokens']}",
+        )
 
 
 def _length(row: Row, tokens: int, rules: FileRules) -> Iterator[Breach]:

@@ -22,9 +22,9 @@ from builder.checks.breaches import (
     pattern_of,
     texts_of,
 )
+from builder.tasks.list_counts import list_counts
 from ruler_dataset import LanguageEntry, Row
 
-_SHORT = 8000  # tokens; up to it cwe has its short counts
 _TAG = re.compile(r"<(/?)([^<>/\n]{1,40})>")
 _ITEM = re.compile(r"(\d+)\. (\S.*?)(?= \d+\. |$)")
 
@@ -231,8 +231,7 @@ def _words(row: Row, rules: FileRules) -> Iterator[Breach]:
     if [int(number) for number, _ in items] != list(range(1, len(items) + 1)):
         yield Breach(Law.UNAMBIGUOUS, "the list is not numbered from 1 in order")
     tally = Counter(word for _, word in items)
-    short = "short_" if row["max_length"] <= _SHORT else ""
-    common, uncommon = rules.task[f"{short}freq_cw"], rules.task[f"{short}freq_ucw"]
+    common, uncommon = list_counts("multilingual_words", rules.task, row["max_length"])
     folded = {_fold(word): times for word, times in tally.items()}
     if len(folded) != len(tally):
         yield Breach(Law.UNAMBIGUOUS, "two words differ in case or width alone")

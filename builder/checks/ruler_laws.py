@@ -16,6 +16,7 @@ from builder.checks.breaches import (
     pattern_of,
     texts_of,
 )
+from builder.tasks.list_counts import list_counts
 from ruler_dataset import Row
 
 
@@ -98,8 +99,7 @@ def _common_words(row: Row, rules: FileRules) -> Iterator[Breach]:
     if [int(number) for number, _ in items] != list(range(1, len(items) + 1)):
         yield Breach(Law.UNAMBIGUOUS, "the list is not numbered from 1 in order")
     tally = Counter(word.casefold() for _, word in items)
-    short = "short_" if row["max_length"] < 4096 else ""
-    common, uncommon = rules.task[f"{short}freq_cw"], rules.task[f"{short}freq_ucw"]
+    common, uncommon = list_counts("common_words", rules.task, row["max_length"])
     yield from leading(row["outputs"], tally, [common] * rules.task["num_cw"])
     odd = [word for word, times in tally.items() if times not in (common, uncommon)]
     if odd:

@@ -15,12 +15,12 @@ from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import chain, pairwise
 from pathlib import Path
 from typing import NamedTuple
 
 from builder.checks.breaches import Breach, FileRules, Law, pattern_of
-from builder.checks.laws import asked, breaches, haystack
+from builder.checks.laws import asked, breaches, haystack, unanswerable
 from builder.checks.verify_report import WHOLE_FILE, AskedDigest, FileReport, Found, VerifyReport
 from builder.common.build_folder import unfinished
 from builder.common.processes import OnProgress, worker_pool
@@ -116,7 +116,9 @@ class Inspector:
         group, text = InspectedRowGroup(part.path), None
         for row in rows:
             tokens = _tokens(row, counter, entry["config"])
-            found: Iterable[Breach] = breaches(row, tokens, rules)
+            found: Iterable[Breach] = chain(
+                breaches(row, tokens, rules), unanswerable(row, counter.counts, rules)
+            )
             group.breaches += [Found(row["index"], law, what) for law, what in found]
             group.indices.append(row["index"])
             if text is not None and not _same_text(text, haystack(row, rules) or ""):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import asdict
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -48,6 +48,8 @@ class CountedSources:
     def __init__(self, sources: Sources, counter: TokenCounter) -> None:
         self.sources = sources
         self.counter = counter
+        self.longest_answers: dict[Hashable, tuple[int, int]] = {}
+        """Tokens of the longest right answer among rows of a task, and its row; kept by tasks."""
         self._corpora: dict[str, CountedCorpus] = {}
         self._noise: LineHaystack | None = None
         self._labels: CountedTexts | None = None

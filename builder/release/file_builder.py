@@ -105,6 +105,7 @@ class FileBuilder:
         task = self.task(job)
         rows = min(job.rows, task.limit() or job.rows)
         try:
+            task.check_answers(rows)
             task.check(rows)
         except RulerError as error:
             raise RulerError(f"{job.config.name} cannot be built. {error}") from None

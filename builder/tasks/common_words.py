@@ -20,7 +20,6 @@ from builder.tasks.numbered_words import FEWEST_TOKENS, NumberedWords
 from builder.tasks.task import TaskParams
 from builder.tasks.wording import Frame, frame_of
 
-_FAMILY = "common_words"
 _LONG = 131072  # tokens; above it wonderwords' words do not suffice
 _MOST_EXAMPLE = 40  # words
 
@@ -49,6 +48,7 @@ class CommonWords(NumberedWords[CommonParams]):
     """One cwe task of RULER for one window."""
 
     params_type = CommonParams
+    family = "common_words"
     spare = _MOST_EXAMPLE
 
     @property
@@ -59,7 +59,7 @@ class CommonWords(NumberedWords[CommonParams]):
     @cached_property
     def times(self) -> ListCounts:
         """The counts at this length."""
-        return list_counts(_FAMILY, vars(self.params), self.key.max_length)
+        return list_counts(self.family, vars(self.params), self.key.max_length)
 
     @cached_property
     def _extension(self) -> list[str]:
@@ -97,7 +97,7 @@ class CommonWords(NumberedWords[CommonParams]):
     def _example(self, draw: np.random.Generator, spare: np.ndarray, frame: Frame) -> str:
         """A solved list of 40 words (below 4096 tokens 20) of its own, some of them common."""
         num, count, times = self.params.num_cw, _MOST_EXAMPLE, ListCounts(10, 3)
-        if is_short(_FAMILY, self.key.max_length):
+        if is_short(self.family, self.key.max_length):
             count, times = _MOST_EXAMPLE // 2, ListCounts(3, 1)
         listed = self.listed(draw, self.repeated(spare[:num], spare[num:count], times))
         answer = self.numbered(spare[:num])

@@ -14,11 +14,9 @@ from builder.tasks.task import Task
 from builder.tasks.variable_tracking import VariableTracking
 
 FAMILIES: dict[str, type[Task[Any]]] = {
-    "niah": Niah,
-    "variable_tracking": VariableTracking,
-    "common_words": CommonWords,
-    "frequent_words": FrequentWords,
-    "question_answering": QuestionAnswering,
-    "multilingual_niah": MultilingualNiah,
-    "multilingual_words": MultilingualWords,
+    family.family: family
+    for family in (
+        *(Niah, VariableTracking, CommonWords, FrequentWords, QuestionAnswering),
+        *(MultilingualNiah, MultilingualWords),
+    )
 }

@@ -42,6 +42,7 @@ class FrequentWords(Task[FrequentParams]):
     """One fwe task for one window."""
 
     params_type = FrequentParams
+    family = "frequent_words"
 
     @cached_property
     def _weights(self) -> np.ndarray:
@@ -76,7 +77,7 @@ class FrequentWords(Task[FrequentParams]):
 
     def row(self, index: int) -> Row:
         """Row `index`: the same asked words at every length."""
-        asked = letters(self.key.draw_asked(index), _LETTERS, self.params.words)
+        asked = self.references(index)
         vocabulary, tokens = self._vocabulary(index, asked)
         frame = self._frame()
         # The last word decides how the text after it is counted, so it is drawn first.
@@ -103,6 +104,10 @@ class FrequentWords(Task[FrequentParams]):
 
         fitted = self.fit_counted(stand_in, text, step, least=self._fewest)
         return self.finish(index, fitted.draft, frame, asked, fitted.unit)
+
+    def references(self, index: int) -> list[str]:
+        """The asked words, the most frequent first."""
+        return letters(self.key.draw_asked(index), _LETTERS, self.params.words)
 
     def _vocabulary(self, index: int, asked: list[str]) -> tuple[np.ndarray, np.ndarray]:
         """The words by rank and the tokens of each with a space before it."""

@@ -74,6 +74,7 @@ class MultilingualNiah(Task[MultilingualNiahParams]):
     """One niah task for one window."""
 
     params_type = MultilingualNiahParams
+    family = "multilingual_niah"
     crosses_languages = True
 
     @property
@@ -103,7 +104,6 @@ class MultilingualNiah(Task[MultilingualNiahParams]):
             Needle(depth, self._needle(keys[n], value), answer=n < self._carrying)
             for depth, (n, value) in zip(asked.depths, pairs, strict=True)
         ]
-        outputs = [value for n, value in pairs if n < self._carrying]
         if clashes := book.numbers & {value for _, value in pairs}:
             raise RulerError(f"The book holds {min(clashes)}, a value of row {index}.")
         queried = [self._instruction.nouns[noun] for noun in asked.nouns[: self.params.queries]]
@@ -118,11 +118,24 @@ class MultilingualNiah(Task[MultilingualNiahParams]):
             index,
             fitted.draft,
             frame,
-            outputs or [none_word],
+            self._references(asked),
             fitted.unit,
             book.repeats(fitted.units),
             none_word if self.params.none_sentence else "",
         )
+
+    def references(self, index: int) -> list[str]:
+        """The values of the asked keys, or the word for none."""
+        return self._references(self._asked(index))
+
+    def _references(self, asked: MultilingualQuestion) -> list[str]:
+        values = asked.values[: self._carrying]
+        return [value for several in values for value in several] or [self._instruction.none_word]
+
+    @property
+    def prompt_end(self) -> str:
+        """The form of an answer, as the published prompt shows it."""
+        return self._instruction.parts["answer"]
 
     @property
     def _carrying(self) -> int:

@@ -44,6 +44,7 @@ class MultilingualWords(NumberedWords[MultilingualWordsParams]):
     """cwe_easy or cwe_hard for one window."""
 
     params_type = MultilingualWordsParams
+    family = "multilingual_words"
 
     @property
     def common(self) -> int:
@@ -53,7 +54,7 @@ class MultilingualWords(NumberedWords[MultilingualWordsParams]):
     @cached_property
     def times(self) -> ListCounts:
         """The counts at this length."""
-        return list_counts("multilingual_words", vars(self.params), self.key.max_length)
+        return list_counts(self.family, vars(self.params), self.key.max_length)
 
     @property
     def words(self) -> CountedTexts:
@@ -64,10 +65,18 @@ class MultilingualWords(NumberedWords[MultilingualWordsParams]):
         """Where the words stand that no other contains."""
         return self.counted_sources.dictionary(self.key.language).alone
 
+    @property
+    def prompt_end(self) -> str:
+        """What stands after the list."""
+        return split_at_context(self._template)[1]
+
+    @property
+    def _template(self) -> str:
+        return self.counted_sources.language(self.key.instruction_language).cwe
+
     def frame(self, draw: np.random.Generator, spare: np.ndarray) -> Frame:
         """The published prompt around the list; nothing begins the answer."""
-        template = self.counted_sources.language(self.key.instruction_language).cwe
-        head, tail = split_at_context(template)
+        head, tail = split_at_context(self._template)
         return Frame(head, tail, "", question_in(tail))
 
 

@@ -66,6 +66,7 @@ class Niah(Task[NiahParams]):
     """One niah task for one window."""
 
     params_type = NiahParams
+    family = "niah"
 
     @property
     def same_beginning(self) -> bool:
@@ -88,9 +89,16 @@ class Niah(Task[NiahParams]):
             return haystack.lay(prompt, units, needles, frame.tail + frame.prefix)
 
         fitted = fit(draft, self.room, haystack.step, haystack.most)
-        outputs = [value for _, values in queried for value in values]
+        outputs = self._references(asked)
         repeats = haystack.repeats(fitted.units)
         return self.finish(index, fitted.draft, frame, outputs, fitted.unit, repeats)
+
+    def references(self, index: int) -> list[str]:
+        """The values of the asked keys, in their order."""
+        return self._references(self._asked(index))
+
+    def _references(self, asked: NiahQuestion) -> list[str]:
+        return [value for _, values in asked.pairs[: self.params.queries] for value in values]
 
     def _haystack(self, index: int, asked: NiahQuestion) -> Haystack:
         if self.params.haystack == "essay":

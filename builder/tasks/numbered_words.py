@@ -82,8 +82,7 @@ class NumberedWords(Task[P]):
     def row(self, index: int) -> Row:
         """Row `index`: the same common words at every length."""
         draw, num = self.key.draw_asked(index), self.common
-        safe = self.safe()
-        picked = safe[distinct(draw, len(safe), num + self.spare)]
+        picked = self._picked(draw)
         common = picked[:num]
         uncommon = self._uncommon(index, picked)
         frame = self.frame(draw, picked[num:])
@@ -109,6 +108,17 @@ class NumberedWords(Task[P]):
         fitted = self.fit_counted(stand_in, text, step, len(uncommon))
         outputs = self.words.texts[common].tolist()
         return self.finish(index, fitted.draft, frame, outputs, fitted.unit)
+
+    def references(self, index: int) -> list[str]:
+        """The common words."""
+        picked = self._picked(self.key.draw_asked(index))[: self.common]
+        found: list[str] = self.words.texts[picked].tolist()
+        return found
+
+    def _picked(self, draw: np.random.Generator) -> np.ndarray:
+        """The common words, and those for an example: none is part of another word."""
+        safe = self.safe()
+        return safe[distinct(draw, len(safe), self.common + self.spare)]
 
     def _uncommon(self, index: int, picked: np.ndarray) -> np.ndarray:
         """The other words in random order; none that has a common word in it."""

@@ -52,6 +52,7 @@ class QuestionAnswering(Task[QaParams]):
     """One qa task for one window."""
 
     params_type = QaParams
+    family = "question_answering"
 
     @cached_property
     def _documents(self) -> CountedTexts:
@@ -115,8 +116,12 @@ class QuestionAnswering(Task[QaParams]):
         if count_exactly is summed and not self._adds_up(packed.documents, prompt):
             packed = pack(self._pools(index), required, counted, self._sizes, self.room)
             prompt = self._lay(index, packed.documents, frame)
-        answers = list(question.answers)
+        answers = self.references(index)
         return self.finish(index, prompt, frame, answers, packed.unit, packed.again)
+
+    def references(self, index: int) -> list[str]:
+        """All annotators' answers."""
+        return list(self._questions[index].answers)
 
     def _required(self, question: Question) -> list[int]:
         """The documents that must be in: the gold ones, and in HotpotQA all of the question's."""

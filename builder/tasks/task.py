@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
@@ -19,7 +19,7 @@ from builder.common.randomness import rng
 from builder.context.counted_sources import CountedSources
 from builder.context.fit import Fitted, fit
 from builder.context.prompt_builder import Evidence, PromptBuilder
-from builder.tasks.wording import Frame
+from builder.tasks.wording import Frame, perfect_answers
 from ruler_dataset import RulerError, check_name
 
 DATA_VERSION = "1.0.0"
@@ -141,6 +141,8 @@ class Task(ABC, Generic[P]):
     """A task for one window; subclasses say what is asked and how the haystack is laid."""
 
     params_type: ClassVar[type[TaskParams]]
+    family: ClassVar[str]
+    """Its name in suites."""
     crosses_languages: ClassVar[bool] = False
     """Whether text and instruction may be in two languages."""
 
@@ -168,10 +170,38 @@ class Task(ABC, Generic[P]):
         """How many rows there can be; None if there is no end."""
         return None
 
+    @abstractmethod
+    def references(self, index: int) -> list[str]:
+        """The references of row `index`, drawn without making the row."""
+
     def check(self, rows: int) -> None:
         """Refuse a window that cannot hold the task, before any work. Raises RulerError."""
         for index in range(rows if self.room <= _SMALL else min(rows, _CHECKED)):
             self.row(index)
+
+    def check_answers(self, rows: int) -> None:
+        """Refuse a task whose right answers do not fit `max_new_tokens`. Raises RulerError."""
+        longest = self.counted_sources.longest_answers
+        asked = (replace(self.key, max_length=0), self.params, rows)
+        if asked not in longest:  # the same at every length
+            longest[asked] = max((self._answer_tokens(index), index) for index in range(rows))
+        needed, index = longest[asked]
+        if needed > self.params.max_new_tokens:
+            raise RulerError(
+                f"The right answer of row {index} takes {needed} tokens, and max_new_tokens is "
+                f"{self.params.max_new_tokens}: give the task max_new_tokens = {needed} in a suite "
+                "of your own."
+            )
+
+    def _answer_tokens(self, index: int) -> int:
+        """Tokens of row `index`'s right answer, the shortest where there are several."""
+        answers = perfect_answers(self.family, self.references(index), self.prompt_end)
+        return min(self.counter.counts(answers))
+
+    @property
+    def prompt_end(self) -> str:
+        """What a prompt ends with, where it shows the form of an answer."""
+        return ""
 
     def prompt(self) -> PromptBuilder:
         """A prompt with nothing in it yet."""

@@ -70,6 +70,7 @@ class VariableTracking(Task[ChainParams]):
     """One vt task for one window."""
 
     params_type = ChainParams
+    family = "variable_tracking"
 
     @property
     def same_beginning(self) -> bool:
@@ -89,10 +90,8 @@ class VariableTracking(Task[ChainParams]):
 
     def row(self, index: int) -> Row:
         """Row `index`: the same chains and depths at every length."""
-        draw, count = self.key.draw_asked(index), self.params.chains
-        values = numbers(draw, _VALUE, 2 * count)
-        chains = self._chains(draw, values[:count], _NAME)
-        example = self._example(self._chains(draw, values[count:], _EXAMPLE_NAME))
+        chains, solved = self._asked(index)
+        example = self._example(solved)
         asked, frame = chains[0], self._frame(chains[0])
 
         def draft(lines: int) -> PromptBuilder:
@@ -101,6 +100,17 @@ class VariableTracking(Task[ChainParams]):
 
         fitted = fit(draft, self.room, self._noise.step, self._noise.most, least=self._links)
         return self.finish(index, fitted.draft, frame, asked.names, fitted.unit)
+
+    def references(self, index: int) -> list[str]:
+        """The names of the asked chain, in its order."""
+        return self._asked(index)[0][0].names
+
+    def _asked(self, index: int) -> tuple[list[Chain], list[Chain]]:
+        """The chains of the task, the asked one first, and those of its example."""
+        draw, count = self.key.draw_asked(index), self.params.chains
+        values = numbers(draw, _VALUE, 2 * count)
+        chains = self._chains(draw, values[:count], _NAME)
+        return chains, self._chains(draw, values[count:], _EXAMPLE_NAME)
 
     def _chains(self, draw: np.random.Generator, values: list[str], length: int) -> list[Chain]:
         size = self._links

@@ -8,6 +8,8 @@ It imports nothing that builds rows, so that the laws read a prompt by the same 
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from typing import NamedTuple
 
 CONTEXT = "{context}"
@@ -32,3 +34,22 @@ def frame_of(template: str, question: str, prefix: str, **names: str) -> Frame:
     """The frame of a template whose other placeholders are `question` and `names`."""
     head, tail = split_at_context(template)
     return Frame(head.format(**names), tail.format(question=question, **names), prefix, question)
+
+
+def perfect_answers(family: str, references: Sequence[str], prompt_end: str) -> list[str]:
+    """The right answers to a row as its prompt asks for them: one, in qa one for each annotator.
+
+    vt's and cwe's are written as in their solved examples, ONERULER's between the tags with which
+    its prompt ends; the others go on in the prefix's sentence.
+    """
+    if family == "question_answering":
+        return [f" {reference}" for reference in references]
+    if family == "variable_tracking":
+        return [f" {' '.join(references)}"]
+    if family == "common_words":
+        return ["".join(f" {number}. {word}" for number, word in enumerate(references, 1))]
+    if family.startswith("multilingual"):
+        opening, closing = (re.findall(tag, prompt_end) for tag in (r"<[^<>/]+>", r"</[^<>]+>"))
+        return [" ".join([*opening[-1:], ", ".join(references), *closing[-1:]])]
+    *first, last = references
+    return [f" {', '.join(first)}, and {last}" if first else f" {last}"]

@@ -84,6 +84,14 @@ def test_an_over_long_row_is_found(copy: Path) -> None:
     assert "over-long" in laws(plant(copy, "niah_single_1", change), "niah_single_1_4k")[1][0]
 
 
+def test_an_answer_with_too_little_room_is_found(copy: Path) -> None:
+    def change(rows: Rows) -> None:
+        rows[2].update(length=rows[2]["length"] - 20, max_new_tokens=10)
+
+    found = laws(plant(copy, "vt", change), "vt_4k")
+    assert "the right answer takes" in found[7][0]
+
+
 def test_a_half_empty_window_is_found(copy: Path) -> None:
     from builder.sources.download import Store
     from builder.tokens.tokenizers import load_counter

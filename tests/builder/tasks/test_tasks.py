@@ -995,6 +995,38 @@ def test_a_window_too_small_for_a_task_is_refused_before_any_work(
         task.check(500 if task.limit() is None else min(500, task.limit()))
 
 
+@pytest.mark.parametrize(
+    ("toml", "needed"),
+    [
+        (own_task("variable_tracking", chains=4, hops=12), range(45, 70)),
+        (own_task("niah", keys=8, values=4, queries=8, value_type="uuids"), range(700, 1200)),
+        (own_task("niah", max_new_tokens=8, value_type="uuids"), range(25, 40)),
+        (own_task("question_answering", max_new_tokens=1), range(2, 20)),
+    ],
+)
+def test_answers_that_do_not_fit_are_refused_with_the_number_that_does(
+    embedded: CountedSources, tmp_path: Path, toml: str, needed: range
+) -> None:
+    def refusal_of(text: str) -> str:
+        path = tmp_path / "own.toml"
+        path.write_text(text)
+        try:
+            task_of(embedded, "mine", "4k", read_suite(path)).check_answers(40)
+        except RulerError as error:
+            return str(error)
+        return ""
+
+    said = refusal_of(toml)
+    number = int(re.search(r"give the task max_new_tokens = (\d+) in a suite", said)[1])  # type: ignore[index]
+    assert number in needed
+    bare = re.sub(r"\nmax_new_tokens = .*", "", toml)
+    assert refusal_of(f"{bare}\nmax_new_tokens = {number - 1}") == said.replace(
+        re.search(r"max_new_tokens is (\d+)", said)[0],
+        f"max_new_tokens is {number - 1}",  # type: ignore[index]
+    )
+    assert refusal_of(f"{bare}\nmax_new_tokens = {number}") == ""
+
+
 @pytest.mark.parametrize("alpha", [3.5, 10])
 def test_words_that_never_lead_are_refused_before_any_work(
     embedded: CountedSources, tmp_path: Path, alpha: float
