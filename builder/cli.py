@@ -39,7 +39,9 @@ def build(
         typer.Option(help="A name, NAME=hf:ORG/NAME[@REVISION] or NAME=FOLDER; repeatable."),
     ] = None,
     lengths: Annotated[str, typer.Option(help="Comma-separated: 4k,128k,1m; or all.")] = "all",
-    tasks: Annotated[str, typer.Option(help="Comma-separated tasks or groups.")] = "all",
+    tasks: Annotated[
+        str, typer.Option(help="Comma-separated tasks or groups; or default, every task.")
+    ] = "default",
     languages: Annotated[str, typer.Option(help=_LANGUAGES)] = "default",
     instruction_language: Annotated[
         str | None, typer.Option(help="Language of the instructions, whatever the text's.")

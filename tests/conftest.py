@@ -227,7 +227,6 @@ def oneruler(once: Once) -> Path:
             root,
             dataset="oneruler",
             lengths=("8k",),
-            tasks=("all", "niah_single_nonone"),
             languages=Languages(("en", "zh", "en-zh", "zh-en")),
             samples=6,
             sources=("embedded",),

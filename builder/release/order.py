@@ -24,7 +24,8 @@ SAMPLES = {"ruler": 500, "oneruler": 50}
 class BuildOrder:
     """What to build, as the command line says it.
 
-    Lengths by name; `samples` in rows a file (None: 500, in oneruler 50); `languages` as
+    Lengths by name; `tasks` are names of tasks and groups, or `default` for every task of the
+    suite; `samples` in rows a file (None: 500, in oneruler 50); `languages` as
     builder/oneruler/language_pairs.py reads them.
     """
 
@@ -32,7 +33,7 @@ class BuildOrder:
     dataset: str = "ruler"
     tokenizers: tuple[str, ...] = ("tekken",)
     lengths: tuple[str, ...] = ("all",)
-    tasks: tuple[str, ...] = ("all",)
+    tasks: tuple[str, ...] = ("default",)
     languages: Languages | None = None
     samples: int | None = None
     seed: int = 0
@@ -50,7 +51,7 @@ def file_jobs(order: BuildOrder, suite: Suite) -> list[FileJob]:
         raise RulerError("--samples and --workers must be 1 or more, --reserve 0 or more.")
     specs = dict(split_spec(spec) for spec in order.tokenizers)
     lengths = {parse_length(name, suite.dataset) for name in length_names(order, suite)}
-    tasks = dict.fromkeys(task for name in order.tasks for task in suite.names.expand(name))
+    tasks = dict.fromkeys(task for name in order.tasks for task in _tasks(name, suite))
     jobs = [
         FileJob(
             Config(suite.dataset, task, length_name(length, suite.dataset), name, *pair),
@@ -70,6 +71,10 @@ def file_jobs(order: BuildOrder, suite: Suite) -> list[FileJob]:
             f"{', '.join(tasks)} cannot have text and instruction in two languages: take niah."
         )
     return jobs
+
+
+def _tasks(name: str, suite: Suite) -> tuple[str, ...]:
+    return tuple(suite.tasks) if name == "default" else suite.names.expand(name)
 
 
 def _costly_first(task: str) -> tuple[int, str]:

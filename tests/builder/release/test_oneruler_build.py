@@ -19,7 +19,7 @@ from builder.oneruler.language_pairs import Languages
 from builder.release.build import build
 from builder.release.order import BuildOrder
 from builder.sources.registry import restricted
-from ruler_dataset import LANGUAGES, MANIFEST, TASKS, RulerError, features, load, sha256_of
+from ruler_dataset import GROUPS, LANGUAGES, MANIFEST, TASKS, RulerError, features, load, sha256_of
 from tests.conftest import Silent
 
 Rows = list[dict[str, Any]]
@@ -77,7 +77,9 @@ def test_the_manifest_keeps_the_prompts_the_errata_and_the_sources(oneruler: Pat
     assert set(manifest["languages"]) == {"en", "zh"}
     assert manifest["languages"]["zh"]["separator"] == ""
     assert {source["variant"] for source in manifest["sources"].values()} == {"embedded"}
-    assert manifest["groups"]["all"] == list(TASKS["oneruler"])
+    assert manifest["groups"]["all"] == list(GROUPS["oneruler"]["all"])
+    assert set(TASKS["oneruler"]) - {*manifest["groups"]["all"]} == {"niah_single_nonone"}
+    assert manifest["tasks"]["niah_single_nonone"]["same_as"] == "niah_single"
 
 
 def test_the_manifest_says_how_often_the_book_began_again_in_each_row(tmp_path: Path) -> None:
@@ -102,7 +104,7 @@ def test_all_26_languages_are_built_and_proved(mirror: Path, tmp_path: Path) -> 
     build(order(root, *names, mirror=mirror, sources=(), tokenizers=("cl100k_base",)), Silent())
     report = verify(root, workers=2)
     assert report.ok, by_law(report)
-    assert len(report.files) == 26 * 7 + 4 * 5
+    assert len(report.files) == 26 * 8 + 4 * 6
     found = load("niah_none_8k_pl", root, "cl100k_base")
     assert found["none_word"] == ["brak"] * 2
 

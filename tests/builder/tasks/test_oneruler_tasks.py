@@ -21,10 +21,10 @@ from builder.sources.registry import Sources, parse_choice
 from builder.tasks.suite import read_suite
 from builder.tasks.task import Row, Task, TaskKey
 from builder.tokens.tokenizers import TokenCounter, load_counter
-from ruler_dataset import LANGUAGES, TASKS, RulerError, parse_length
+from ruler_dataset import GROUPS, LANGUAGES, TASKS, RulerError, parse_length
 
-ONERULER = TASKS["oneruler"]
-NIAH, CWE = ONERULER[:5], ONERULER[5:]
+ONERULER = GROUPS["oneruler"]["all"]
+NIAH, CWE = GROUPS["oneruler"]["niah"], GROUPS["oneruler"]["cwe"]
 GOLDEN = {
     "niah_single en": "0ca4099f5fa0b21e06f6b12388460ad1f0afcafd1b061738c1d05c6bc22fe0a6",
     "niah_multikey en": "f8623ed73fcd9406e4c6a579ae64bc548840934fc00d9fd91635808ec54f3522",
@@ -68,7 +68,7 @@ def digests(counted_sources: CountedSources) -> dict[str, str]:
     """sha256 of rows 0 to 2 of each task at 8k, in both embedded languages."""
     found = {}
     for code in ("en", "zh"):
-        for name in (*ONERULER, "niah_single_nonone"):
+        for name in TASKS["oneruler"]:
             task, digest = task_of(counted_sources, name, code), sha256()
             for index in range(3):
                 digest_row(digest, task.row(index).columns())
