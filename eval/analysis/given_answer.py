@@ -101,7 +101,7 @@ def read(
     result: RowScore,
 ) -> GivenAnswer:
     """What a prediction offers as answers: numbers, UUIDs, names, or the items of a list."""
-    raw, _ = rules_of.strip_thinking(prediction.text if prediction else "")
+    raw = rules_of.split_reasoning(prediction.text if prediction else "").answer
     text = rules_of.normalize(raw)
     asked = rules_of.is_oneruler(task, language)
     if asked:

@@ -17,10 +17,10 @@ import re
 import sys
 import unicodedata
 import warnings
-from collections.abc import Iterable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any, Literal, NamedTuple
 
-SCORE_VERSION = "1.1.0"
+SCORE_VERSION = "1.2.0"
 """Changes with everything that can move a score."""
 
 QA_TASKS = ("qa_1", "qa_2")
@@ -47,11 +47,13 @@ NONE_WORDS = {
     "es": ("ninguno",), "fa": ("هیچ کدام", "هیچ\u200cکدام"), "fi": ("ei mikään",),
     "fr": ("aucun",), "hi": ("कोई नहीं",), "hu": ("nincs",), "it": ("nessuno",),
     "ja": ("なし", "数字はありません"), "ko": ("없음",), "nl": ("geen",), "no": ("ingen",),
-    "pl": ("brak",), "pt": ("nenhum",), "ru": ("нет",), "sr": ("nema",), "st": ("ha ho letho",),
-    "sv": ("inga",), "sw": ("hakuna",), "ta": ("ஏதுமில்லை",), "uk": ("немає", "Нема"),
-    "vi": ("Không có",), "zh": ("无",),
+    "pl": ("brak",), "pt": ("nenhum",), "ru": ("нет",), "sr": ("nema", "нема"),
+    "st": ("ha ho letho",), "sv": ("inga",), "sw": ("hakuna",), "ta": ("ஏதுமில்லை",),
+    "uk": ("немає", "Нема"), "vi": ("Không có",), "zh": ("无",),
 }  # fmt: skip
-"""What the prompts ask for when there is no answer, and the variants the authors accepted."""
+"""What the prompts ask for when there is no answer, and variants of it that are accepted."""
+AUTHORS_NONE_WORDS = {**NONE_WORDS, "fa": ("هیچ کدام",), "sr": ("nema",)}
+"""The variants that the authors' script accepts."""
 AND = {
     "cs": "a", "da": "og", "de": "und", "en": "and", "es": "y e", "fa": "و", "fi": "ja", "fr": "et",
     "hi": "और", "hu": "és", "it": "e ed", "ja": "と および", "ko": "와 과 및 그리고", "nl": "en",
@@ -79,45 +81,129 @@ _MARKS = "\u0300-\u036f\u0900-\u0963\u0b80-\u0bcf"  # vowel signs and accents ar
 _BEFORE, _AFTER = rf"(?<![^\W_])(?<![{_MARKS}])", rf"(?![^\W_]|[{_MARKS}])"
 _WORDS = re.compile(rf"(?:[^\W\d_]|[{_MARKS}])+")
 _PAIR = re.compile(r"<\s*([^\W\d_][^<>/\n]{0,40}?)\s*>([^<>]*)</\s*\1\s*>")
-_GLUE_BEFORE = {"ja": "(?<=該当)", "ko": "(?<=해당)", "zh": "(?<=[是为為])"}
-_GLUE_AFTER = {"ja": "(?=です|でした|だ)", "ko": "(?=입니다|이다|임|이에요)"}
-_THINK = "think|thinking|thought|reasoning|seed:think"
-_THOUGHT = re.compile(rf"<({_THINK})>.*?</\1>|\[THINK\].*?\[/THINK\]", re.DOTALL)
-_OPENING = re.compile(rf"<(?:{_THINK})>|\[THINK\]")
-_CLOSING = re.compile(rf"</(?:{_THINK})>|\[/THINK\]")
+_NONE_BEFORE = {  # where no space sets words apart, what may not stand before a none word
+    "ja": "(?<!おは)(?<![ばぱみ])(?<!間違い)(?<!疑い)(?<!問題)(?<!異論)(?<!文句)",
+    "ko": "(?<!틀림)(?<!문제)(?<!의심)(?<!상관)(?<!관계)(?<!다름)",
+    "zh": rf"(?:{_BEFORE}|(?<=[是为為中内里]))",
+}
+_NONE_AFTER = {
+    "ja": "(?=です|でした|だ|である)",
+    "ko": "(?=입니다|이다|임|이에요)",
+}
+_NONE_BEGINS = {  # 无此类数字, "no such number", begins with the none word
+    "zh": r"(?=(?:任何|此类|这类|该类|这样的?|符合[^\W\d_]{0,8}?的|相关的?|对应的?|相应的?|匹配的?"
+    r"|特殊的?|魔法|上述|以上|该|此){0,3}(?:数字|数值|号码|答案|结果|内容|信息))",
+}
 _NUMBERED = re.compile(r"(?:^|\s)\d{1,3}\s*[.):]\s*(.+?)(?=\s+\d{1,3}\s*[.):]\s|[\n,;]|$)")
+_COUNT = re.compile(r"\(\s*[x×]?\s*\d{1,9}[^()\d]{0,20}\)")  # apple (30 times)
 _SEPARATORS = re.compile(r"[\n,;|、，،؛·•]|\s/\s")
 
 
-class RowScore(NamedTuple):
-    """One row's result; `score` and `strict` are 0 … 1.
+ReasoningState = Literal["none", "ended", "truncated"]
 
-    `thinking` is `none`, `ended` or `cut`; `found` counts the references that stand in the answer.
+
+class TextScore(NamedTuple):
+    """What a text scores; `score` and `strict` are 0 … 1.
+
+    `reasoning` says whether the text holds reasoning and whether that ended; `found` counts the
+    references that stand in the answer.
     """
 
     score: float
     strict: float
-    thinking: str
+    reasoning: ReasoningState
     found: int
 
 
-# ---- Thinking --------------------------------------------------------------------------------
+# ---- Reasoning -------------------------------------------------------------------------------
 
 
-def strip_thinking(prediction: str) -> tuple[str, str]:
-    """The answer without its thought, and whether that was `none`, `ended` or `cut`.
+class SplitText(NamedTuple):
+    """A model's text as reasoning and answer; without any reasoning it is None, `state` "none"."""
 
-    Closed thoughts are cut out; before a closing tag without an opening one (the prompt opened it)
-    all is thought; after an opening tag without a closing one (the answer was cut) all is thought.
+    reasoning: str | None
+    answer: str
+    state: ReasoningState
+
+
+REASONING_TAGS = (
+    *(f"{mark}{name}>" for name in ("think", "thinking", "thought", "reasoning", "seed:think")
+      for mark in ("<", "</")),
+    *("[THINK]", "[/THINK]"),
+    *("<|start|>", "<|channel|>", "<|message|>", "<|end|>", "<|return|>"),
+)  # fmt: skip
+"""The marks of reasoning, as tokenizers hold them: gpt-oss's are those of its channels."""
+_XML = ("think", "thinking", "thought", "reasoning", "seed:think")
+_CHANNEL = r"<\|channel\|>(?:analysis|commentary)[^<]*(?:<\|constrain\|>[^<]*)?<\|message\|>"
+_FINAL = r"<\|channel\|>final[^<]*<\|message\|>"
+_CLOSINGS = {
+    **{name: re.compile(f"</{name}>") for name in _XML},
+    "THINK": re.compile(r"\[/THINK\]"),
+    "channel": re.compile(_FINAL),
+}
+_CLOSING = re.compile(rf"</(?:{'|'.join(_XML)})>|\[/THINK\]|{_FINAL}")
+_OPENING = rf"<(?P<xml>{'|'.join(_XML)})>|\[(?P<plain>THINK)\]|{_CHANNEL}"
+_TAG = re.compile(f"(?P<opens>{_OPENING})|{_CLOSING.pattern}")
+_OPENED = re.compile(rf"(?:{_OPENING})\s*\Z")
+
+
+def split_reasoning(text: str, opened: str = "") -> SplitText:
+    r"""Set the reasoning in a model's text apart from its answer, in time linear in the text.
+
+    Reasoning is what stands between an opening tag and the next closing one of its family (of any
+    family if its own closes nowhere); what stands before a closing tag that nothing opened (the
+    prompt did); and, in a text that was truncated, what follows an opening tag that nothing closes.
+    The rest is the answer. `opened` is the tag with which the prompt ended, see `opened_reasoning`.
+
+        split_reasoning("<think>so it is 42</think>\n42")    # ("so it is 42", "42", "ended")
+        split_reasoning("<think>so it is")                    # ("so it is", "", "truncated")
     """
-    if "<" not in prediction and "[" not in prediction:
-        return prediction, "none"
-    text, closed = _THOUGHT.subn("", prediction)
-    *before, last = _CLOSING.split(text)
-    opening = _OPENING.search(last)
-    if opening:
-        return last[: opening.start()], "cut"
-    return last, "ended" if closed or before else "none"
+    text = opened + text
+    if "<" not in text and "[" not in text and not text.startswith("analysis"):
+        return SplitText(None, text, "none")
+    if text.startswith("analysis") and "assistantfinal" in text:  # gpt-oss, special tokens removed
+        analysis, _, final = text.removeprefix("analysis").partition("assistantfinal")
+        text = (
+            f"<|channel|>analysis<|message|>{analysis}<|end|><|start|>assistant"
+            f"<|channel|>final<|message|>{final}"
+        )
+    reasoning: list[str] = []
+    answer: list[str] = []
+    begin, absent, state = 0, set[str](), "none"
+    while state != "truncated" and (tag := _TAG.search(text, begin)):
+        before, begin = text[begin : tag.start()], tag.end()
+        if not tag["opens"]:  # the prompt opened it
+            reasoning += [*answer, before]
+            answer, state = [], "ended"
+            continue
+        family = tag["xml"] or tag["plain"] or "channel"
+        closing = None if family in absent else _CLOSINGS[family].search(text, begin)
+        if closing is None:
+            absent.add(family)  # what closes nowhere from here closes nowhere later
+            closing = _CLOSING.search(text, begin)
+        answer.append(before)
+        reasoning.append(text[begin : closing.start() if closing else len(text)])
+        begin = closing.end() if closing else len(text)
+        state = "ended" if closing else "truncated"
+    if state == "none":
+        return SplitText(None, text, "none")
+    reasoning, answer = _pieces(reasoning), _pieces([*answer, text[begin:]])
+    ended: ReasoningState = "ended" if state == "ended" else "truncated"
+    return SplitText("\n".join(reasoning), "\n".join(answer).strip(), ended)
+
+
+def _pieces(texts: Iterable[str]) -> list[str]:
+    """The texts that are not blank, without the marks at which gpt-oss's turns meet."""
+    ends = ("<|start|>assistant", "<|end|>", "<|return|>", "<|call|>")
+    for end in ends:
+        texts = [text.strip("\n").removesuffix(end) for text in texts]
+    return [text for text in texts if text.strip()]
+
+
+def opened_reasoning(prompt: str) -> str:
+    """The opening tag with which a rendered prompt ends, as DeepSeek-R1's does, or ""."""
+    found = _OPENED.search(prompt, max(0, len(prompt) - 200))
+    return found[0].strip() if found else ""
 
 
 # ---- RULER -----------------------------------------------------------------------------------
@@ -190,9 +276,10 @@ def numbers(text: str) -> frozenset[str]:
 def listed_items(text: str) -> list[str]:
     """The items of a list, normalized: numbered, or set apart by commas or lines, else by spaces.
 
-    Bullets, quotes and a lead-in that ends with a colon are dropped; `...` stays.
+    Bullets, quotes, counts such as "(30 times)" and a lead-in that ends with a colon are dropped;
+    `...` stays.
     """
-    text = normalize(text)
+    text = re.sub(r"\n\s*", "\n", re.sub(r"[^\S\n]+", " ", _COUNT.sub("", normalize(text))))
     items = _NUMBERED.findall(text)
     if len(items) < 2:
         items = [item for item in _SEPARATORS.split(text) if item.strip()]
@@ -255,23 +342,27 @@ def exact_none(prediction: str, language: str, none_word: str | None = None) -> 
 def common_words(prediction: str, references: Sequence[str], language: str) -> tuple[int, bool]:
     """How many of the words are in the answer's list (Figure 23), and whether nothing else is.
 
-    Separators, numbering, case and the word for "and" are ignored. Words may contain spaces.
+    Separators, numbering, counts, case and the word for "and" are ignored. Words may hold spaces.
     """
     words = {normalize(reference).strip() for reference in references} - {""}
     text = _list_of_words(_answer(prediction, language), words, language)
     found = 0
     for word in sorted(words, key=len)[::-1]:
-        places = list(_places(text, word))
-        found += bool(places)
-        for place in reversed(places):
-            text = f"{text[:place]}\n{text[place + len(word) :]}"
+        ends = [0, *(place + len(word) for place in _places(text, word))]
+        found += len(ends) > 1
+        starts = [*(end - len(word) for end in ends[1:]), len(text)]
+        text = "\n".join(text[end:start] for end, start in zip(ends, starts, strict=True))
     return found, {*_WORDS.findall(text)} <= {*AND[language].split(), "and"}
 
 
-def _list_of_words(text: str, words: Iterable[str], language: str) -> str:
-    """A normalized answer without lead-in and numbering, an "and" that touches words as a line."""
+def _list_of_words(text: str, words: Collection[str], language: str) -> str:
+    """A normalized answer without lead-in, numbers and counts; lines end at glued "and"s.
+
+    A count is "(30 times)"; in ja, ko and zh an "and" may touch the words on both its sides.
+    """
     if language in LEAD_INS:
         text = re.sub(rf"^\W*{LEAD_INS[language]}", "", text)
+    text = _COUNT.sub(lambda m: m[0] if any(word in m[0] for word in words) else " ", text)
     if not re.search(r"\d", "".join(words)):
         text = re.sub(r"\d+", " ", text)  # ① touches its word
     text = re.sub(r"[ \t]+", " ", text)
@@ -296,35 +387,44 @@ def exact_words(prediction: str, references: Sequence[str], language: str) -> fl
 # ---- ONERULER as its authors scored it --------------------------------------------------------
 
 
-def authors_answer(prediction: str) -> str:
-    """The first `<Answer>…</Answer>` on one line, tags included, else the whole text.
+def authors_answer(prediction: str, model: str = "") -> str:
+    """The text their script reads: all of it, reasoning included.
 
-    Their script does this for DeepSeek-R1 only and reads other models' texts whole.
+    Of a model named deepseek it reads the first `<Answer>…</Answer>` on one line, tags included,
+    where there is one.
     """
-    match = re.search(r"<Answer>.*?</Answer>", prediction)
+    match = re.search(r"<Answer>.*?</Answer>", prediction) if "deepseek" in model else None
     return match[0] if match else prediction
 
 
-def authors_numbers(prediction: str, references: Sequence[str], language: str) -> float:
+def authors_numbers(answer: str, references: Sequence[str], language: str) -> float:
     """Numbers as a set, same count; any none word as a bare substring, even in a word, fails."""
-    text = unicodedata.normalize("NFKC", authors_answer(prediction))
-    if any(word in text or _squeeze(word) in text for word in NONE_WORDS[language]):
+    text = unicodedata.normalize("NFKC", answer)
+    if any(word in text or _squeeze(word) in text for word in AUTHORS_NONE_WORDS[language]):
         return 0.0
     found = dict.fromkeys(number for number in re.findall(r"\d+", text) if len(number) > 1)
-    wanted = [int(reference) for reference in references]
-    return float(len(found) == len(wanted) and {int(number) for number in found} == set(wanted))
+    try:
+        wanted, given = [int(item) for item in references], {int(number) for number in found}
+    except ValueError:  # a reference that is no number, a number of thousands of digits
+        return 0.0
+    return float(len(found) == len(wanted) and given == set(wanted))
 
 
-def authors_none(prediction: str, language: str) -> float:
+def authors_none(answer: str, language: str) -> float:
     """A none word as a bare substring is right, whatever numbers stand beside it."""
-    text = _squeeze(unicodedata.normalize("NFKC", authors_answer(prediction)))
-    return float(any(_squeeze(word) in text for word in NONE_WORDS[language]))
+    text = _squeeze(unicodedata.normalize("NFKC", answer))
+    return float(any(_squeeze(word) in text for word in AUTHORS_NONE_WORDS[language]))
 
 
-def authors_words(prediction: str, references: Sequence[str]) -> float:
+def authors_words(answer: str, references: Sequence[str]) -> float:
     """Every word as a bare substring, whatever else was listed."""
-    text = authors_answer(prediction).strip().lower()
+    text = answer.strip().lower()
     return float(all(reference.strip().lower() in text for reference in references))
+
+
+def authors_leave_out(prediction: str | None, finish_reason: str | None, model: str = "") -> bool:
+    """Whether a row leaves their denominator: nothing came back, or o3 used up its tokens."""
+    return prediction is None or ("o3-" in model and finish_reason == "length")
 
 
 # ---- Which references were found -------------------------------------------------------------
@@ -334,7 +434,7 @@ def references_found(
     prediction: str, references: Sequence[str], task: str | None, language: str | None = None
 ) -> list[bool]:
     """For each reference whether it stands in the prediction, as its benchmark reads it."""
-    answer, _ = strip_thinking(prediction)
+    answer = split_reasoning(prediction).answer
     if not is_oneruler(task, language):
         text = postprocess(answer).lower()
         return [reference.lower() in text for reference in references]
@@ -363,16 +463,18 @@ def score_row(
     language: str | None = None,
     none_word: str | None = None,
     compat: str | None = None,
-) -> RowScore:
+    model: str = "",
+) -> TextScore:
     """Score one row by the rule of its task; without a task, RULER's `string_match_all`.
 
-    `language` is that of the instruction; it marks a row of ONERULER. Raises ValueError for an
-    unknown task, language or `compat`, and for a row without references.
+    `language` is that of the instruction; it marks a row of ONERULER. `model` is for `compat`: the
+    authors read the answers of deepseek otherwise. Raises ValueError for an unknown task, language
+    or `compat`, and for a row without references.
     """
     _check_names([task], [language], compat)
     if not references:
         raise ValueError("A row without references cannot be scored.")
-    return _score(prediction, references, task, language, none_word, compat)
+    return _score(prediction, references, task, language, none_word, compat, model)
 
 
 def _score(
@@ -382,53 +484,57 @@ def _score(
     language: str | None,
     none_word: str | None,
     compat: str | None,
-) -> RowScore:
-    answer, thinking = strip_thinking(prediction)
+    model: str,
+) -> TextScore:
+    _, answer, reasoning = split_reasoning(prediction)
     if not is_oneruler(task, language):
-        return _score_ruler(answer, references, task or "", thinking)
+        return _score_ruler(answer, references, task or "", reasoning)
     language = language or "en"
+    whole = authors_answer(prediction, model)
     if str(task).startswith("cwe"):
         found = common_words(answer, references, language)[0]
         strict = exact_words(answer, references, language)
-        authors = authors_words(answer, references) if compat else strict
+        authors = authors_words(whole, references) if compat else strict
     elif task == "niah_none":
         none_word = none_word or references[0]
         found = int(says_none(_answer(answer, language), language, none_word))
         strict = exact_none(answer, language, none_word)
-        authors = authors_none(answer, language) if compat else strict
+        authors = authors_none(whole, language) if compat else strict
     else:
         found = len({*map(normalize, references)} & numbers(_answer(answer, language)))
         strict = exact_numbers(answer, references, language, none_word)
-        authors = authors_numbers(answer, references, language) if compat else strict
-    return RowScore(authors, strict, thinking, found)
+        authors = authors_numbers(whole, references, language) if compat else strict
+    return TextScore(authors, strict, reasoning, found)
 
 
-def _score_ruler(answer: str, references: Sequence[str], task: str, thinking: str) -> RowScore:
+def _score_ruler(
+    answer: str, references: Sequence[str], task: str, reasoning: ReasoningState
+) -> TextScore:
     text = postprocess(answer).lower()
     found = sum(reference.lower() in text for reference in references)
     if task in QA_TASKS:
         score = string_match_part(answer, references)
-        return RowScore(score, score * whole_word_match(answer, references), thinking, found)
+        return TextScore(score, score * whole_word_match(answer, references), reasoning, found)
     score = string_match_all(answer, references)
     strict = score == 1 and nothing_else(answer, references, task)
-    return RowScore(score, float(strict), thinking, found)
+    return TextScore(score, float(strict), reasoning, found)
 
 
-def summarize(rows: Sequence[RowScore], tasks: Sequence[str | None]) -> dict[str, Any]:
+def summarize(rows: Sequence[TextScore], tasks: Sequence[str | None]) -> dict[str, Any]:
     """The metric's result for scored rows: means in percent; of tasks, the mean of their scores.
 
     Where tasks are mixed, `score` and `strict` are the plain mean of the tasks', as in RULER's
     tables, and `per_task` holds each task's own result.
     """
-    groups: dict[str | None, list[RowScore]] = {}
+    groups: dict[str | None, list[TextScore]] = {}
     for task, row in zip(tasks, rows, strict=True):
         groups.setdefault(task, []).append(row)
     result: dict[str, Any] = {
         "score": _mean(100 * _mean(row.score for row in group) for group in groups.values()),
         "strict": _mean(100 * _mean(row.strict for row in group) for group in groups.values()),
         "n": len(rows),
-        "thinking": sum(row.thinking != "none" for row in rows),
-        "thinking_cut": sum(row.thinking == "cut" for row in rows),
+        "thinking": sum(row.reasoning != "none" for row in rows),
+        "thinking_cut": sum(row.reasoning == "truncated" for row in rows),
     }
     if groups and set(groups) <= set(QA_TASKS):
         result["whole_word"] = result["strict"]
@@ -488,16 +594,17 @@ def _stands(text: str, words: str) -> bool:
 def _none_pattern(language: str, none_word: str) -> re.Pattern[str]:
     words = {normalize(word).strip() for word in (*NONE_WORDS[language], none_word)} - {""}
     either = "|".join(r"\s+".join(map(re.escape, word.split())) for word in sorted(words))
-    before = "|".join(filter(None, (_BEFORE, _GLUE_BEFORE.get(language))))
-    after = "|".join(filter(None, (_AFTER, _GLUE_AFTER.get(language))))
-    return re.compile(f"(?:{before})(?:{either})(?:{after})")
+    before = _NONE_BEFORE.get(language, _BEFORE)
+    after = "|".join(filter(None, (_AFTER, _NONE_AFTER.get(language))))
+    begins = f"|(?:{either}){_NONE_BEGINS[language]}" if language in _NONE_BEGINS else ""
+    return re.compile(f"{before}(?:{either})(?:{after}){begins}")
 
 
 @functools.cache
 def _tag_pattern(language: str) -> re.Pattern[str]:
     names = {normalize(ANSWER_TAGS[language]), "answer"}
     either = "|".join(r"\s+".join(map(re.escape, name.split())) for name in sorted(names))
-    return re.compile(rf"<\s*(/?)\s*(?:{either})\s*>")
+    return re.compile(rf"<\s*(?:(/)\s*)?(?:{either})\s*>")
 
 
 # ---- The `evaluate` metric -------------------------------------------------------------------
@@ -508,16 +615,19 @@ for long-context predictions, 0 to 100, with a strict variant beside it.
 """
 _KWARGS_DESCRIPTION = """
 Args:
-    predictions: list of strings, one a row; a thought (<think>…</think>) is removed and counted.
+    predictions: list of strings, one a row; reasoning (<think>…</think>) is removed and counted.
     references: list of lists of strings, the `outputs` of the rows.
     tasks: the task of every row (one string for all, or a list); None: RULER's string_match_all.
     languages: ISO 639-1 code of each row's instruction; given for rows of ONERULER, None for RULER.
     none_words: the `none_word` of each row; None: the language's own.
-    compat: None, or "authors" for ONERULER's published script.
+    compat: None, or "authors" for ONERULER's published script, which reads the whole text.
+    model: the model's name; with `compat`, deepseek's and o3's answers have rules of their own.
+    finish_reasons: why each answer ended; with `compat`, o3's that end with `length` are dropped.
 Returns:
     score: the benchmark's rule, 0 … 100 (mean of the tasks' scores where tasks are mixed).
     strict: all references and nothing else of the kind asked for; for qa, as whole words.
-    n, thinking, thinking_cut: rows; rows with a thought; rows that ended within it.
+    n, thinking, thinking_cut: rows; rows with reasoning; rows that ended within it.
+    dropped: with `compat`, rows that the authors' script leaves out of n.
     per_task: the same for each task, where tasks are mixed. whole_word (qa), words_right (cwe_*).
 Examples:
     >>> import evaluate
@@ -549,16 +659,18 @@ def compute(
     languages: Sequence[str | None] | None = None,
     none_words: Sequence[str | None] | None = None,
     compat: str | None = None,
+    model: str = "",
+    finish_reasons: Sequence[str | None] | None = None,
 ) -> dict[str, Any]:
-    """What the metric computes; see `_KWARGS_DESCRIPTION`. Raises ValueError for bad input.
-
-    With `compat="authors"`, rows cut within a thought leave the denominator (`dropped` counts).
-    """
+    """What the metric computes; see `_KWARGS_DESCRIPTION`. Raises ValueError for bad input."""
     check_rows(predictions, references)
     size = len(predictions)
     task_list = [tasks] * size if tasks is None or isinstance(tasks, str) else list(tasks)
     columns: dict[str, list[str | None]] = {"tasks": task_list}
-    for name, values in (("languages", languages), ("none_words", none_words)):
+    optional = {
+        "languages": languages, "none_words": none_words, "finish_reasons": finish_reasons,
+    }  # fmt: skip
+    for name, values in optional.items():
         if isinstance(values, str):
             raise ValueError(f"{name} is a string; give a list with one item a row.")
         columns[name] = [None] * size if values is None else list(values)
@@ -566,19 +678,17 @@ def compute(
         if len(values) != size:
             raise ValueError(f"{name} has {len(values)} items, predictions {size}: one a row.")
     _check_names([tasks] if isinstance(tasks, str) else task_list, columns["languages"], compat)
-    scored = [
-        _score(text or "", wanted, task, language, none_word, compat)
-        for text, wanted, task, language, none_word in zip(
-            predictions, references, *columns.values(), strict=True
-        )
-    ]
-    dropped = [compat is not None and row.thinking == "cut" for row in scored]
-    kept = [row for row, drop in zip(scored, dropped, strict=True) if not drop]
-    kept_tasks = [task for task, drop in zip(task_list, dropped, strict=True) if not drop]
-    if not kept:
+    rows, kept_tasks = [], []
+    for text, wanted, task, language, none_word, ending in zip(
+        predictions, references, *columns.values(), strict=True
+    ):
+        if compat is None or not authors_leave_out(text, ending, model):
+            rows.append(_score(text or "", wanted, task, language, none_word, compat, model))
+            kept_tasks.append(task)
+    if not rows:
         warnings.warn("No rows to score: the score is nan.", stacklevel=2)
-    result = summarize(kept, kept_tasks)
-    return {**result, "dropped": sum(dropped)} if compat else result
+    result = summarize(rows, kept_tasks)
+    return {**result, "dropped": size - len(rows)} if compat else result
 
 
 def check_rows(predictions: Any, references: Any) -> None:

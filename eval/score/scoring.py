@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, NamedTuple, cast
 
 import numpy as np
@@ -56,6 +56,8 @@ class ScoringRules:
     compat: Compat | None = None
     cut: CutRule = "protocol"
     partial: bool = False
+    model: str = ""
+    """The model's name: ONERULER's authors treat some models in ways of their own (`compat`)."""
 
     @classmethod
     def parse(
@@ -92,9 +94,21 @@ def row_score(
     if prediction.failed:
         return RowScore(0.0, 0.0, "failed")
     scored = rules_of.score_row(
-        prediction.text, row["outputs"], task, language, row.get("none_word") or None, rules.compat
+        prediction.text,
+        row["outputs"],
+        task,
+        language,
+        row.get("none_word") or None,
+        rules.compat,
+        rules.model,
     )
-    thinking = _thinking(prediction, scored.thinking)
+    thinking = _thinking(prediction, scored.reasoning)
+    if rules.compat == "authors":  # they leave an answer out, or read all of it
+        if rules_of.authors_leave_out(prediction.text, prediction.finish_reason, rules.model):
+            return RowScore(0.0, 0.0, "cut", thinking)
+        truncated = thinking == "cut" or prediction.finish_reason == "length"
+        state: State = "cut" if truncated else "ok"
+        return RowScore(scored.score, scored.strict, state, thinking, truncated, scored.found)
     if thinking != "cut" and prediction.finish_reason != "length":
         return RowScore(scored.score, scored.strict, "ok", thinking, found=scored.found)
     keep = rules.cut == "score" or (rules.cut == "protocol" and language is None)
@@ -103,10 +117,10 @@ def row_score(
     return RowScore(0.0, 0.0, "cut", thinking)
 
 
-def _thinking(prediction: Prediction, in_text: str) -> Reasoning:
-    if in_text == "cut" or prediction.thinking_ended is False:
+def _thinking(prediction: Prediction, in_text: rules_of.ReasoningState) -> Reasoning:
+    if in_text == "truncated" or prediction.thinking_ended is False:
         return "cut"
-    return "ended" if prediction.thinking else cast(Reasoning, in_text)
+    return "ended" if prediction.thinking else in_text
 
 
 def score(
@@ -124,7 +138,7 @@ def score(
     `progress` hands on the configurations' names one by one.
     Raises RulerError if nothing can be joined, or if the run was made on other data.
     """
-    rules = rules or ScoringRules()
+    rules = replace(rules or ScoringRules(), model=str(predictions.run.get("model") or ""))
     notes = list(predictions.damaged)
     names = release.names if release else predictions.names
     if rules.compat is not None and names.dataset != "oneruler":
@@ -232,7 +246,7 @@ def _cell(
     if missing:
         notes.append(f"{name}: {len(missing)} rows are missing, the first is row {missing[0]}")
     kept = results
-    if rules.compat == "authors":  # their script leaves out what was truncated or never answered
+    if rules.compat == "authors":  # their script leaves out what was never answered
         kept = [row for row in results if row.state == "ok" or row.cut_scored]
     bounds = intervals.interval([np.array([row.score for row in kept], dtype=float)])
     cell: Cell = {

@@ -112,6 +112,20 @@ def test_each_rule_by_itself_says_the_same(language):
 
 
 @LANGUAGES
+def test_compat_authors_gives_what_their_script_gave(language):
+    theirs = read_toml(FOLDER.with_name("authors_scores.toml"))[language]
+    assert set(theirs) == {f"{task}{end}" for task in EVERYWHERE for end in ("", "_deepseek")}
+    for name, expected in theirs.items():
+        task, model = name.removesuffix("_deepseek"), "deepseek-r1" * name.endswith("_deepseek")
+        given = [case for case in cases(language) if case.task == task]
+        for case, score in zip(given, expected, strict=True):
+            row = score_row(
+                case.said, case.references, task, language, compat="authors", model=model
+            )
+            assert row.score == int(score), (name, case)
+
+
+@LANGUAGES
 def test_the_metric_of_evaluate_counts_them_so(metric, language):
     all_cases = cases(language)
     result = metric.compute(

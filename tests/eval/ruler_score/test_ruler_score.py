@@ -102,32 +102,10 @@ def test_scores_lie_between_0_and_1_and_strict_is_never_above(prediction, refere
         assert 0 <= row.found <= len(references)
 
 
-# ---- Thinking --------------------------------------------------------------------------------
+# ---- Reasoning -------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("prediction", "answer", "state"),
-    [
-        ("plain", "plain", "none"),
-        ("a < b [1]", "a < b [1]", "none"),
-        ("<think>no 1</think>yes", "yes", "ended"),
-        ("<think>a</think>b<think>c</think>d", "bd", "ended"),
-        ("the prompt opened it</think> yes", " yes", "ended"),
-        ("<think>never ended 1234567", "", "cut"),
-        ("yes <think>and then", "yes ", "cut"),
-        ("[THINK]x[/THINK]y", "y", "ended"),
-        ("<seed:think>x</seed:think>y", "y", "ended"),
-        ("<think>a <think> b</think> c", " c", "ended"),
-        ("<think></think>\n\n5", "\n\n5", "ended"),
-    ],
-)
-def test_a_thought_is_taken_out_whole_opened_in_the_prompt_or_never_ended(
-    prediction, answer, state
-):
-    assert rules.strip_thinking(prediction) == (answer, state)
-
-
-def test_what_was_thought_scores_nothing(metric):
+def test_what_stands_in_the_reasoning_scores_nothing(metric):
     result = metric.compute(
         predictions=["<think>1234567", "<think>1234567</think>no", "1234567"],
         references=[[NUMBER]] * 3,

@@ -78,7 +78,7 @@ def test_ten_words_and_nothing_else(language):
     assert row(tagged(language, " ".join(words).upper())).score == 1
     assert row(tagged(language, f"{', '.join(words[:-1])} {last} {words[-1]}")).score == 1
     assert row(tagged(language, ", ".join([*words, "jedenáste"]))).score == 0
-    assert row(tagged(language, ", ".join(words[:9]))) == rules.RowScore(0, 0, "none", 9)
+    assert row(tagged(language, ", ".join(words[:9]))) == rules.TextScore(0, 0, "none", 9)
 
 
 def test_the_words_the_published_prompts_put_into_the_tag_are_no_answer():
@@ -123,6 +123,45 @@ def test_a_none_word_inside_another_word_is_none():
     assert score_row("<答え>おはなし</答え>", ["なし"], "niah_none", "ja").score == 0
 
 
+@pytest.mark.parametrize(
+    ("language", "answer", "says_none"),
+    [
+        *(("ja", text, 1) for text in ("特になし", "該当なし", "答えはなしです", "なしである。")),
+        *(("ja", text, 1) for text in ("該当する数字はありません", "本文に数字はありません。")),
+        *(("ja", text, 0) for text in ("おはなし", "なしで", "みなし", "昔ばなし", "疑いなし")),
+        *(("ko", text, 1) for text in ("해당사항없음", "해당 없음", "숫자없음.", "없음입니다")),
+        *(("ko", text, 0) for text in ("틀림없음", "문제없음", "없음직한", "상관없음")),
+        *(("zh", text, 1) for text in ("无此类数字", "文中无", "文中无此类数字", "答案是无。")),
+        *(("zh", text, 1) for text in ("无符合条件的数字", "本文无任何相关数字", "无答案")),
+        *(
+            ("zh", text, 0)
+            for text in ("毫无疑问", "无数", "无关数字", "无法", "除此之外无其他数字")
+        ),
+        *(("sr", text, 1) for text in ("nema", "нема", "Нема.", "НЕМА таквих бројева")),
+        *(("sr", text, 0) for text in ("неман", "знема")),
+    ],
+)
+def test_none_said_in_a_longer_expression_or_another_script(language, answer, says_none):
+    tagged_answer = tagged(language, answer)
+    none = rules.NONE_WORDS[language][0]
+    assert score_row(tagged_answer, [none], "niah_none", language).score == says_none
+    beside = tagged(language, f"{answer} {NUMBER}")
+    assert score_row(beside, [NUMBER], "niah_single", language).score == 1 - says_none
+
+
+@pytest.mark.parametrize("count", ["(30 times)", "(30)", "(30x)", "(×30)", "（30回）", "(30 раз)"])
+def test_a_count_in_brackets_is_no_word_of_the_list(count):
+    words = ["apple", "river"]
+    text = tagged("en", f"1. apple {count}\n2. river {count}")
+    assert score_row(text, words, "cwe_easy", "en").score == 1
+    assert score_row(f"apple {count}, river {count}", words, "cwe").strict == 1
+    assert (
+        score_row(tagged("en", "apple (30 times), river, or (3 pears)"), words, "cwe_easy").score
+        == 0
+    )
+    assert score_row(tagged("en", "(1 apple) (2 river)"), words, "cwe_easy", "en").score == 1
+
+
 def test_the_rows_own_none_word_is_accepted_beside_the_languages():
     assert score_row("nada", ["nada"], "niah_none", "es", "nada").score == 1
 
@@ -150,8 +189,8 @@ def test_a_task_of_both_benchmarks_is_rulers_unless_a_language_is_given():
         ("none, but 1234567", ["none"], "niah_none", "en", 1, 0),
         ("nonexistent", ["none"], "niah_none", "en", 1, 0),
         ("<Antwort>1234567</Antwort> S. 42", [NUMBER], "niah_single", "de", 0, 1),
-        ("<Answer>1234567</Answer> S. 42", [NUMBER], "niah_single", "de", 1, 1),
-        ("<Answer>1234567</Answer>, not 1111111", [NUMBER], "niah_single", "en", 1, 1),
+        ("<Answer>1234567</Answer> S. 42", [NUMBER], "niah_single", "de", 0, 1),
+        ("<Answer>1234567</Answer>, not 1111111", [NUMBER], "niah_single", "en", 0, 1),
         ("a, b, c and more", ["a", "b", "c"], "cwe_easy", "en", 1, 0),
         ("a, b, c", ["a", "b", "c"], "cwe_easy", "en", 1, 1),
         ("۱۲۳۴۵۶۷", [NUMBER], "niah_single", "fa", 1, 1),
@@ -166,8 +205,71 @@ def test_compat_authors_reproduces_the_published_script(
     assert (row.score, row.strict) == (authors, ours)
 
 
-def test_compat_authors_drops_cut_answers_from_the_denominator():
-    result = rules.compute(
-        ["<think>…", "1234567"], [[NUMBER]] * 2, "niah_single", ["en"] * 2, compat="authors"
-    )
-    assert (result["score"], result["n"], result["dropped"]) == (100, 1, 1)
+@pytest.mark.parametrize(
+    ("prediction", "references", "task", "language", "most", "deepseek"),
+    [
+        ("<think>1111111</think>1234567", ["1234567"], "niah_single", "en", 0, 0),
+        ("<think>it is none</think>1234567", ["1234567"], "niah_single", "en", 0, 0),
+        ("<Answer>1234567</Answer> S. 42", ["1234567"], "niah_single", "de", 0, 1),
+        ("<Answer>\n1234567\n</Answer> S. 42", ["1234567"], "niah_single", "de", 0, 0),
+        (
+            "<Answer>7654321</Answer> <Answer>1234567</Answer>",
+            ["1234567"],
+            "niah_single",
+            "en",
+            0,
+            0,
+        ),
+        ("هیچ\u200cکدام 1234567", ["1234567"], "niah_single", "fa", 1, 1),
+        ("هیچکدام 1234567", ["1234567"], "niah_single", "fa", 0, 0),
+        ("нема 1234567", ["1234567"], "niah_single", "sr", 1, 1),
+        ("нема", ["nema"], "niah_none", "sr", 0, 0),
+        ("Nema 1234567", ["1234567"], "niah_single", "sr", 1, 1),
+        ("特になし", ["なし"], "niah_none", "ja", 1, 1),
+        ("9" * 5000, ["1234567"], "niah_single", "en", 0, 0),
+        ("1234567 1234567", ["1234567"], "niah_single", "en", 1, 1),
+        ("01234567", ["1234567"], "niah_single", "en", 1, 1),
+        ("1234567 01234567", ["1234567"], "niah_single", "en", 0, 0),
+        ("", ["1234567"], "niah_single", "en", 0, 0),
+        ("", ["none"], "niah_none", "en", 0, 0),
+        ("<think>none</think> 1234567", ["none"], "niah_none", "en", 1, 1),
+        ("<Answer>apple</Answer> pear", ["apple", "pear"], "cwe_easy", "en", 1, 0),
+        ("<think>apple, pear", ["apple", "pear"], "cwe_easy", "en", 1, 1),
+        ("ＡＰＰＬＥ", ["apple"], "cwe_easy", "en", 0, 0),
+        ("Apple", [" apple "], "cwe_easy", "en", 1, 1),
+        ("N O N E", ["none"], "niah_none", "en", 1, 1),
+        ("1 2 3 1234567", ["1234567"], "niah_single", "en", 1, 1),
+        ("²³ 1234567", ["1234567"], "niah_single", "en", 0, 0),
+        ("１２３４５６７", ["1234567"], "niah_single", "en", 1, 1),
+        ("1,234,567", ["1234567"], "niah_single", "en", 0, 0),
+        ("1234567", ["1234567", "1234567"], "niah_multivalue", "en", 0, 0),
+        ("NONE 1234567", ["1234567"], "niah_single", "en", 1, 1),
+        ("keine vorhanden 1234567", ["1234567"], "niah_single", "de", 1, 1),
+        ("keinevorhanden 1234567", ["1234567"], "niah_single", "de", 0, 0),
+        ("1234567", ["x"], "niah_single", "en", 0, 0),
+    ],
+)
+def test_compat_authors_gives_what_their_script_gave_for_hard_answers(
+    prediction, references, task, language, most, deepseek
+):
+    for model, score in (("gpt-4o", most), ("deepseek-r1", deepseek)):
+        row = score_row(prediction, references, task, language, compat="authors", model=model)
+        assert row.score == score
+
+
+def test_compat_authors_leaves_out_what_never_came_and_the_truncated_of_o3():
+    def result(model):
+        return rules.compute(
+            ["<think>1234567", None, "7654321"],
+            [[NUMBER]] * 3,
+            "niah_single",
+            ["en"] * 3,
+            compat="authors",
+            model=model,
+            finish_reasons=["length", "error", "stop"],
+        )
+
+    kept = result("gpt-4o")
+    assert (kept["score"], kept["n"], kept["dropped"]) == (50, 2, 1)
+    kept = result("o3-mini")
+    assert (kept["score"], kept["n"], kept["dropped"]) == (0, 1, 2)

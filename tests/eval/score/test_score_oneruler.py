@@ -51,17 +51,23 @@ def test_right_answers_in_the_instructions_language(many, tmp_path):
     assert "cwe_easy, right of 10" in stdout
 
 
-def test_cut_answers_are_wrong_and_leave_the_authors_denominator(many, tmp_path):
-    def answer(row, said):
-        return {"prediction": said, "finish_reason": "length" if row["index"] == 0 else "stop"}
+def test_truncated_answers_are_wrong_and_of_o3_leave_the_authors_denominator(many, tmp_path):
+    def answer(row, text):
+        return {"prediction": text, "finish_reason": "length" if row["index"] == 0 else "stop"}
+
+    def cell(*options):
+        results, stdout = results_of(many, folder, *options)
+        assert not options or "--compat authors" in stdout
+        return results["configurations"]["niah_single_8k_pl_cl100k"]
 
     folder = answers(many, tmp_path / "run", answer)
-    cell = results_of(many, folder)[0]["configurations"]["niah_single_8k_pl_cl100k"]
-    assert (cell["score"], cell["n"], cell["cut"], cell["cut_scored"]) == (75, 4, 1, 0)
-    results, stdout = results_of(many, folder, "--compat", "authors")
-    cell = results["configurations"]["niah_single_8k_pl_cl100k"]
-    assert (cell["score"], cell["n"], cell["dropped"]) == (100, 3, 1)
-    assert "--compat authors" in stdout
+    ours = cell()
+    assert (ours["score"], ours["n"], ours["cut"], ours["cut_scored"]) == (75, 4, 1, 0)
+    theirs = cell("--compat", "authors")
+    assert (theirs["score"], theirs["n"], theirs["dropped"]) == (100, 4, 0)
+    (folder / "run.json").write_text(json.dumps({"model": "o3-mini"}))
+    theirs = cell("--compat", "authors")
+    assert (theirs["score"], theirs["n"], theirs["dropped"]) == (100, 3, 1)
 
 
 def test_partial_lists_score_nothing_and_their_right_words_are_reported(many, tmp_path):
