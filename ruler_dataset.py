@@ -244,6 +244,8 @@ class Manifest(TypedDict):
     """sha256 of each word list."""
     languages: dict[str, LanguageEntry]
     tokenizers: dict[str, TokenizerEntry]
+    left_out: NotRequired[dict[str, str]]
+    """Configurations that cannot be built (`--skip-impossible`), and why."""
     files: dict[str, FileEntry]
 
 

@@ -60,6 +60,9 @@ def build(
     sources: Annotated[
         list[str] | None, typer.Option(help="`embedded`, or NAME=embedded; repeatable.")
     ] = None,
+    skip_impossible: Annotated[
+        bool, typer.Option("--skip-impossible", help="Leave out what its window cannot hold.")
+    ] = False,
 ) -> None:
     """Build a release, or extend one; stopped anywhere, the same command resumes.
 
@@ -87,6 +90,7 @@ def build(
         suite,
         mirror,
         tuple(sources or ()),
+        skip_impossible,
     )
     with terminal.rows_bar("Building") as bar:
         built = build_release(order, bar)

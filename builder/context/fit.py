@@ -19,6 +19,10 @@ from ruler_dataset import RulerError
 _STEPS = 8  # of the guess, before the gap is halved instead
 
 
+class Impossible(RulerError):
+    """A task cannot be built for this window; others can (`ruler build --skip-impossible`)."""
+
+
 class Sized(Protocol):
     """Anything whose tokens are known."""
 
@@ -50,7 +54,7 @@ def fit(
     """The largest n in least … most whose draft has at most `room` tokens, and that draft.
 
     Steps between a number of units known to fit and one known not to; where a few steps do not
-    find it, the gap is halved each time. Raises RulerError if not even `least` units fit.
+    find it, the gap is halved each time. Raises Impossible if not even `least` units fit.
     """
     units, best = least, draft(least)
     spare = room - best.tokens
@@ -75,9 +79,9 @@ def fit(
 
 
 def refuse_if_over(tokens: int, room: int) -> None:
-    """Raise RulerError where the least that a row must hold is more than its window leaves."""
+    """Raise Impossible where the least that a row must hold is more than its window leaves."""
     if tokens > room:
-        raise RulerError(
+        raise Impossible(
             f"The task needs {tokens} tokens at the least where the window leaves {room}: "
             "take a longer length."
         )

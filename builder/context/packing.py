@@ -51,7 +51,7 @@ def pack(
     """The documents that fill `room` tokens, the required ones first.
 
     `about(documents, n)` guesses the tokens of each document were it the one after n others.
-    Raises RulerError if the required documents do not fit.
+    Raises Impossible if the required documents do not fit.
     """
     packed = Packed(required, tokens(required), None, 0)
     refuse_if_over(packed.tokens, room)

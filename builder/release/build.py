@@ -20,7 +20,7 @@ from typing import Protocol, cast
 from builder.card.card_files import card_files
 from builder.common.build_folder import BUILD_FOLDER, read_plan
 from builder.common.processes import worker_pool
-from builder.release.file_builder import FileBuilder, FileJob, SourceSettings
+from builder.release.file_builder import Checked, FileBuilder, FileJob, SourceSettings
 from builder.release.journal import append, read_journal, write_plan
 from builder.release.manifest import merge_headers, new_header, with_files
 from builder.release.order import BuildOrder, file_jobs
@@ -80,10 +80,14 @@ def build(order: BuildOrder, report: BuildProgress) -> Built:
     with worker_pool(order.workers, FileBuilder, (suite, settings, root), report.rows) as run:
         report.planned(len(todo), sum(job.rows for job in todo), len(jobs) - len(todo))
         checked = list(run(FileBuilder.check, todo))
+        header["left_out"] = {**header.get("left_out", {}), **_left_out(todo, checked)}
+        checked = [found for found in checked if not found.impossible]
         for found in checked:
             header = merge_headers(header, cast(Manifest, {**header, **found.read}), root)
         rows = {found.path: found.rows for found in checked}
-        todo = [job._replace(rows=rows[job.config.path]) for job in todo]
+        todo = [job._replace(rows=rows[job.config.path]) for job in todo if job.config.path in rows]
+        if not (there or todo):
+            raise RulerError(f"Nothing can be built. {next(iter(header['left_out'].values()))}")
         write_plan(root, header, [*done, *rows])
         report.planned(len(todo), sum(job.rows for job in todo), len(jobs) - len(todo))
         mismatches: dict[str, str] = {}  # tokenizer -> what the second engine counted wrongly
@@ -110,6 +114,12 @@ def build(order: BuildOrder, report: BuildProgress) -> Built:
     write_whole(root / MANIFEST, json.dumps(manifest, indent=1, ensure_ascii=False) + "\n")
     shutil.rmtree(root / BUILD_FOLDER)
     return Built(manifest, sorted(done))
+
+
+def _left_out(jobs: list[FileJob], checked: list[Checked]) -> dict[str, str]:
+    """Why the files that cannot be built cannot, by the names of their configurations."""
+    names = {job.config.path: job.config.name for job in jobs}
+    return {names[found.path]: found.impossible for found in checked if found.impossible}
 
 
 def _write_card_files(root: Path, manifest: Manifest) -> None:

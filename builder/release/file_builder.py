@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from builder.common.processes import OnProgress
 from builder.context.counted_sources import CountedSources
+from builder.context.fit import Impossible
 from builder.release.parquet_files import ParquetFile, rows_in_group
 from builder.sources.download import Store
 from builder.sources.registry import Sources
@@ -34,6 +35,8 @@ class FileJob(NamedTuple):
     rows: int
     seed: int
     reserve: int
+    skip_impossible: bool = False
+    """Whether the file is left out where its window cannot hold the task."""
     fast: bool = True
     """Whether a second engine may count, where there is one (builder/tokens/second_engine.py)."""
 
@@ -46,11 +49,15 @@ class SourceSettings(NamedTuple):
 
 
 class Checked(NamedTuple):
-    """What the check of a job found: how many rows there can be; the sources and tokenizer read."""
+    """What the check of a job found: how many rows there can be; the sources and tokenizer read.
+
+    `impossible` says why a file that may be left out cannot be built.
+    """
 
     path: str
     rows: int
     read: Mapping[str, object]
+    impossible: str = ""
 
 
 class MadeFile(NamedTuple):
@@ -107,8 +114,13 @@ class FileBuilder:
         try:
             task.check_answers(rows)
             task.check(rows)
-        except RulerError as error:
-            raise RulerError(f"{job.config.name} cannot be built. {error}") from None
+        except Impossible as error:
+            if job.skip_impossible:
+                report(0)
+                return Checked(job.config.path, 0, {}, str(error))
+            raise RulerError(
+                f"{job.config.name} cannot be built. {error} --skip-impossible builds the others."
+            ) from None
         counted_sources = task.counted_sources
         about = {job.config.tokenizer: counted_sources.counter.about}
         read = {

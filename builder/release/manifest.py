@@ -38,7 +38,11 @@ def with_files(header: Manifest, files: Mapping[str, FileEntry]) -> Manifest:
     """A manifest that lists these files, everything in its written order."""
     known: dict[str, Any] = {**header}
     sorted_keys = {key: dict(sorted(known.get(key, {}).items())) for key in SORTED}
-    return cast(Manifest, {**header, **sorted_keys, "files": dict(sorted(files.items()))})
+    there = {entry["config"] for entry in files.values()}
+    left = {name: why for name, why in known.pop("left_out", {}).items() if name not in there}
+    left_out = {"left_out": dict(sorted(left.items()))} if left else {}
+    entries = dict(sorted(files.items()))
+    return cast(Manifest, {**known, **sorted_keys, **left_out, "files": entries})
 
 
 def _merged(old: Mapping[str, Any], new: Mapping[str, Any], root: Path) -> dict[str, Any]:
@@ -54,6 +58,7 @@ def _merged(old: Mapping[str, Any], new: Mapping[str, Any], root: Path) -> dict[
                     f"'{root}' was made with another '{name}' among its {key}. Give a new folder."
                 )
         merged[key] = {**old[key], **new[key]}
+    merged["left_out"] = {**old.get("left_out", {}), **new.get("left_out", {})}
     for name in merged["groups"]:
         both = [*old["groups"].get(name, ()), *new["groups"].get(name, ())]
         merged["groups"][name] = list(dict.fromkeys(both))

@@ -42,6 +42,8 @@ class BuildOrder:
     suite: Path | None = None
     mirror: Path | None = None
     sources: tuple[str, ...] = ()
+    skip_impossible: bool = False
+    """Whether to leave out what cannot be built for its window, and build the rest."""
 
 
 def file_jobs(order: BuildOrder, suite: Suite) -> list[FileJob]:
@@ -59,6 +61,7 @@ def file_jobs(order: BuildOrder, suite: Suite) -> list[FileJob]:
             samples,
             order.seed,
             order.reserve,
+            skip_impossible=order.skip_impossible,
         )
         for name, spec in specs.items()
         for pair in pairs(suite.dataset, order.languages)

@@ -14,10 +14,10 @@ from functools import cached_property
 import numpy as np
 
 from builder.common.randomness import letters
+from builder.context.fit import Impossible
 from builder.context.prompt_builder import PromptBuilder
 from builder.tasks.task import Row, Task, TaskParams
 from builder.tasks.wording import Frame, frame_of
-from ruler_dataset import RulerError
 
 NOISE_WORD = "..."
 _LETTERS = 6
@@ -69,7 +69,7 @@ class FrequentWords(Task[FrequentParams]):
         leads = np.all(np.diff(counts, append=0) < 0, axis=1)
         fewest = int(np.flatnonzero(~leads)[-1]) + 2
         if fewest > self.room:
-            raise RulerError(
+            raise Impossible(
                 f"Among the {self.room} words a window may hold, {self.params.words} words with "
                 f"alpha {self.params.alpha} never lead the next: take a longer length."
             )

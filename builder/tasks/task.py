@@ -17,7 +17,7 @@ import numpy as np
 
 from builder.common.randomness import rng
 from builder.context.counted_sources import CountedSources
-from builder.context.fit import Fitted, fit
+from builder.context.fit import Fitted, Impossible, fit
 from builder.context.prompt_builder import Evidence, PromptBuilder
 from builder.tasks.wording import Frame, perfect_answers
 from ruler_dataset import RulerError, check_name
@@ -175,19 +175,19 @@ class Task(ABC, Generic[P]):
         """The references of row `index`, drawn without making the row."""
 
     def check(self, rows: int) -> None:
-        """Refuse a window that cannot hold the task, before any work. Raises RulerError."""
+        """Refuse a window that cannot hold the task, before any work. Raises Impossible."""
         for index in range(rows if self.room <= _SMALL else min(rows, _CHECKED)):
             self.row(index)
 
     def check_answers(self, rows: int) -> None:
-        """Refuse a task whose right answers do not fit `max_new_tokens`. Raises RulerError."""
+        """Refuse a task whose right answers do not fit `max_new_tokens`. Raises Impossible."""
         longest = self.counted_sources.longest_answers
         asked = (replace(self.key, max_length=0), self.params, rows)
         if asked not in longest:  # the same at every length
             longest[asked] = max((self._answer_tokens(index), index) for index in range(rows))
         needed, index = longest[asked]
         if needed > self.params.max_new_tokens:
-            raise RulerError(
+            raise Impossible(
                 f"The right answer of row {index} takes {needed} tokens, and max_new_tokens is "
                 f"{self.params.max_new_tokens}: give the task max_new_tokens = {needed} in a suite "
                 "of your own."
