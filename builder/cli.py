@@ -1,4 +1,4 @@
-"""The builder's commands: build, verify, list, sources, tokenizers."""
+"""The builder's commands: build, verify, list, freeze, sources, tokenizers."""
 
 from __future__ import annotations
 
@@ -26,6 +26,7 @@ def register(app: typer.Typer) -> None:
     app.command()(build)
     app.command()(verify)
     app.command("list")(list_release)
+    app.command()(freeze)
     app.command()(tokenizers)
     app.add_typer(sources_app)
     hub_commands.register(app)
@@ -132,6 +133,30 @@ def list_release(
     from ruler_dataset import manifest_of
 
     build_tables.show_files(manifest_of(release))
+
+
+def freeze(
+    roots: Annotated[list[Path], typer.Argument(metavar="DIR…", help="Folders of releases.")],
+    anew: Annotated[bool, typer.Option("--anew", help="Forget what was frozen before.")] = False,
+    published: Annotated[
+        bool, typer.Option("--published", help="Mark as published: rows never change again.")
+    ] = False,
+    to: Annotated[
+        Path | None, typer.Option(help="Folder of the digests; else the package's own.")
+    ] = None,
+) -> None:
+    """Record the rows of whole releases as the frozen rows of their data version.
+
+    Example: `ruler freeze ruler oneruler`
+    """
+    from builder.common.frozen_rows import FROZEN, frozen_path
+    from builder.release.freeze import freeze as freeze_rows
+
+    folder = to or FROZEN
+    found = freeze_rows(roots, anew, published, folder)
+    rows = sum(len(names) for names in found.rows.values())
+    path = frozen_path(found.data_version, folder)
+    typer.echo(f"Data version {found.data_version}: {rows} configurations are frozen in '{path}'.")
 
 
 def tokenizers() -> None:

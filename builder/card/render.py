@@ -18,6 +18,7 @@ from typing import Any
 
 from builder.card import figures as tables
 from builder.card import provenance as origins
+from builder.common.frozen_rows import sentence_of
 from builder.common.project_files import project_file
 from builder.sources.registry import EMBEDDED
 from ruler_dataset import COLUMNS, DEFAULT_TOKENIZER, Config, Manifest, Names, languages_of
@@ -113,6 +114,7 @@ def _facts(manifest: Manifest, row: Mapping[str, Any] | None) -> dict[str, Any]:
         "restricted": origins.restricted(manifest),
         "mended": origins.mended(manifest),
         "wording": origins.wording(manifest),
+        "frozen": sentence_of(manifest),
         "versions": origins.versions(),
         "citations": origins.citations(manifest),
     }

@@ -8,14 +8,23 @@ from pathlib import Path
 from typing import Any
 
 from builder.checks.verify_report import FileReport, VerifyReport
+from builder.common.frozen_rows import sentence_of
 from builder.common.terminal import MANY, err, out
+from ruler_dataset import MANIFEST, read_manifest
 
 
 def show_report(root: Path, report: VerifyReport, as_json: bool) -> None:
     """One line a file, its breaches, and the verdict."""
+    finished = (root / MANIFEST).is_file()
+    frozen = sentence_of(read_manifest(root)) if finished else None
     if as_json:
         files = {path: _as_json(file) for path, file in report.files.items()}
-        found = {"ok": report.ok, "unfinished": report.unfinished, "files": files}
+        found = {
+            "ok": report.ok,
+            "unfinished": report.unfinished,
+            "frozen": frozen,
+            "files": files,
+        }
         sys.stdout.write(json.dumps(found, ensure_ascii=False, indent=1) + "\n")
         return
     for note in report.notes:
@@ -38,6 +47,7 @@ def show_report(root: Path, report: VerifyReport, as_json: bool) -> None:
     elif report.ok:
         rows = sum(file.rows for file in report.files.values())
         out.print(f"All laws hold: {len(report.files)} files, {rows:,} rows.")
+        out.print(frozen, highlight=False)
     else:
         out.print(f"{sum(file.count for file in report.files.values())} breaches.")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from builder.common.frozen_rows import sentence_of
 from builder.common.terminal import MANY, out, table
 from builder.release.build import Built
 from ruler_dataset import FileEntry, Manifest
@@ -60,4 +61,5 @@ def show_built(root: Path, built: Built) -> None:
     own = [name for name, s in built.manifest["sources"].items() if s["variant"] == "embedded"]
     if own:
         out.print(f"Made from the project's own texts: {', '.join(own)}. The card says so.")
+    out.print(sentence_of(built.manifest), highlight=False)
     out.print(f"{len(built.new)} files made in '{root}'. Next: ruler verify {root}")

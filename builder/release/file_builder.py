@@ -15,7 +15,7 @@ from typing import NamedTuple
 from builder.common.processes import OnProgress
 from builder.context.counted_sources import CountedSources
 from builder.context.fit import Impossible
-from builder.release.parquet_files import ParquetFile, rows_in_group
+from builder.release.parquet_files import parquet_file, rows_in_group
 from builder.sources.download import Store
 from builder.sources.registry import Sources
 from builder.tasks.suite import Suite
@@ -147,7 +147,7 @@ class FileBuilder:
         path, group = self.root / config.path, rows_in_group(config.max_length)
         level = _LEVEL_SHARED if task.same_beginning else _LEVEL_OTHER
         made = _RowFigures()
-        with ParquetFile(path, self.schema, group, level) as file:
+        with parquet_file(path, self.schema, group, level) as file:
             for index in range(job.rows):
                 row = task.row(index)
                 if is_sampled(index):

@@ -26,7 +26,8 @@ from pathlib import Path
 
 os.environ["TOKENIZERS_PARALLELISM"] = "false"
 
-from builder.release.parquet_files import ParquetFile, read_groups, rows_in_group
+from builder.common.parquet_rows import read_groups
+from builder.release.parquet_files import parquet_file, rows_in_group
 from builder.sources.download import Store
 from builder.tokens.tokenizers import load_counter
 from ruler_dataset import features, parse_length, read_manifest
@@ -51,7 +52,7 @@ def floor(root: Path, folder: Path, level: dict[str, int]) -> float:
         group = rows_in_group(entry["max_length"])
         rows = [row for rows in read_groups(root / path) for row in rows]
         start = time.perf_counter()
-        with ParquetFile(folder / path, schema, group, level.get(entry["task"], 9)) as file:
+        with parquet_file(folder / path, schema, group, level.get(entry["task"], 9)) as file:
             for row in rows:
                 file.add(row)
         seconds += time.perf_counter() - start

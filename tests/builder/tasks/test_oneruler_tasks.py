@@ -14,8 +14,8 @@ from pathlib import Path
 
 import pytest
 
+from builder.common.parquet_rows import digest_row
 from builder.context.counted_sources import CountedSources
-from builder.release.parquet_files import digest_row
 from builder.sources.download import Store
 from builder.sources.registry import Sources, parse_choice
 from builder.tasks.suite import read_suite

@@ -20,8 +20,8 @@ from pathlib import Path
 import pytest
 from scipy.special import zeta
 
+from builder.common.parquet_rows import digest_row
 from builder.context.counted_sources import CountedSources
-from builder.release.parquet_files import digest_row
 from builder.sources import corpora
 from builder.sources.download import Store
 from builder.sources.registry import Sources, parse_choice

@@ -1,0 +1,127 @@
+"""The frozen rows of a data version: a digest of every configuration's rows, and how to compare.
+
+    frozen = read_frozen("1.0.0")                    # None: nothing is frozen for that version
+    compare(manifest, frozen).sentence               # "These are the rows of data version 1.0.0."
+
+A data version is its rows. builder/release/frozen/<data version>.toml lists `rows_sha256` of the
+configurations that are published, built from the canonical sources alone; `ruler freeze` writes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from builder.common.toml import read_toml
+from ruler_dataset import FileEntry, Manifest
+
+FROZEN = Path(__file__).resolve().parents[1] / "release" / "frozen"
+
+
+@dataclass(frozen=True, kw_only=True)
+class FrozenRows:
+    """The lock of one data version: what its rows were made with, and their digests."""
+
+    data_version: str
+    builder_version: str
+    published: bool
+    """Whether it was pushed to the Hub: from then on its rows never change."""
+    seed: int
+    reserve: int
+    samples: Mapping[str, int]
+    """Rows a file, by data set."""
+    sources: Mapping[str, str] = field(default_factory=dict)
+    """sha256 of every canonical source that was read."""
+    rows: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """Data set -> configuration -> `rows_sha256`."""
+
+
+def frozen_path(data_version: str, folder: Path = FROZEN) -> Path:
+    """The file that holds a data version's digests."""
+    return folder / f"{data_version}.toml"
+
+
+def read_frozen(data_version: str, folder: Path | None = None) -> FrozenRows | None:
+    """The frozen rows of a data version; None if there are none. Raises RulerError if damaged."""
+    path = frozen_path(data_version, folder or FROZEN)
+    return FrozenRows(**read_toml(path)) if path.is_file() else None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Comparison:
+    """How the rows of a release compare with the frozen ones of its data version."""
+
+    data_version: str
+    same: list[str]
+    """Configurations with the frozen rows."""
+    different: list[str]
+    """Configurations with other rows, in the order of the manifest."""
+    unlisted: list[str]
+    """Configurations that are not frozen: of other tokenizers, lengths, tasks."""
+    reason: str
+    """Why the first different configuration may differ."""
+
+    @property
+    def sentence(self) -> str:
+        """The result in words: whose rows these are, or which configuration differs and why."""
+        version = f"data version {self.data_version}"
+        if self.different:
+            first, more = self.different[0], len(self.different) - 1
+            differ = f"{first} and {more} more differ" if more else f"{first} differs"
+            return f"Not the rows of {version}: {differ}: {self.reason}."
+        if not self.same:
+            return f"No configuration here is among the frozen ones of {version}."
+        rest = f", but for {len(self.unlisted)} configurations that are not frozen"
+        return f"These are the rows of {version}{rest * bool(self.unlisted)}."
+
+
+def compare(manifest: Manifest, frozen: FrozenRows) -> Comparison:
+    """Compare every configuration of a manifest with the frozen rows, by digest."""
+    known = frozen.rows.get(manifest["dataset"], {})
+    same, different, unlisted = [], [], []
+    first: FileEntry | None = None
+    for entry in manifest["files"].values():
+        name = entry["config"]
+        if name not in known:
+            unlisted.append(name)
+        elif known[name] == entry["rows_sha256"]:
+            same.append(name)
+        else:
+            first = first or entry
+            different.append(name)
+    reasons = list(_reasons(manifest, frozen, first)) if first else []
+    return Comparison(
+        data_version=frozen.data_version,
+        same=same,
+        different=different,
+        unlisted=unlisted,
+        reason=", ".join(reasons) or "a change of the builder",
+    )
+
+
+def _reasons(manifest: Manifest, frozen: FrozenRows, entry: FileEntry) -> Iterator[str]:
+    """What the release was made with otherwise than the frozen rows."""
+    if other := [
+        name
+        for name, source in manifest["sources"].items()
+        if frozen.sources.get(name, source["sha256"]) != source["sha256"]
+    ]:
+        yield f"other sources ({', '.join(sorted(other))})"
+    for key, mine, theirs in (
+        ("seed", manifest["seed"], frozen.seed),
+        ("reserve", manifest["reserve"], frozen.reserve),
+    ):
+        if mine != theirs:
+            yield f"the {key} ({mine}, not {theirs})"
+    samples = frozen.samples[manifest["dataset"]]
+    if entry["rows"] != min(samples, entry["most_rows"] or samples):
+        yield f"the number of rows ({entry['rows']}, not {samples})"
+
+
+def sentence_of(manifest: Manifest) -> str:
+    """Whether these are the frozen rows of the manifest's data version, in one sentence."""
+    frozen = read_frozen(manifest["data_version"])
+    if frozen is None:
+        return f"No rows are frozen for data version {manifest['data_version']}."
+    return compare(manifest, frozen).sentence
