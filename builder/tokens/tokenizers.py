@@ -18,6 +18,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import lru_cache
 from importlib.metadata import version
 from importlib.resources import files
 from pathlib import Path
@@ -221,8 +222,6 @@ def _from_mistral_common(
     name: str, entry: dict[str, Any], store: Store, about: TokenizerEntry
 ) -> TokenCounter:
     """Its file comes with the package, unless a folder is given that has it."""
-    from mistral_common.tokens.tokenizers.tekken import Tekkenizer
-
     path = Path(str(files("mistral_common") / "data" / entry["packaged"]))
     if isinstance(store, _Folder) and store.mirror:
         path = store.mirror / entry["packaged"]
@@ -233,7 +232,15 @@ def _from_mistral_common(
             "install another version of mistral-common, or name a folder that has it."
         )
     about["sha256"] = {entry["packaged"]: entry["sha256"]}
-    return TiktokenCounter(name, about, Tekkenizer.from_file(path)._model)
+    return TiktokenCounter(name, about, _tekken(path, found))
+
+
+@lru_cache(maxsize=1)
+def _tekken(path: Path, digest: str) -> Any:
+    """The encoding in a file of this digest; read once a process, since that takes a second."""
+    from mistral_common.tokens.tokenizers.tekken import Tekkenizer
+
+    return Tekkenizer.from_file(path)._model
 
 
 def _from_tiktoken(name: str, url: str, path: Path, about: TokenizerEntry) -> TokenCounter:

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from builder.oneruler.language_pairs import Languages
+from builder.release.build import build
+from builder.release.order import BuildOrder
 from ruler_dataset import read_manifest
+from tests.conftest import Once, Silent
 
 
 @pytest.fixture
@@ -24,6 +31,41 @@ def folder(tmp_path: Path, cache: Path) -> Path:
     made = tmp_path / "mirror"
     made.mkdir()
     return made
+
+
+@pytest.fixture(scope="session")
+def audited(mirror: Path, once: Once) -> dict[str, Any]:
+    """What `ruler sources audit oneruler --json` finds in the published files."""
+
+    def make(path: Path) -> None:
+        command = [sys.executable, "-m", "ruler_cli", "sources", "audit", "oneruler", "--json"]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        assert done.stderr == ""
+        path.write_text(done.stdout, encoding="utf-8")
+
+    return json.loads(once("audit.json", make).read_text(encoding="utf-8"))
+
+
+@pytest.fixture(scope="session")
+def every_language(mirror: Path, once: Once) -> Path:
+    """ONERULER from the published files: 26 languages and four pairs, 2 rows a file at 8k.
+
+    Not to be changed.
+    """
+
+    def make(root: Path) -> None:
+        order = BuildOrder(
+            root,
+            dataset="oneruler",
+            tokenizers=("cl100k_base",),
+            lengths=("8k",),
+            languages=Languages(("all", "en-ko", "ko-en", "pl-en", "zh-sw")),
+            samples=2,
+            mirror=mirror,
+        )
+        build(order, Silent())
+
+    return once("every_language/oneruler", make)
 
 
 @pytest.fixture(params=["release", "oneruler"])

@@ -6,41 +6,16 @@ import re
 from pathlib import Path
 from typing import Any
 
-import pytest
 import yaml
 
 from builder.card.render import render
-from builder.oneruler.audit import audit
 from builder.oneruler.errata import ALL, errata, wording
-from builder.oneruler.language_pairs import Languages
-from builder.release.build import build
-from builder.release.order import BuildOrder
-from builder.sources.download import Store
-from builder.sources.registry import Sources, restricted
+from builder.sources.registry import restricted
 from ruler_dataset import LANGUAGES, read_manifest
 from tests.builder.card.card_reading import labels, section, tables
-from tests.conftest import Silent
 
 ROOT = Path(__file__).resolve().parents[3]
 Manifest = dict[str, Any]
-
-
-@pytest.fixture(scope="module")
-def every_language(mirror: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """ONERULER from the published files: 26 languages and one pair, a row a file."""
-    root = tmp_path_factory.mktemp("all") / "oneruler"
-    order = BuildOrder(
-        root,
-        dataset="oneruler",
-        tokenizers=("cl100k_base",),
-        lengths=("8k",),
-        tasks=("niah_single", "cwe_easy"),
-        languages=Languages(("all", "en-ko")),
-        samples=1,
-        mirror=mirror,
-    )
-    build(order, Silent())
-    return root
 
 
 def test_tokenizers_sources_and_word_lists_have_their_digests(
@@ -103,9 +78,8 @@ def test_stand_ins_have_no_rights_table_and_no_faults(oneruler: Path) -> None:
 
 
 def test_the_card_lists_every_fault_that_the_audit_finds(
-    every_language: Path, mirror: Path
+    every_language: Path, audited: dict[str, Any]
 ) -> None:
-    found = audit(Sources(Store(mirror)))
     text = (every_language / "README.md").read_text(encoding="utf-8")
     faults = section(text, "Faults of the published files")
     (mended,) = tables(faults, "erratum")
@@ -118,13 +92,13 @@ def test_the_card_lists_every_fault_that_the_audit_finds(
         if erratum.file == "script"
         for code in (LANGUAGES if erratum.languages == ALL else erratum.languages)
     }
-    there = {(fault["erratum"], fault["language"]) for fault in found["faults"]}
+    there = {(fault["erratum"], fault["language"]) for fault in audited["faults"]}
     assert listed == there | of_the_script
     (kept,) = tables(faults, "language")
     shown = {(row["language"], row["file"], row["what"]) for row in kept}
     assert shown == {
         (fault["language"], fault["file"], fault["what"])
-        for fault in found["wording"]
+        for fault in audited["wording"]
         if fault["found"]
     }
     assert len(kept) == len(wording())

@@ -31,7 +31,10 @@ def plant(root: Path, task: str, change: Callable[[Rows], object]) -> VerifyRepo
     change(rows)
     pq.write_table(pa.Table.from_pylist(rows, features().arrow_schema), root / name)
     manifest = json.loads((root / MANIFEST).read_text())
-    manifest["files"][name]["sha256"] = sha256_of(root / name)
+    entry = {**manifest["files"][name], "sha256": sha256_of(root / name)}
+    for other in manifest["files"].keys() - {name}:  # as they were, and proved elsewhere
+        (root / other).unlink()
+    manifest["files"] = {name: entry}
     (root / MANIFEST).write_text(json.dumps(manifest))
     return verify(root)
 
@@ -152,7 +155,8 @@ def test_a_variable_bound_twice_is_found(copy: Path) -> None:
     assert any("is assigned 2 times" in what for what in found[3])
 
 
-def test_a_moved_evidence_span_is_found(copy: Path) -> None:
+@pytest.mark.parametrize("task", ["niah_single_2", "vt", "qa_1"])
+def test_a_moved_evidence_span_is_found(copy: Path, task: str) -> None:
     def change(rows: Rows) -> None:
         span = rows[0]["evidence"][0]
         width = rows[0]["context_end"] - rows[0]["context_start"]
@@ -160,9 +164,7 @@ def test_a_moved_evidence_span_is_found(copy: Path) -> None:
         span["end"] -= 40
         span["depth"] -= 40 / width
 
-    for task in ("niah_single_2", "vt", "qa_1"):
-        found = laws(plant(copy, task, change), f"{task}_4k")
-        assert 4 in found, task
+    assert 4 in laws(plant(copy, task, change), f"{task}_4k")
 
 
 def test_a_wrong_depth_is_found(copy: Path) -> None:

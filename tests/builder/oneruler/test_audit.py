@@ -1,8 +1,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from collections.abc import Callable
 from copy import deepcopy
 from typing import Any
@@ -82,20 +80,11 @@ FAULTY: list[tuple[Callable[[str], faults.Found], str, str]] = [
 """A finder, an invented file with a fault, and the erratum it must find."""
 
 
-@pytest.fixture(scope="module")
-def found(mirror: object) -> dict[str, Any]:
-    """What the command finds in the published files, as a user gets it."""
-    command = [sys.executable, "-m", "ruler_cli", "sources", "audit", "oneruler", "--json"]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert done.stderr == ""
-    return json.loads(done.stdout)
-
-
 # ---- The published files -----------------------------------------------------------------------
 
 
-def test_the_files_have_the_faults_that_are_mended_and_no_others(found: dict[str, Any]) -> None:
-    there = {(fault["erratum"], fault["language"]) for fault in found["faults"]}
+def test_the_files_have_the_faults_that_are_mended_and_no_others(audited: dict[str, Any]) -> None:
+    there = {(fault["erratum"], fault["language"]) for fault in audited["faults"]}
     listed = {
         (erratum.id, code)
         for erratum in errata()
@@ -103,25 +92,25 @@ def test_the_files_have_the_faults_that_are_mended_and_no_others(found: dict[str
         if erratum.file != "script" and (code, erratum.file) != ("en", "words")
     }
     assert there == listed
-    assert found["disagreements"] == []
+    assert audited["disagreements"] == []
 
 
-def test_what_the_card_says_of_a_language_is_what_was_found(found: dict[str, Any]) -> None:
+def test_what_the_card_says_of_a_language_is_what_was_found(audited: dict[str, Any]) -> None:
     for code in LANGUAGES:
         mended = {
             erratum.id
             for erratum in applied(code)
             if code in erratum.languages and erratum.file != "script"
         }
-        there = {fault["erratum"] for fault in found["faults"] if fault["language"] == code}
+        there = {fault["erratum"] for fault in audited["faults"] if fault["language"] == code}
         assert mended <= there
-        kept = {one["what"] for one in found["wording"] if one["language"] == code}
+        kept = {one["what"] for one in audited["wording"] if one["language"] == code}
         assert kept == {one.what for one in wording(code)}
-    assert all(one["found"] for one in found["wording"])
+    assert all(one["found"] for one in audited["wording"])
 
 
-def test_the_audit_measures_books_and_dictionaries(found: dict[str, Any]) -> None:
-    books = {book["language"]: book for book in found["books"]}
+def test_the_audit_measures_books_and_dictionaries(audited: dict[str, Any]) -> None:
+    books = {book["language"]: book for book in audited["books"]}
     assert list(books) == list(LANGUAGES)
     assert books["ko"]["characters"] == 12504
     assert books["ko"]["begun_at_128k"] == -(-128_000 // books["ko"]["tokens"]) > 10
@@ -130,7 +119,7 @@ def test_the_audit_measures_books_and_dictionaries(found: dict[str, Any]) -> Non
     assert not any(
         book["measures"]["long_numbers"] or book["measures"]["not_nfc"] for book in books.values()
     )
-    words = {row["language"]: row for row in found["dictionaries"]}
+    words = {row["language"]: row for row in audited["dictionaries"]}
     assert words["st"]["words"] < 2500 < words["de"]["words"] <= words["de"]["entries"]
     assert words["sr"]["scripts"] == {
         "prompts": "LATIN",
@@ -138,25 +127,25 @@ def test_the_audit_measures_books_and_dictionaries(found: dict[str, Any]) -> Non
         "book": "CYRILLIC",
         "words": "CYRILLIC",
     }
-    assert found["kept_nouns"] == 79
+    assert audited["kept_nouns"] == 79
 
 
 def test_the_tables_show_every_finding(
-    found: dict[str, Any], capsys: pytest.CaptureFixture[str]
+    audited: dict[str, Any], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    show_audit(found, "tekken", as_json=False)
+    show_audit(audited, "tekken", as_json=False)
     shown = capsys.readouterr().out
-    for fault in found["faults"]:
+    for fault in audited["faults"]:
         assert fault["erratum"] in shown
     for part in ("Kept as published", "Books; tokens by tekken", "12,504", "79 of 100", "agree"):
         assert part in shown
 
 
 def test_a_finding_without_an_erratum_and_an_erratum_without_a_finding_are_reported(
-    found: dict[str, Any],
+    audited: dict[str, Any],
 ) -> None:
-    changed = deepcopy(found)
-    changed["faults"].remove(next(f for f in found["faults"] if f["erratum"] == "niah-none-word"))
+    changed = deepcopy(audited)
+    changed["faults"].remove(next(f for f in audited["faults"] if f["erratum"] == "niah-none-word"))
     changed["faults"].append({"erratum": "book-tags", "language": "pl", "found": "<B>"})
     changed["wording"][0]["found"] = False
     changed["books"][0]["measures"]["long_numbers"] = 1

@@ -314,12 +314,11 @@ def test_real_sources_and_tokenizers_make_a_release_without_a_breach(
         lengths=("4k", "16k"),
         samples=8,
         mirror=mirror,
-        workers=2,
     )
     manifest = build(order, Silent()).manifest
     assert set(manifest["sources"]) == {"essays", "squad", "hotpotqa"}
     assert {source["variant"] for source in manifest["sources"].values()} == {"canonical"}
-    report = verify(root, workers=2, mirror=mirror)
+    report = verify(root, mirror=mirror)
     assert report.ok, [f.breaches for f in report.files.values() if f.count]
 
 

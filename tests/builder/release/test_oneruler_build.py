@@ -98,14 +98,11 @@ def test_a_default_order_is_more_than_the_embedded_texts() -> None:
     assert not Path("never").exists()
 
 
-def test_all_26_languages_are_built_and_proved(mirror: Path, tmp_path: Path) -> None:
-    root = tmp_path / "oneruler"
-    names = ("all", "en-ko", "ko-en", "pl-en", "zh-sw")
-    build(order(root, *names, mirror=mirror, sources=(), tokenizers=("cl100k_base",)), Silent())
-    report = verify(root, workers=2)
+def test_all_26_languages_are_built_and_proved(every_language: Path) -> None:
+    report = verify(every_language)
     assert report.ok, by_law(report)
     assert len(report.files) == 26 * 8 + 4 * 6
-    found = load("niah_none_8k_pl", root, "cl100k_base")
+    found = load("niah_none_8k_pl", every_language, "cl100k_base")
     assert found["none_word"] == ["brak"] * 2
 
 
