@@ -10,6 +10,7 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterator
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from builder.checks.breaches import (
@@ -26,6 +27,7 @@ from builder.tasks.list_counts import list_counts
 from ruler_dataset import LanguageEntry, Row
 
 _TAG = re.compile(r"<(/?)([^<>/\n]{1,40})>")
+_LONG_NUMBER = re.compile(r"\d{7,}")  # of digits in any script or width
 _ITEM = re.compile(r"(\d+)\. (\S.*?)(?= \d+\. |$)")
 
 
@@ -52,8 +54,9 @@ def _needles(text: str, language: LanguageEntry) -> list[_Found]:
     return [_Found(match["key"], match["value"]) for match in needle.finditer(text)]
 
 
-def _fold(text: str) -> str:
-    return unicodedata.normalize("NFKC", text).casefold()
+@lru_cache(maxsize=1 << 17)  # the words of a dictionary stand in every row
+def _fold(word: str) -> str:
+    return unicodedata.normalize("NFKC", word).casefold()
 
 
 def _languages(rules: FileRules) -> tuple[LanguageEntry, LanguageEntry]:
@@ -85,9 +88,9 @@ def _niah(row: Row, rules: FileRules) -> Iterator[Breach]:
     found = _needles(context, text)
     for value in (value for value, times in Counter(n.value for n in found).items() if times > 1):
         yield Breach(Law.UNAMBIGUOUS, f"value '{value}' stands in more than one needle")
-    folded = _fold(context)
+    runs = " ".join(unicodedata.normalize("NFKC", run) for run in _LONG_NUMBER.findall(context))
     for needle in found:
-        if folded.count(needle.value) != 1:
+        if runs.count(needle.value) != 1:
             yield Breach(
                 Law.UNAMBIGUOUS, f"value '{needle.value}' stands elsewhere in the context too"
             )
@@ -165,7 +168,9 @@ def _references(
         yield Breach(
             Law.UNAMBIGUOUS, f"none_word is '{row['none_word']}', the prompt's is '{none_word}'"
         )
-    if task["none_sentence"] is not (none_word in row["input"][row["context_end"] :]):
+    if_no = _languages(rules)[1]["parts"]["if_no"]  # a none word alone may be part of a key
+    sentence = if_no[: if_no.rindex("</")].strip()
+    if task["none_sentence"] is not (sentence in row["input"][row["context_end"] :]):
         yield Breach(
             Law.UNAMBIGUOUS, f"the prompt says what to answer for none: {not task['none_sentence']}"
         )
