@@ -145,8 +145,8 @@ def test_a_changed_byte_is_refused_and_the_file_is_left_alone(
     served = Served()
     with pytest.raises(RulerError) as refusal:
         Store(folder).read(pinned(serve(served)))
-    for said in (str(there), f"expected sha256 {DIGEST}", f"found {found}", "not deleted"):
-        assert said in str(refusal.value)
+    for message in (str(there), f"expected sha256 {DIGEST}", f"found {found}", "not deleted"):
+        assert message in str(refusal.value)
     assert there.read_bytes() == changed
     assert served.asked == []
 
@@ -165,11 +165,11 @@ def test_every_pinned_tokenizer_file_is_what_the_mirror_holds(store: Store, mirr
 def test_no_network_and_no_mirror_is_one_sentence_with_the_remedy(cache: Path) -> None:
     with pytest.raises(RulerError) as refusal:
         Store(None).read(pinned(CLOSED))
-    said = str(refusal.value)
+    message = str(refusal.value)
     for part in (PATH, str(len(TEXT)), DIGEST, CLOSED, "--mirror DIR", "RULER_MIRROR"):
-        assert part in said
-    assert said.count(". ") == 0
-    assert "\n" not in said
+        assert part in message
+    assert message.count(". ") == 0
+    assert "\n" not in message
     assert not (cache / PATH).exists()
 
 

@@ -102,17 +102,17 @@ def test_a_later_choice_overrides_an_earlier_one() -> None:
 
 
 @pytest.mark.parametrize(
-    ("word", "said"),
+    ("word", "message"),
     [
         ("squat=embedded", "Unknown source 'squat'. Did you mean 'squad'? See: ruler sources"),
         ("squad=rebuilt", "Unknown kind of source 'rebuilt'. Known: canonical, embedded."),
         ("embeded", "Unknown kind of source 'embeded'. Did you mean 'embedded'?"),
     ],
 )
-def test_an_unknown_choice_is_refused_with_a_suggestion(word: str, said: str) -> None:
+def test_an_unknown_choice_is_refused_with_a_suggestion(word: str, message: str) -> None:
     with pytest.raises(RulerError) as refusal:
         parse_choice([word])
-    assert str(refusal.value).startswith(said)
+    assert str(refusal.value).startswith(message)
 
 
 def test_an_unknown_source_is_refused_with_a_suggestion(folder: Path) -> None:

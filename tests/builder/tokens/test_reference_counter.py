@@ -72,14 +72,14 @@ def test_tekken_too_where_its_package_no_longer_brings_it(tmp_path: Path) -> Non
 
 def test_what_is_no_place_of_the_releases_tokenizers_is_refused(tmp_path: Path) -> None:
     root = built(tmp_path / "ruler", "tekken")
-    for spec, said in (
+    for spec, message in (
         ("teken=x", "Did you mean 'tekken'?"),
         ("tekken", "'tekken' does not say where 'tekken' lies: write tekken=FOLDER"),
         ("tekken=no/folder", "'no/folder' is not a folder: 'tekken' is a named tokenizer"),
     ):
         with pytest.raises(RulerError) as error:
             verify(root, tokenizers=[spec])
-        assert said in str(error.value)
+        assert message in str(error.value)
     assert places({"tokenizers": {"mine": {}}}, ["mine=hf:a/b@c"]) == {"mine": "hf:a/b@c"}
 
 

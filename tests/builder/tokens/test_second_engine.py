@@ -134,13 +134,13 @@ def test_a_build_drops_a_wrong_engine_and_counts_again(
         build(order(tmp_path / "reference"), Silent())
     build(order(tmp_path / "fast"), Silent())
     monkeypatch.setattr(second_engine, "_load", Wrong)
-    heard = Silent()
-    build(order(tmp_path / "wrong"), heard)
+    progress = Silent()
+    build(order(tmp_path / "wrong"), progress)
     right = rows_and_engines(tmp_path / "reference")
     assert rows_and_engines(tmp_path / "wrong") == right
     assert [digest for digest, _ in rows_and_engines(tmp_path / "fast")] == [d for d, _ in right]
     assert {engine for _, engine in rows_and_engines(tmp_path / "fast")} == {GIGATOKEN}
-    (note,) = heard.notes
+    (note,) = progress.notes
     assert note.startswith(f"{GIGATOKEN} counts ")
     assert "it is no longer used for 'tekken'" in note
 

@@ -239,7 +239,7 @@ def test_a_tokenizer_is_a_name_or_a_name_and_a_place(spec: str, read: tuple[str,
 
 
 @pytest.mark.parametrize(
-    ("spec", "said"),
+    ("spec", "message"),
     [
         ("qwen25", "Unknown tokenizer 'qwen25'. Did you mean 'qwen2.5'? See: ruler tokenizers"),
         ("hf:ORG/NAME", "or give another as NAME=hf:ORG/NAME or NAME=FOLDER"),
@@ -251,11 +251,11 @@ def test_a_tokenizer_is_a_name_or_a_name_and_a_place(spec: str, read: tuple[str,
     ],
 )
 def test_a_tokenizer_that_cannot_be_is_refused_with_the_remedy(
-    store: Store, spec: str, said: str
+    store: Store, spec: str, message: str
 ) -> None:
     with pytest.raises(RulerError) as refusal:
         load_counter(spec, store)
-    assert said in str(refusal.value)
+    assert message in str(refusal.value)
 
 
 def test_a_folder_without_a_tokenizer_is_refused(store: Store, tmp_path: Path) -> None:
@@ -285,10 +285,10 @@ def test_a_changed_byte_in_a_named_tokenizers_file_is_refused(mirror: Path, tmp_
 def test_a_hub_tokenizer_without_a_network_is_refused_with_the_remedy(store: Store) -> None:
     with pytest.raises(RulerError) as refusal:
         load_counter("mine=hf:ruler-tests/none@0123abc", store)
-    said = str(refusal.value)
-    assert "Cannot load tokenizer 'mine' from 'ruler-tests/none'" in said
-    assert "without a network, give a folder" in said
-    assert "\n" not in said
+    message = str(refusal.value)
+    assert "Cannot load tokenizer 'mine' from 'ruler-tests/none'" in message
+    assert "without a network, give a folder" in message
+    assert "\n" not in message
 
 
 class Gate(BaseHTTPRequestHandler):
