@@ -19,6 +19,8 @@ _THRESHOLD = "For the effective length: chat (85.6), base (79.4), or a number."
 _LENGTH = "The length of files that do not give it, such as 4k."
 _TOKENIZER = "The tokenizer of the release that such files were run on."
 _CONFIG = "The configuration of files that do not name it, such as niah_none_64k_pl."
+_MAX_DROP = "Points that B may lose against A over all. Exit code 0: surely lost less, "
+_MAX_DROP += "1: surely more, 3: these rows cannot tell."
 _REFERENCES = (
     "The reference code's data folder (TASK.jsonl, TASK/validation.jsonl), for files without "
 )
@@ -135,6 +137,7 @@ def compare(
     a: Annotated[Path, typer.Argument(help="A RUN folder that was scored, or a results.json.")],
     b: Annotated[Path, typer.Argument(help="The other one.")],
     out: Annotated[Path | None, typer.Option(help="Write the comparison as JSON.")] = None,
+    max_drop: Annotated[float | None, typer.Option(help=_MAX_DROP)] = None,
     seed: Annotated[int, typer.Option(help="Of the bootstrap.")] = 0,
     name: ModelNames = None,
     markdown: Markdown = False,
@@ -142,10 +145,14 @@ def compare(
     """Compare two models on the same rows: paired differences with 95 % intervals.
 
     Example: `ruler compare runs/a/results.json runs/b/results.json`
+
+    In CI, for a quantised or tuned model: `ruler compare runs/base runs/quantised --max-drop 1.5`
     """
     from eval import commands
 
-    commands.compare(a, b, out=out, seed=seed, markdown=markdown, names=name or ())
+    commands.compare(
+        a, b, out=out, seed=seed, markdown=markdown, names=name or (), max_drop=max_drop
+    )
 
 
 def correlate(

@@ -10,6 +10,7 @@ from typing import Any, cast
 
 import typer
 
+from eval.report import analysis_tables
 from eval.report import score_tables as tables
 from eval.score.effective_length import Baseline
 from eval.score.prediction_source import PredictionSource
@@ -94,16 +95,25 @@ def compare(
     seed: int,
     markdown: bool,
     names: Sequence[str] = (),
+    max_drop: float | None = None,
 ) -> None:
-    """`ruler compare`: print paired differences by configuration, by length and over all."""
+    """`ruler compare`: print paired differences by configuration, by length and over all.
+
+    With `max_drop` it also decides, and ends with the exit code of the verdict.
+    """
+    from eval.analysis.compare import EXIT_CODES, decide
     from eval.analysis.compare import compare as compare_results
 
     _not_a_folder(out, "comparison.json")
     left, right = _named([a, b], names).values()
     found = compare_results(left, right, seed)
+    decision = None if max_drop is None else decide(found, max_drop)
     if out is not None:
-        _write_json(out, found)
-    typer.echo(tables.comparison(found, markdown))
+        _write_json(out, found if decision is None else {**found, "decision": decision})
+    typer.echo(analysis_tables.comparison(found, markdown))
+    if decision is not None:
+        typer.echo("\n" + analysis_tables.decision(decision))
+        raise typer.Exit(EXIT_CODES[decision["verdict"]])
 
 
 def correlate(
@@ -116,7 +126,7 @@ def correlate(
     found = correlate_results(_named(paths, names))
     if out is not None:
         _write_json(out, found)
-    typer.echo(tables.correlation(found, markdown))
+    typer.echo(analysis_tables.correlation(found, markdown))
 
 
 def _named(paths: Sequence[Path], names: Sequence[str]) -> dict[str, Results]:

@@ -9,13 +9,22 @@ at 128K take 300 MB, its references a few KB. Digests are checked before anythin
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import fnmatch
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import ruler_dataset
-from ruler_dataset import Config, Manifest, Names, RulerError, is_repository
+from ruler_dataset import (
+    DEFAULT_TOKENIZER,
+    Config,
+    Manifest,
+    Names,
+    RulerError,
+    is_repository,
+)
 
 BATCH_ROWS = 50
 """Rows read at a time: a row group of the release."""
@@ -96,3 +105,43 @@ class Release:
             ruler_dataset.check_files([path], [name], self.manifest["files"], verify=True)
             self._checked.add(name)
         return path
+
+
+def chosen_files(
+    names: Iterable[str], manifest: Manifest, tokenizer: str | None = None
+) -> list[str]:
+    """The files of configurations as users name them, each once, for `ruler run` and `export`.
+
+    Beside the names that ruler_dataset.files_of knows: `all` for everything, shell wildcards
+    (`*_4k`, `niah_*_pl`), and in oneruler a name without a language (`all_8k`) for every language.
+    Raises RulerError for a name or a pattern that stands for nothing.
+    """
+    files = manifest["files"]
+    chosen: dict[str, None] = {}
+    for name in names:
+        if name == "all" or re.search(r"[*?\[]", name):
+            pattern = "*" if name == "all" else name
+            found = [p for p, file in files.items() if fnmatch.fnmatchcase(file["config"], pattern)]
+        elif manifest["dataset"] == "oneruler" and re.fullmatch(r".+_\d+[km]", name):
+            found = _in_every_language(name, manifest, tokenizer)
+        else:
+            found = ruler_dataset.files_of(name, manifest, tokenizer)
+        if tokenizer is not None:
+            found = [path for path in found if files[path]["tokenizer"] == tokenizer]
+        if not found:
+            raise RulerError(f"No configuration is '{name}'. What there is: ruler list DIR")
+        chosen.update(dict.fromkeys(found))
+    return list(chosen)
+
+
+def _in_every_language(name: str, manifest: Manifest, tokenizer: str | None) -> list[str]:
+    """The files of a task or group at a length, of the default tokenizer where it has any."""
+    names = Names.in_manifest(manifest)
+    config = names.parse(f"{name}_en")
+    same = {
+        path: file["tokenizer"]
+        for path, file in manifest["files"].items()
+        if file["task"] in names.expand(config.task) and file["length"] == config.length
+    }
+    wanted = tokenizer or DEFAULT_TOKENIZER
+    return [path for path, found in same.items() if found == wanted or wanted not in same.values()]

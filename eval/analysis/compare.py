@@ -15,14 +15,62 @@ observed variance; `least` the smallest 0/1 difference that can be significant a
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
+from typing_extensions import TypedDict
 
 from eval.score.intervals import CONFIDENCE, POWER, RESAMPLES, SMALLEST_MCNEMAR
 from eval.score.results_file import Results
 from ruler_dataset import RulerError
+
+_UPPER = (1 + CONFIDENCE) / 2
+Verdict = Literal["smaller", "larger", "unknown"]
+EXIT_CODES: dict[Verdict, int] = {"smaller": 0, "larger": 1, "unknown": 3}
+"""What `ruler compare --max-drop` ends with; 2 is a mistake in what was given."""
+
+
+class Decision(TypedDict):
+    """Whether B lost less than `max_drop` points against A, and the rows it would take to know.
+
+    `rows` are the rows of a configuration on average; `needed` as many as would decide it if the
+    difference stayed as it is, None where it is decided or no number would do.
+    """
+
+    max_drop: float
+    drop: float
+    interval: list[float]
+    verdict: Verdict
+    rows: int
+    needed: int | None
+
+
+def decide(found: Mapping[str, Any], max_drop: float) -> Decision:
+    """Hold the drop from A to B over all configurations against the largest that is allowed.
+
+    The drop is surely smaller if its whole 95 % interval lies below `max_drop` (points), surely
+    larger if it lies above. An interval's width falls with the square root of the rows.
+    """
+    low, high = found["all"]["interval"]
+    drop = found["all"]["difference"]
+    verdict: Verdict = "unknown"
+    if high < max_drop or low > max_drop:
+        verdict = "smaller" if high < max_drop else "larger"
+    sizes = [cell["n"] for cell in found["configurations"].values()]
+    rows, gap = round(sum(sizes) / len(sizes)), abs(max_drop - drop)
+    needed = None
+    if verdict == "unknown" and gap > 1e-9:
+        needed = max(rows + 1, math.ceil(rows * ((high - low) / 2 / gap) ** 2))
+    return {
+        "max_drop": max_drop,
+        "drop": drop,
+        "interval": [low, high],
+        "verdict": verdict,
+        "rows": rows,
+        "needed": needed,
+    }
 
 
 def compare(a: Results, b: Results, seed: int = 0) -> dict[str, Any]:
@@ -153,6 +201,8 @@ def _difference(
     drawn: Mapping[str, np.ndarray],
     shared: Mapping[str, Any],
 ) -> dict[str, Any]:
+    from scipy.special import ndtri
+
     means = {side: float(np.mean([cells[n][side].mean() for n in names])) for side in ("a", "b")}
     difference = means["a"] - means["b"]
     resampled = np.mean([drawn[name] for name in names], axis=0)
@@ -167,7 +217,8 @@ def _difference(
         "b": 100 * means["b"],
         "difference": 100 * difference,
         "interval": [100 * max(-1.0, difference - half), 100 * min(1.0, difference + half)],
-        "detectable": 100 * detectable(spread),
+        # where no row differs nothing is known of the spread but what the interval says
+        "detectable": 100 * (detectable(spread) or detectable(half / float(ndtri(_UPPER)))),
     }
 
 
@@ -188,7 +239,7 @@ def detectable(standard_error: float) -> float:
     """The difference that is found with CONFIDENCE, two-sided, in POWER of all repetitions."""
     from scipy.special import ndtri
 
-    return float(ndtri((1 + CONFIDENCE) / 2) + ndtri(POWER)) * standard_error
+    return float(ndtri(_UPPER) + ndtri(POWER)) * standard_error
 
 
 def _mcnemar(pair: Mapping[str, np.ndarray]) -> dict[str, Any]:

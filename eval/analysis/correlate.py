@@ -26,8 +26,9 @@ def correlate(results: Mapping[str, Results]) -> dict[str, Any]:
     """Correlate and cluster the tasks of several results, by name of the model or file.
 
     `merges` lists the clusters as they form: the two that join, and their distance 1 − r (average
-    linkage); `constant` the tasks whose score never changes, which correlate with nothing. Raises
-    RulerError with fewer than LEAST observations in which every task was scored.
+    linkage); `by_chance` is the correlation that unrelated tasks reach, `constant` the tasks whose
+    score never changes, which correlate with nothing. Raises RulerError with fewer than LEAST
+    observations in which every task was scored.
     """
     scores = observations(results)
     tasks = list(dict.fromkeys(task for row in scores.values() for task in row))
@@ -53,9 +54,18 @@ def correlate(results: Mapping[str, Results]) -> dict[str, Any]:
         "correlation": correlation.tolist(),
         "merges": merges,
         "constant": constant,
+        "by_chance": by_chance(len(whole)),
         "observations": [list(place) for place in whole],
         "left_out": [list(place) for place in scores if place not in whole],
     }
+
+
+def by_chance(count: int) -> float:
+    """The correlation that two unrelated tasks exceed, either way, in one case of twenty."""
+    from scipy.special import stdtrit
+
+    t = float(stdtrit(count - 2, 0.975))
+    return t / float(np.sqrt(count - 2 + t * t))
 
 
 def observations(

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from ruler_dataset import Config
 
 _FORMAT = "upstream (the reference code's JSON lines), kvpress, or lm-eval (a task folder)."
-_CONFIGS = "Configurations, separated by commas, groups too: niah_mk_4k,vt_8k. Default: all tasks."
+_CONFIGS = "Configurations, separated by commas, groups too: niah_mk_4k,vt_8k, *_4k."
 _TOKENIZER = "Whose rows; default: tekken's, or those of the only tokenizer there is."
 
 

@@ -20,8 +20,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-import ruler_dataset
-from eval.frozen_release import Release
+from eval.frozen_release import Release, chosen_files
 from ruler_dataset import DEFAULT_TOKENIZER, Config, RulerError, check_name
 
 FORMATS = {"upstream": "reference_files", "kvpress": "kvpress", "lm-eval": "lm_eval_tasks"}
@@ -77,8 +76,7 @@ def choose(release: Release, configs: Sequence[str], tokenizer: str | None) -> l
     if tokenizer is not None:
         check_name("tokenizer", tokenizer, there, f"ruler list {release.source}")
     if configs:
-        manifest = release.manifest
-        found = [p for c in configs for p in ruler_dataset.files_of(c, manifest, tokenizer)]
+        found = chosen_files(configs, release.manifest, tokenizer)
     else:
         if tokenizer is None and DEFAULT_TOKENIZER not in there and len(there) > 1:
             raise RulerError(f"The release has {', '.join(there)}: name one with --tokenizer.")

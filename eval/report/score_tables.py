@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 from eval.score.aggregates import EVERY_LANGUAGE, EVERY_PAIR, in_languages
 from eval.score.effective_length import written
@@ -229,51 +229,3 @@ def _titled(title: str, text: str) -> str:
 
 def _upper(length: str) -> str:
     return length.upper()
-
-
-def comparison(found: Mapping[str, Any], markdown: bool = False) -> str:
-    """The tables of `ruler compare`; differences are A − B in points."""
-    names = [found[side]["model"] or side.upper() for side in ("a", "b")]
-    title = f"A: {names[0]} · B: {names[1]} · {found['resamples']} resamples, seed {found['seed']}"
-    header = ["", "n", "A", "B", "A − B", "95 % interval", "p", "detectable", "least"]
-    rows = [
-        [name, str(cell["n"]), *_differences(cell), _p(cell["p"])]
-        + [number(cell[key]) for key in ("detectable", "least")]
-        for name, cell in found["configurations"].items()
-    ]
-    means = [(f"mean at {_upper(n)}", mean) for n, mean in found["lengths"].items()]
-    for name, mean in [*means, ("mean over all", found["all"])]:
-        rows.append([name, "", *_differences(mean), "", number(mean["detectable"]), ""])
-    return f"{title}\n\n{table(header, rows, markdown)}"
-
-
-def correlation(found: Mapping[str, Any], markdown: bool = False) -> str:
-    """The tables of `ruler correlate`: the matrix in leaf order, then the clusters as they join."""
-    tasks = found["tasks"]
-    matrix = [
-        [f"{i} {task}", *(f"{r:.2f}" for r in row)]
-        for i, (task, row) in enumerate(zip(tasks, found["correlation"], strict=True), 1)
-    ]
-    merges = [
-        [" ".join(merge["clusters"][0]), " ".join(merge["clusters"][1]), f"{merge['distance']:.3f}"]
-        for merge in found["merges"]
-    ]
-    parts = [f"Correlation over {len(found['observations'])} pairs of model and length"]
-    parts.append(table(["task", *(str(i) for i in range(1, len(tasks) + 1))], matrix, markdown))
-    if merges:
-        parts += ["Clusters as they join (average linkage of 1 − r)"]
-        parts += [table(["cluster", "joins", "distance"], merges, markdown)]
-    if found["constant"]:
-        parts.append(f"Never change, so correlate with nothing: {', '.join(found['constant'])}")
-    if found["left_out"]:
-        parts.append(f"Left out, because tasks are missing there: {len(found['left_out'])} pairs")
-    return "\n\n".join(parts)
-
-
-def _differences(cell: Mapping[str, Any]) -> list[str]:
-    shown = [number(cell["a"]), number(cell["b"]), f"{cell['difference']:+.1f}"]
-    return [*shown, bounds(cell["interval"])]
-
-
-def _p(value: float | None) -> str:
-    return "-" if value is None else f"{value:.3f}"

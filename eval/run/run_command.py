@@ -10,7 +10,7 @@ import typer
 if TYPE_CHECKING:
     from eval.run.progress import RunSummary
 
-_CONFIGS = "Configurations, separated by commas; groups are expanded: all_4k,niah_mk_128k."
+_CONFIGS = "Configurations, separated by commas; all_4k,niah_mk_128k, all, or *_4k."
 _MODE = "prefill (chat models), completion (base models) or chat (no answer prefix)."
 _THINKING = "off, on (8192 tokens of room) or the tokens of room for a thought."
 _ARGUMENT = (

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import ruler_dataset
-from eval.frozen_release import Release
+from eval.frozen_release import Release, chosen_files
 from eval.run.backends.backend import ModelOptions
 from eval.run.backends.start import known_backend, start
 from eval.run.progress import Progress, RunSummary
@@ -111,10 +111,9 @@ def release(dataset: str, revision: str | None) -> tuple[Manifest, str | None]:
 def data_files(configs: Iterable[str], manifest: Manifest) -> dict[str, str]:
     """Single-task configurations and the sha256 of each; groups are expanded, none comes twice."""
     found: dict[str, str] = {}
-    for name in configs:
-        for path in ruler_dataset.files_of(name, manifest):
-            file = manifest["files"][path]
-            found[file["config"]] = file["sha256"]
+    for path in chosen_files(configs, manifest):
+        file = manifest["files"][path]
+        found[file["config"]] = file["sha256"]
     if not found:
         raise RulerError("No configuration was named: --configs all_4k,niah_mk_128k, for example.")
     return found

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from eval.analysis.correlate import correlate
-from ruler_dataset import RulerError
+from ruler_dataset import TASKS, RulerError
 from tests.eval.scoring_helpers import right, ruler
 
 
@@ -90,3 +90,45 @@ def test_the_command_prints_matrix_and_clusters_and_writes_json(write_run, tmp_p
     assert "Clusters as they join" in stdout
     found = json.loads(out.read_text())
     assert len(found["tasks"]) + len(found["constant"]) == 13
+
+
+def test_clusters_fit_a_terminal_and_are_ranges_of_the_matrix(write_run, tmp_path):
+    paths = observed(tmp_path, 4)
+    stdout, _, code = ruler("correlate", *paths)
+    assert code == 0
+    table = stdout.split("Clusters as they join")[1]
+    assert max(map(len, table.splitlines())) <= 80
+    last = [line for line in table.splitlines() if line.strip()][-1].split()
+    numbers = sorted(int(end) for side in last[:2] for end in side.split("-"))
+    assert (numbers[0], numbers[-1]) == (1, 13)
+
+
+def test_few_observations_come_with_a_caution(tmp_path):
+    stdout, _, _ = ruler("correlate", *observed(tmp_path, 3))
+    assert "Caution: with 3 observations" in stdout
+    assert "±1.00" in stdout
+    stdout, _, _ = ruler("correlate", *observed(tmp_path, 14))
+    assert "Caution" not in stdout
+
+
+def observed(tmp_path, count):
+    """So many results.json files of 13 tasks with scores of their own."""
+    rng = np.random.default_rng(count)
+    paths = []
+    for number in range(count):
+        cells = {
+            f"{task}_4k": {
+                "task": task,
+                "length": "4k",
+                "tokenizer": "tekken",
+                "language": "en",
+                "instruction_language": "en",
+                "score": float(rng.uniform(20, 100)),
+            }
+            for task in TASKS["ruler"]
+        }
+        path = tmp_path / f"{count}-{number}.json"
+        results = {"format": 2, "model": f"m{number}", "configurations": cells}
+        path.write_text(json.dumps(results))
+        paths.append(path)
+    return paths

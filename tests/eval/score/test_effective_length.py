@@ -13,11 +13,13 @@ from eval.score.effective_length import (
     Category,
     effective_length,
     effective_length_name,
+    relative_effective_length,
     weights,
     written,
 )
 from ruler_dataset import RulerError, length_name
 from tests.eval.score.paper_tables import NOT_WRITTEN_AS_MORE, ROUNDED_OTHERWISE, TABLES, published
+from tests.eval.scoring_helpers import right, ruler
 
 LENGTHS = [4096 * 2**i for i in range(6)]
 CATEGORY_OF = {3: ALL_TASKS, 12: ALL_TASKS} | {13 + i: c for i, c in enumerate(CATEGORIES)}
@@ -147,3 +149,22 @@ def test_weighted_averages_lie_within_the_scores_and_meet_in_the_mean(by_length)
     low, high = min(by_length.values()), max(by_length.values())
     assert low - 1e-9 <= min(up, down) <= max(up, down) <= high + 1e-9
     assert (up + down) / 2 == pytest.approx(found["average"]["score"])
+
+
+def test_the_relative_effective_length_is_held_against_the_models_own_score_at_the_shortest():
+    by_length = {4096: 60.0, 8192: 52.0, 16384: 51.0, 32768: 50.9}
+    assert relative_effective_length(by_length) == 16384
+    assert relative_effective_length({}) is None
+    found = summarized(ALL_TASKS, by_length)
+    assert (found["relative_effective_length"], found["effective_length"]) == (16384, None)
+
+
+def test_both_effective_lengths_stand_in_the_table(write_run):
+    def half(config, row):
+        return right(config, row) if row["index"] % 2 and config.endswith("_4k") else ""
+
+    stdout, _, _ = ruler("score", write_run(half))
+    (header,) = [line.split() for line in stdout.splitlines() if line.startswith("group")]
+    (row,) = [line.split() for line in stdout.splitlines() if line.startswith("all ")]
+    assert header[1:4] == ["effective", "threshold", "relative"]
+    assert row[1:4] == ["<4K", "85.6", "4K"]

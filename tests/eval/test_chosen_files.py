@@ -1,0 +1,90 @@
+"""What `--configs` takes: names, groups, everything, patterns, every language."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from eval.frozen_release import chosen_files
+from ruler_dataset import TASKS, RulerError
+from tests.eval.scoring_helpers import ruler
+
+
+def manifest(dataset, *configs):
+    """A manifest of empty files: (task, length, languages, tokenizer) each."""
+    files = {}
+    for task, length, languages, tokenizer in configs:
+        name = "_".join(filter(None, (task, length, languages)))
+        name += f"_{tokenizer}" * (tokenizer != "tekken")
+        pair = (languages.split("-") * 2)[:2] if languages else ("en", "en")
+        files[name] = {"config": name, "task": task, "length": length, "tokenizer": tokenizer}
+        files[name] |= {"language": pair[0], "instruction_language": pair[1]}
+    groups = {"all": list(TASKS[dataset])}
+    return {"dataset": dataset, "tasks": TASKS[dataset], "groups": groups, "files": files}
+
+
+RULER = manifest(
+    "ruler",
+    *((task, length, "", "tekken") for task in ("vt", "cwe") for length in ("4k", "8k")),
+    ("vt", "4k", "", "qwen2.5"),
+)
+ONERULER = manifest(
+    "oneruler",
+    *(
+        (task, length, pair, "cl100k")
+        for task in ("niah_none", "cwe_easy")
+        for length in ("8k", "32k")
+        for pair in ("pl", "ko", "en-ko")
+        if not (task == "cwe_easy" and "-" in pair)
+    ),
+)
+
+
+@pytest.mark.parametrize(
+    ("names", "chosen"),
+    [
+        (["all"], "vt_4k vt_8k cwe_4k cwe_8k vt_4k_qwen2.5"),
+        (["*_4k"], "vt_4k cwe_4k"),
+        (["vt_*", "*_8k"], "vt_4k vt_8k vt_4k_qwen2.5 cwe_8k"),
+    ],
+)
+def test_everything_and_patterns(names, chosen):
+    assert chosen_files(names, RULER) == chosen.split()
+
+
+def test_a_tokenizer_narrows_everything():
+    assert chosen_files(["all"], RULER, "qwen2.5") == ["vt_4k_qwen2.5"]
+
+
+def test_oneruler_takes_a_length_for_every_language():
+    assert chosen_files(["all_8k"], ONERULER) == [
+        *("niah_none_8k_pl_cl100k", "niah_none_8k_ko_cl100k", "niah_none_8k_en-ko_cl100k"),
+        *("cwe_easy_8k_pl_cl100k", "cwe_easy_8k_ko_cl100k"),
+    ]
+    assert chosen_files(["niah_none_32k"], ONERULER)[-1] == "niah_none_32k_en-ko_cl100k"
+    assert chosen_files(["*_pl_*"], ONERULER) == [
+        f"{task}_{length}_pl_cl100k"
+        for task in ("niah_none", "cwe_easy")
+        for length in ("8k", "32k")
+    ]
+
+
+@pytest.mark.parametrize("name", ["*_64k", "niah_none_128k"])
+def test_what_stands_for_nothing_is_refused(name):
+    dataset = ONERULER if name.startswith("niah_none") else RULER
+    with pytest.raises(RulerError, match="What there is: ruler list"):
+        chosen_files([name], dataset)
+
+
+def test_the_commands_take_patterns(built, tmp_path):
+    run = tmp_path / "run"
+    arguments = ["--dataset", built, "--backend", "oracle", "--out", run]
+    _, error, code = ruler("run", *arguments, "--configs", "fwe_*,vt_4k")
+    assert code == 0, error
+    files = json.loads((run / "run.json").read_text())["files"]
+    assert sorted(files) == ["fwe_4k", "fwe_8k", "vt_4k"]
+    to = tmp_path / "there"
+    exported = ["--format", "upstream", "--to", to, "--configs", "vt_*"]
+    assert ruler("export", built, *exported)[2] == 0
+    assert sorted(path.name for path in to.iterdir()) == ["4096", "8192"]
