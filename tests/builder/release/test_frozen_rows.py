@@ -1,0 +1,30 @@
+"""The builder still makes the rows of its data version: a part is built again and compared."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from builder.common.frozen_rows import FROZEN, compare, read_frozen
+from builder.oneruler.language_pairs import Languages
+from builder.release.build import build
+from builder.release.order import BuildOrder
+from builder.tasks.task import DATA_VERSION
+from tests.conftest import Silent
+
+PARTS = {
+    "ruler": {"lengths": ("4k",)},
+    "oneruler": {"lengths": ("8k",), "languages": Languages(("pl", "zh", "ta"))},
+}
+FILES = {"ruler": 13, "oneruler": 24}
+
+
+@pytest.mark.skipif(not any(FROZEN.glob("*.toml")), reason="nothing is frozen yet: ruler freeze")
+@pytest.mark.parametrize("dataset", PARTS)
+def test_a_part_built_again_has_the_frozen_rows(mirror: Path, tmp_path: Path, dataset: str) -> None:
+    frozen = read_frozen(DATA_VERSION)
+    assert frozen, f"data version {DATA_VERSION} has no frozen rows"
+    order = BuildOrder(tmp_path / dataset, dataset=dataset, mirror=mirror, **PARTS[dataset])
+    found = compare(build(order, Silent()).manifest, frozen)
+    assert (found.different, found.unlisted, len(found.same)) == ([], [], FILES[dataset])
