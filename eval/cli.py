@@ -74,10 +74,11 @@ def score(
     Missing and failed rows count as wrong, truncated ones as --cut decides. All are counted.
     """
     from eval import commands
+    from eval.score.prediction_source import PredictionSource
 
     commands.score(
         files,
-        commands.PredictionSource(
+        PredictionSource(
             dataset=dataset,
             revision=revision,
             length=length,
@@ -120,8 +121,9 @@ def errors(
     Example: `ruler errors runs/qwen`
     """
     from eval import commands
+    from eval.score.prediction_source import PredictionSource
 
-    source = commands.PredictionSource(
+    source = PredictionSource(
         dataset=dataset,
         revision=revision,
         length=length,

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from builder.common.processes import OnProgress
 from builder.context.counted_sources import CountedSources
@@ -77,7 +77,7 @@ class FileBuilder:
         self.schema = features().arrow_schema
         self._materials: tuple[tuple[str, bool], CountedSources] | None = None
         self._mismatches: dict[str, str] = {}
-        self._tasks: dict[str, Task] = {}
+        self._tasks: dict[str, Task[Any]] = {}
 
     def counted_sources(self, tokenizer: str, fast: bool) -> CountedSources:
         """Sources and counts for one tokenizer, by a second engine where `fast`."""
@@ -91,7 +91,7 @@ class FileBuilder:
             self._tasks.clear()
         return self._materials[1]
 
-    def task(self, job: FileJob) -> Task:
+    def task(self, job: FileJob) -> Task[Any]:
         """The task of a job, made once for its check and its building."""
         config, counted_sources = job.config, self.counted_sources(job.tokenizer, job.fast)
         if config.path not in self._tasks:
@@ -183,7 +183,7 @@ class FileBuilder:
         return entry
 
 
-def _check_count(row: Row, task: Task, name: str) -> None:
+def _check_count(row: Row, task: Task[Any], name: str) -> None:
     """Count a sampled row whole, with the reference library too: a row is counted in pieces."""
     text = row.input + row.answer_prefix
     tokens = confirm(task.counter, text, task.counter.count(text), f"row {row.index} of {name}")
