@@ -471,7 +471,7 @@ def score_row(
     authors read the answers of deepseek otherwise. Raises ValueError for an unknown task, language
     or `compat`, and for a row without references.
     """
-    _check_names([task], [language], compat)
+    _check_row(task, language, compat)
     if not references:
         raise ValueError("A row without references cannot be scored.")
     return _score(prediction, references, task, language, none_word, compat, model)
@@ -513,9 +513,9 @@ def _score_ruler(
     text = postprocess(answer).lower()
     found = sum(reference.lower() in text for reference in references)
     if task in QA_TASKS:
-        score = string_match_part(answer, references)
+        score = float(found > 0)  # string_match_part, without reading the answer again
         return TextScore(score, score * whole_word_match(answer, references), reasoning, found)
-    score = string_match_all(answer, references)
+    score = found / len(references)  # string_match_all, likewise
     strict = score == 1 and nothing_else(answer, references, task)
     return TextScore(score, float(strict), reasoning, found)
 
@@ -550,6 +550,11 @@ def summarize(rows: Sequence[TextScore], tasks: Sequence[str | None]) -> dict[st
 def _mean(values: Iterable[float]) -> float:
     values = list(values)
     return sum(values) / len(values) if values else float("nan")
+
+
+@functools.lru_cache(maxsize=256)
+def _check_row(task: str | None, language: str | None, compat: str | None) -> None:
+    _check_names([task], [language], compat)
 
 
 def _check_names(

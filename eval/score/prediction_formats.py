@@ -66,10 +66,11 @@ class FileReader:
             yield from self._csv(text)
             return
         reader: Callable[[Record, str], Prediction] | None = None
+        name = str(self.file)
         for number, line in enumerate(text.split("\n"), 1):
             if not line or line.isspace():
                 continue
-            where = f"{self.file}:{number}"
+            where = f"{name}:{number}"
             try:
                 record = json.loads(line)
             except ValueError:
@@ -88,6 +89,15 @@ class FileReader:
         if key not in self._named:
             self._named[key] = self.naming.of(task, length, self.file, languages)
         return self._named[key]
+
+    @cached_property
+    def _of_folder(self) -> str:
+        """The configuration that the reference code's file name and folder tell."""
+        return self._name(re.sub(r"-\d+$", "", self.file.stem), self._length)
+
+    @cached_property
+    def _length(self) -> int | None:
+        return length_of(self.file)
 
     def _reader(self, record: Any) -> Callable[[Record, str], Prediction]:
         keys = set(record) if isinstance(record, Mapping) else set()
@@ -117,14 +127,13 @@ class FileReader:
         )
 
     def _reference(self, record: Record, where: str) -> Prediction:
-        task = re.sub(r"-\d+$", "", self.file.stem)
         others = record.get("others") or {}
         outputs = record.get("outputs", [record["output"]] if "output" in record else None)
         prompt = record.get("input")
         if prompt is not None and record.get("answer_prefix"):
             prompt += record["answer_prefix"]
         return Prediction(
-            self._name(task, length_of(self.file)),
+            self._of_folder,
             int(others["id"] if "id" in others else record["index"]),
             record["pred"] or "",
             outputs=as_tuple(outputs),
@@ -135,10 +144,9 @@ class FileReader:
 
     def _lm_eval(self, record: Record, where: str) -> Prediction:
         doc = record["doc"]
-        name = re.sub(r"^samples_|_\d{4}-\d\d-\d\dT.*$", "", self.file.stem)
-        frozen = re.fullmatch(r"(?:one)?ruler_frozen_(.+)", name)
+        name, frozen = self._sampled
         if frozen:
-            config = self.naming.names.parse(frozen[1]).name
+            config = frozen
         else:
             tokens = doc.get("max_length", doc.get("max_seq_length"))
             length = int(tokens) if tokens is not None else None
@@ -184,6 +192,13 @@ class FileReader:
         )
 
     @cached_property
+    def _sampled(self) -> tuple[str, str | None]:
+        """The harness's task name, and the configuration where it is an exported one's."""
+        name = re.sub(r"^samples_|_\d{4}-\d\d-\d\dT.*$", "", self.file.stem)
+        frozen = re.fullmatch(r"(?:one)?ruler_frozen_(.+)", name)
+        return name, self.naming.names.parse(frozen[1]).name if frozen else None
+
+    @cached_property
     def _facts(self) -> tuple[str | None, int | None, str | None]:
         return path_facts(self.file.absolute(), self.naming.names)
 
@@ -218,13 +233,13 @@ class FileReader:
             yield found
 
     def _submission(self, row: Mapping[str, str], _: int) -> Prediction:
-        config = self._name(row["Task"], length_of(self.file))
+        config = self._name(row["Task"], self._length)
         return Prediction(config, int(row["ID"]), row["Prediction"] or "")
 
     def _kvpress(self, row: Mapping[str, str], number: int) -> Prediction:
         """The rows of a task stand in its data set's order; there is no index."""
         folder = self._press.get("data_dir", "").partition("-")[0]
-        tokens = int(folder) if folder.isdecimal() else length_of(self.file)
+        tokens = int(folder) if folder.isdecimal() else self._length
         return Prediction(
             self._name(row["task"], tokens),
             number,

@@ -1,13 +1,16 @@
 """How long scoring takes: `python -m tests.bench.bench_score [ROWS]`.
 
-The metric by `evaluate` on 39,000 rows (13 tasks x 6 lengths x 500), for each kind of rule.
+`ruler score` on 39,000 rows (13 tasks x 6 lengths x 500), files read and results written, in
+seconds of the processor; then the metric by `evaluate`, for each kind of rule.
 """
 
 from __future__ import annotations
 
+import json
 import os
 import random
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -52,9 +55,36 @@ def cases(rng: random.Random) -> dict[str, dict[str, object]]:
     }
 
 
+def from_files_to_results(folder: Path, rng: random.Random) -> float:
+    """Seconds of the processor from 78 files of the reference code's form to results.json."""
+    from eval.score.prediction_files import read
+    from eval.score.results_file import write
+    from eval.score.scoring import score
+    from ruler_dataset import LENGTHS, TASKS, parse_length
+
+    for length in LENGTHS["ruler"]:
+        pred = folder / str(parse_length(length)) / "pred"
+        pred.mkdir(parents=True)
+        for task in TASKS["ruler"]:
+            with (pred / f"{task}.jsonl").open("w") as file:
+                for index in range(ROWS // 78):
+                    values = [str(rng.randrange(10**6, 10**7)) for _ in range(4)]
+                    outputs = WORDS if task in ("cwe", "fwe") else values
+                    text = f" {', '.join(outputs)}. What else?" * 4
+                    line = {"index": index, "pred": text, "outputs": outputs, "others": {}}
+                    file.write(json.dumps(line) + "\n")
+    start = time.process_time()
+    write(score(read([folder])), folder / "results.json")
+    return time.process_time() - start
+
+
 def main() -> None:
     """Print a line a case."""
     import evaluate
+
+    with tempfile.TemporaryDirectory() as folder:
+        seconds = from_files_to_results(Path(folder), random.Random(0))
+    print(f"{'files to results.json':36} {ROWS:7,} rows {seconds:6.2f} s of the processor")
 
     metric = evaluate.load(str(METRIC))
     for name, inputs in cases(random.Random(0)).items():
