@@ -169,7 +169,32 @@ def made(once: Once, embedded_text: str) -> Callable[[str], Path]:
         """The same, but a newline is unknown, and unknown characters fuse over it."""
         return whole(fuse_unk=True)
 
+    def digits() -> tuple[Tokenizer, Any]:
+        """SmolLM2's form: every digit alone, then GPT-2's words; no split point is proved."""
+        core, trainer = gpt2()
+        core.pre_tokenizer = pre.Sequence(
+            [pre.Digits(individual_digits=True), pre.ByteLevel(add_prefix_space=False)]
+        )
+        return core, trainer
+
+    def sentencepiece() -> tuple[Tokenizer, Any]:
+        """Llama-2's form: a space is put before the text, then BPE over all of it, bytes last."""
+        core = Tokenizer(models.BPE(unk_token="<unk>", fuse_unk=True, byte_fallback=True))
+        core.pre_tokenizer = pre.Metaspace(prepend_scheme="first")
+        every_byte = [f"<0x{byte:02X}>" for byte in range(256)]
+        return core, trainers.BpeTrainer(
+            vocab_size=1200, special_tokens=[*special, *every_byte], show_progress=False
+        )
+
+    def single_bytes() -> tuple[Tokenizer, Any]:
+        """Every byte is a token: a byte-level BPE without merges."""
+        core, _ = gpt2()
+        return core, trainers.BpeTrainer(
+            vocab_size=256, initial_alphabet=alphabet, show_progress=False
+        )
+
     kinds = {f.__name__: f for f in (unigram, wordpiece, gpt2, crossing, whole, fusing)}
+    kinds |= {f.__name__: f for f in (digits, sentencepiece, single_bytes)}
     over_a_space = {"whole": ("e", "\u2581the"), "fusing": ("e", "\u2581the")}
     kinds["dotted"], over_a_space["dotted"] = whole, (".", "\u2581a")
 
@@ -184,6 +209,11 @@ def made(once: Once, embedded_text: str) -> Callable[[str], Path]:
             parts["model"]["vocab"]["".join(merge)] = len(parts["model"]["vocab"])
             parts["model"]["merges"].append(merge)
             core = Tokenizer.from_str(json.dumps(parts))
+        if kind == "sentencepiece":  # Llama-2 replaces spaces, and splits nowhere
+            core.pre_tokenizer = None
+            core.normalizer = normalizers.Sequence(
+                [normalizers.Prepend("\u2581"), normalizers.Replace(" ", "\u2581")]
+            )
         PreTrainedTokenizerFast(tokenizer_object=core).save_pretrained(folder)
 
     return lambda kind: once(f"tokenizers/{kind}", lambda folder: train(kind, folder))
