@@ -1,1 +1,1 @@
-"""Judges predictions on a frozen release; README.md follows one prediction."""
+"""Runs models on a frozen release and scores them; README.md follows one prediction."""

@@ -220,7 +220,7 @@ def made(once: Once, embedded_text: str) -> Callable[[str], Path]:
 
 
 class Silent:
-    """Hears the progress of a build and says nothing."""
+    """Keeps the progress of a build and shows nothing."""
 
     def planned(self, files: int, rows: int, kept: int) -> None:
         """So many files and rows to make."""

@@ -98,8 +98,8 @@ def push(
         typer.echo(f"A pull request with this is open already: {url}")
         return
     total = sum(shipment.digests[path].size for path in plan.new)
-    with terminal.bytes_bar("Sending", total) as told:
-        sent = repository.send(shipment, plan, state, private, create_pr, told)
+    with terminal.bytes_bar("Sending", total) as on_bytes:
+        sent = repository.send(shipment, plan, state, private, create_pr, on_bytes)
     repository.check(shipment, plan, sent.commit)
     if plan.tag:
         repository.tag(plan.tag, sent.commit)

@@ -41,7 +41,7 @@ def release_shipment(
 ) -> tuple[Shipment, Manifest]:
     """A complete release, each file's digest the manifest's, and its manifest; else RulerError.
 
-    `read` hears how many bytes have been read.
+    `read` is called with the number of bytes read so far.
     """
     manifest = read_manifest(root)
     if left := unfinished(root):

@@ -42,7 +42,7 @@ class BuildProgress(Protocol):
     def planned(self, files: int, rows: int, kept: int) -> None:
         """So many files and rows are to be made; so many files are there already.
 
-        Told twice: before every window is checked, and with the true number of rows after.
+        Called twice: before every window is checked, and after, with the true number of rows.
         """
 
     def rows(self, count: int) -> None:
