@@ -68,7 +68,7 @@ def with_engine(reference: TokenCounter) -> TokenCounter:
         tokenizer = _load(reference)
         if tokenizer is None:
             return reference
-        counter = WatchedCounter(reference, tokenizer.encode)
+        counter = WatchedCounter(reference, getattr(tokenizer, "backend", tokenizer).encode)
         if counter.counts(_PROBES) != reference.counts(_PROBES):
             return reference
     except (KeyboardInterrupt, SystemExit):
