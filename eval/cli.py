@@ -172,11 +172,29 @@ def correlate(
     commands.correlate(results, out=out, markdown=markdown, names=name or ())
 
 
+def analyze(
+    results: Annotated[list[Path], typer.Argument(help="results.json files of ONERULER.")],
+    errors: Annotated[
+        list[Path] | None, typer.Option(help="What `ruler errors --out` wrote; repeatable.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="Write all of it as JSON.")] = None,
+    name: ModelNames = None,
+    markdown: Markdown = False,
+) -> None:
+    """Rank languages, and draw what else ONERULER's paper draws (sections 3 and 4).
+
+    Example: `ruler analyze runs/qwen runs/llama`
+    """
+    from eval import commands
+
+    commands.analyze(results, errors or (), out, markdown, name or ())
+
+
 def register(app: typer.Typer) -> None:
     """Add the commands to the `ruler` application."""
     from eval.export.export_command import export
     from eval.publish.results_command import results
     from eval.run.run_command import run
 
-    for command in (run, score, errors, compare, correlate, export, results):
+    for command in (run, score, errors, compare, correlate, analyze, export, results):
         app.command()(command)

@@ -129,6 +129,31 @@ def correlate(
     typer.echo(analysis_tables.correlation(found, markdown))
 
 
+def analyze(
+    paths: Sequence[Path],
+    errors_files: Sequence[Path],
+    out: Path | None,
+    markdown: bool,
+    names: Sequence[str] = (),
+) -> None:
+    """`ruler analyze`: print what ONERULER's paper draws, as far as the results hold it."""
+    from eval.analysis.language_scores import analyze as analyze_results
+    from eval.report.language_tables import report
+
+    _not_a_folder(out, "analysis.json")
+    lines = [json.loads(line) for path in errors_files for line in _lines(path)]
+    found = analyze_results(_named(paths, names), lines)
+    if out is not None:
+        _write_json(out, found)
+    typer.echo(report(found, markdown))
+
+
+def _lines(path: Path) -> list[str]:
+    if not path.is_file():
+        raise RulerError(f"There is no '{path}'. Make it: ruler errors RUN --out {path}")
+    return path.read_text(encoding="utf-8").splitlines()
+
+
 def _named(paths: Sequence[Path], names: Sequence[str]) -> dict[str, Results]:
     """The results by the name given with --name, else the model's, else the file's."""
     if names and len(names) != len(paths):

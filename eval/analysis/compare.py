@@ -208,10 +208,7 @@ def _difference(
     resampled = np.mean([drawn[name] for name in names], axis=0)
     rows = _rows(names, cells, shared)
     spread = float(resampled.std())
-    half = 1 - ((1 - CONFIDENCE) / 2) ** (1 / rows)
-    if spread:
-        wider = (1 + 1 / (rows * spread) ** 2) ** 0.5
-        half = wider * float(np.quantile(abs(resampled - difference), CONFIDENCE))
+    half = _half_width(resampled, difference, rows)
     return {
         "a": 100 * means["a"],
         "b": 100 * means["b"],
@@ -220,6 +217,24 @@ def _difference(
         # where no row differs nothing is known of the spread but what the interval says
         "detectable": 100 * (detectable(spread) or detectable(half / float(ndtri(_UPPER)))),
     }
+
+
+def paired_interval(differences: np.ndarray, seed: int = 0) -> list[float]:
+    """The interval, in points, of a mean of paired differences of rows (−1 … 1)."""
+    mean, rows = float(differences.mean()), len(differences)
+    generator = np.random.default_rng(seed)
+    drawn = differences[generator.integers(0, rows, (RESAMPLES, rows), dtype=np.int32)]
+    half = _half_width(drawn.mean(axis=1), mean, rows)
+    return [100 * max(-1.0, mean - half), 100 * min(1.0, mean + half)]
+
+
+def _half_width(resampled: np.ndarray, difference: float, rows: float) -> float:
+    """Half the interval of a mean difference of so many rows; see the module's docstring."""
+    spread = float(resampled.std())
+    if not spread:
+        return float(1 - ((1 - CONFIDENCE) / 2) ** (1 / rows))
+    wider = (1 + 1 / (rows * spread) ** 2) ** 0.5
+    return float(wider * np.quantile(abs(resampled - difference), CONFIDENCE))
 
 
 def _rows(

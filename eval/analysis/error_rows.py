@@ -2,8 +2,8 @@
 
 A collected error, also a line of `ruler errors --out`:
 
-    {"config": "niah_multikey_1_4k", "index": 7, "kind": "distractor", "found": 0, "of": 1,
-     "gap": 0.07, "outputs": ["1234567"], "prediction": "7654321"}
+    {"config": "niah_multikey_1_4k", "languages": "en", "index": 7, "kind": "distractor",
+     "found": 0, "of": 1, "gap": 0.07, "outputs": ["1234567"], "prediction": "7654321"}
 """
 
 from __future__ import annotations
@@ -57,7 +57,8 @@ def collect(
             error = error_of(row, answer, task, language, rules, strict)
             if error is not None:
                 shown = {"outputs": row["outputs"], "prediction": answer.text if answer else None}
-                found.append({"config": name, "index": row["index"], **error._asdict(), **shown})
+                place = {"config": name, "languages": config.languages, "index": row["index"]}
+                found.append({**place, **error._asdict(), **shown})
     return found
 
 

@@ -16,7 +16,8 @@ class Prediction:
 
     `outputs` are the references of a self-contained file; `question` the question alone and
     `asked` the digest of the whole prompt; `prompt` the prompt itself and `columns` other columns
-    of the row, where they were asked for; `thinking_tokens` the tokens of the reasoning.
+    of the row, where they were asked for; `thinking_tokens` and
+    `prompt_tokens` the tokens of the reasoning and of the prompt, as the model counts them.
     """
 
     config: str
@@ -27,6 +28,7 @@ class Prediction:
     thinking: str | None = None
     thinking_ended: bool | None = None
     thinking_tokens: int | None = None
+    prompt_tokens: int | None = None
     error: str | None = None
     outputs: tuple[str, ...] | None = None
     question: str | None = None

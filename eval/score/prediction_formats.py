@@ -122,6 +122,7 @@ class FileReader:
             thinking=record.get("thinking"),
             thinking_ended=record.get("thinking_ended"),
             thinking_tokens=usage.get("thinking_tokens"),
+            prompt_tokens=usage.get("prompt_tokens"),
             error=record.get("error"),
             where=where,
         )

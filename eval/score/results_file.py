@@ -26,7 +26,7 @@ The schema (FORMAT 2; scores and intervals 0 … 100, lengths in tokens, null wh
       rows                    every row's "index" and "score" (0 … 1); "references", "question" and
                               "prompt": digests of what was asked, each null where a file lacks it;
                               "found": references found; "truncated": the rows that were; and
-                              "thinking_tokens", where they are known
+                              "thinking_tokens" and "prompt_tokens", where they are known
     summary                   the tables' aggregates (eval/score/aggregates.py)
     notes                     what was missing, duplicated, or damaged, in sentences
 """
@@ -62,6 +62,7 @@ class RowScores(TypedDict):
     question: list[str] | None
     prompt: list[str] | None
     thinking_tokens: NotRequired[list[int | None]]
+    prompt_tokens: NotRequired[list[int | None]]
 
 
 class DepthBin(TypedDict):

@@ -114,7 +114,7 @@ def row_score(
     keep = rules.cut == "score" or (rules.cut == "protocol" and language is None)
     if keep and thinking != "cut":
         return RowScore(scored.score, scored.strict, "cut", thinking, True, scored.found)
-    return RowScore(0.0, 0.0, "cut", thinking)
+    return RowScore(0.0, 0.0, "cut", thinking, found=scored.found)
 
 
 def _thinking(prediction: Prediction, in_text: rules_of.ReasoningState) -> Reasoning:
@@ -276,7 +276,7 @@ def _cell(
     if task in rules_of.QA_TASKS:
         cell["whole_word"] = cell["strict"]
     if task.startswith("cwe_"):
-        cell["words_right"] = _mean([float(row.found) for row in kept])
+        cell["words_right"] = _mean([float(row.found) * _counts(row) for row in kept])
     return cell
 
 
@@ -300,7 +300,15 @@ def _rows(
     }
     if any(tokens):
         known["thinking_tokens"] = tokens
+    prompt_tokens = [answer.prompt_tokens if answer else None for answer in answers]
+    if any(prompt_tokens):
+        known["prompt_tokens"] = prompt_tokens
     return known
+
+
+def _counts(row: RowScore) -> bool:
+    """Whether a row's answer counts, as one that was not truncated does."""
+    return row.state == "ok" or row.cut_scored
 
 
 def _mean(values: Sequence[float]) -> float | None:

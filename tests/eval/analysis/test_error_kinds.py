@@ -278,7 +278,7 @@ def test_the_command_prints_shares_by_task_and_length_with_an_example(write_run,
     errors = [json.loads(line) for line in out.read_text().splitlines()]
     assert len(errors) == 2 * (5 + 2)
     assert set(errors[0]) == {
-        *("config", "index", "kind", "found", "of", "gap", "outputs", "prediction")
+        *("config", "languages", "index", "kind", "found", "of", "gap", "outputs", "prediction")
     }
 
 
