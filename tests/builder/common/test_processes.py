@@ -1,0 +1,52 @@
+"""Work in several processes gives what it gives in one, reports progress, and ends on an error."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from builder.common.processes import OnProgress, worker_pool
+from ruler_dataset import RulerError
+
+
+class Adder:
+    """A worker that adds a number of its own; some items make it fail or die."""
+
+    def __init__(self, more: int) -> None:
+        self.more = more
+
+    def add(self, item: int, report: OnProgress) -> int:
+        if item == 13:
+            raise RulerError("13 is refused.")
+        if item == 99:
+            os._exit(1)
+        report(item)
+        return item + self.more
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_results_and_progress_are_the_same_with_any_number_of_workers(workers: int) -> None:
+    done: list[int] = []
+    with worker_pool(workers, Adder, (100,), done.append) as run:
+        found = sorted(run(Adder.add, range(5)))
+        again = sorted(run(Adder.add, [7]))
+    assert (found, again) == ([100, 101, 102, 103, 104], [107])
+    assert sorted(done) == [0, 1, 2, 3, 4, 7]
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_an_error_in_one_step_ends_the_work(workers: int) -> None:
+    with (
+        pytest.raises(RulerError, match="13 is refused"),
+        worker_pool(workers, Adder, (0,), lambda count: None) as run,
+    ):
+        list(run(Adder.add, [1, 13, 2]))
+
+
+def test_a_process_that_dies_is_one_sentence() -> None:
+    with (
+        pytest.raises(RulerError, match="A worker process died, perhaps for want of memory"),
+        worker_pool(2, Adder, (0,), lambda count: None) as run,
+    ):
+        list(run(Adder.add, [1, 99]))
