@@ -23,6 +23,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 
@@ -30,10 +31,13 @@ from typing_extensions import NotRequired, TypedDict
 
 if TYPE_CHECKING:
     import datasets
+    from pydantic import TypeAdapter
 
 FORMAT_VERSION = 1
 """Version of the manifest and of the row schema; a reader refuses a newer one."""
 MANIFEST = "manifest.json"
+OWN_SUITE = "own"
+"""What a manifest names as its suite where that is a user's."""
 SPLIT = "test"
 DEFAULT_TOKENIZER = "tekken"
 
@@ -82,15 +86,14 @@ COLUMNS: dict[str, str] = {  # of a row, in order
 SUITE_DIGESTS = {"ruler": "dbed4f4c281db6bb", "oneruler": "e1ffd87e6b8b0c31"}
 """`suite_digest` of the benchmarks' own tasks, as the papers define them."""
 
-_KEYS: dict[str, Any] = {
-    "format": int,
-    "dataset": str,
-    "files": dict,
-    "tasks": (dict, list),
-    "groups": dict,
-}
 _AGAIN = "What is done is kept: the same command goes on."
 _THOUSAND = {"ruler": 1024, "oneruler": 1000}
+_TASK_NAME = re.compile(r"(?!.*_[0-9]+[km](?:_|$))[A-Za-z0-9_]{1,80}")
+"""Of a task or group: a configuration's name adds the length."""
+_TOKENIZER_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9-]|\.(?=[A-Za-z0-9-])){0,79}")
+_SOURCE_NAME = re.compile(r"[a-z0-9_-]{1,80}")
+_NO_FOLDERS = ("con", "prn", "aux", "nul")
+"""Names that some systems take for devices."""
 
 
 class Evidence(TypedDict):
@@ -163,6 +166,10 @@ class FileEntry(TypedDict):
     sha256: str
     rows_sha256: str
     """A digest of the rows, whatever wrote the file."""
+    text_sha256: NotRequired[str]
+    """Of the longest text of an essay or book, without its needles."""
+    questions: NotRequired[list[str]]
+    """qa: for each row, a digest of its question, references and gold documents."""
 
 
 Variant = Literal["canonical", "embedded"]
@@ -234,6 +241,8 @@ class Manifest(TypedDict):
     builder_version: str
     seed: int
     reserve: int
+    suite: NotRequired[str]
+    """The dataset's name, or OWN_SUITE for a user's."""
     families: dict[str, dict[str, Any]]
     """The wording of each task family, as the suite has it."""
     tasks: dict[str, dict[str, Any]]
@@ -465,19 +474,128 @@ def read_manifest(root: Path) -> Manifest:
 
 
 def parse_manifest(text: str | bytes, where: str | Path) -> Manifest:
-    """The manifest in a text. Raises RulerError for a newer format, or a damaged one."""
+    """The manifest in a text, checked: its fields by type, and every name in it.
+
+    A release may come from anyone, and its names become paths: those of tasks, tokenizers and
+    languages are plain words, and each file lies where its configuration says. Raises RulerError,
+    one sentence that names the file and the field, and for a newer format.
+    """
     try:
-        manifest: dict[str, Any] = dict(json.loads(text))
-    except (TypeError, ValueError) as error:
-        raise RulerError(f"'{where}' is damaged: {error}. Get or build it anew.") from error
-    version, data_version = manifest.get("format"), str(manifest.get("data_version"))
-    if isinstance(version, int) and version > FORMAT_VERSION:
+        found = json.loads(text, parse_constant=_no_number, object_pairs_hook=_each_once)
+        version = found.get("format")
+    except (ValueError, RecursionError, AttributeError) as error:
+        why = "it is no object" if isinstance(error, AttributeError) else error
+        raise RulerError(f"'{where}' is damaged: {why}. Get or build it anew.") from error
+    if type(version) is int and version > FORMAT_VERSION:
         raise RulerError(f"'{where}' has the newer format {version}: update this package.")
-    wrong = [key for key, kind in _KEYS.items() if not isinstance(manifest.get(key), kind)]
-    wrong += ["data_version"] * (not re.fullmatch(r"\d+\.\d+\.\d+", data_version))
-    if wrong:
-        raise RulerError(f"'{where}' is damaged: it lacks a sound '{wrong[0]}'. Get it anew.")
-    return cast(Manifest, manifest)
+    if wrong := _wrong_type(found) or next(_wrong_names(found), None):
+        field_name, what = (part if part.isprintable() else repr(part)[1:-1] for part in wrong)
+        raise RulerError(f"'{where}' is damaged: {field_name} {what}. Get or build it anew.")
+    return cast(Manifest, found)
+
+
+def _no_number(text: str) -> float:
+    raise ValueError(f"{text} is no number")
+
+
+def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """A JSON object, none of whose keys stands there twice."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        keys = [key for key, _ in pairs]
+        raise ValueError(f"{next(key for key in keys if keys.count(key) > 1)!r} stands there twice")
+    return found
+
+
+@cache
+def _manifest_type() -> TypeAdapter[Manifest]:
+    """What checks the types of a manifest's fields: the TypedDicts above, read by pydantic."""
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(Manifest)
+
+
+def _wrong_type(found: Any) -> tuple[str, str] | None:
+    """The first field that is missing or of a wrong type, and what is wrong with it."""
+    from pydantic import ValidationError
+
+    try:
+        _manifest_type().validate_python(found, strict=True)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+        what = first["msg"].replace("Input should", "should").replace("Field", "the field is")
+        return ".".join(map(str, first["loc"])), what
+    return None
+
+
+def _wrong_names(manifest: Manifest) -> Iterator[tuple[str, str]]:
+    """The fields whose names or numbers cannot be a release's, and what is wrong with each."""
+    dataset = manifest["dataset"]
+    if dataset not in TASKS:
+        yield "dataset", f"is '{dataset}', not one of {', '.join(TASKS)}"
+        return
+    if not re.fullmatch(r"[0-9]+\.[0-9]+\.[0-9]+", manifest["data_version"]):
+        yield "data_version", f"is '{manifest['data_version']}', not written 1.0.0"
+    if manifest["reserve"] < 0:
+        yield "reserve", "is less than 0"
+    names: dict[str, tuple[Collection[str], re.Pattern[str]]] = {
+        "tasks": (manifest["tasks"], _TASK_NAME),
+        "groups": (manifest["groups"], _TASK_NAME),
+        "tokenizers": (manifest["tokenizers"], _TOKENIZER_NAME),
+        "sources": (manifest["sources"], _SOURCE_NAME),
+    }
+    for part, (found, allowed) in names.items():
+        for name in found:
+            if not allowed.fullmatch(name) or name.casefold() in _NO_FOLDERS:
+                yield part, f"has '{name}', which cannot be a name: use letters and digits"
+        yield from ((part, what) for what in _alike(found))
+    yield from (("tasks", what) for what in _alike([*manifest["tasks"], *manifest["groups"]]))
+    for code in manifest["languages"]:
+        if code not in LANGUAGES:
+            yield "languages", f"has '{code}', which is no language of {dataset}"
+    for group, tasks in manifest["groups"].items():
+        if unknown := set(tasks) - set(manifest["tasks"]):
+            yield f"groups.{group}", f"has '{min(unknown)}', which is no task of the release"
+    for task, described in manifest["tasks"].items():
+        if described.get("family") not in manifest["families"]:
+            yield f"tasks.{task}", "names no family of the release"
+    yield from (("files", what) for what in _alike(manifest["files"]))
+    for path, entry in manifest["files"].items():
+        yield from ((f"files.{path}", what) for what in _wrong_entry(manifest, path, entry))
+
+
+def _wrong_entry(manifest: Manifest, path: str, entry: FileEntry) -> Iterator[str]:
+    """What is wrong with the names and numbers of a file's entry."""
+    for code in (entry["language"], entry["instruction_language"]):
+        if code not in LANGUAGES or (manifest["dataset"] == "ruler" and code != "en"):
+            yield f"has '{code}', which is no language of {manifest['dataset']}"
+    if entry["task"] not in manifest["tasks"]:
+        yield f"has '{entry['task']}', which is no task of the release"
+    if entry["tokenizer"] not in manifest["tokenizers"]:
+        yield f"has '{entry['tokenizer']}', which is no tokenizer of the release"
+    for name in ("rows", "bytes", "unit", "exhausted", "repeats"):
+        if entry[name] < 0:
+            yield f"has a {name} below 0"
+    try:
+        tokens = parse_length(entry["length"], manifest["dataset"])
+        length = length_name(tokens, manifest["dataset"])
+    except RulerError:
+        tokens, length = 0, ""
+    if (length, tokens) != (entry["length"], entry["max_length"]):
+        yield f"has the length '{entry['length']}' and a max_length of {entry['max_length']}"
+    config = Config.of(manifest["dataset"], entry)
+    if entry["config"] != config.name:
+        yield f"has the config '{entry['config']}', not '{config.name}'"
+    if path != config.path:
+        yield f"is not where its configuration lies, '{config.path}'"
+
+
+def _alike(names: Collection[str]) -> Iterator[str]:
+    """Names that differ in case alone: some systems take them for one."""
+    known: dict[str, str] = {}
+    for name in names:
+        if (other := known.setdefault(name.casefold(), name)) != name:
+            yield f"has both '{other}' and '{name}', which differ in case alone"
 
 
 def files_of(config: str, manifest: Manifest, tokenizer: str | None = None) -> list[str]:

@@ -8,11 +8,12 @@ The laws are what `ruler verify` proves of a release from its files alone.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any, NamedTuple
 
+from builder.checks.sources_at_hand import SourcesAtHand
 from ruler_dataset import FileEntry, LanguageEntry, Row
 
 
@@ -33,6 +34,8 @@ class Law(IntEnum):
     """The files are those that the manifest lists, byte for byte."""
     ANSWERABLE = 7
     """A perfect answer fits into `max_new_tokens` tokens."""
+    ACCOUNTED = 8
+    """Every character has its place in the wording or the haystack, every figure is true."""
 
     @property
     def title(self) -> str:
@@ -48,6 +51,7 @@ _TITLES = {
     Law.PAIRED: "same question everywhere",
     Law.DIGESTS: "digests",
     Law.ANSWERABLE: "answerable",
+    Law.ACCOUNTED: "accounted for",
 }
 
 
@@ -71,6 +75,10 @@ class FileRules:
     """Tokens kept free for a chat template."""
     languages: Mapping[str, LanguageEntry]
     """ONERULER: the wording and nouns by language code."""
+    sources: SourcesAtHand
+    """The sources that can be read here."""
+    count: Callable[[str], int]
+    """Tokens of a text under the file's tokenizer."""
 
 
 def pattern_of(template: str, **groups: str) -> re.Pattern[str]:

@@ -107,10 +107,3 @@ def asked(row: Row, rules: FileRules) -> tuple[str, str]:
     else:
         scope, found = "", [row["question"], row["outputs"]]
     return scope, json.dumps(found, ensure_ascii=False)
-
-
-def haystack(row: Row, rules: FileRules) -> str | None:
-    """The row's haystack without its needles, if all rows of a file share one text; else None."""
-    if rules.task["family"] == "multilingual_niah":
-        return oneruler.bare(row, rules)
-    return None

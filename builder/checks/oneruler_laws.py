@@ -246,15 +246,6 @@ def _words(row: Row, rules: FileRules) -> Iterator[Breach]:
         yield Breach(Law.UNAMBIGUOUS, f"word '{odd[0]}' appears {tally[odd[0]]} times")
 
 
-def bare(row: Row, rules: FileRules) -> str:
-    """The context without its needles: the book's text, the same in every row of a file."""
-    separator, text, at = _languages(rules)[0]["separator"], "", row["context_start"]
-    for span in sorted(row["evidence"], key=lambda span: span["start"]):
-        text += row["input"][at : span["start"]].removesuffix(separator)
-        at = span["end"]
-    return (text + row["input"][at : row["context_end"]]).removeprefix(separator)
-
-
 def _first_tagged(rules: FileRules) -> str:
     """The question of the word list's prompt: what its first tags after the list enclose."""
     tail = _languages(rules)[1]["cwe"].split("{context}")[1]

@@ -23,12 +23,13 @@ def show_report(root: Path, report: VerifyReport, as_json: bool) -> None:
             "ok": report.ok,
             "unfinished": report.unfinished,
             "frozen": frozen,
+            "notes": report.notes,
             "files": files,
         }
         sys.stdout.write(json.dumps(found, ensure_ascii=False, indent=1) + "\n")
         return
     for note in report.notes:
-        err.print(note, highlight=False)
+        err.print(note, markup=False, highlight=False)
     for file in report.files.values():
         if len(report.files) > MANY and not file.count:
             continue

@@ -35,7 +35,7 @@ class AskedDigest(NamedTuple):
 
 @dataclass
 class FileReport:
-    """What verification found in one file: its first ten breaches, and how many there are."""
+    """What verification found in one file: its first ten breaches, the first of each law, their count."""
 
     config: str
     rows: int = 0
@@ -46,7 +46,7 @@ class FileReport:
     def add(self, index: int, law: Law, what: str) -> None:
         """Record a breach; `index` is WHOLE_FILE for one of the whole file."""
         self.count += 1
-        if len(self.breaches) < _KEPT:
+        if len(self.breaches) < _KEPT or all(law != found.law for found in self.breaches):
             self.breaches.append(Found(index, law, what))
 
 
@@ -57,7 +57,7 @@ class VerifyReport:
     files: dict[str, FileReport]
     unfinished: int
     notes: list[str] = field(default_factory=list)
-    """What the user should know of how it was verified."""
+    """What the user should know of how it was verified, and what could not be: sentences."""
 
     @property
     def ok(self) -> bool:

@@ -32,8 +32,16 @@ class Digest(Protocol):
 
 
 def digest_row(digest: Digest, row: Mapping[str, Any]) -> None:
-    """Feed one row to a digest: its input as it is, the other columns as JSON."""
+    """Feed one row to a digest: its input as it is, the other columns as JSON.
+
+    Depths are taken from the offsets: a file keeps them in 32 bits, and rows read from it must have
+    the digest of those that were written.
+    """
     rest = {name: row[name] for name in _REST}
+    start, width = row["context_start"], max(1, row["context_end"] - row["context_start"])
+    rest["evidence"] = [
+        {**span, "depth": (span["start"] - start) / width} for span in row["evidence"]
+    ]
     digest.update(row["input"].encode())
     digest.update(json.dumps(rest, ensure_ascii=False, separators=(",", ":")).encode())
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from builder.context.book_haystack import BookHaystack
-from builder.context.haystacks import NOISE, EssayHaystack, LineHaystack
+from builder.context.haystacks import EssayHaystack, LineHaystack
 from builder.oneruler import languages
 from builder.oneruler.languages import Language
 from builder.sources import corpora
@@ -88,7 +88,7 @@ class CountedSources:
     def noise(self, count: int) -> LineHaystack:
         """So many lines of the noise sentences."""
         if self._noise is None or self._noise.most != count:
-            self._noise = LineHaystack([NOISE] * count, self.counter)
+            self._noise = LineHaystack([corpora.NOISE] * count, self.counter)
         return self._noise
 
     def language(self, code: str) -> Language:

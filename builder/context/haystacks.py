@@ -22,9 +22,6 @@ from builder.context.prompt_builder import PromptBuilder
 from builder.sources.sentences import sentence_starts
 from builder.tokens.tokenizers import TokenCounter
 
-NOISE = "The grass is green. The sky is blue. The sun is yellow. Here we go. There and back again."
-"""The noise sentences (section 3.1, footnote 3), one line."""
-
 FEWEST_TOKENS_A_LINE = 8
 """No tokenizer makes fewer of a line of noise, or of a needle without its key and value."""
 _FIRST_LINES = 32  # counted at once, beside those that are surely needed

@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from builder.checks.grammar.documents_grammar import digest_of_question
+from builder.checks.grammar.running_text import text_digest, without_needles
 from builder.common.processes import OnProgress
 from builder.context.counted_sources import CountedSources
 from builder.context.fit import Impossible
@@ -146,7 +148,7 @@ class FileBuilder:
         config, task = job.config, self.task(job)
         path, group = self.root / config.path, rows_in_group(config.max_length)
         level = _LEVEL_SHARED if task.same_beginning else _LEVEL_OTHER
-        made = _RowFigures()
+        made = _RowFigures(self.suite.tasks[config.task]["family"], task.text_separator)
         with parquet_file(path, self.schema, group, level) as file:
             for index in range(job.rows):
                 row = task.row(index)
@@ -180,6 +182,10 @@ class FileBuilder:
         }
         if any(made.repeats):
             entry["row_repeats"] = made.repeats
+        if made.questions:
+            entry["questions"] = made.questions
+        if made.text:
+            entry["text_sha256"] = text_digest(made.text)
         return entry
 
 
@@ -196,11 +202,25 @@ def _check_count(row: Row, task: Task[Any], name: str) -> None:
 class _RowFigures:
     """What the manifest sums up of a file's rows: lengths and units in tokens."""
 
+    family: str
+    separator: str | None
+    """Of the words or sentences of an essay or book; None where there is none."""
     lengths: list[int] = field(default_factory=list)
     units: list[int] = field(default_factory=list)
     repeats: list[int] = field(default_factory=list)
 
+    questions: list[str] = field(default_factory=list)
+    text: str = ""
+    """The longest text of an essay or book, without its needles."""
+
     def add(self, row: Row) -> None:
+        if self.family == "question_answering":
+            self.questions.append(digest_of_question(row.columns()))
+        elif self.separator is not None and row.context[1] - row.context[0] > len(self.text):
+            start, end = row.context
+            gaps = [(one.start - start, one.end - start) for one in row.evidence]
+            text, _ = without_needles(row.input[start:end], gaps, self.separator)
+            self.text = max(self.text, text, key=len)
         self.lengths.append(row.length)
         if row.unit is not None:
             self.units.append(row.unit)

@@ -17,7 +17,7 @@ from builder.release.order import BuildOrder, length_names
 from builder.sources import word_lists
 from builder.tasks.suite import Suite
 from builder.tasks.task import DATA_VERSION
-from ruler_dataset import FORMAT_VERSION, FileEntry, Manifest, RulerError, parse_length
+from ruler_dataset import FORMAT_VERSION, OWN_SUITE, FileEntry, Manifest, RulerError, parse_length
 
 _FIXED = ("format", "dataset", "data_version", "seed", "reserve", "families")
 """What all files of a release share."""
@@ -59,6 +59,8 @@ def _merged(old: Mapping[str, Any], new: Mapping[str, Any], root: Path) -> dict[
                 )
         merged[key] = {**old[key], **new[key]}
     merged["left_out"] = {**old.get("left_out", {}), **new.get("left_out", {})}
+    if old.get("suite") != new.get("suite"):
+        merged["suite"] = OWN_SUITE
     for name in merged["groups"]:
         both = [*old["groups"].get(name, ()), *new["groups"].get(name, ())]
         merged["groups"][name] = list(dict.fromkeys(both))
@@ -83,6 +85,7 @@ def new_header(order: BuildOrder, suite: Suite) -> Manifest:
         "builder_version": version("ruler-release"),
         "seed": order.seed,
         "reserve": order.reserve,
+        "suite": OWN_SUITE if order.suite else suite.dataset,
         "families": suite.families,
         "tasks": suite.described(),
         "groups": {name: list(members) for name, members in suite.groups.items()},

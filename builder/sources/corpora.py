@@ -12,6 +12,9 @@ from typing import Any
 
 from ruler_dataset import RulerError
 
+NOISE = "The grass is green. The sky is blue. The sun is yellow. Here we go. There and back again."
+"""The noise sentences (section 3.1, footnote 3), one line."""
+
 
 @dataclass(frozen=True)
 class Question:

@@ -11,22 +11,15 @@ import pytest
 
 from builder.checks.breaches import FileRules
 from builder.checks.laws import breaches
-from ruler_dataset import read_manifest
+from builder.tokens.tokenizers import TokenCounter
+from tests.builder.checks.planting import wording_of
 
 FOLDER = "data/tekken/8k/en"
 Row = dict[str, Any]
 
 
-def rules_of(root: Path, name: str) -> FileRules:
-    manifest = read_manifest(root)
-    task = manifest["tasks"][name]
-    return FileRules(
-        entry=manifest["files"][f"{FOLDER}/{name}.parquet"],
-        task=task,
-        wording=manifest["families"][task["family"]],
-        reserve=manifest["reserve"],
-        languages=manifest["languages"],
-    )
+def rules_of(root: Path, name: str, counter: TokenCounter) -> FileRules:
+    return wording_of(root, f"{FOLDER}/{name}.parquet", counter)
 
 
 def row_of(root: Path, name: str) -> Row:
@@ -39,8 +32,8 @@ def found_in(row: Row, rules: FileRules) -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def rules(oneruler: Path) -> FileRules:
-    return rules_of(oneruler, "niah_multivalue")
+def rules(oneruler: Path, tekken: TokenCounter) -> FileRules:
+    return rules_of(oneruler, "niah_multivalue", tekken)
 
 
 @pytest.fixture
@@ -103,9 +96,11 @@ def test_a_value_in_the_book_is_found_in_digits_of_any_width(
 
 
 @pytest.mark.parametrize("name", ["niah_single", "niah_single_nonone"])
-def test_a_none_word_that_is_part_of_a_key_does_not_ask_for_it(oneruler: Path, name: str) -> None:
+def test_a_none_word_that_is_part_of_a_key_does_not_ask_for_it(
+    oneruler: Path, tekken: TokenCounter, name: str
+) -> None:
     """Russian нет is part of планета: the sentence that asks for it is looked for, whole."""
-    rules, row = rules_of(oneruler, name), row_of(oneruler, name)
+    rules, row = rules_of(oneruler, name, tekken), row_of(oneruler, name)
     english = rules.languages["en"]
     key = next(noun for noun in english["nouns"] if noun in row["question"])
     assert english["none_word"] not in row["question"]

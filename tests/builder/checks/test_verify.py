@@ -15,6 +15,7 @@ import pytest
 from builder.checks.verify import verify
 from builder.checks.verify_report import VerifyReport
 from ruler_dataset import MANIFEST, features, sha256_of
+from tests.builder.checks import planting
 
 Rows = list[dict[str, Any]]
 
@@ -25,17 +26,13 @@ def copy(release: Path, tmp_path: Path) -> Path:
 
 
 def plant(root: Path, task: str, change: Callable[[Rows], object]) -> VerifyReport:
-    """Change the rows of a task at 4k and make the manifest agree with the changed file."""
+    """Change the rows of a task at 4k, make the manifest agree, and verify that file."""
     name = f"data/tekken/4k/{task}.parquet"
-    rows = pq.read_table(root / name).to_pylist()
-    change(rows)
-    pq.write_table(pa.Table.from_pylist(rows, features().arrow_schema), root / name)
-    manifest = json.loads((root / MANIFEST).read_text())
-    entry = {**manifest["files"][name], "sha256": sha256_of(root / name)}
+    planting.plant(root, name, change)
+    manifest = json.loads((root / MANIFEST).read_text(encoding="utf-8"))
     for other in manifest["files"].keys() - {name}:  # as they were, and proved elsewhere
         (root / other).unlink()
-    manifest["files"] = {name: entry}
-    (root / MANIFEST).write_text(json.dumps(manifest))
+    planting.write_manifest(root, manifest | {"files": {name: manifest["files"][name]}})
     return verify(root)
 
 
@@ -242,7 +239,7 @@ def test_a_gold_document_that_occurs_twice_is_found(copy: Path) -> None:
 def test_a_row_that_asks_something_else_at_another_length_is_found(copy: Path) -> None:
     manifest = json.loads((copy / MANIFEST).read_text())
     entry = dict(manifest["files"]["data/tekken/4k/vt.parquet"])
-    entry |= {"config": "vt_8k", "length": "8k"}
+    entry |= {"config": "vt_8k", "length": "8k", "max_length": 8192}
     rows = pq.read_table(copy / "data/tekken/4k/vt.parquet").to_pylist()
     rows[7]["outputs"].reverse()
     (copy / "data/tekken/8k").mkdir()

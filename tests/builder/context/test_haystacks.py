@@ -6,8 +6,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from builder.context.haystacks import NOISE, EssayHaystack, LineHaystack, Needle
+from builder.context.haystacks import EssayHaystack, LineHaystack, Needle
 from builder.context.prompt_builder import PromptBuilder
+from builder.sources.corpora import NOISE
 from builder.sources.sentences import sentence_starts
 from builder.tokens.tokenizers import TokenCounter
 

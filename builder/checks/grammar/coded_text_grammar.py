@@ -1,0 +1,84 @@
+"""Read RULER's fwe back: coded words and the noise word, joined by single spaces.
+
+Section 3.3, footnote 4: the word of rank k appears floor(N k^-alpha / zeta(alpha)) times for one N;
+rank 1 is the noise word `...`, the next ones are asked for, in this order.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from functools import cache
+
+import numpy as np
+import numpy.typing as npt
+
+from builder.checks.breaches import FileRules, context_of
+from builder.checks.grammar.reading import Reading, framed
+from ruler_dataset import Row
+
+_WORD = re.compile(r"[a-z]{6}")
+_NOISE_WORD = "..."
+_NUMBERS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+_COUNTED, _SLACK = 64, 2  # words counted; tokens where texts meet
+_TOKENS_A_WORD = 50  # of the window, for each word of the vocabulary
+
+
+def read_coded_text(row: Row, about: FileRules) -> Reading:
+    """Read a fwe row back."""
+    reading, asked = Reading(), about.task["words"]
+    tally = Counter(context_of(row).split(" "))
+    for word in tally:
+        if word != _NOISE_WORD and not _WORD.fullmatch(word):
+            reading.fault(f"a word is neither six letters nor the noise word: {word[:40]!r}")
+    ranked = sorted(tally, key=lambda word: -tally[word])
+    if ranked[0] != _NOISE_WORD or ranked[1 : asked + 1] != row["outputs"]:
+        reading.fault(f"the references {row['outputs']} are not ranks 2 to {asked + 1}, in order")
+    counts = sorted(tally.values(), reverse=True)
+    total = _total(counts, about.task["alpha"], asked, row["max_length"])
+    if total is None:
+        reading.fault(f"the words' counts {counts[:8]} … are no Zeta distribution")
+    n = _NUMBERS[asked]
+    question = about.wording["question"].format(n=n)
+    head, tail = about.wording["input"].split("{context}")
+    prefix = about.wording["prefix"].format(n=n)
+    framed(
+        reading,
+        row,
+        head.format(n=n),
+        tail.format(question=question),
+        prefix=prefix,
+        question=question,
+    )
+    if row["evidence"]:
+        reading.fault("a coded text has no needles, but there is evidence")
+    if total is not None:
+        weights = _weights(float(about.task["alpha"]), _vocabulary(row["max_length"], asked))
+        more = int(np.sum(np.floor((total + 1) * weights) - np.floor(total * weights)))
+        most = max(about.count(f" {word}") for word in ranked[:_COUNTED])
+        reading.unit = more * most + _SLACK
+    return reading
+
+
+@cache
+def _weights(alpha: float, vocabulary: int) -> npt.NDArray[np.float64]:
+    from scipy.special import zeta
+
+    ranks = np.arange(1, vocabulary + 1, dtype=float)
+    return np.asarray(ranks**-alpha / zeta(alpha))
+
+
+def _vocabulary(max_length: int, asked: int) -> int:
+    """How many words are drawn for a window of so many tokens."""
+    return max(max_length // _TOKENS_A_WORD, asked + 2)
+
+
+def _total(counts: list[int], alpha: float, asked: int, max_length: int) -> int | None:
+    """The greatest N that gives these counts, largest first; None if there is none."""
+    weights = _weights(float(alpha), _vocabulary(max_length, asked))
+    found = np.array(counts)
+    for total in range(int((counts[0] + 1) / weights[0]) + 1, int(counts[0] / weights[0]) - 1, -1):
+        right = np.floor(total * weights).astype(int)
+        if np.array_equal(right[right > 0], found):
+            return total
+    return None

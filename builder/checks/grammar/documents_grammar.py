@@ -1,0 +1,131 @@
+"""Read RULER's qa back: `Document i:` and its text, from 1, with a blank line between.
+
+Section 3.4. Where the corpus is at hand, row i has its i-th question with its references and gold
+documents, and every other document is one of the corpus; where it is not, the manifest's digest
+stands for the question, its references and its gold texts.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Mapping
+from itertools import islice
+from typing import Any
+
+from builder.checks.breaches import FileRules, context_of
+from builder.checks.grammar.reading import Reading, foreign, framed
+from builder.sources.corpora import Corpus
+from ruler_dataset import Row
+
+_BETWEEN = "\n\n"
+_SHORTEST = 8  # documents counted
+_known: dict[int, frozenset[str]] = {}
+_by_length: dict[int, list[str]] = {}
+
+
+def read_documents(row: Row, about: FileRules) -> Reading:
+    """Read a qa row back."""
+    reading, context = Reading(), context_of(row)
+    before, after = about.wording["document"].split("{document}")
+    head, tail = about.wording["input"].split("{context}")
+    tail = tail.replace("{question}", row["question"])
+    framed(reading, row, head, tail, prefix=about.wording["prefix"], question=row["question"])
+    documents = _documents(reading, context, before, after)
+    starts = {row["context_start"] + at: text for at, text in documents}
+    for span in row["evidence"]:
+        text = row["input"][span["start"] : span["end"]]
+        if starts.get(span["start"]) != text:
+            reading.fault(f"the evidence at {span['start']} is not one whole document")
+    texts = [text for _, text in documents]
+    gold = [row["input"][s["start"] : s["end"]] for s in row["evidence"]]
+    if row["evidence"] != sorted(row["evidence"], key=lambda span: span["start"]):
+        reading.fault("the evidence is not in the order of the text")
+    corpus = about.sources.corpus(about.task["dataset"])
+    if corpus is None:
+        reading.exhausted = reading.repeats = None
+        if found := foreign(context.replace("\n", " ")):
+            reading.fault(f"the documents have {found} in them")
+        if not about.entry["repeats"] and len(set(texts)) < len(texts):
+            reading.fault("a document stands twice, though the corpus did not begin again")
+        return reading
+    _against(reading, row, corpus, texts, gold)
+    left = _left(row, corpus, texts)
+    label = before.format(i=len(texts) + 1)
+    reading.unit = min((about.count(f"{label}{text}{after}\n\n") for text in left), default=None)
+    reading.exhausted = None if about.task["documents"] else not left
+    reading.repeats = max(Counter(texts).values(), default=1) - 1
+    return reading
+
+
+def _documents(reading: Reading, context: str, before: str, after: str) -> list[tuple[int, str]]:
+    """The documents with the offset of each in the context, label by label."""
+    found: list[tuple[int, str]] = []
+    label = before.format(i=1)
+    if not context.startswith(label):
+        reading.fault(f"the context does not begin with {label!r}")
+        return found
+    at, number = len(label), 1
+    while True:
+        label = after + _BETWEEN + before.format(i=number + 1)
+        end = context.find(label, at)
+        if end < 0:
+            break
+        found.append((at, context[at:end]))
+        at, number = end + len(label), number + 1
+    last = context[at:]
+    found.append((at, last.removesuffix(after) if after else last))
+    return found
+
+
+def _against(reading: Reading, row: Row, corpus: Corpus, texts: list[str], gold: list[str]) -> None:
+    """Question, references, gold and other documents are the corpus'."""
+    if row["index"] >= len(corpus.questions):
+        reading.fault(f"the source has {len(corpus.questions)} questions, none for this row")
+        return
+    question = corpus.questions[row["index"]]
+    if row["question"] != question.text:
+        reading.fault(f"the question is not the source's: {question.text[:80]!r}")
+    if row["outputs"] != list(question.answers):
+        reading.fault(f"the references are not the source's: {list(question.answers)}")
+    right = [corpus.documents[place] for place in question.gold]
+    if sorted(gold) != sorted(right):
+        reading.fault("the gold documents in the evidence are not the source's")
+    known = _known.setdefault(id(corpus), frozenset(corpus.documents))
+    for text in texts:
+        if text not in known:
+            reading.fault(f"a document is not of the source: {text[:60]!r}")
+            break
+    times = Counter(texts)
+    own = {corpus.documents[place] for place in question.own}
+    if corpus.own_required and (missing := own - set(texts)):
+        reading.fault(f"a document of the question itself is missing: {min(missing)[:60]!r}")
+    if not corpus.own_required and not own <= set(texts) and set(texts) - own - set(right):
+        reading.fault("other articles' documents stand there before the article's own are in")
+    if times and max(times.values()) > 1:
+        gone_round = [times[text] for text in known if text not in right]
+        if max(gone_round) - min(gone_round) > 1:
+            reading.fault("a document stands twice before every other has stood once")
+    if any(times[text] != 1 for text in right):
+        reading.fault("a gold document does not stand there exactly once")
+
+
+def _left(row: Row, corpus: Corpus, texts: list[str]) -> list[str]:
+    """The shortest documents that could have been added: of the question's own, if any are left."""
+    there = Counter(texts)
+    own = corpus.questions[row["index"]].own if row["index"] < len(corpus.questions) else ()
+    left = [text for place in own if (text := corpus.documents[place]) not in there]
+    if left and not corpus.own_required:
+        return sorted(left, key=len)[:_SHORTEST]
+    shortest = _by_length.setdefault(id(corpus), sorted(corpus.documents, key=len))
+    again = max(there.values()) if there else 1
+    fewer = (text for text in shortest if there[text] < again)
+    return list(islice(fewer, _SHORTEST)) or shortest[:_SHORTEST]
+
+
+def digest_of_question(row: Mapping[str, Any]) -> str:
+    """A digest of a row's question, references and gold texts, in hex: 16 characters."""
+    gold = sorted(row["input"][span["start"] : span["end"]] for span in row["evidence"])
+    found = json.dumps([row["question"], row["outputs"], gold], ensure_ascii=False)
+    return hashlib.blake2b(found.encode(), digest_size=8).hexdigest()

@@ -1,0 +1,135 @@
+"""Check what the files of a release have in common: questions, texts, wording, sources."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from builder.checks.breaches import Law
+from builder.checks.inspect_rows import InspectedRowGroup, same_text
+from builder.checks.sources_at_hand import SourcesAtHand
+from builder.checks.verify_report import WHOLE_FILE, AskedDigest, FileReport
+from builder.common.toml import read_toml
+from builder.sources import word_lists
+from builder.sources.registry import registry
+from ruler_dataset import OWN_SUITE, Manifest, is_standard, parse_length
+
+_NEAR = 0.1  # of the context: needles stand between sentences, and these differ in length
+
+
+def check_same_asked(manifest: Manifest, reports: dict[str, FileReport]) -> None:
+    """Row i of a task must ask the same in every file of its scope, at the same depths."""
+    first: dict[tuple[str, int, str], tuple[AskedDigest, str]] = {}
+    for path, report in reports.items():
+        task = manifest["files"][path]["task"]
+        task = manifest["tasks"][task].get("same_as") or task
+        for index, found in report.asked.items():
+            key = (task, index, found.scope)
+            before, where = first.setdefault(key, (found, report.config))
+            if before.digest != found.digest:
+                report.add(index, Law.PAIRED, f"asks something else than row {index} of {where}")
+            elif _far(before.depths, found.depths):
+                report.add(
+                    index, Law.PAIRED, f"has its needles elsewhere than row {index} of {where}"
+                )
+
+
+def _far(depths: list[float], others: list[float]) -> bool:
+    """Whether needles stand at other depths, or more of them."""
+    pairs = zip(depths, others, strict=False)
+    return len(depths) != len(others) or any(abs(a - b) > _NEAR for a, b in pairs)
+
+
+def check_same_texts(groups: Iterable[InspectedRowGroup], reports: dict[str, FileReport]) -> None:
+    """Essays, and the book of a language, are one text from its beginning in all files."""
+    by_origin: dict[str, list[InspectedRowGroup]] = defaultdict(list)
+    for group in groups:
+        if group.text is not None:
+            by_origin[group.text.origin].append(group)
+    for sharing in by_origin.values():
+        texts = [group.text.text for group in sharing if group.text]
+        usual = max(texts[:5], key=lambda one: sum(same_text(one, other) for other in texts))
+        for group in sharing:
+            if group.text and not same_text(usual, group.text.text):
+                what = "the text around the needles is not that of the other files"
+                reports[group.path].add(group.text.row, Law.ACCOUNTED, what)
+
+
+def check_manifest(manifest: Manifest, sources: SourcesAtHand, report: FileReport) -> None:
+    """The manifest's wording, sources and words are the project's, where it names those."""
+    for what in [*_wording(manifest), *_sources(manifest), *_words(manifest)]:
+        report.add(WHOLE_FILE, Law.ACCOUNTED, what)
+    for code, worded in manifest.get("languages", {}).items():
+        published = sources.language(code)
+        if published is not None and _plain(asdict(published)) != _plain(dict(worded)):
+            report.add(
+                WHOLE_FILE, Law.ACCOUNTED, f"the wording of '{code}' is not the published one"
+            )
+
+
+def _plain(value: Any) -> Any:
+    """A value as JSON has it: lists for tuples."""
+    if isinstance(value, dict):
+        return {key: _plain(part) for key, part in value.items()}
+    return [_plain(part) for part in value] if isinstance(value, list | tuple) else value
+
+
+def is_own_suite(manifest: Manifest) -> bool:
+    """Whether the release was built with a suite of a user's own."""
+    return manifest.get("suite") == OWN_SUITE
+
+
+def _wording(manifest: Manifest) -> Iterator[str]:
+    """The wording and the tasks' parameters are those of the suite that the manifest names."""
+    if is_own_suite(manifest) or is_standard(manifest):
+        return
+    yield "the tasks and their wording are not those of the suite that the manifest names"
+    suite = read_toml(files("builder.tasks") / "suites" / f"{manifest['dataset']}.toml")
+    for family, wording in suite["families"].items():
+        if manifest["families"].get(family) != wording:
+            yield f"the wording of '{family}' is not that of the suite '{manifest['dataset']}'"
+    for task, described in manifest["tasks"].items():
+        right = suite["tasks"].get(task)
+        if right is None:
+            yield f"the suite '{manifest['dataset']}' has no task '{task}'"
+            continue
+        worded = {"max_new_tokens": suite["families"][right["family"]]["max_new_tokens"], **right}
+        for name, value in worded.items():
+            if described.get(name) != value:
+                yield f"{name} of '{task}' is {described.get(name)!r}, the suite has {value!r}"
+
+
+def _sources(manifest: Manifest) -> Iterator[str]:
+    """Each source is one of the registry, in the variant and with the digest it has there."""
+    for name, entry in manifest.get("sources", {}).items():
+        source = registry().get(name)
+        of_variant = {"canonical": source.canonical, "embedded": source.embedded} if source else {}
+        if (known := of_variant.get(entry["variant"])) is None:
+            yield f"'{name}' ({entry['variant']}) is no source that this version knows"
+        elif (entry["sha256"], entry["bytes"]) != (known.file.sha256, known.file.bytes):
+            yield f"the digest of '{name}' is not that of its {entry['variant']} file"
+
+
+def _words(manifest: Manifest) -> Iterator[str]:
+    """The word lists have the digests of those that this version reads."""
+    lengths = (entry["length"] for entry in manifest["files"].values())
+    longest = max((parse_length(name, manifest["dataset"]) for name in lengths), default=0)
+    known = word_lists.digests(extended=True)
+    needed = word_lists.digests(extended=longest > parse_length("128k", manifest["dataset"]))
+    words = manifest.get("words", {})
+    if any(words.get(name) != digest for name, digest in needed.items()):
+        yield "the digests of the word lists are not those of the lists read here"
+    if unknown := set(words) - set(known):
+        yield f"'{min(unknown)}' is no word list that this version knows"
+
+
+def unlisted(root: Path, manifest: Manifest) -> Iterator[str]:
+    """The Parquet files of a release folder that the manifest does not list."""
+    for found in sorted(root.glob("data/**/*.parquet")):
+        name = found.relative_to(root).as_posix()
+        if name not in manifest["files"]:
+            yield name
