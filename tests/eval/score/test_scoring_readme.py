@@ -46,7 +46,8 @@ def test_every_command_of_the_scoring_section_runs(write_run, built, tmp_path):
             capture_output=True,
             text=True,
         )
-        assert done.returncode == 0, f"{command}\n{done.stderr}"
+        codes = (0, 1, 3) if "--max-drop" in command else (0,)  # there the code is the verdict
+        assert done.returncode in codes, f"{command}\n{done.stderr}"
         assert done.stdout
 
 
