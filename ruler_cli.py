@@ -1,10 +1,12 @@
 """The `ruler` command: it composes the builder's and the evaluation side's commands.
 
-A mistake the user can mend ends with one sentence and exit code 2, never with a traceback.
+A mistake that the user can correct ends with one sentence and exit code 2; its traceback is logged
+with `ruler --debug` alone.
 """
 
 from __future__ import annotations
 
+import logging
 import signal
 import sys
 from pathlib import Path
@@ -16,6 +18,7 @@ import builder.cli
 import eval.cli
 from ruler_dataset import RulerError
 
+log = logging.getLogger("ruler")
 app = typer.Typer(
     help="Frozen RULER and ONERULER long-context test sets: build, verify, load, run, score.",
     no_args_is_help=True,
@@ -24,6 +27,34 @@ app = typer.Typer(
 )
 builder.cli.register(app)
 eval.cli.register(app)
+
+
+def _show_version(asked: bool) -> None:
+    if asked:
+        from importlib.metadata import version
+
+        typer.echo(f"ruler-release {version('ruler-release')}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_show_version, is_eager=True, help="Print the version and exit."
+        ),
+    ] = False,
+    debug: Annotated[
+        bool, typer.Option("--debug", help="Log what is done, and errors with their traceback.")
+    ] = False,
+) -> None:
+    """Options that stand before the command: `ruler --debug build …`."""
+    if debug:
+        form = "%(asctime)s %(levelname)s %(name)s: %(message)s"
+        logging.basicConfig(level=logging.INFO, stream=sys.stderr, format=form)
+        for name in ("builder", "eval", log.name):
+            logging.getLogger(name).setLevel(logging.DEBUG)
 
 
 @app.command()
@@ -62,9 +93,11 @@ def main() -> None:
     try:
         app()
     except RulerError as error:
+        log.debug("The traceback", exc_info=True)
         typer.echo(f"Error: {error}", err=True)
         sys.exit(2)
     except OSError as error:  # a full disk, a folder that may not be written
+        log.debug("The traceback", exc_info=True)
         typer.echo(f"Error: {error}. What was finished is kept.", err=True)
         sys.exit(2)
     except _Stopped:

@@ -51,6 +51,44 @@ def test_a_mistake_is_one_sentence_and_exit_code_2(
     assert list(tmp_path.iterdir()) == []
 
 
+def test_the_version_is_the_packages() -> None:
+    from importlib.metadata import version
+
+    assert ruler("--version").stdout.strip() == f"ruler-release {version('ruler-release')}"
+
+
+def test_debug_logs_the_traceback_of_a_mistake_on_stderr(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "ruler_cli", "--debug", "verify", str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "DEBUG ruler: The traceback" in done.stderr
+    assert "Traceback (most recent call last)" in done.stderr
+    assert done.stderr.splitlines()[-1].startswith("Error: No release in")
+
+
+def test_debug_logs_the_files_that_are_built(tmp_path: Path) -> None:
+    flags = [
+        "build",
+        "out",
+        "--lengths",
+        "1k",
+        "--tasks",
+        "vt",
+        "--samples",
+        "2",
+        "--sources",
+        "embedded",
+    ]
+    done = subprocess.run(
+        [sys.executable, "-m", "ruler_cli", "--debug", *flags],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "DEBUG builder.release.build: data/tekken/1k/vt.parquet: 2 rows" in done.stderr
+
+
 def test_verify_exits_with_1_and_names_config_row_and_law(release: Path, tmp_path: Path) -> None:
     root = Path(shutil.copytree(release, tmp_path / "bad"))
     (root / "data/tekken/4k/vt.parquet").write_bytes(b"nothing")

@@ -61,7 +61,7 @@ class Shipment:
 
 
 @dataclass(frozen=True)
-class State:
+class RepositoryState:
     """What a repository holds: the commit of `main` (None: no repository), its files, its tags."""
 
     head: str | None = None
@@ -72,7 +72,7 @@ class State:
 
 
 @dataclass(frozen=True)
-class Plan:
+class PushPlan:
     """Paths to send and to take away, the tag to make; `there`: the name it has there already.
 
     `changed` are the paths of `main` that differ from what that name holds.
@@ -92,12 +92,12 @@ class Plan:
 
 def make_plan(
     shipment: Shipment,
-    state: State,
+    state: RepositoryState,
     gone: Iterable[str] = (),
     revision: str | None = None,
     create_pr: bool = False,
     same_at: Callable[[str], bool] = lambda commit: False,
-) -> Plan:
+) -> PushPlan:
     """What is missing, and the tag. Raises RulerError where the tag is taken or names another.
 
     `gone` are the paths to take away; `same_at` says whether a commit holds the same files.
@@ -110,24 +110,24 @@ def make_plan(
     gone = tuple(gone)
     changed = bool(new or gone)
     if create_pr:
-        return Plan(new, gone, None, None if changed else "main")
+        return PushPlan(new, gone, None, None if changed else "main")
     if not changed and revision is None:
         named = [name for name, commit in state.tags.items() if commit == state.head]
         if named:
-            return Plan((), (), None, named[0])
+            return PushPlan((), (), None, named[0])
     if (commit := state.tags.get(tag)) is None:
-        return Plan(new, gone, tag)
+        return PushPlan(new, gone, tag)
     if not changed and (commit == state.head or same_at(commit)):
-        return Plan((), (), None, tag)
+        return PushPlan((), (), None, tag)
     if changed and same_at(commit):
-        return Plan((), (), None, tag, (*new, *gone))
+        return PushPlan((), (), None, tag, (*new, *gone))
     raise RulerError(
         f"'{shipment.repo}' has a tag {tag} that names other files (commit {commit[:12]}), and a "
         f"tag is never moved. Give this state one of its own: --revision {_free(tag, state.tags)}"
     )
 
 
-def _check_tag(tag: str, shipment: Shipment, state: State) -> None:
+def _check_tag(tag: str, shipment: Shipment, state: RepositoryState) -> None:
     version = re.fullmatch(r"v?(\d+\.\d+\.\d+)(?:[.+-].*)?", tag)
     if version and version[1] != shipment.version:
         raise RulerError(

@@ -1,15 +1,40 @@
-"""What `ruler push` shows before it sends anything: files, bytes and the tag."""
+"""What `ruler push` prints: files, bytes and the tag before it sends anything, then the outcome."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from typing import Any
 
-from builder.common.terminal import MANY, out, table
-from builder.hub.push_plan import Plan, Shipment
-from ruler_dataset import Manifest
+import typer
+
+from builder.common.terminal import MANY, RowsBar, bytes_bar, out, rows_bar, table
+from builder.hub.push_plan import PushPlan, Shipment
+from builder.hub.repository import OnProgress
+from ruler_dataset import FileEntry, Manifest
 
 
-def show_plan(shipment: Shipment, plan: Plan, manifest: Manifest | None) -> None:
+class TerminalView:
+    """Shows a push on the terminal: what it will do, bars while it works, what it did."""
+
+    def note(self, text: str) -> None:
+        """Print a sentence."""
+        typer.echo(text)
+
+    def plan(self, shipment: Shipment, plan: PushPlan, manifest: Manifest | None) -> None:
+        """Print the table of files to send."""
+        show_plan(shipment, plan, manifest)
+
+    def bytes_bar(self, verb: str, total: int) -> AbstractContextManager[OnProgress]:
+        """A progress bar over bytes."""
+        return bytes_bar(verb, total)
+
+    def rows_bar(self, verb: str) -> AbstractContextManager[RowsBar]:
+        """A progress bar over rows."""
+        return rows_bar(verb)
+
+
+def show_plan(shipment: Shipment, plan: PushPlan, manifest: Manifest | None) -> None:
     """What a push will send, take away and tag."""
     entries = manifest["files"] if manifest else {}
     folders: dict[str, list[str]] = {}
@@ -37,7 +62,7 @@ def show_plan(shipment: Shipment, plan: Plan, manifest: Manifest | None) -> None
 
 
 def _sizes(
-    shipment: Shipment, plan: Plan, entries: dict[str, Any]
+    shipment: Shipment, plan: PushPlan, entries: Mapping[str, FileEntry]
 ) -> list[tuple[str, str, int, int]]:
     """What is to be sent, by tokenizer and length, and first what stands at the root."""
     places: dict[tuple[str, str], list[str]] = {}

@@ -17,7 +17,7 @@ from typing import Any
 from builder.card.card_files import CARD, card_files
 from builder.card.eval_yaml import FILE as EVAL_YAML
 from builder.common.build_folder import unfinished
-from builder.hub.push_plan import Digest, Shipment, State
+from builder.hub.push_plan import Digest, RepositoryState, Shipment
 from builder.hub.repository import Repository
 from ruler_dataset import MANIFEST, Manifest, RulerError, parse_manifest, read_manifest
 
@@ -79,7 +79,7 @@ def _check_card_files(root: Path, manifest: Manifest) -> None:
             )
 
 
-def manifest_at(repository: Repository, state: State) -> Manifest | None:
+def manifest_at(repository: Repository, state: RepositoryState) -> Manifest | None:
     """The manifest on `main`; None if there is none."""
     if state.head is None or MANIFEST not in state.files:
         return None
@@ -100,7 +100,7 @@ def strange_manifest(path: Path, repo: str) -> Manifest:
 
 def taken_away(
     manifest: Manifest,
-    state: State,
+    state: RepositoryState,
     there: Manifest | None,
     repo: str,
     root: Path,

@@ -20,7 +20,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from builder.hub.push_plan import Kind, Plan, Shipment, State
+from builder.hub.push_plan import Kind, PushPlan, RepositoryState, Shipment
 from ruler_dataset import RulerError, hub_errors, is_repository, sha256_of, write_token
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ class Repository:
         disable_progress_bars()
         return HfApi()
 
-    def state(self) -> State:
+    def state(self) -> RepositoryState:
         """What is there now."""
         from huggingface_hub.errors import RepositoryNotFoundError
 
@@ -69,12 +69,12 @@ class Repository:
             try:
                 info = self.api.repo_info(self.name, repo_type=self.kind)
             except RepositoryNotFoundError:
-                return State()
+                return RepositoryState()
             refs = self.api.list_repo_refs(self.name, repo_type=self.kind)
         head = str(info.sha)
         tags = {ref.name: ref.target_commit for ref in refs.tags}
         branches = [ref.name for ref in refs.branches]
-        return State(head, bool(info.private), self.tree(head), tags, branches)
+        return RepositoryState(head, bool(info.private), self.tree(head), tags, branches)
 
     def tree(self, commit: str) -> dict[str, RepoFile]:
         """Every file of a commit, with its digests."""
@@ -108,8 +108,8 @@ class Repository:
     def send(
         self,
         shipment: Shipment,
-        plan: Plan,
-        state: State,
+        plan: PushPlan,
+        state: RepositoryState,
         private: bool = False,
         create_pr: bool = False,
         on_progress: OnProgress = lambda done: None,
@@ -132,7 +132,12 @@ class Repository:
         return str(self.api.repo_info(self.name, repo_type=self.kind).sha)
 
     def _commit(
-        self, shipment: Shipment, plan: Plan, head: str, create_pr: bool, on_progress: OnProgress
+        self,
+        shipment: Shipment,
+        plan: PushPlan,
+        head: str,
+        create_pr: bool,
+        on_progress: OnProgress,
     ) -> tuple[str, str]:
         from huggingface_hub import CommitOperationAdd, CommitOperationDelete
 
@@ -152,7 +157,7 @@ class Repository:
         )
         return made.oid, made.pr_url or made.commit_url
 
-    def check(self, shipment: Shipment, plan: Plan, commit: str) -> None:
+    def check(self, shipment: Shipment, plan: PushPlan, commit: str) -> None:
         """Read a commit back: every file's digest, and small files byte by byte."""
         there = self.tree(commit)
         wrong = [p for p, digest in shipment.digests.items() if not digest.matches(there.get(p))]

@@ -10,6 +10,7 @@ A file is the unit of work: it is written under a temporary name, renamed when w
 from __future__ import annotations
 
 import json
+import logging
 import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -34,6 +35,8 @@ from ruler_dataset import (
     read_manifest,
     write_whole,
 )
+
+log = logging.getLogger(__name__)
 
 
 class BuildProgress(Protocol):
@@ -97,6 +100,7 @@ def build(order: BuildOrder, report: BuildProgress) -> Built:
             else:
                 done[made.path] = made.entry
                 append(root, made.path, made.entry)
+                log.debug("%s: %d rows", made.path, made.entry["rows"])
         for text in mismatches.values():
             report.note(text)
         rows |= {path: entry["rows"] for path, entry in done.items()}
@@ -109,6 +113,7 @@ def build(order: BuildOrder, report: BuildProgress) -> Built:
             if made.entry is not None:
                 done[made.path] = made.entry
                 append(root, made.path, made.entry)
+                log.debug("%s: %d rows", made.path, made.entry["rows"])
     manifest = with_files(header, {**there, **done})
     _write_card_files(root, manifest)
     write_whole(root / MANIFEST, json.dumps(manifest, indent=1, ensure_ascii=False) + "\n")
