@@ -99,9 +99,10 @@ def test_verify_exits_with_1_and_names_config_row_and_law(release: Path, tmp_pat
 
 def test_verify_prints_a_line_a_file_and_a_verdict(release: Path) -> None:
     lines = ruler("verify", release).stdout.splitlines()
-    assert len(lines) == 14
+    assert len(lines) == 15
     assert "vt_4k: 20 rows, holds" in lines
-    assert lines[-1] == "All laws hold: 13 files, 260 rows."
+    assert lines[-2] == "All laws hold: 13 files, 260 rows."
+    assert "data version 1.0.0" in lines[-1]
 
 
 def test_verify_gives_json(release: Path) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from builder.hub.push_plan import Digest, Plan, Shipment
+from builder.hub.push_plan import Digest, PushPlan, Shipment
 from builder.hub.push_tables import show_plan
 from builder.hub.release_files import release_files
 from ruler_dataset import MANIFEST, sha256_of
@@ -197,7 +197,7 @@ def test_a_plan_of_many_files_is_summed_up(capsys: Any) -> None:
     }
     digests = {path: Digest(1000, "", "") for path in ["README.md", MANIFEST, *names]}
     shipment = Shipment("org/many", "dataset", {}, digests, "1.0.0", "many")
-    plan = Plan(tuple(digests), (), "v1.0.0")
+    plan = PushPlan(tuple(digests), (), "v1.0.0")
     show_plan(shipment, plan, {"files": entries})
     said = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
     assert said[0] == "org/many: 122 files to send, 122,000 bytes; 0 are there"
