@@ -211,8 +211,9 @@ class LineHaystack(Haystack):
         """The number of lines that hold `tokens` more than the first `units` lines do."""
         target = max(0, self._tokens_before(units) + tokens)
         while self._tokens[-1] <= target and len(self._tokens) <= self.most:
-            a_line = max(1, self._tokens[-1] // max(1, len(self._tokens) - 1))
-            self._count(_FIRST_LINES + (target - self._tokens[-1]) // a_line)
+            counted = len(self._tokens) - 1
+            more = (target - self._tokens[-1]) * counted // max(1, self._tokens[-1])
+            self._count(more + _FIRST_LINES)
         return bisect_right(self._tokens, target) - 1
 
     def place(self, units: int, depth: float) -> int:
