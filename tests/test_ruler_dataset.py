@@ -387,3 +387,13 @@ def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
         temporary.write_text("half")
         raise KeyboardInterrupt
     assert [path.read_bytes(), *path.parent.iterdir()] == [b"old\n", path]
+
+
+def test_a_manifest_may_name_every_tokenizer_that_has_a_name(release: Path) -> None:
+    from builder.tokens.tokenizers import named
+
+    manifest = json.loads((release / "manifest.json").read_text(encoding="utf-8"))
+    (entry,) = manifest["tokenizers"].values()
+    manifest["tokenizers"] |= dict.fromkeys(named(), entry)
+    found = parse_manifest(json.dumps(manifest), "a manifest")
+    assert {*found["tokenizers"]} == {*named()}
