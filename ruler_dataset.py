@@ -90,7 +90,9 @@ _AGAIN = "What is done is kept: the same command goes on."
 _THOUSAND = {"ruler": 1024, "oneruler": 1000}
 _TASK_NAME = re.compile(r"(?!.*_[0-9]+[km](?:_|$))[A-Za-z0-9_]{1,80}")
 """Of a task or group: a configuration's name adds the length."""
-_TOKENIZER_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_-]|\.(?=[A-Za-z0-9_-])){0,79}")
+_TOKENIZER_NAME = re.compile(
+    r"(?!.*_[0-9]+[km](?:_|$))[A-Za-z0-9](?:[A-Za-z0-9_-]|\.(?=[A-Za-z0-9_-])){0,79}"
+)
 _SOURCE_NAME = re.compile(r"[a-z0-9_-]{1,80}")
 _NO_FOLDERS = ("con", "prn", "aux", "nul")
 """Names that some systems take for devices."""

@@ -35,7 +35,7 @@ class AskedDigest(NamedTuple):
 
 @dataclass
 class FileReport:
-    """What verification found in one file: its first ten breaches, the first of each law, their count."""
+    """What verification found in one file: the first ten breaches, one of each law, the count."""
 
     config: str
     rows: int = 0
