@@ -75,8 +75,15 @@ def write_oneruler(root, languages=("pl", "en-ko"), length="8k", rows=4):
                 "language": text,
                 "instruction_language": instruction,
                 "rows": rows,
+                "most_rows": None,
+                "tokens": {"min": 500, "mean": 500.0, "max": 500},
+                "fill": 1.0,
+                "unit": 1,
+                "exhausted": 0,
+                "repeats": 1,
                 "bytes": path.stat().st_size,
                 "sha256": ruler_dataset.sha256_of(path),
+                "rows_sha256": "",
             }
     names = ruler_dataset.Names.of("oneruler")
     manifest = {
@@ -85,7 +92,13 @@ def write_oneruler(root, languages=("pl", "en-ko"), length="8k", rows=4):
         "data_version": "1.0.0",
         "builder_version": "0.1.0",
         "seed": 0,
-        "tasks": {task: {} for task in names.tasks},
+        "reserve": 128,
+        "families": {"own": {}},
+        "sources": {},
+        "words": {},
+        "languages": {},
+        "tokenizers": {"cl100k": {"spec": "", "title": "", "library": "", "version": ""}},
+        "tasks": {task: {"family": "own"} for task in names.tasks},
         "groups": {name: list(tasks) for name, tasks in names.groups.items()},
         "files": files,
     }
