@@ -23,8 +23,17 @@ _FIXED = ("format", "dataset", "data_version", "seed", "reserve", "families")
 """What all files of a release share."""
 _MERGED = ("tasks", "groups", "sources", "tokenizers", "words", "languages")
 """What files may add to, but not change."""
-_SAID = ("version", "backend_version", "spec", "urls", "title", "licence", "citation", "book")
-"""What an entry says beside what it is: a library's version, where from, rights."""
+_DESCRIPTION = (
+    "version",
+    "backend_version",
+    "spec",
+    "urls",
+    "title",
+    "licence",
+    "citation",
+    "book",
+)
+"""Parts of an entry that describe a source or tokenizer and do not identify it."""
 SORTED = ("sources", "tokenizers", "words", "languages")
 """What is found in any order, and written in one."""
 
@@ -71,8 +80,8 @@ def _identity(value: Any) -> Any:
     """What makes two manifest entries the same: digests and settings, not what is said of them."""
     if not isinstance(value, dict):
         return value
-    said = (*_SAID, "backend_sha256") if value.get("sha256") else _SAID
-    return {key: part for key, part in value.items() if key not in said}
+    described = (*_DESCRIPTION, "backend_sha256") if value.get("sha256") else _DESCRIPTION
+    return {key: part for key, part in value.items() if key not in described}
 
 
 def new_header(order: BuildOrder, suite: Suite) -> Manifest:
