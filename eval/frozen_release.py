@@ -43,7 +43,7 @@ class Release:
 
     @classmethod
     def open(cls, source: str, revision: str | None = None) -> Release:
-        """Open a folder or an ORG/NAME repository; a RulerError says what is wrong with it."""
+        """Open a folder or an ORG/NAME repository; raises RulerError for what is wrong with it."""
         root = Path(source)
         if root.is_dir() or not is_repository(source):
             return cls(source, root, ruler_dataset.read_manifest(root))

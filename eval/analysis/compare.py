@@ -214,7 +214,7 @@ def _difference(
         "b": 100 * means["b"],
         "difference": 100 * difference,
         "interval": [100 * max(-1.0, difference - half), 100 * min(1.0, difference + half)],
-        # where no row differs nothing is known of the spread but what the interval says
+        # where no row differs nothing is known of the spread but the interval
         "detectable": 100 * (detectable(spread) or detectable(half / float(ndtri(_UPPER)))),
     }
 

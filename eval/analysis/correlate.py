@@ -18,7 +18,7 @@ from eval.score.results_file import Results
 from ruler_dataset import RulerError, languages_of
 
 LEAST = 3
-"""Observations below which a correlation says nothing."""
+"""Observations below which a correlation means nothing."""
 Observation = tuple[str, str, str, str]
 
 

@@ -87,7 +87,7 @@ def task_name(release: Release, config: str) -> str:
 
 
 def shared(release: Release) -> dict[str, Any]:
-    """What every task says alike, without its process_results."""
+    """What all tasks share, without their process_results."""
     metrics = [{"metric": m, "aggregation": "mean", "higher_is_better": True} for m in METRICS]
     return {
         "test_split": SPLIT,

@@ -55,7 +55,7 @@ class Benchmark:
 class Published:
     """The file that was written, and its numbers of new entries and of earlier ones.
 
-    `unchecked` says why the run's files were not compared with the benchmark's, None if they were.
+    `unchecked` is why the run's files were not compared with the benchmark's, None if they were.
     """
 
     path: Path

@@ -41,7 +41,7 @@ def merged(before: list[Entry], new: list[Entry]) -> list[Entry]:
 
 
 def to_yaml(found: list[Entry], model: str) -> str:
-    """The text of a file; its first line says whose results they are."""
+    """The text of a file; its first line names the model."""
     from huggingface_hub.utils import yaml_dump
 
     return f"# ruler results of {model}\n{yaml_dump(found, sort_keys=False)}"

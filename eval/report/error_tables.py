@@ -44,8 +44,8 @@ def _detail(kind: str, errors: Sequence[dict[str, Any]]) -> str:
 
 def _example(error: dict[str, Any]) -> str:
     wanted = _short(", ".join(error["outputs"]))
-    said = "nothing" if error["prediction"] is None else repr(_short(error["prediction"]))
-    return f"row {error['index']}: {wanted} <- {said}".replace("|", "/")
+    given = "nothing" if error["prediction"] is None else repr(_short(error["prediction"]))
+    return f"row {error['index']}: {wanted} <- {given}".replace("|", "/")
 
 
 def _short(text: str) -> str:

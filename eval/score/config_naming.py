@@ -1,4 +1,4 @@
-"""Configuration names of prediction files: what a file tells, what the caller adds.
+"""Configuration names of prediction files: what a file gives, what the caller adds.
 
     Naming(Names.of("ruler")).of("vt", 4096, Path("4096/pred/vt.jsonl"))      # "vt_4k"
     Naming(Names.of("ruler")).of("vt", 128000, Path("samples_vt.jsonl"))      # "vt_128000"
@@ -36,7 +36,7 @@ ABLATION = "niah_single_nonone"
 class ScoredConfig:
     """The configuration of scored rows; `length` is a name (`4k`) or a number of tokens (`10000`).
 
-    `tokenizer` is None where nothing tells under which one the rows were fitted.
+    `tokenizer` is None where it is not known under which one the rows were fitted.
     """
 
     dataset: str
