@@ -1,4 +1,4 @@
-"""The progress bar of a run, and the summary at its end, which leads with failures."""
+"""The progress bar of a run, and the summary at its end, which begins with the failures."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import time
 from collections import Counter
 from collections.abc import Iterable
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from eval.run.records import STATES, Record
 
@@ -14,10 +14,11 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from eval.run.row_state import Expected
+    from eval.run.run_settings import Session
 
 
 class Progress:
-    """A bar with rows, tokens a second, failed, cut and time left; silent when `quiet`."""
+    """A bar with rows, tokens a second, failed and truncated rows; silent when `quiet`."""
 
     def __init__(self, total: int, quiet: bool = False) -> None:
         from rich.console import Console
@@ -30,12 +31,16 @@ class Progress:
             MofNCompleteColumn(),
             TextColumn("{task.fields[speed]} tokens/s"),
             TextColumn("[red]{task.fields[failed]} failed"),
-            TextColumn("[yellow]{task.fields[cut]} cut, {task.fields[over]} do not fit"),
+            TextColumn(
+                "[yellow]{task.fields[truncated]} truncated, {task.fields[over]} do not fit"
+            ),
             TimeRemainingColumn(),
             console=Console(stderr=True),
             disable=quiet,
         )
-        self._task = self._bar.add_task("rows", total=total, speed="0", failed=0, cut=0, over=0)
+        self._task = self._bar.add_task(
+            "rows", total=total, speed="0", failed=0, truncated=0, over=0
+        )
         self._states: Counter[str] = Counter()
         self._tokens = 0
         self._started = time.monotonic()
@@ -55,22 +60,22 @@ class Progress:
     def add(self, record: Record) -> None:
         """Count one row that reached its state."""
         self._states[record["finish_reason"]] += 1
-        usage = record["usage"] or {}
-        if record["finish_reason"] in ("stop", "length"):
-            self._tokens += usage.get("prompt_tokens", 0) + usage.get("completion_tokens", 0)
+        usage = record["usage"]
+        if usage and record["finish_reason"] in ("stop", "length"):
+            self._tokens += usage["prompt_tokens"] + usage["completion_tokens"]
         seconds = max(time.monotonic() - self._started, 1e-9)
         self._bar.update(
             self._task,
             advance=1,
             speed=f"{self._tokens / seconds:,.0f}",
             failed=self._states["error"],
-            cut=self._states["length"],
+            truncated=self._states["length"],
             over=self._states["does_not_fit"],
         )
 
 
 class RunSummary:
-    """Where every row of a job stands, and what this session did."""
+    """The states of all rows of a run, and what this session did."""
 
     def __init__(self) -> None:
         self.states: dict[str, Counter[str]] = {}
@@ -94,10 +99,12 @@ class RunSummary:
 
     def count_session(self, record: Record, expected: Expected) -> None:
         """Count a row answered now: its tokens, and whether the server saw the same prompt."""
-        usage = record["usage"] or {}
-        self.tokens.update(usage)
-        seen, ours = usage.get("prompt_tokens"), expected.prompt_tokens
-        self.differences += seen is not None and ours is not None and seen != ours
+        usage = record["usage"]
+        if usage is None:
+            return
+        self.tokens.update({name: count for name, count in usage.items() if type(count) is int})
+        ours = expected.prompt_tokens
+        self.differences += ours is not None and usage["prompt_tokens"] != ours
 
     @property
     def total(self) -> Counter[str]:
@@ -110,45 +117,46 @@ class RunSummary:
         read = self.tokens["prompt_tokens"]
         return self.tokens["cached_tokens"] / read if read else None
 
-    def session_facts(self) -> dict[str, Any]:
-        """What run.json keeps of this session."""
-        return {
-            "seconds": round(time.monotonic() - self._started, 1),
-            "tokens": dict(self.tokens),
-            "cached_share": self.cached_share,
-            "prompt_token_differences": self.differences,
-        }
+    def complete(self, session: Session, ended: str) -> None:
+        """Add to a session what it did; `ended` is the time in ISO 8601."""
+        session["ended"] = ended
+        session["seconds"] = round(time.monotonic() - self._started, 1)
+        session["tokens"] = dict(self.tokens)
+        session["cached_share"] = self.cached_share
+        session["prompt_token_differences"] = self.differences
 
     def lines(self) -> list[str]:
         """The summary in words, failures first."""
         total, rows = self.total, self.total.total()
-        said = []
+        lines = []
         if total["error"]:
-            said.append(f"{total['error']} of {rows} rows FAILED; the first: {self.first_error}")
-            said.append("Run the same command with --retry-failed.")
+            lines.append(f"{total['error']} of {rows} rows FAILED; the first: {self.first_error}")
+            lines.append("Run the same command with --retry-failed.")
         if total["does_not_fit"]:
-            said.append(f"{total['does_not_fit']} of {rows} rows do not fit the model's window.")
+            lines.append(f"{total['does_not_fit']} of {rows} rows do not fit the model's window.")
         if self.differences:
-            said.append(
+            lines.append(
                 f"{self.differences} prompts had another length on the server than with the "
                 "tokenizer given: its template, BOS or prefix differs. Check --tokenizer."
             )
         if unfinished := self.unfinished.total():
-            said.append(f"{unfinished} thoughts did not end: give --thinking more tokens.")
+            lines.append(
+                f"The reasoning of {unfinished} rows did not end: give --thinking more tokens."
+            )
         if total["length"]:
-            said.append(f"{total['length']} answers were cut at their max_new_tokens.")
+            lines.append(f"{total['length']} answers were truncated at their max_new_tokens.")
         if self.missing:
-            said.append(f"{self.missing} rows belong to shards that have not run yet.")
+            lines.append(f"{self.missing} rows belong to shards that have not run yet.")
         if not total["error"] and not total["does_not_fit"]:
-            said.insert(0, f"No failures: {rows} rows answered.")
+            lines.insert(0, f"No failures: {rows} rows answered.")
         read, made = self.tokens["prompt_tokens"], self.tokens["completion_tokens"]
         if read:
             seconds = time.monotonic() - self._started
-            said.append(
+            lines.append(
                 f"This session: {read:,} prompt tokens, {self.cached_share:.1%} of them from the "
                 f"prefix cache, {made:,} generated, {(read + made) / seconds:,.0f} tokens/s."
             )
-        return said
+        return lines
 
     def print(self, console: Console) -> None:
         """Print failures and then a table of the configurations."""
@@ -156,7 +164,7 @@ class RunSummary:
 
         for line in self.lines():
             console.print(line, highlight=False, markup=False)
-        table = Table("configuration", *STATES, "thought cut")
+        table = Table("configuration", *STATES, "reasoning truncated")
         for column in table.columns[1:]:
             column.justify = "right"
         for config, states in self.states.items():

@@ -10,23 +10,51 @@ A line, written and flushed the moment its row is answered:
      "usage": {"prompt_tokens": 3902, "completion_tokens": 21, "thinking_tokens": 0,
                "cached_tokens": 3328}, "error": null, "thinking_ended": null}
 
-`finish_reason` is one of STATES. A line cut off by a crash is dropped when the run resumes.
+`finish_reason` is one of STATES; `thinking` is the model's reasoning. A line that a crash left
+half-written is dropped when the run resumes. A file that holds anything else is not touched.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Literal, cast, get_args
 
+from typing_extensions import TypedDict
+
+from eval.run.run_settings import RunSettings, Session, check_settings
 from ruler_dataset import RulerError, write_whole
 
-STATES = ("stop", "length", "does_not_fit", "error")
-"""How a row ends: by itself, cut at max_new_tokens, over the model's window, or failed."""
+FinishReason = Literal["stop", "length", "does_not_fit", "error"]
+"""How a row ends: by itself, truncated at max_new_tokens, over the model's window, or failed."""
+STATES: tuple[FinishReason, ...] = get_args(FinishReason)
 RUN_FILE = "run.json"
-Record = dict[str, Any]
+MOST_OPEN = 8
+"""Files that are kept open at a time."""
+
+
+class Usage(TypedDict):
+    """Tokens of a row, by the backend's count; the reasoning's are among the completion's."""
+
+    prompt_tokens: int
+    completion_tokens: int
+    thinking_tokens: int
+    cached_tokens: int
+
+
+class Record(TypedDict):
+    """A line of a run: what became of one row."""
+
+    config: str
+    index: int
+    prediction: str
+    thinking: str | None
+    finish_reason: FinishReason
+    usage: Usage | None
+    error: str | None
+    thinking_ended: bool | None
 
 
 def parse_shard(text: str | None) -> tuple[int, int] | None:
@@ -49,8 +77,16 @@ def read_lines(path: Path) -> Iterator[Record]:
                 record = json.loads(line)
             except ValueError:
                 continue
-            if line.endswith(b"\n") and isinstance(record, dict) and "index" in record:
-                yield record
+            if line.endswith(b"\n") and _is_record(record):
+                yield cast(Record, record)
+
+
+def _is_record(record: Any) -> bool:
+    return (
+        isinstance(record, dict)
+        and type(record.get("index")) is int
+        and record.get("finish_reason") in STATES
+    )
 
 
 class Records:
@@ -62,11 +98,19 @@ class Records:
         self._open: dict[str, IO[str]] = {}
         self._locks: list[Any] = []
 
-    def lock(self) -> None:
-        """Make sure that nobody else writes the same rows; released when the process ends."""
+    def lock(self) -> bool:
+        """Make sure that nobody else writes the same rows; False where nobody can write at all.
+
+        Released when the process ends. Raises RulerError while another run writes.
+        """
         from filelock import FileLock, Timeout
 
-        self.folder.mkdir(parents=True, exist_ok=True)
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise RulerError(
+                f"Cannot make the folder '{self.folder}': {error.strerror}."
+            ) from error
         own = self.folder / f".{self._suffix or 'whole'}.lock"
         others = [self.folder / ".whole.lock"] if self.shard else self.folder.glob(".*of*.lock")
         try:
@@ -77,9 +121,14 @@ class Records:
             raise RulerError(
                 f"Another run is writing to '{self.folder}': wait for it, or name a new --out."
             ) from error
+        except OSError:  # a folder or a file system for reading alone
+            return False
+        return True
 
     def path(self, config: str) -> Path:
-        """The file this writer appends to."""
+        """The file this writer appends to. Raises RulerError for a name that is no file's."""
+        if not re.fullmatch(r"(?!\.)[\w.-]{1,200}", config):
+            raise RulerError(f"{config!r} can be no configuration's name: get the release anew.")
         return self.folder / ".".join(filter(None, (config, self._suffix, "jsonl")))
 
     def files(self, config: str) -> list[Path]:
@@ -96,8 +145,22 @@ class Records:
                     found[int(record["index"])] = record
         return found
 
+    def check(self, configs: Sequence[str]) -> None:
+        """Raise RulerError for a file in the way that no run has written; nothing is changed."""
+        self.settings()
+        for config in configs:
+            self.path(config)
+            for path in self.files(config):
+                with path.open("rb") as file:
+                    for number, line in enumerate(file, 1):
+                        if not _is_line(line, config):
+                            raise RulerError(
+                                f"'{path}', line {number}, is no record of a run of {config}: "
+                                "move the file away, or name a new --out."
+                            )
+
     def repair(self, config: str, again: Callable[[Record], bool]) -> None:
-        """Rewrite this writer's file without half-written lines and rows that are to run again."""
+        """Rewrite this writer's file without a half-written line and rows that are to run again."""
         path = self.path(config)
         if not path.is_file():
             return
@@ -110,6 +173,8 @@ class Records:
         """Append one row and hand it to the operating system at once."""
         config = record["config"]
         if config not in self._open:
+            if len(self._open) == MOST_OPEN:
+                self._open.pop(next(iter(self._open))).close()
             self._open[config] = self.path(config).open("a", encoding="utf-8", newline="\n")
         self._open[config].write(_line(record))
         self._open[config].flush()
@@ -142,12 +207,24 @@ class Records:
             lock.lock.release()
         self._locks.clear()
 
-    def settings(self) -> dict[str, Any]:
-        """What run.json holds; empty in a new folder."""
+    def settings(self) -> RunSettings:
+        """What run.json holds; empty in a new folder. Raises RulerError for another's run.json."""
         path = self.folder / RUN_FILE
-        return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
+        try:
+            found = json.loads(path.read_bytes()) if path.is_file() else {"format": 1}
+        except (ValueError, RecursionError):
+            found = None
+        kinds = {"format": int, "files": dict, "sessions": list}
+        if not (
+            isinstance(found, dict)
+            and "format" in found
+            and all(isinstance(found.get(key, kind()), kind) for key, kind in kinds.items())
+            and all(isinstance(session, dict) for session in found.get("sessions", []))
+        ):
+            raise RulerError(f"'{path}' is no run.json of `ruler run`: name a new --out.")
+        return cast(RunSettings, found if path.is_file() else {})
 
-    def record_settings(self, settings: Mapping[str, Any], session: Mapping[str, Any]) -> None:
+    def record_settings(self, settings: Mapping[str, Any], session: Session) -> None:
         """Check the settings against run.json and write them with this session's facts.
 
         A session is known by its `started`; writing it again replaces it.
@@ -159,8 +236,12 @@ class Records:
             check_settings(old, settings, self.folder)
             files = {**old.get("files", {}), **settings.get("files", {})}
             same = (session["started"], session["shard"])
-            sessions = [s for s in old.get("sessions", []) if (s["started"], s["shard"]) != same]
-            new = {**old, **settings, "files": files, "sessions": [*sessions, dict(session)]}
+            sessions = [
+                other
+                for other in old.get("sessions", [])
+                if (other.get("started"), other.get("shard")) != same
+            ]
+            new = {**old, **settings, "files": files, "sessions": [*sessions, session]}
             text = json.dumps(new, ensure_ascii=False, indent=2) + "\n"
             write_whole(self.folder / RUN_FILE, text)
 
@@ -169,27 +250,14 @@ class Records:
         return "{}of{}".format(*self.shard) if self.shard else ""
 
 
-def check_settings(old: Mapping[str, Any], new: Mapping[str, Any], folder: Path) -> None:
-    """Refuse to mix results: a RulerError names the first setting that differs from run.json."""
-    for name, value in new.items():
-        before = old.get(name, value)
-        if isinstance(value, Mapping) and isinstance(before, Mapping):
-            if name == "files":  # more configurations may join a run
-                pairs = {key: (before[key], value[key]) for key in value if key in before}
-            else:
-                pairs = {
-                    key: (before.get(key), value.get(key)) for key in sorted({*value, *before})
-                }
-            changed = next((key for key, (was, now) in pairs.items() if was != now), None)
-            if changed is not None:
-                name, before, value = f"{name}.{changed}", *pairs[changed]
-            else:
-                continue
-        if before != value:
-            raise RulerError(
-                f"'{folder}' was run with {name} = {json.dumps(before, ensure_ascii=False)}, not "
-                f"{json.dumps(value, ensure_ascii=False)}: name a new --out, or use the old value."
-            )
+def _is_line(line: bytes, config: str) -> bool:
+    """Whether a line is a record of a configuration, or the part of one that a crash left."""
+    try:
+        record = json.loads(line)
+    except (ValueError, RecursionError):
+        start = f'{{"config": "{config}"'.encode()[: len(line)]
+        return not line.endswith(b"\n") and line.startswith(start)
+    return _is_record(record) and record.get("config") == config
 
 
 def _line(record: Record) -> str:

@@ -1,22 +1,26 @@
-"""From an answer to a record: which of the four states a row ended in, and why.
+"""The state in which a row ends: stop, length, does_not_fit or error, and why.
 
 A backend's finish_reason is never taken alone. vLLM's completion endpoint, for one, answers a
 prompt whose max_tokens pass the window with fewer tokens and `length`; other servers drop the
-beginning of a long prompt. The token counts tell, and such a row `does_not_fit`.
+beginning of a long prompt. The token counts show it, and such a row `does_not_fit`. Counts that
+cannot be true show nothing and are left out.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+from eval.ruler_score.ruler_score import opened_reasoning, split_reasoning
 from eval.run import reasoning
 from eval.run.backends.backend import Completion
 from eval.run.prompts import Prompt
-from eval.run.records import Record
+from eval.run.records import FinishReason, Record, Usage
 
 TOLERANCE = 64
-"""Tokens by which a server's template may differ from ours before its prompt counts as cut."""
+"""Tokens by which a server's template may differ from ours: more, and it shortened the prompt."""
+MOST_CHARACTERS = 64
+"""Characters of a token on average, at most: more cannot have come from the tokens counted."""
 
 
 @dataclass(frozen=True)
@@ -31,54 +35,78 @@ def does_not_fit(prompt: Prompt, prompt_tokens: int, limit: int) -> Record:
     """The record of a row that was not sent, because it cannot fit the window of `limit` tokens."""
     room = f"{prompt.max_new_tokens:,} for the answer"
     if prompt.reasoning_tokens:
-        room += f" + {prompt.reasoning_tokens:,} for the thought"
+        room += f" + {prompt.reasoning_tokens:,} for the reasoning"
     why = f"{prompt_tokens:,} prompt tokens + {room} are over the limit of {limit:,}"
     return _record(prompt, "does_not_fit", usage=_usage(prompt_tokens), error=why)
 
 
-def record_of(answer: Completion, expected: Expected, tokenizer: Any = None) -> Record:
-    """The record of an answer; thought and answer apart, cut or shortened answers told apart."""
-    prompt = answer.prompt
-    if answer.error is not None:
-        return _record(prompt, "error", error=_clean(answer.error))
+def record_of(completion: Completion, expected: Expected, tokenizer: Any = None) -> Record:
+    """The record of what came back: reasoning and answer apart, and the state the row ended in."""
+    prompt = completion.prompt
+    if completion.error is not None:
+        return _record(prompt, "error", error=_writable(completion.error))
+    if not credible(completion, expected):
+        completion = replace(completion, prompt_tokens=None, completion_tokens=None)
     usage = None
-    if answer.prompt_tokens is not None and answer.completion_tokens is not None:
-        usage = _usage(answer.prompt_tokens, answer.completion_tokens, answer.cached_tokens)
-    why = shortened(answer, expected)
+    if completion.prompt_tokens is not None and completion.completion_tokens is not None:
+        usage = _usage(
+            completion.prompt_tokens, completion.completion_tokens, completion.cached_tokens
+        )
+    why = shortened(completion, expected)
     if why is not None:
         return _record(prompt, "does_not_fit", usage=usage, error=why)
-    state = answer.finish_reason
-    if state is None:
-        full = (answer.completion_tokens or 0) >= prompt.max_tokens
-        state = "length" if full else "stop"
-    if state not in ("stop", "length"):
-        return _record(prompt, "error", usage=usage, error=f"finish_reason is '{state}'")
-
-    text = _clean(answer.text)
-    thought, ended = answer.reasoning, None
-    if thought is None:
-        opened = prompt.text is not None and reasoning.opens_thought(prompt.text)
-        thought, text, ended = reasoning.split(text, opened and bool(prompt.messages))
-    else:
-        ended = bool(text.strip()) or state == "stop"
-    if usage is not None and thought:
-        usage["thinking_tokens"] = _thinking_tokens(answer, thought, text, tokenizer)
+    state: FinishReason
+    match completion.finish_reason:
+        case "stop":
+            state = "stop"
+        case "length":
+            state = "length"
+        case None:
+            full = (completion.completion_tokens or 0) >= prompt.max_tokens
+            state = "length" if full else "stop"
+        case other:
+            return _record(prompt, "error", usage=usage, error=f"finish_reason is '{other}'")
+    before, answer, ended = split(completion, state)
+    if usage is not None and before:
+        usage["thinking_tokens"] = _reasoning_tokens(completion, before, answer, tokenizer)
     if prompt.reasoning_tokens and tokenizer is not None:
-        text, was_cut = reasoning.cut(tokenizer, text, prompt.max_new_tokens)
-        state = "length" if was_cut else state
-    return _record(
-        prompt,
-        state,
-        prediction=text,
-        thinking=None if thought is None else _clean(thought),
-        usage=usage,
-        thinking_ended=ended,
-    )
+        answer, truncated = reasoning.truncate(tokenizer, answer, prompt.max_new_tokens)
+        state = "length" if truncated else state
+    return _record(prompt, state, answer, before, usage, thinking_ended=ended)
 
 
-def shortened(answer: Completion, expected: Expected) -> str | None:
+def split(completion: Completion, state: FinishReason) -> tuple[str | None, str, bool | None]:
+    """The reasoning, the answer, and whether the reasoning ended (None: there was none).
+
+    A server's own parser may have set reasoning apart already; what it left is read all the same.
+    """
+    prompt = completion.prompt
+    opened = ""
+    if completion.reasoning is None and prompt.text is not None and prompt.messages:
+        opened = opened_reasoning(prompt.text)
+    found = split_reasoning(_writable(completion.text), opened)
+    if completion.reasoning is None:
+        return found.reasoning, found.answer, {"ended": True, "truncated": False}.get(found.state)
+    parsed = _writable(completion.reasoning)
+    before = "\n".join(filter(None, (parsed, found.reasoning)))
+    answered = bool(found.answer.strip()) or state == "stop"
+    return before, found.answer, answered and found.state != "truncated"
+
+
+def credible(completion: Completion, expected: Expected) -> bool:
+    """Whether the token counts can be true of what was sent and of what came back."""
+    prompt, seen, made = completion.prompt, completion.prompt_tokens, completion.completion_tokens
+    if seen is not None:
+        sent = expected.prompt_tokens or prompt.row_tokens
+        if seen < 1 or seen * 100 < sent or seen > (expected.limit or seen):
+            return False
+    written = len(completion.text) + len(completion.reasoning or "")
+    return made is None or (made >= 0 and written <= made * MOST_CHARACTERS)
+
+
+def shortened(completion: Completion, expected: Expected) -> str | None:
     """Why the token counts show that a server shortened the prompt or the answer, or None."""
-    prompt, seen, made = answer.prompt, answer.prompt_tokens, answer.completion_tokens
+    prompt, seen, made = completion.prompt, completion.prompt_tokens, completion.completion_tokens
     if seen is not None:
         if expected.prompt_tokens is not None:
             least = expected.prompt_tokens - max(TOLERANCE, expected.prompt_tokens // 50)
@@ -86,26 +114,25 @@ def shortened(answer: Completion, expected: Expected) -> str | None:
             least = prompt.row_tokens * 2 // 5 - TOLERANCE
         if seen < least:
             whole = expected.prompt_tokens or f"about {prompt.row_tokens}"
-            return f"the server cut the prompt: it read {seen} of {whole} tokens"
+            return f"the server shortened the prompt: it read {seen} of {whole} tokens"
     if made is not None and made < prompt.max_tokens:
         full = seen is not None and expected.limit is not None and seen + made >= expected.limit
-        if answer.finish_reason == "length" or full:
-            return (
-                f"the server cut the answer at {made} of the {prompt.max_tokens} tokens asked for"
-            )
+        if completion.finish_reason == "length" or full:
+            asked = prompt.max_tokens
+            return f"the server ended the answer at {made} of the {asked} tokens asked for"
     return None
 
 
-def _thinking_tokens(answer: Completion, thought: str, text: str, tokenizer: Any) -> int:
-    if answer.reasoning_tokens is not None:
-        return answer.reasoning_tokens
+def _reasoning_tokens(completion: Completion, before: str, answer: str, tokenizer: Any) -> int:
+    if completion.reasoning_tokens is not None:
+        return completion.reasoning_tokens
     if tokenizer is not None:
-        return reasoning.count(tokenizer, thought)
-    share = len(thought) / max(1, len(thought) + len(text))  # nobody counted: by characters
-    return round((answer.completion_tokens or 0) * share)
+        return reasoning.count_tokens(tokenizer, before)
+    share = len(before) / max(1, len(before) + len(answer))  # nobody counted: by characters
+    return round((completion.completion_tokens or 0) * share)
 
 
-def _usage(prompt: int, completion: int = 0, cached: int = 0) -> dict[str, int]:
+def _usage(prompt: int, completion: int = 0, cached: int = 0) -> Usage:
     return {
         "prompt_tokens": prompt,
         "completion_tokens": completion,
@@ -116,10 +143,10 @@ def _usage(prompt: int, completion: int = 0, cached: int = 0) -> dict[str, int]:
 
 def _record(
     prompt: Prompt,
-    state: str,
+    state: FinishReason,
     prediction: str = "",
     thinking: str | None = None,
-    usage: dict[str, int] | None = None,
+    usage: Usage | None = None,
     error: str | None = None,
     thinking_ended: bool | None = None,
 ) -> Record:
@@ -135,6 +162,6 @@ def _record(
     }
 
 
-def _clean(text: str) -> str:
+def _writable(text: str) -> str:
     """Without halves of surrogate pairs, which JSON can carry and UTF-8 cannot."""
     return text.encode("utf-8", "replace").decode("utf-8")

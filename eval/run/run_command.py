@@ -12,14 +12,13 @@ if TYPE_CHECKING:
 
 _CONFIGS = "Configurations, separated by commas; all_4k,niah_mk_128k, all, or *_4k."
 _MODE = "prefill (chat models), completion (base models) or chat (no answer prefix)."
-_THINKING = "off, on (8192 tokens of room) or the tokens of room for a thought."
+_THINKING = "off, on (8192 tokens of room) or the tokens of room for reasoning."
 _ARGUMENT = (
     "An argument of the backend itself, NAME=VALUE, repeatable: a vLLM engine argument, an argument"
     " of from_pretrained (hf), a field of the request (openai)."
 )
 _TOKENIZER = "Folder or Hub name of the tokenizer that checks the budget; default: the model's."
 _MODEL = "Folder, Hub name, or the name under which a server knows it."
-_SECRETS = ("hf_token", "auth_token", "access_token", "_key", "secret", "password", "authorization")
 
 
 def run(
@@ -91,7 +90,7 @@ def run(
         timeout=timeout,
         retries=retries,
     )
-    outcome = run_order(
+    summary = run_order(
         RunOrder(
             dataset=dataset,
             configs=tuple(filter(None, configs.split(","))),
@@ -107,9 +106,9 @@ def run(
             data_revision=data_revision,
         )
     )
-    show(outcome)
+    show(summary)
     typer.echo(f"Next: ruler score {out}")
-    if outcome.total["error"]:
+    if summary.total["error"]:
         raise typer.Exit(1)
 
 
@@ -123,17 +122,18 @@ def answer_release(root: Path, out: Path) -> None:
     show(run_order(RunOrder(str(root), configs, "oracle", out)))
 
 
-def show(outcome: RunSummary) -> None:
+def show(summary: RunSummary) -> None:
     """Print the summary on standard output."""
     from rich.console import Console
 
-    outcome.print(Console())
+    summary.print(Console())
 
 
 def parse_arguments(pairs: list[str]) -> dict[str, Any]:
     """Read NAME=VALUE pairs; a value is JSON where it reads as JSON, else text."""
     import json
 
+    from eval.run.backends.secrets import check_argument
     from ruler_dataset import RulerError
 
     found: dict[str, Any] = {}
@@ -141,14 +141,23 @@ def parse_arguments(pairs: list[str]) -> dict[str, Any]:
         name, equals, text = pair.partition("=")
         name = name.strip().removeprefix("--").replace("-", "_")
         if not equals or not name:
-            raise RulerError(f"--engine-arg '{pair}' is not NAME=VALUE, such as dtype=bfloat16.")
-        if name == "token" or name.lower().endswith(_SECRETS):
-            raise RulerError(
-                f"'{name}' looks like a secret, and run.json keeps every argument: "
-                "set OPENAI_API_KEY or HF_TOKEN in the environment instead."
-            )
+            raise RulerError("--engine-arg takes NAME=VALUE, such as dtype=bfloat16.")
         try:
             found[name] = json.loads(text)
-        except ValueError:
+        except (ValueError, RecursionError):
             found[name] = text
+        if not _is_json(found[name]):
+            raise RulerError(f"--engine-arg '{name}' is no finite number: give another value.")
+        check_argument(name, found[name])
     return found
+
+
+def _is_json(value: Any) -> bool:
+    """Whether a value can stand in run.json: NaN and Infinity cannot."""
+    import json
+
+    try:
+        json.dumps(value, allow_nan=False)
+    except ValueError:
+        return False
+    return True

@@ -1,6 +1,6 @@
 """Run a model over a frozen release: plan what is missing, answer it, record every row once.
 
-    outcome = run(RunOrder(dataset="ruler", configs=("all_4k",), backend="oracle", out=Path("RUN")))
+    summary = run(RunOrder(dataset="ruler", configs=("all_4k",), backend="oracle", out=Path("RUN")))
 
 RULER's evaluation (arXiv:2404.06654, section 4): greedy decoding, one prompt a row, the answer
 prefix begins the model's answer. Every row ends in exactly one state of `records.STATES`; a row
@@ -12,21 +12,22 @@ from __future__ import annotations
 import hashlib
 import platform
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from datetime import datetime, timezone
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import ruler_dataset
 from eval.frozen_release import Release, chosen_files
 from eval.run.backends.backend import ModelOptions
-from eval.run.backends.start import known_backend, start
+from eval.run.backends.start import check_options, known_backend, start
 from eval.run.progress import Progress, RunSummary
 from eval.run.prompts import MODES, Prompt, Prompter, fits
 from eval.run.reasoning import Reasoning
-from eval.run.records import Record, Records, check_settings, parse_shard
+from eval.run.records import Record, Records, parse_shard
 from eval.run.row_state import Expected, does_not_fit, record_of
+from eval.run.run_settings import RunSettings, Session, check_settings
 from ruler_dataset import Manifest, RulerError, check_name
 
 COLUMNS = ("index", "input", "answer_prefix", "max_new_tokens", "length")
@@ -36,12 +37,13 @@ VERSIONS = ("ruler-release", "transformers", "tokenizers", "torch", "openai", "d
 
 @dataclass(frozen=True)
 class RunOrder:
-    """One `ruler run`, as its flags say."""
+    """What `ruler run` is asked to do: one field for each of its flags."""
 
     dataset: str
     configs: tuple[str, ...]
     backend: str
     out: Path
+    _: KW_ONLY
     options: ModelOptions = field(default_factory=lambda: ModelOptions("oracle"))
     mode: str | None = None
     direct: bool = False
@@ -73,29 +75,37 @@ def run(order: RunOrder) -> RunSummary:
         check_name("mode", order.mode, MODES, "ruler run --help")
     if order.limit is not None and order.limit < 1:
         raise RulerError("--limit takes a number of rows of each configuration, 1 or more.")
+    check_options(order.backend, order.options)
     records = Records(order.out, parse_shard(order.shard))
     manifest, revision = release(order.dataset, order.data_revision)
     files = data_files(order.configs, manifest)
     asked = asked_settings(order, manifest, revision, files)
-    records.lock()
+    records.check(list(files))
+    writable = records.lock()
     try:
-        known = {name: value for name, value in asked.items() if value is not None}
+        known = cast(
+            RunSettings, {name: value for name, value in asked.items() if value is not None}
+        )
         check_settings(records.settings(), known, order.out)
-        parts = plan(order, manifest, files, records)
-        outcome = RunSummary()
+        parts = plan(order, manifest, files, records, writable)
+        summary = RunSummary()
         if any(part.missing for part in parts):
+            if not writable:
+                raise RulerError(
+                    f"'{order.out}' lacks rows and cannot be written: name a new --out."
+                )
             session = new_session(order, files)
             with Progress(sum(len(part.missing) for part in parts), order.quiet) as progress:
-                answer_rows(order, parts, records, asked, session, progress, outcome)
-            session.update(ended=now(), **outcome.session_facts())
+                answer_rows(order, parts, records, asked, session, progress, summary)
+            summary.complete(session, now())
             records.record_settings(known, session)
         for part in parts:
-            if not records.finish(part.config, part.indices):
+            if not writable or not records.finish(part.config, part.indices):
                 found = records.of(part.config)
-                outcome.missing += sum(index not in found for index in part.indices)
+                summary.missing += sum(index not in found for index in part.indices)
             mine = records.of(part.config)
-            outcome.add(part.config, [mine[i] for i in part.indices if i in mine])
-        return outcome
+            summary.add(part.config, [mine[i] for i in part.indices if i in mine])
+        return summary
     finally:
         records.close()
 
@@ -121,7 +131,7 @@ def data_files(configs: Iterable[str], manifest: Manifest) -> dict[str, str]:
 
 def asked_settings(
     order: RunOrder, manifest: Manifest, revision: str | None, files: Mapping[str, str]
-) -> dict[str, Any]:
+) -> RunSettings:
     """The settings that are known before a model is loaded; None where the backend decides."""
     options = order.options
     return {
@@ -146,7 +156,7 @@ def asked_settings(
     }
 
 
-def new_session(order: RunOrder, files: Mapping[str, str]) -> dict[str, Any]:
+def new_session(order: RunOrder, files: Mapping[str, str]) -> Session:
     """What belongs to this start of the program alone: times, versions, the part of the work."""
     versions = {"python": platform.python_version()}
     for package in VERSIONS:
@@ -171,7 +181,13 @@ def now() -> str:
     return datetime.now(timezone.utc).isoformat()
 
 
-def plan(order: RunOrder, manifest: Manifest, files: Iterable[str], records: Records) -> list[Part]:
+def plan(
+    order: RunOrder,
+    manifest: Manifest,
+    files: Iterable[str],
+    records: Records,
+    writable: bool = True,
+) -> list[Part]:
     """Which rows of each configuration this run owns, and which of those are to be answered."""
     rows = {file["config"]: file["rows"] for file in manifest["files"].values()}
 
@@ -180,7 +196,8 @@ def plan(order: RunOrder, manifest: Manifest, files: Iterable[str], records: Rec
 
     parts = []
     for config in files:
-        records.repair(config, again)
+        if writable:
+            records.repair(config, again)
         whole = range(min(rows[config], order.limit or rows[config]))
         done = {index for index, record in records.of(config).items() if not again(record)}
         first, step = (records.shard[0] - 1, records.shard[1]) if records.shard else (0, 1)
@@ -193,10 +210,10 @@ def answer_rows(
     order: RunOrder,
     parts: Iterable[Part],
     records: Records,
-    asked: dict[str, Any],
-    session: dict[str, Any],
+    asked: RunSettings,
+    session: Session,
     progress: Progress,
-    outcome: RunSummary,
+    summary: RunSummary,
 ) -> None:
     """Start the backend, check the settings it adds, and answer the missing rows."""
     backend = start(order.backend, order.options)
@@ -204,8 +221,8 @@ def answer_rows(
         mode = order.mode or ("chat" if order.reasoning.on else backend.default_mode())
         prompter = Prompter(mode, backend.tokenizer, order.direct, order.reasoning)
         backend.check_mode(mode, prompter.template_arguments)
-        settings = {**asked, **backend.settings(), **prompter.settings()}
-        settings["max_model_len"] = backend.limit
+        decided = {**backend.settings(), **prompter.settings(), "max_model_len": backend.limit}
+        settings = cast(RunSettings, {**asked, **decided})
         records.record_settings(settings, session)
         waiting: dict[tuple[str, int], Expected] = {}
 
@@ -228,7 +245,7 @@ def answer_rows(
             record = record_of(answer, expected, backend.tokenizer)
             records.write(record)
             progress.add(record)
-            outcome.count_session(record, expected)
+            summary.count_session(record, expected)
     finally:
         backend.close()
 

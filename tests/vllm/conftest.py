@@ -49,7 +49,7 @@ def transformers_answers(
     for mode in ("completion", "prefill", "chat"):
         out = tmp_path_factory.mktemp(mode)
         options = ModelOptions(str(tiny), arguments={"dtype": "float32"})
-        run(RunOrder(str(small), ("some_4k",), "hf", out, options, mode=mode, quiet=True))
+        run(RunOrder(str(small), ("some_4k",), "hf", out, options=options, mode=mode, quiet=True))
         records = [r for path in sorted(out.glob("*.jsonl")) for r in read_lines(path)]
         found[mode] = {(r["config"], r["index"]): r["prediction"] for r in records}
     return found
@@ -62,7 +62,7 @@ def order(small: Path, tiny: Path, tmp_path: Path) -> Any:
     from eval.run.runner import RunOrder
 
     options = ModelOptions(str(tiny), arguments=ENGINE)
-    return RunOrder(str(small), ("some_4k",), "vllm", tmp_path / "RUN", options, quiet=True)
+    return RunOrder(str(small), ("some_4k",), "vllm", tmp_path / "RUN", options=options, quiet=True)
 
 
 @pytest.fixture(scope="session")

@@ -1,17 +1,17 @@
 """Where prompts go and answers come from: one small contract, four backends.
 
-    for answer in backend.generate(prompts):     # in any order, as they finish
-        print(answer.config, answer.index, answer.text)
+    for completion in backend.generate(prompts):     # in any order, as they finish
+        print(completion.prompt.config, completion.prompt.index, completion.text)
 
 A backend pulls prompts only when it has room for them, so a release of any size runs in the same
-memory. It answers each prompt exactly once: a request that failed is an answer with `error` set.
+memory. Each prompt gets exactly one completion: that of a failed request has `error` set.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 from eval.run.prompts import Prompt
@@ -21,9 +21,9 @@ from eval.run.prompts import Prompt
 class Completion:
     """What came back for a prompt.
 
-    `finish_reason` is the backend's word: `stop`, `length`, or anything else, which counts as an
-    error. Token counts are None where the backend does not know them. `reasoning` is set only where
-    a server's parser took the reasoning out of the text.
+    `finish_reason` is what the backend reports: `stop`, `length`, or anything else, which counts as
+    an error. Token counts are None where the backend does not know them. `reasoning` is set only
+    where a server's parser took the reasoning out of the text.
     """
 
     prompt: Prompt
@@ -73,9 +73,10 @@ class Backend(ABC):
 
 @dataclass(frozen=True)
 class ModelOptions:
-    """What a user says about a model; `arguments` are the backend's own (`--engine-arg`)."""
+    """How a model is found and sampled; `arguments` are the backend's own (`--engine-arg`)."""
 
     model: str
+    _: KW_ONLY
     revision: str | None = None
     tokenizer: str | None = None
     max_model_len: int | None = None

@@ -105,7 +105,8 @@ class Transformers(Backend):
         sampling = {"temperature": self.options.temperature, "top_p": self.options.top_p}
         greedy = self.options.temperature == 0
         # a new configuration: a model's own may hold penalties and samplers of its maker
-        generation = GenerationConfig(
+        make: Any = GenerationConfig
+        generation = make(
             max_new_tokens=max(prompt.max_tokens for prompt in batch),
             do_sample=not greedy,
             pad_token_id=padding,
@@ -123,9 +124,11 @@ class Transformers(Backend):
                 )[:, longest:].tolist()
         finally:
             self.model.generation_config = own_generation
-        return [self._cut(row, prompt.max_tokens) for row, prompt in zip(made, batch, strict=True)]
+        return [
+            self._truncate(row, prompt.max_tokens) for row, prompt in zip(made, batch, strict=True)
+        ]
 
-    def _cut(self, row: list[int], most: int) -> list[int]:
+    def _truncate(self, row: list[int], most: int) -> list[int]:
         """A row of the batch up to its own end token or its own maximum."""
         for place, token in enumerate(row[:most]):
             if self._ends(token):

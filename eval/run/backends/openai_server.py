@@ -1,4 +1,4 @@
-"""Any OpenAI-compatible server: concurrent requests, patience, and no trust in finish_reason.
+"""Any OpenAI-compatible server: concurrent requests, retries, and no trust in finish_reason.
 
     vllm serve MODEL &
     ruler run --backend openai --base-url http://localhost:8000/v1 --model MODEL …
@@ -27,7 +27,14 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from eval.run.backends.backend import Backend, Completion, ModelOptions
-from eval.run.backends.server_replies import describe, is_transient, read_answer, wait_seconds
+from eval.run.backends.bounded_http import BoundedAsyncClient, BoundedClient
+from eval.run.backends.server_replies import (
+    describe,
+    is_transient,
+    read_completion,
+    untrusted_certificate,
+    wait_seconds,
+)
 from eval.run.prompts import Prompt, load_tokenizer
 from ruler_dataset import RulerError
 
@@ -51,8 +58,6 @@ class OpenAI(Backend):
         self._key = os.environ.get("OPENAI_API_KEY") or ("EMPTY" if self.base_url else "")
         if not self._key:
             raise RulerError("Set OPENAI_API_KEY, or give the server with --base-url.")
-        if urlsplit(self.base_url or "").username is not None:
-            raise RulerError("--base-url holds a user name: a secret belongs in OPENAI_API_KEY.")
         if options.tokenizer:
             self.tokenizer = load_tokenizer(options.tokenizer)
         self._how: dict[str, Any] = {
@@ -61,7 +66,7 @@ class OpenAI(Backend):
             "max_retries": 0,
             "timeout": openai.Timeout(options.timeout, connect=min(60.0, options.timeout)),
         }
-        self._sync = openai.OpenAI(**self._how)
+        self._sync = openai.OpenAI(**self._how, http_client=BoundedClient())
         self.server, self.version, self.limit = self._ask_server()
         self.limit = options.max_model_len or self.limit
         self.tokenizes = self.tokenizer is None and self._tokenize({"prompt": "a"}) is not None
@@ -79,6 +84,11 @@ class OpenAI(Backend):
                 f"The server at {self._where} refuses the key: set OPENAI_API_KEY."
             ) from error
         except openai.APIConnectionError as error:
+            if untrusted := untrusted_certificate(error):
+                raise RulerError(
+                    f"The server at {self._where} has a certificate that is not trusted "
+                    f"({untrusted}): name its authority's file in SSL_CERT_FILE."
+                ) from error
             raise RulerError(
                 f"No server answers at {self._where}: start one (vllm serve MODEL), "
                 "or mend --base-url."
@@ -235,11 +245,11 @@ class OpenAI(Backend):
         loop = asyncio.new_event_loop()
         thread = threading.Thread(target=loop.run_forever, daemon=True)
         thread.start()
-        client = AsyncOpenAI(**self._how)
+        client = AsyncOpenAI(**self._how, http_client=BoundedAsyncClient())
         answers: queue.SimpleQueue[Completion] = queue.SimpleQueue()
 
         async def work(prompt: Prompt) -> None:
-            answers.put(await self._answer(client, prompt))
+            answers.put(await self._complete(client, prompt))
 
         async def stop() -> None:
             others = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
@@ -264,7 +274,7 @@ class OpenAI(Backend):
             thread.join()
             loop.close()
 
-    async def _answer(self, client: Any, prompt: Prompt) -> Completion:
+    async def _complete(self, client: Any, prompt: Prompt) -> Completion:
         """One row: tries until an answer, a final error, or the last try."""
         import tenacity
 
@@ -284,13 +294,10 @@ class OpenAI(Backend):
             async for attempt in trying:
                 with attempt:
                     reply = await asyncio.wait_for(api.create(**fields), self.options.timeout)
-                    return read_answer(prompt, reply)
+                    return read_completion(prompt, reply)
         except Exception as error:  # whatever a server does, the row gets one recorded state
-            return Completion(prompt, error=self._hide(describe(error)))
+            return Completion(prompt, error=describe(error))
         raise AssertionError("a retry loop ends with an answer or an error")
-
-    def _hide(self, text: str) -> str:
-        return text.replace(self._key, "***") if self._key != "EMPTY" else text
 
     def close(self) -> None:
         """Close the connections."""

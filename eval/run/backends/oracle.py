@@ -106,7 +106,7 @@ def _sentence(documents: str, question: str) -> str:
 
     def overlap(position: int) -> float:
         near = bags[position] | bags[max(0, position - 1)]  # the title or the sentence before
-        score = sum(math.log(len(bags) / seen[word]) for word in asked & near)
-        return score + sum(math.log(len(bags) / seen[word]) for word in asked & bags[position])
+        shared = [*(asked & near), *(asked & bags[position])]
+        return math.fsum(math.log(len(bags) / seen[word]) for word in shared)  # in any order
 
     return " ".join(sentences[max(range(len(bags)), key=overlap)].split()[:24])

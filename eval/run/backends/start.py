@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import math
+import os
+
 from eval.run.backends.backend import Backend, ModelOptions
+from eval.run.backends.secrets import check_address, check_key
 from ruler_dataset import RulerError, check_name
 
 BACKENDS = ("vllm", "openai", "hf", "oracle")
@@ -13,6 +17,19 @@ FORMER_NAMES = {"solver": "oracle"}
 def known_backend(name: str) -> str:
     """The name of a backend; a RulerError for one that does not exist."""
     return FORMER_NAMES.get(name) or check_name("backend", name, BACKENDS, "ruler run --help")
+
+
+def check_options(name: str, options: ModelOptions) -> None:
+    """Refuse with a RulerError what no backend can run with, before anything is started."""
+    if not (math.isfinite(options.temperature) and options.temperature >= 0):
+        raise RulerError("--temperature takes a number of 0 (greedy) or more.")
+    if not 0 < options.top_p <= 1:
+        raise RulerError("--top-p takes a number above 0, up to 1.")
+    if not (math.isfinite(options.timeout) and options.timeout > 0):
+        raise RulerError("--timeout takes seconds, more than 0.")
+    if known_backend(name) == "openai":
+        check_address(options.base_url or os.environ.get("OPENAI_BASE_URL"))
+        check_key("OPENAI_API_KEY")
 
 
 def start(name: str, options: ModelOptions) -> Backend:

@@ -4,7 +4,8 @@
 
 The n-th new prompt gets the n-th script (cyclically), and each request for it the script's next
 step, the last one forever. Steps: ok, slow, 400, 401, 429, 500, 503, hang, disconnect, malformed,
-html, empty, null, shortened, cut-prompt, thinking, echo-key. GET /stats tells what was done.
+html, empty, null, shortened, cut-prompt, thinking, echo-key,
+long-key, long-echo, huge, no-tokens. GET /stats tells what was done.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import asyncio
 import hashlib
 import json
 import sys
+import zlib
 from typing import Any
 
 
@@ -93,9 +95,17 @@ class Server:
         if step.isdigit():
             after = {"Retry-After": "0"} if step == "429" else {}
             return await self.send(writer, int(step), {"error": {"message": f"told {step}"}}, after)
+        self.authorization = headers.get("authorization", "")
+        if step == "long-key":
+            padded = f"{'x' * 470} {self.authorization}"
+            return await self.send(writer, 400, {"error": {"message": padded}})
         if step == "echo-key":
             sent = headers.get("authorization", "")
             return await self.send(writer, 400, {"error": {"message": f"bad key {sent}"}})
+        if step == "huge":  # 1 GB of spaces, packed
+            packed = zlib.compressobj(wbits=31)
+            data = b"".join(packed.compress(b" " * (1 << 24)) for _ in range(64)) + packed.flush()
+            return await self.send(writer, 200, data, {"Content-Encoding": "gzip"})
         if step == "disconnect":
             writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n")
             writer.write(b'Content-Length: 5000\r\n\r\n{"id": "x", "choices": [{"te')
@@ -124,6 +134,10 @@ class Server:
             usage["prompt_tokens"] = 10
         if step == "null":
             reason, message["content"] = None, None
+        if step == "long-echo":
+            message["content"] = text = f"{'x' * 480} {self.authorization}"
+        if step == "no-tokens":
+            usage = {"prompt_tokens": 0, "completion_tokens": 0}
         if step == "thinking":
             message["reasoning_content"] = "let me see"
         choice = {"index": 0, "finish_reason": reason}

@@ -23,7 +23,8 @@ from eval.run.runner import RunOrder, run
 data, out, url, limit = sys.argv[1:]
 options = ModelOptions("m", base_url=url, concurrency=1000)
 configs = ("niah_single_1_4k",)
-order = RunOrder(data, configs, "openai", Path(out), options, limit=int(limit), quiet=True)
+how = {"options": options, "limit": int(limit), "quiet": True}
+order = RunOrder(data, configs, "openai", Path(out), **how)
 outcome = run(order)
 peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 print(json.dumps({"states": dict(outcome.total), "megabytes": peak / 1024}))

@@ -38,6 +38,12 @@ PROMPT = Prompt("vt_4k", 7, (), "raw", None, max_new_tokens=30, row_tokens=4000)
         ({"finish_reason": "content_filter"}, Expected(None, None), "error"),
         ({"finish_reason": "abort"}, Expected(None, None), "error"),
         ({"error": "429"}, Expected(None, None), "error"),
+        # counts that cannot be true
+        *((({"prompt_tokens": seen, "completion_tokens": 9}), Expected(4000, 8192), "stop")
+          for seen in (0, -1, 1, 39, 10**9)),
+        ({"prompt_tokens": 1, "completion_tokens": 9}, Expected(None, None), "stop"),
+        *(({"prompt_tokens": 4000, "completion_tokens": made, "finish_reason": "length"},
+           Expected(4000, 8192), "length") for made in (0, -5)),
     ],
 )  # fmt: skip
 def test_the_state_of_a_row(answer: dict[str, Any], expected: Expected, state: str) -> None:

@@ -45,7 +45,7 @@ def test_failed_rows_make_the_exit_code_1(flags: list[str], serve: Callable[...,
     result = CliRunner().invoke(app, asked)
     assert result.exit_code == 1
     assert result.stdout.startswith("5 of 10 rows FAILED; the first: ")
-    for shown in ("10/10", "tokens/s", "5 failed", "0 cut", "0:00:00"):
+    for shown in ("10/10", "tokens/s", "5 failed", "0 truncated", "0:00:00"):
         assert shown in result.stderr  # the bar
     again = CliRunner().invoke(app, [*asked, "--retry-failed"])
     assert "5 of 10 rows FAILED" in again.output  # this server refuses them for good
@@ -105,3 +105,33 @@ def test_the_flags_cost_no_heavy_import() -> None:
         "eval.run.runner",
     }
     assert not heavy & set(json.loads(done.stdout))
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("api_key", "apikey", "token", "hf_token", "authorization", "headers", "extra-headers"),
+        *("authToken", "client_secret", "PASSWORD", 'body={"headers": {"a": "b"}}'),
+    ],
+)
+def test_what_may_be_a_secret_is_no_argument(name: str) -> None:
+    pair = name if "=" in name else f"{name}=sk-1234"
+    with pytest.raises(RulerError, match="looks like a secret") as caught:
+        run_command.parse_arguments([pair])
+    assert "sk-1234" not in str(caught.value)
+
+
+def test_arguments_about_tokens_are_no_secrets() -> None:
+    names = ["max_num_batched_tokens", "stop_token_ids", "tokenizer_mode", "skip_special_tokens"]
+    assert set(run_command.parse_arguments([f"{name}=1" for name in names])) == set(names)
+
+
+@pytest.mark.parametrize("value", ["NaN", "Infinity", "[-Infinity]"])
+def test_an_argument_is_no_infinite_number(value: str) -> None:
+    with pytest.raises(RulerError, match="no finite number"):
+        run_command.parse_arguments([f"x={value}"])
+
+
+def test_an_unknown_backend_is_named_before_a_model_is_asked_for(flags: list[str]) -> None:
+    result = CliRunner().invoke(app, [*flags, "--backend", "nope"])
+    assert "Unknown backend 'nope'" in str(result.exception)

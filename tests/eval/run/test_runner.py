@@ -14,9 +14,11 @@ from typing import Any
 import pytest
 
 import ruler_dataset
-from eval.run.backends.backend import ModelOptions
+from eval.run.backends.backend import Completion, ModelOptions
 from eval.run.progress import RunSummary
+from eval.run.prompts import Prompt
 from eval.run.records import Records, parse_shard, read_lines
+from eval.run.row_state import Expected, record_of
 from eval.run.runner import Part, RunOrder, prefix_key, rows_of, run
 from ruler_dataset import RulerError
 
@@ -285,10 +287,12 @@ def test_only_the_columns_of_a_prompt_reach_a_backend(small: Path) -> None:
 
 def test_the_summary_leads_with_failures() -> None:
     outcome = RunSummary()
-    failed = {"finish_reason": "error", "index": 2, "error": "HTTP 500: no"}
-    outcome.add("vt_4k", [failed, {"finish_reason": "length", "thinking_ended": False}])
-    said = outcome.lines()
-    assert said[0] == "1 of 2 rows FAILED; the first: vt_4k row 2: HTTP 500: no"
-    assert "--retry-failed" in said[1]
-    assert any("thoughts did not end" in line for line in said)
-    assert any("were cut at their max_new_tokens" in line for line in said)
+    prompt = Prompt("vt_4k", 2, (), "?", None, max_new_tokens=5)
+    failed = record_of(Completion(prompt, error="HTTP 500: no"), Expected())
+    endless = record_of(Completion(prompt, "<think>hm", "length"), Expected())
+    outcome.add("vt_4k", [failed, endless])
+    lines = outcome.lines()
+    assert lines[0] == "1 of 2 rows FAILED; the first: vt_4k row 2: HTTP 500: no"
+    assert "--retry-failed" in lines[1]
+    assert any("reasoning of 1 rows did not end" in line for line in lines)
+    assert any("were truncated at their max_new_tokens" in line for line in lines)

@@ -30,7 +30,9 @@ def backend(tiny: Path) -> Any:
 @pytest.fixture
 def order(small: Path, tiny: Path, tmp_path: Path) -> RunOrder:
     options = ModelOptions(str(tiny))
-    return RunOrder(str(small), ("some_4k",), "hf", tmp_path / "RUN", options, limit=2, quiet=True)
+    return RunOrder(
+        str(small), ("some_4k",), "hf", tmp_path / "RUN", options=options, limit=2, quiet=True
+    )
 
 
 def prompt(ids: list[int], index: int = 0, most: int = 12) -> Prompt:

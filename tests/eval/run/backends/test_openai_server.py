@@ -26,7 +26,9 @@ VLLM_MODEL = {"id": "m", "object": "model", "owned_by": "vllm", "max_model_len":
 @pytest.fixture
 def order(small: Path, tmp_path: Path) -> RunOrder:
     options = ModelOptions("m", timeout=20.0, retries=3, concurrency=20)
-    return RunOrder(str(small), ("all_4k",), "openai", tmp_path / "RUN", options, quiet=True)
+    return RunOrder(
+        str(small), ("all_4k",), "openai", tmp_path / "RUN", options=options, quiet=True
+    )
 
 
 def at(order: RunOrder, url: str, **options: Any) -> RunOrder:
@@ -228,3 +230,66 @@ def test_no_more_than_the_asked_requests_are_in_flight(
     url = serve(delay=0.05)
     run(at(order, url, concurrency=4))
     assert stats(url)["most"] == 4
+
+
+@pytest.mark.parametrize("step", ["long-key", "long-echo"])
+def test_no_part_of_a_key_is_written(
+    order: RunOrder, serve: Serve, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-very-secret-123456789ab")
+    run(at(replace(order, configs=("vt_4k",), limit=1), serve(scripts=[[step]])))
+    (record,) = records(order)
+    assert "***" in (record["error"] or record["prediction"])
+    assert "sk-" not in json.dumps(record)
+
+
+def test_an_endless_answer_is_an_error_of_its_row(order: RunOrder, serve: Serve) -> None:
+    url = serve(scripts=[["huge"], ["ok"]])
+    run(at(replace(order, configs=("vt_4k",), limit=2), url))
+    errors = [record["error"] for record in records(order)]
+    assert [error for error in errors if error] == [
+        "APIConnectionError: the answer is longer than 64 MB"
+    ]
+    assert None in errors
+
+
+def test_counts_of_no_tokens_leave_an_answer_as_it_is(order: RunOrder, serve: Serve) -> None:
+    run(at(replace(order, configs=("vt_4k",), limit=2), serve(scripts=[["no-tokens"]])))
+    assert {(r["finish_reason"], r["usage"]) for r in records(order)} == {("stop", None)}
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://127.0.0.1:99999/v1",
+        "http://[::1",
+        "http://127.0.0.1:80/v1\n",
+        "http://a b/v1",
+        "127.0.0.1:8000/v1",
+        "ftp://host/v1",
+        "http://",
+        "http:///v1",
+        "http://hôte/v1",
+    ],
+)
+def test_a_malformed_address_is_refused_before_anything_starts(order: RunOrder, url: str) -> None:
+    with pytest.raises(RulerError, match="--base-url takes http://HOST:PORT/v1"):
+        run(at(order, url))
+    assert not order.out.exists()
+
+
+def test_a_password_in_an_address_is_never_shown(order: RunOrder) -> None:
+    for url in ("http://me:hunter2@host/v1", "http://me:hunter2@[::1", "http://hunter2@h:99999"):
+        with pytest.raises(RulerError) as caught:
+            run(at(order, url))
+        assert "hunter2" not in str(caught.value)
+
+
+@pytest.mark.parametrize("key", ["sk-1234\n5678", "sk-é", "sk 1"])
+def test_a_key_that_no_request_can_carry_is_refused(
+    order: RunOrder, monkeypatch: pytest.MonkeyPatch, key: str
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", key)
+    with pytest.raises(RulerError, match="OPENAI_API_KEY holds a character") as caught:
+        run(at(order, "http://127.0.0.1:9/v1"))
+    assert key not in str(caught.value)

@@ -1,0 +1,72 @@
+"""HTTP clients that read no answer without end: more than MOST bytes, unpacked, are an error.
+
+The types of requests and responses are those of the HTTP library that the openai package uses.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import openai
+
+MOST = 64 << 20
+"""Bytes of a body, unpacked."""
+_UNPACKED = ("content-encoding", "content-length", "transfer-encoding")
+
+
+class TooLong(Exception):
+    """A body of more than MOST bytes."""
+
+    def __init__(self) -> None:
+        super().__init__(f"the answer is longer than {MOST >> 20} MB")
+
+
+class BoundedClient(openai.DefaultHttpxClient):
+    """The client of one request at a time."""
+
+    def send(self, request: Any, *, stream: bool = False, **how: Any) -> Any:
+        """Send a request and read its answer. Raises TooLong."""
+        response = super().send(request, stream=True, **how)
+        if stream:
+            return response
+        body = bytearray()
+        try:
+            for part in response.iter_bytes():
+                if len(body) + len(part) > MOST:
+                    raise TooLong
+                body += part
+        finally:
+            response.close()
+        return _whole(response, bytes(body))
+
+
+class BoundedAsyncClient(openai.DefaultAsyncHttpxClient):
+    """The client of many requests at a time."""
+
+    async def send(self, request: Any, *, stream: bool = False, **how: Any) -> Any:
+        """Send a request and read its answer. Raises TooLong."""
+        response = await super().send(request, stream=True, **how)
+        if stream:
+            return response
+        body = bytearray()
+        try:
+            async for part in response.aiter_bytes():
+                if len(body) + len(part) > MOST:
+                    raise TooLong
+                body += part
+        finally:
+            await response.aclose()
+        return _whole(response, bytes(body))
+
+
+def _whole(response: Any, body: bytes) -> Any:
+    """The response as if it had been sent unpacked."""
+    headers = [(name, text) for name, text in response.headers.multi_items()]
+    return type(response)(
+        response.status_code,
+        headers=[(name, text) for name, text in headers if name.lower() not in _UNPACKED],
+        content=body,
+        request=response.request,
+        history=response.history,
+        extensions=response.extensions,
+    )

@@ -1,0 +1,167 @@
+"""A run writes its own files alone, whatever lies there and whatever the names of a release are."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from eval.run.backends.backend import Completion
+from eval.run.prompts import Prompt
+from eval.run.records import MOST_OPEN, Records, read_lines
+from eval.run.row_state import Expected, record_of
+from eval.run.runner import RunOrder, run
+from ruler_dataset import RulerError
+
+
+@pytest.fixture
+def order(small: Path, tmp_path: Path) -> RunOrder:
+    return RunOrder(str(small), ("all_4k",), "oracle", tmp_path / "RUN", quiet=True)
+
+
+def lines(folder: Path) -> dict[str, str]:
+    return {path.name: path.read_text() for path in sorted(folder.glob("*.jsonl"))}
+
+
+def scribble(folder: Path, name: str, text: str) -> Path:
+    folder.mkdir(exist_ok=True)
+    (folder / name).write_text(text)
+    return folder / name
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "my notes",
+        "my notes\n",
+        '{"index": 0, "answer": "42"}\n',
+        '{"config": "cwe_4k", "index": 0, "finish_reason": "stop"}\n',
+        '{"config": "vt_4k", "index": NaN, "finish_reason": "stop"}\n',
+        '{"config": "vt_4k", "index": 0\n',
+        "[" * 100_000,
+    ],
+)
+@pytest.mark.parametrize("name", ["vt_4k.jsonl", "vt_4k.1of2.jsonl"])
+def test_a_file_of_somebody_elses_is_never_touched(order: RunOrder, name: str, text: str) -> None:
+    path = scribble(order.out, name, text)
+    with pytest.raises(RulerError, match="is no record of a run of vt_4k"):
+        run(order)
+    assert [path.read_text(), *order.out.iterdir()] == [text, path]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "[]", "{}", "not JSON", '{"format": 1, "files": []}', '{"format": "1"}', "[" * 9999],
+)
+def test_a_run_json_of_somebody_elses_is_never_touched(order: RunOrder, text: str) -> None:
+    path = scribble(order.out, "run.json", text)
+    with pytest.raises(RulerError, match="of `ruler run`: name"):
+        run(order)
+    assert [path.read_text(), *order.out.iterdir()] == [text, path]
+
+
+@pytest.mark.parametrize(
+    "where", ["/tmp/elsewhere/file", "../file", "vt_4k/..", "", "CON:", "vt\n4k"]
+)
+def test_a_configuration_that_is_no_file_name_is_refused_before_anything_is_opened(
+    order: RunOrder, small: Path, tmp_path: Path, where: str
+) -> None:
+    root = tmp_path / "planted"
+    shutil.copytree(small, root)
+    manifest = json.loads((root / "manifest.json").read_text())
+    for file in manifest["files"].values():
+        file["config"] = where if file["config"] == "vt_4k" else file["config"]
+    (root / "manifest.json").write_text(json.dumps(manifest))
+    with pytest.raises(RulerError):
+        run(replace(order, dataset=str(root), configs=("vt_4k",)))
+    assert not order.out.exists()
+    with pytest.raises(RulerError):
+        Records(order.out).path(where)
+
+
+def test_few_files_are_open_at_a_time(tmp_path: Path) -> None:
+    records = Records(tmp_path)
+    for index in range(3):
+        for number in range(40):
+            prompt = Prompt(f"task{number}_4k", index, (), "?", None, max_new_tokens=5)
+            records.write(record_of(Completion(prompt, "42"), Expected()))
+            ours = [fd for fd in Path("/proc/self/fd").iterdir() if fd.resolve().parent == tmp_path]
+            assert len(ours) <= MOST_OPEN
+    records.close()
+    found = [[r["index"] for r in read_lines(path)] for path in tmp_path.glob("*.jsonl")]
+    assert found == [[0, 1, 2]] * 40
+
+
+READ_ONLY = """
+import os, sys
+from pathlib import Path
+from eval.run.run_command import show
+from eval.run.runner import RunOrder, run
+from ruler_dataset import RulerError
+data, warm, out = sys.argv[1:]
+show(run(RunOrder(data, ("vt_4k",), "oracle", Path(warm), quiet=True)))  # imports all it needs
+os.geteuid() or os.seteuid(65534)  # root may write anywhere
+print("now for reading alone")
+show(run(RunOrder(data, ("vt_4k",), "oracle", Path(out), quiet=True)))
+try:
+    run(RunOrder(data, ("all_4k",), "oracle", Path(out), quiet=True))
+except RulerError as error:
+    print(error)
+"""
+
+
+def test_a_complete_run_in_a_folder_for_reading_alone_prints_its_table(
+    order: RunOrder, small: Path, tmp_path: Path
+) -> None:
+    run(replace(order, configs=("vt_4k",)))
+    for lock in order.out.glob(".*.lock"):
+        lock.unlink()
+    before = {path.name: path.read_bytes() for path in order.out.iterdir()}
+    for folder in (*small.parents, *tmp_path.parents, small, tmp_path):
+        if folder.owner() == Path.home().owner() and folder.is_relative_to("/tmp/"):
+            folder.chmod(0o755)  # for the other user
+    order.out.chmod(0o555)
+    command = [sys.executable, "-c", READ_ONLY, small, tmp_path / "warm", order.out]
+    done = subprocess.run([*map(str, command)], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    text = done.stdout.partition("now for reading alone")[2]
+    assert "No failures: 5 rows answered." in text
+    assert "vt_4k" in text
+    assert "lacks rows and cannot be written: name a new --out" in text
+    assert {path.name: path.read_bytes() for path in order.out.iterdir()} == before
+
+
+def test_the_oracle_gives_the_same_bytes_under_any_hash_seed(
+    order: RunOrder, small: Path, tmp_path: Path
+) -> None:
+    found = []
+    for seed in ("0", "1", "2"):
+        out = tmp_path / seed
+        flags = ["--dataset", small, "--configs", "all_4k", "--backend", "oracle", "--out", out]
+        command = [sys.executable, "-m", "ruler_cli", "run", *map(str, flags)]
+        env = {**os.environ, "PYTHONHASHSEED": seed}
+        subprocess.run(command, check=True, capture_output=True, env=env)
+        found.append(lines(out))
+    assert found[0] == found[1] == found[2]
+
+
+@pytest.mark.parametrize(
+    ("changes", "remedy"),
+    [
+        *(({"temperature": value}, "--temperature") for value in (float("inf"), float("nan"), -1)),
+        *(({"top_p": value}, "--top-p") for value in (0, 1.5, float("nan"))),
+        *(({"timeout": value}, "--timeout") for value in (0, -1, float("inf"))),
+    ],
+)
+def test_numbers_that_no_model_takes_are_refused(
+    order: RunOrder, changes: dict[str, float], remedy: str
+) -> None:
+    with pytest.raises(RulerError, match=remedy):
+        run(replace(order, options=replace(order.options, **changes)))
+    assert not order.out.exists()
