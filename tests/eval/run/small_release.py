@@ -167,6 +167,13 @@ def write(
             "language": "en",
             "instruction_language": "en",
             "rows": rows,
+            "most_rows": None,
+            "tokens": {"min": 1, "mean": 1.0, "max": 1},
+            "fill": 1.0,
+            "unit": 1,
+            "exhausted": 0,
+            "repeats": 0,
+            "rows_sha256": "0" * 64,
             "bytes": path.stat().st_size,
             "sha256": ruler_dataset.sha256_of(path),
         }
@@ -177,10 +184,15 @@ def write(
         "builder_version": "0.1.0",
         "seed": seed,
         "reserve": 128,
-        "tasks": {task: {} for task in makers},
+        "families": {"niah": {}},
+        "tasks": {task: {"family": "niah"} for task in makers},
         "groups": {"some": list(makers)[:2], "all": list(makers)},
         "sources": {},
-        "tokenizers": {"tekken": {}},
+        "words": {},
+        "languages": {},
+        "tokenizers": {
+            "tekken": {"spec": "?", "title": "Tekken", "library": "none", "version": "0"}
+        },
         "files": files,
     }
     (root / ruler_dataset.MANIFEST).write_text(json.dumps(manifest), encoding="utf-8")
