@@ -55,7 +55,7 @@ def check_address(url: str | None) -> None:
 def check_argument(name: str, value: Any) -> None:
     """Refuse an argument of a backend that looks like a secret: run.json keeps every argument."""
     for inner in _names(name, value):
-        words = re.findall("[a-z]+", re.sub("([A-Z])", r"_\1", inner).lower())
+        words = re.findall("[a-z]+", re.sub("([a-z])([A-Z])", r"\1_\2", inner).lower())
         marks_text = words[-2:-1] and words[-2] in _MARKS
         if _WORDS & {*words} or (words[-1:] in (["key"], ["token"]) and not marks_text):
             raise RulerError(

@@ -247,9 +247,7 @@ def test_an_endless_answer_is_an_error_of_its_row(order: RunOrder, serve: Serve)
     url = serve(scripts=[["huge"], ["ok"]])
     run(at(replace(order, configs=("vt_4k",), limit=2), url))
     errors = [record["error"] for record in records(order)]
-    assert [error for error in errors if error] == [
-        "TooLong: the answer is longer than 64 MB"
-    ]
+    assert [error for error in errors if error] == ["TooLong: the answer is longer than 64 MB"]
     assert None in errors
 
 
