@@ -16,6 +16,7 @@ Sources: RULER (arXiv:2404.06654), Table 5; ONERULER (arXiv:2503.01996), section
 from __future__ import annotations
 
 import difflib
+import glob
 import hashlib
 import json
 import os
@@ -637,7 +638,7 @@ def load(
     relative = files_of(config, manifest, tokenizer)
     paths = [get(path) for path in relative]
     check_files(paths, relative, manifest["files"], verify)
-    files = {SPLIT: [str(path) for path in paths]}
+    files = {SPLIT: [glob.escape(str(path)) for path in paths]}  # names, not patterns
     return datasets.load_dataset("parquet", data_files=files, features=features(), split=SPLIT)
 
 

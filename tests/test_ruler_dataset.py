@@ -397,3 +397,14 @@ def test_a_manifest_may_name_every_tokenizer_that_has_a_name(release: Path) -> N
     manifest["tokenizers"] |= dict.fromkeys(named(), entry)
     found = parse_manifest(json.dumps(manifest), "a manifest")
     assert {*found["tokenizers"]} == {*named()}
+
+
+@pytest.mark.parametrize("name", ["a[1]", "b*", "c?"])
+def test_a_path_with_signs_of_patterns_loads_its_own_files(
+    release: Path, tmp_path: Path, name: str
+) -> None:
+    for folder in (name, "a1", "bb", "cc"):
+        (tmp_path / folder / VT).parent.mkdir(parents=True)
+        shutil.copy(release / VT, tmp_path / folder / VT)
+        shutil.copy(release / MANIFEST, tmp_path / folder)
+    assert len(load("vt_4k", tmp_path / name)) == 20

@@ -10,6 +10,7 @@ has done (rows) by calling `report(n)`; the parent process then calls `on_progre
 
 from __future__ import annotations
 
+import ctypes
 import os
 import signal
 import threading
@@ -18,10 +19,12 @@ from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from multiprocessing import get_context
+from multiprocessing.sharedctypes import RawArray
 from typing import Any, Protocol, TypeVar
 
 from ruler_dataset import RulerError
 
+_LOOK = 0.1  # seconds between two looks at what is done
 OnProgress = Callable[[int], None]
 """Called with how many more rows are done."""
 Worker = TypeVar("Worker")
@@ -62,10 +65,13 @@ def worker_pool(
         yield run_here
         return
     context = get_context("spawn")
-    reports: Any = context.SimpleQueue()
-    listener = threading.Thread(target=_pass_on, args=(reports, on_progress), daemon=True)
+    # A slot a worker and no lock: a process that is killed while it holds one stops all others.
+    done = RawArray(ctypes.c_longlong, workers)
+    slots = [context.Semaphore(1) for _ in range(workers)]
+    ended = threading.Event()
+    listener = threading.Thread(target=_pass_on, args=(done, ended, on_progress), daemon=True)
     listener.start()
-    start = (make, arguments, reports, os.getpid())
+    start = (make, arguments, done, slots, os.getpid())
     executor = ProcessPoolExecutor(workers, context, _start, start)
 
     def run_there(
@@ -81,7 +87,7 @@ def worker_pool(
         raise
     finally:
         executor.shutdown(wait=True, cancel_futures=True)
-        reports.put(None)
+        ended.set()
         listener.join()
 
 
@@ -101,24 +107,33 @@ def _results(
         ) from None
 
 
-def _pass_on(reports: Any, on_progress: OnProgress) -> None:
-    while (count := reports.get()) is not None:
-        on_progress(count)
+def _pass_on(done: Any, ended: threading.Event, on_progress: OnProgress) -> None:
+    """Call `on_progress` with what the workers have done since the last look, until all is over."""
+    known, over = 0, False
+    while not over:
+        over = ended.wait(_LOOK)
+        if (total := sum(done)) > known:
+            on_progress(total - known)
+            known = total
 
 
 _here: tuple[Any, OnProgress]
 """In a worker process: its worker object, and what reports to the parent."""
 
 
-def _start(make: Callable[..., Any], arguments: tuple[Any, ...], reports: Any, parent: int) -> None:
+def _start(
+    make: Callable[..., Any], arguments: tuple[Any, ...], done: Any, slots: list[Any], parent: int
+) -> None:
     """In a new process: leave Ctrl-C to the parent, and do not outlive it."""
     global _here
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
+    own = next(number for number, slot in enumerate(slots) if slot.acquire(block=False))
+
     def report(count: int) -> None:
         if os.getppid() != parent:
             os._exit(1)
-        reports.put(count)
+        done[own] += count
 
     _here = make(*arguments), report
 

@@ -25,6 +25,7 @@ from builder.common.build_folder import unfinished
 from builder.hub.release_files import strange_manifest
 from builder.hub.repository import Repository
 from builder.release.manifest import merge_headers, with_files
+from builder.sources.folder_lock import alone_in
 from ruler_dataset import (
     MANIFEST,
     FileEntry,
@@ -67,9 +68,22 @@ def fetch(
 
     `planned` is called with the bytes to bring, `on_progress` with those there so far.
     """
+    with alone_in(root):
+        return _fetch(repo, root, list(configs), list(tokenizers), revision, planned, on_progress)
+
+
+def _fetch(
+    repo: str,
+    root: Path,
+    configs: list[str],
+    tokenizers: list[str],
+    revision: str | None,
+    planned: OnProgress,
+    on_progress: OnProgress,
+) -> Fetched:
     here, source = _folder(root), HubSnapshot(Repository(repo, "dataset"), revision)
     theirs = strange_manifest(source.manifest, repo)
-    paths = _chosen(repo, theirs, list(configs), list(tokenizers))
+    paths = _chosen(repo, theirs, configs, tokenizers)
     manifest = _together(here, theirs, paths, root)
     new = [path for path in paths if not _has_digest(root / path, manifest["files"][path])]
     planned(sum(theirs["files"][path]["bytes"] for path in new))

@@ -25,6 +25,7 @@ from builder.release.file_builder import Checked, FileBuilder, FileJob, SourceSe
 from builder.release.journal import append, read_journal, write_plan
 from builder.release.manifest import merge_headers, new_header, with_files
 from builder.release.order import BuildOrder, file_jobs
+from builder.sources.folder_lock import alone_in
 from builder.sources.registry import parse_choice
 from builder.tasks.suite import read_suite
 from ruler_dataset import (
@@ -64,7 +65,15 @@ class Built:
 
 
 def build(order: BuildOrder, report: BuildProgress) -> Built:
-    """Make what the order asks for and the release lacks. Raises RulerError before any work."""
+    """Make what the order asks for and the release lacks. Raises RulerError before any work.
+
+    Also where another build or fetch is at work in the same folder.
+    """
+    with alone_in(order.root):
+        return _build(order, report)
+
+
+def _build(order: BuildOrder, report: BuildProgress) -> Built:
     suite, root = read_suite(order.suite, order.dataset), order.root
     jobs = file_jobs(order, suite)
     header = new_header(order, suite)

@@ -1,0 +1,36 @@
+"""One command at a time writes into a release's folder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from builder.release.build import build
+from builder.release.order import BuildOrder
+from builder.sources.folder_lock import alone_in
+from ruler_dataset import RulerError
+from tests.conftest import Silent
+
+
+def test_a_second_build_in_a_folder_is_refused_and_writes_nothing(
+    tmp_path: Path, cache: Path
+) -> None:
+    order = BuildOrder(root=tmp_path / "ruler", lengths=("4k",), samples=1, sources=("embedded",))
+    refused = pytest.raises(RulerError, match="is at work in '.*': wait until it has ended")
+    with alone_in(order.root), refused:
+        build(order, Silent())
+    assert not order.root.exists()
+
+
+def test_a_folder_is_free_again_after_an_error(tmp_path: Path, cache: Path) -> None:
+    with pytest.raises(KeyError), alone_in(tmp_path):
+        raise KeyError
+    with alone_in(tmp_path):
+        assert not list(tmp_path.glob(".lock*"))
+
+
+def test_two_names_of_a_folder_are_one(tmp_path: Path, cache: Path) -> None:
+    (tmp_path / "link").symlink_to(tmp_path)
+    with alone_in(tmp_path), pytest.raises(RulerError), alone_in(tmp_path / "link"):
+        raise AssertionError
