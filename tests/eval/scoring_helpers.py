@@ -9,6 +9,7 @@ from typer.testing import CliRunner
 import ruler_cli
 import ruler_dataset
 from ruler_dataset import RulerError
+from tests.whole_manifest import whole
 
 
 def ruler(*arguments: object):
@@ -102,7 +103,7 @@ def write_oneruler(root, languages=("pl", "en-ko"), length="8k", rows=4):
         "groups": {name: list(tasks) for name, tasks in names.groups.items()},
         "files": files,
     }
-    (root / ruler_dataset.MANIFEST).write_text(json.dumps(manifest), encoding="utf-8")
+    (root / ruler_dataset.MANIFEST).write_text(json.dumps(whole(manifest)), encoding="utf-8")
     return root
 
 

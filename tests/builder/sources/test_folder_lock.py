@@ -17,7 +17,7 @@ def test_a_second_build_in_a_folder_is_refused_and_writes_nothing(
     tmp_path: Path, cache: Path
 ) -> None:
     order = BuildOrder(root=tmp_path / "ruler", lengths=("4k",), samples=1, sources=("embedded",))
-    refused = pytest.raises(RulerError, match="is at work in '.*': wait until it has ended")
+    refused = pytest.raises(RulerError, match=r"is at work in '.*': wait until it has ended")
     with alone_in(order.root), refused:
         build(order, Silent())
     assert not order.root.exists()

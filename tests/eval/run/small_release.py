@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import ruler_dataset
+from tests.whole_manifest import whole
 
 NOISE = "The grass is green. The sky is blue. The sun is yellow. Here we go. There and back again."
 Row = dict[str, Any]
@@ -195,7 +196,7 @@ def write(
         },
         "files": files,
     }
-    (root / ruler_dataset.MANIFEST).write_text(json.dumps(manifest), encoding="utf-8")
+    (root / ruler_dataset.MANIFEST).write_text(json.dumps(whole(manifest)), encoding="utf-8")
     return root
 
 

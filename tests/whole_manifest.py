@@ -1,0 +1,61 @@
+"""Give a hand-written manifest the fields that every manifest has and that a test does not need."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+_ENTRY = {
+    "most_rows": None,
+    "tokens": {"min": 0, "mean": 0.0, "max": 0},
+    "fill": 1.0,
+    "unit": 0,
+    "exhausted": 0,
+    "repeats": 0,
+    "counted_by": "tiktoken 0.9",
+    "bytes": 0,
+    "sha256": "",
+    "rows_sha256": "",
+}
+_TOKENIZER = {"spec": "", "title": "", "library": "", "version": ""}
+_LANGUAGE = {
+    "parts": {},
+    "cwe": "",
+    "none_word": "",
+    "separator": " ",
+    "stop": ".",
+    "nouns": [],
+    "errata": [],
+}
+
+
+def whole(manifest: Mapping[str, Any]) -> dict[str, Any]:
+    """The manifest with every field, its own where it has them."""
+    found = {
+        "data_version": "1.0.0",
+        "builder_version": "0.1.0",
+        "seed": 0,
+        "reserve": 128,
+        "families": {},
+        "sources": {},
+        "words": {},
+        "languages": {},
+        "tokenizers": {},
+        **manifest,
+    }
+    files = {path: {**_ENTRY, **entry} for path, entry in found["files"].items()}
+    tokenizers = {entry["tokenizer"]: {} for entry in files.values()} | found["tokenizers"]
+    tasks = found["tasks"]
+    described = {
+        task: {"family": "niah", **(tasks[task] if isinstance(tasks, dict) else {})}
+        for task in tasks
+    }
+    families = {task["family"]: {} for task in described.values()} | found["families"]
+    languages = found["languages"].items()
+    return found | {
+        "files": files,
+        "tasks": described,
+        "families": families,
+        "tokenizers": {name: {**_TOKENIZER, **about} for name, about in tokenizers.items()},
+        "languages": {code: {"code": code, **_LANGUAGE, **worded} for code, worded in languages},
+    }
