@@ -21,6 +21,7 @@ from ruler_dataset import Row
 
 _BETWEEN = "\n\n"
 _SHORTEST = 8  # documents counted
+_SLACK = 4  # tokens that a document may have more where it meets another
 _known: dict[int, frozenset[str]] = {}
 _by_length: dict[int, list[str]] = {}
 
@@ -53,7 +54,8 @@ def read_documents(row: Row, about: FileRules) -> Reading:
     _against(reading, row, corpus, texts, gold)
     left = _left(row, corpus, texts)
     label = before.format(i=len(texts) + 1)
-    reading.unit = min((about.count(f"{label}{text}{after}\n\n") for text in left), default=None)
+    unit = min((about.count(f"{label}{text}{after}\n\n") for text in left), default=None)
+    reading.unit = None if unit is None else unit * 5 // 4 + _SLACK
     reading.exhausted = None if about.task["documents"] else not left
     reading.repeats = max(Counter(texts).values(), default=1) - 1
     return reading
