@@ -22,7 +22,6 @@ from builder.card import provenance
 from builder.card.card_files import card_files
 from builder.card.eval_yaml import FILE as EVAL_YAML
 from builder.common.build_folder import unfinished
-from builder.hub.release_files import strange_manifest
 from builder.hub.repository import Repository
 from builder.release.manifest import merge_headers, with_files
 from builder.sources.folder_lock import alone_in
@@ -35,6 +34,7 @@ from ruler_dataset import (
     check_name,
     files_of,
     hub_errors,
+    parse_manifest,
     read_manifest,
     sha256_of,
     write_whole,
@@ -82,7 +82,7 @@ def _fetch(
     on_progress: OnProgress,
 ) -> Fetched:
     here, source = _folder(root), HubSnapshot(Repository(repo, "dataset"), revision)
-    theirs = strange_manifest(source.manifest, repo)
+    theirs = parse_manifest(source.manifest.read_bytes(), f"{MANIFEST} of {repo}")
     paths = _chosen(repo, theirs, configs, tokenizers)
     manifest = _together(here, theirs, paths, root)
     new = [path for path in paths if not _has_digest(root / path, manifest["files"][path])]

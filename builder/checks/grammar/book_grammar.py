@@ -21,8 +21,8 @@ from ruler_dataset import Row
 def read_book(row: Row, about: FileRules) -> Reading:
     """Read a multilingual niah row back."""
     reading, task = Reading(), about.task
-    text = about.languages[row["language"]]
-    instruction = about.languages[row["instruction_language"]]
+    text = about.languages[about.entry["language"]]
+    instruction = about.languages[about.entry["instruction_language"]]
     nouns = "|".join(re.escape(noun) for noun in sorted(text["nouns"], key=len, reverse=True))
     template = text["parts"]["needle"]
     needle = pattern_of(template, key=nouns, value=r"[1-9][0-9]{6}")
@@ -48,10 +48,10 @@ def read_book(row: Row, about: FileRules) -> Reading:
     carrying = set() if task["absent"] else set(nouns_asked)
     spans(reading, row, ((start + m.start(), start + m.end(), m["key"] in carrying) for m in found))
     separator = text["separator"]
-    source = about.sources.book(row["language"], len(context))
+    source = about.sources.book(about.entry["language"], len(context))
     gaps = [(match.start(), match.end()) for match in found]
     running_text(reading, context, gaps, separator, template, source, about.count)
-    reading.origin = f"book-{row['language']}"
+    reading.origin = f"book-{about.entry['language']}"
     return reading
 
 

@@ -50,10 +50,10 @@ def read_multilingual_words(row: Row, about: FileRules) -> Reading:
     """Read ONERULER's cwe row back."""
     reading = Reading()
     words = _items(reading, context_of(row))
-    known = about.sources.words(row["language"])
+    known = about.sources.words(about.entry["language"])
     times = _times(about.task, row["max_length"] <= _ONERULER_SHORT)
     tally = _counted(reading, words, times, row["outputs"], known)
-    head, tail = about.languages[row["instruction_language"]]["cwe"].split("{context}")
+    head, tail = about.languages[about.entry["instruction_language"]]["cwe"].split("{context}")
     tagged = re.search(r"<([^<>/]+)>(.*?)</\1>", tail, re.DOTALL)
     framed(reading, row, head, tail, question=tagged[2].strip() if tagged else "")
     if row["evidence"]:
