@@ -131,13 +131,13 @@ class QuestionAnswering(Task[QaParams]):
     def _pools(self, index: int) -> Iterator[Pool]:
         """The other documents, in random order: the rest of the own article's, then any others.
 
-        Then all of them again, but the gold ones, as often as the window takes them. Of each pool
-        no more than a window could hold at all.
+        Then all of them again, but the gold ones, as often as the window takes them. With a number
+        of documents given, no more than that.
         """
         question = self._questions[index]
         required = self._required(question)
         own = np.array([i for i in question.own if i not in required], dtype=int)
-        most = (self.params.documents or len(self._labels.texts) - 1) - len(required)
+        most = self.params.documents - len(required) if self.params.documents else None
         for again in count():
             draw = self.key.draw_filling(index, "documents", again)
             everything = np.arange(len(self._documents.texts))
@@ -150,8 +150,8 @@ class QuestionAnswering(Task[QaParams]):
                 pools = [draw.permutation(np.concatenate([own_again, others]))]
             for pool in pools:
                 yield Pool(pool[:most], again)
-                most -= len(pool)
-                if most <= 0:
+                most = None if most is None else most - len(pool)
+                if most is not None and most <= 0:
                     return
 
     def _sizes(self, documents: Documents, number: int) -> np.ndarray:
