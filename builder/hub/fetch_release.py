@@ -23,7 +23,7 @@ from builder.card.card_files import card_files
 from builder.card.eval_yaml import FILE as EVAL_YAML
 from builder.common.build_folder import unfinished
 from builder.hub.repository import Repository
-from builder.release.manifest import merge_headers, with_files
+from builder.release.manifest import merge_settings, with_files
 from builder.sources.folder_lock import alone_in
 from ruler_dataset import (
     MANIFEST,
@@ -240,7 +240,7 @@ def _together(here: Manifest | None, theirs: Manifest, paths: list[str], root: P
         if known[path]["rows_sha256"] != files[path]["rows_sha256"]:
             raise RulerError(f"'{root}' holds other rows in {path}: give a new --to.")
     part = _of_files(theirs, files)
-    merged = merge_headers(here, part, root) if here else part
+    merged = merge_settings(here, part, root) if here else part
     return with_files(merged, {**known, **files})
 
 

@@ -23,7 +23,7 @@ from builder.common.build_folder import BUILD_FOLDER, read_plan
 from builder.common.processes import worker_pool
 from builder.release.file_builder import Checked, FileBuilder, FileJob, SourceSettings
 from builder.release.journal import append, read_journal, write_plan
-from builder.release.manifest import merge_headers, new_header, with_files
+from builder.release.manifest import merge_settings, new_settings, with_files
 from builder.release.order import BuildOrder, file_jobs
 from builder.sources.folder_lock import alone_in
 from builder.sources.registry import parse_choice
@@ -76,10 +76,10 @@ def build(order: BuildOrder, report: BuildProgress) -> Built:
 def _build(order: BuildOrder, report: BuildProgress) -> Built:
     suite, root = read_suite(order.suite, order.dataset), order.root
     jobs = file_jobs(order, suite)
-    header = new_header(order, suite)
+    shared = new_settings(order, suite)
     release, begun, done = _existing(root), read_plan(root), read_journal(root)
     for earlier in (release, begun):
-        header = merge_headers(earlier, header, root) if earlier else header
+        shared = merge_settings(earlier, shared, root) if earlier else shared
     there = {**(release["files"] if release else {}), **done}
     _refuse_other_rows(there, jobs, root)
     todo = [job for job in jobs if job.config.path not in there]
@@ -92,15 +92,15 @@ def _build(order: BuildOrder, report: BuildProgress) -> Built:
     with worker_pool(order.workers, FileBuilder, (suite, settings, root), report.rows) as run:
         report.planned(len(todo), sum(job.rows for job in todo), len(jobs) - len(todo))
         checked = list(run(FileBuilder.check, todo))
-        header["left_out"] = {**header.get("left_out", {}), **_left_out(todo, checked)}
+        shared["left_out"] = {**shared.get("left_out", {}), **_left_out(todo, checked)}
         checked = [found for found in checked if not found.impossible]
         for found in checked:
-            header = merge_headers(header, cast(Manifest, {**header, **found.read}), root)
+            shared = merge_settings(shared, cast(Manifest, {**shared, **found.read}), root)
         rows = {found.path: found.rows for found in checked}
         todo = [job._replace(rows=rows[job.config.path]) for job in todo if job.config.path in rows]
         if not (there or todo):
-            raise RulerError(f"Nothing can be built. {next(iter(header['left_out'].values()))}")
-        write_plan(root, header, [*done, *rows])
+            raise RulerError(f"Nothing can be built. {next(iter(shared['left_out'].values()))}")
+        write_plan(root, shared, [*done, *rows])
         report.planned(len(todo), sum(job.rows for job in todo), len(jobs) - len(todo))
         mismatches: dict[str, str] = {}  # tokenizer -> what the second engine counted wrongly
         for made in run(FileBuilder.build, todo):
@@ -123,7 +123,7 @@ def _build(order: BuildOrder, report: BuildProgress) -> Built:
                 done[made.path] = made.entry
                 append(root, made.path, made.entry)
                 log.debug("%s: %d rows", made.path, made.entry["rows"])
-    manifest = with_files(header, {**there, **done})
+    manifest = with_files(shared, {**there, **done})
     _write_card_files(root, manifest)
     write_whole(root / MANIFEST, json.dumps(manifest, indent=1, ensure_ascii=False) + "\n")
     shutil.rmtree(root / BUILD_FOLDER)

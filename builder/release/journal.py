@@ -1,6 +1,6 @@
 """What an unfinished build has planned and made, on disk (common/build_folder.py names the files).
 
-write_plan(root, header, paths)
+write_plan(root, shared, paths)
 append(root, path, entry)           # once a file is whole
 read_journal(root)                  # {path: entry} of the files that are there and right
 """
@@ -32,11 +32,11 @@ def read_journal(root: Path) -> dict[str, FileEntry]:
     return done
 
 
-def write_plan(root: Path, header: Manifest, paths: list[str]) -> None:
+def write_plan(root: Path, shared: Manifest, paths: list[str]) -> None:
     """Write the plan: the manifest without its files, and the paths to make."""
     folder = root / BUILD_FOLDER
     folder.mkdir(parents=True, exist_ok=True)
-    write_whole(folder / PLAN, json.dumps({**header, "todo": paths}, ensure_ascii=False))
+    write_whole(folder / PLAN, json.dumps({**shared, "todo": paths}, ensure_ascii=False))
 
 
 def append(root: Path, path: str, entry: FileEntry) -> None:

@@ -1,9 +1,8 @@
-"""The manifest of a release while it is made: its header, and headers merged.
+"""The manifest of a release while it is made: what its files share, and the files in the end.
 
-    header = new_header(order, suite)                 # the manifest but for its files
-    header = merge_headers(old, header, root)         # refuses what does not go together
-
-The header is what all files of a release share, and what files may add to.
+shared = new_settings(order, suite)               # the manifest but for its files
+shared = merge_settings(old, shared, root)        # refuses what does not go together
+manifest = with_files(shared, files)
 """
 
 from __future__ import annotations
@@ -38,14 +37,14 @@ SORTED = ("sources", "tokenizers", "words", "languages")
 """What is found in any order, and written in one."""
 
 
-def merge_headers(old: Manifest, new: Manifest, root: Path) -> Manifest:
+def merge_settings(old: Manifest, new: Manifest, root: Path) -> Manifest:
     """Two manifests of one release in one, without their files; RulerError where they disagree."""
     return cast(Manifest, {**_merged(old, new, root), "files": {}})
 
 
-def with_files(header: Manifest, files: Mapping[str, FileEntry]) -> Manifest:
+def with_files(shared: Manifest, files: Mapping[str, FileEntry]) -> Manifest:
     """A manifest that lists these files, everything in its written order."""
-    known: dict[str, Any] = {**header}
+    known: dict[str, Any] = {**shared}
     sorted_keys = {key: dict(sorted(known.get(key, {}).items())) for key in SORTED}
     there = {entry["config"] for entry in files.values()}
     left = {name: why for name, why in known.pop("left_out", {}).items() if name not in there}
@@ -84,7 +83,7 @@ def _identity(value: Any) -> Any:
     return {key: part for key, part in value.items() if key not in described}
 
 
-def new_header(order: BuildOrder, suite: Suite) -> Manifest:
+def new_settings(order: BuildOrder, suite: Suite) -> Manifest:
     """The manifest but for its files, and for what is known only once sources are read."""
     longest = max(parse_length(name, suite.dataset) for name in length_names(order, suite))
     return {

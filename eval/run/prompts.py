@@ -6,11 +6,11 @@ r"""The three prompt modes: what a model sees of a row, and how many tokens that
                  models. `direct` is GPT-4's line of Table 6: the instruction to answer directly and
                  the prefix stand inside the user's turn.
 
-The seams. A prefix begins with one space, because it continues `input` (completion, direct). At the
-head of a turn that space would be stray, and some templates trim it and some do not; so in prefill
-it is dropped, for every template. The end of a prefix is kept to the character (vt's ends with a
-space), also where a template trims it. A template writes its own BOS and only a raw text gets the
-tokenizer's: never two.
+Where prefix and turn meet: a prefix begins with one space, because it continues `input`
+(completion, direct). At the head of a turn that space would be stray, and some templates trim it
+and some do not; so in prefill it is dropped, for every template. The end of a prefix is kept to the
+character (vt's ends with a space), also where a template trims it. A template writes its own BOS
+and only a raw text gets the tokenizer's: never two.
 
     Qwen2.5   …<|im_start|>assistant\nThe special magic number for …  text is
 """
@@ -41,7 +41,7 @@ class Prompt:
     `messages` are for chat endpoints (empty in completion mode; the last one is the assistant's in
     prefill mode). `text` and `token_ids` are the same prompt rendered; None without a tokenizer,
     except that completion's text needs none. `max_new_tokens` is the answer's, `reasoning_tokens`
-    the thought's room. `row_tokens` is the row's own count under its file's tokenizer.
+    the room for reasoning. `row_tokens` is the row's own count under its file's tokenizer.
     """
 
     config: str
@@ -55,7 +55,7 @@ class Prompt:
 
     @property
     def max_tokens(self) -> int:
-        """The tokens to ask for: thought and answer."""
+        """The tokens to ask for: reasoning and answer."""
         return self.max_new_tokens + self.reasoning_tokens
 
 
@@ -86,10 +86,10 @@ class Prompter:
     def __post_init__(self) -> None:
         if self.mode == "prefill" and self.reasoning.on:
             raise RulerError(
-                "A prefix leaves no place for a thought: with --thinking use --mode chat."
+                "A prefix leaves no place for reasoning: with --thinking use --mode chat."
             )
         if self.mode == "completion" and self.reasoning.on:
-            raise RulerError("A raw prompt asks for no thought: with --thinking use --mode chat.")
+            raise RulerError("A raw prompt asks for no reasoning: with --thinking use --mode chat.")
         if self.direct and self.mode != "chat":
             raise RulerError("--direct puts the prefix into the user's turn: use --mode chat.")
         if self.mode != "completion" and self.tokenizer is not None and not self.template:

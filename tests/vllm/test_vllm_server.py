@@ -86,7 +86,7 @@ def test_a_silently_shortened_answer_is_seen(remote: Any, tiny: Path, tmp_path: 
     outcome = run(replace(asked, options=options))
     (record,) = records(remote.out)
     assert dict(outcome.total) == {"does_not_fit": 1}, record
-    assert "the server cut the answer at" in record["error"]
+    assert "the server ended the answer at" in record["error"]
 
 
 def test_a_prompt_the_server_refuses_is_that_rows_error(remote: Any, tmp_path: Path) -> None:
