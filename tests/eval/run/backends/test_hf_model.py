@@ -52,7 +52,7 @@ def test_batches_of_different_lengths_give_the_same_tokens_as_one_by_one(backend
     prompts = [prompt(ids, i) for i, ids in enumerate(asked)]
     answers = {a.prompt.index: a for a in backend.generate(iter(prompts))}
     for i, ids in enumerate(asked):
-        wanted = backend._cut(greedy(backend.model, ids, 12), 12)
+        wanted = backend._truncate(greedy(backend.model, ids, 12), 12)
         assert backend._new_tokens([prompts[i]])[0] == wanted
         assert answers[i].completion_tokens == len(wanted)
         assert answers[i].prompt_tokens == len(ids)
