@@ -35,10 +35,13 @@ def pytest_configure() -> None:
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """All cores for a folder or everything; a file or a test alone runs in this process."""
+    """A worker more than cores for a folder or everything, since some tests wait for a server.
+
+    A file or a test alone runs in this process.
+    """
     if all(arg.partition("::")[0].endswith(".py") for arg in config.args):
         return 0
-    return min(len(os.sched_getaffinity(0)), MOST_WORKERS)
+    return min(len(os.sched_getaffinity(0)) + 1, MOST_WORKERS)
 
 
 def pytest_collection_modifyitems(items: list[Any]) -> None:
