@@ -23,7 +23,7 @@ import os
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
@@ -310,6 +310,7 @@ class Config:
     dataset: str
     task: str
     length: str
+    _: KW_ONLY
     tokenizer: str = DEFAULT_TOKENIZER
     language: str = "en"
     instruction_language: str = "en"
@@ -321,9 +322,9 @@ class Config:
             dataset,
             entry["task"],
             entry["length"],
-            entry["tokenizer"],
-            entry["language"],
-            entry["instruction_language"],
+            tokenizer=entry["tokenizer"],
+            language=entry["language"],
+            instruction_language=entry["instruction_language"],
         )
 
     @property
@@ -410,7 +411,14 @@ class Names:
         for code in (language, instruction):
             check_name("language", code, LANGUAGES)
         tokenizer = parts["tokenizer"] or DEFAULT_TOKENIZER
-        return Config(self.dataset, task, length, tokenizer, language, instruction)
+        return Config(
+            self.dataset,
+            task,
+            length,
+            tokenizer=tokenizer,
+            language=language,
+            instruction_language=instruction,
+        )
 
 
 def features() -> datasets.Features:

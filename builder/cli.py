@@ -79,19 +79,19 @@ def build(
 
     order = BuildOrder(
         root,
-        dataset,
-        tuple(tokenizer or ("tekken",)),
-        tuple(lengths.split(",")),
-        tuple(tasks.split(",")),
-        Languages(tuple(languages.split(",")), instruction_language, skip_restricted),
-        samples,
-        seed,
-        reserve,
-        workers,
-        suite,
-        mirror,
-        tuple(sources or ()),
-        skip_impossible,
+        dataset=dataset,
+        tokenizers=tuple(tokenizer or ("tekken",)),
+        lengths=tuple(lengths.split(",")),
+        tasks=tuple(tasks.split(",")),
+        languages=Languages(tuple(languages.split(",")), instruction_language, skip_restricted),
+        samples=samples,
+        seed=seed,
+        reserve=reserve,
+        workers=workers,
+        suite=suite,
+        mirror=mirror,
+        sources=tuple(sources or ()),
+        skip_impossible=skip_impossible,
     )
     with terminal.rows_bar("Building") as bar:
         built = build_release(order, bar)

@@ -12,7 +12,7 @@ from __future__ import annotations
 import fnmatch
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +38,7 @@ class Release:
     source: str
     root: Path
     manifest: Manifest
+    _: KW_ONLY
     revision: str | None = None
     _checked: set[str] = field(default_factory=set)
 
@@ -48,7 +49,8 @@ class Release:
         if root.is_dir() or not is_repository(source):
             return cls(source, root, ruler_dataset.read_manifest(root))
         path = ruler_dataset.hub_file(source, ruler_dataset.MANIFEST, revision)
-        return cls(source, path.parent, ruler_dataset.read_manifest(path.parent), path.parent.name)
+        manifest = ruler_dataset.read_manifest(path.parent)
+        return cls(source, path.parent, manifest, revision=path.parent.name)
 
     @property
     def dataset(self) -> str:

@@ -52,9 +52,16 @@ def configs(draw: st.DrawFn) -> Config:
     task = draw(st.sampled_from([*TASKS[dataset], *GROUPS[dataset]]))
     length = draw(st.sampled_from(["1k", "4k", "24k", "128k", "1m", "2m"]))
     if dataset == "ruler":
-        return Config(dataset, task, length, draw(TOKENIZERS))
+        return Config(dataset, task, length, tokenizer=draw(TOKENIZERS))
     languages = st.sampled_from(LANGUAGES)
-    return Config(dataset, task, length, draw(TOKENIZERS), draw(languages), draw(languages))
+    return Config(
+        dataset,
+        task,
+        length,
+        tokenizer=draw(TOKENIZERS),
+        language=draw(languages),
+        instruction_language=draw(languages),
+    )
 
 
 @given(configs())

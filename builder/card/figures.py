@@ -18,7 +18,7 @@ Label = Callable[[FileEntry], tuple[Any, str]]
 """What a file is counted under: a key to sort by, and the words to show."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Sum:
     """Some files together: numbers of files, rows and bytes, and how full the rows are."""
 
@@ -47,14 +47,14 @@ def add_up(entries: Sequence[FileEntry], reserve: int) -> Sum | None:
         return float(sum(values(entry) * entry["rows"] for entry in entries) / rows)
 
     return Sum(
-        len(entries),
-        rows,
-        sum(entry["bytes"] for entry in entries),
-        mean(lambda entry: entry["tokens"]["mean"]),
-        min(entry["tokens"]["min"] / (entry["max_length"] - reserve) for entry in entries),
-        mean(lambda entry: entry["fill"]),
-        sum(entry["exhausted"] for entry in entries),
-        (
+        files=len(entries),
+        rows=rows,
+        bytes=sum(entry["bytes"] for entry in entries),
+        tokens=mean(lambda entry: entry["tokens"]["mean"]),
+        least=min(entry["tokens"]["min"] / (entry["max_length"] - reserve) for entry in entries),
+        mean=mean(lambda entry: entry["fill"]),
+        exhausted=sum(entry["exhausted"] for entry in entries),
+        repeats=(
             min(min(entry.get("row_repeats", [entry["repeats"]])) for entry in entries),
             max(entry["repeats"] for entry in entries),
         ),

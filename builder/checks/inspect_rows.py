@@ -12,7 +12,7 @@ from __future__ import annotations
 import hashlib
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
@@ -55,6 +55,7 @@ class InspectedRowGroup:
 
     path: str
     number: int
+    _: KW_ONLY
     mismatch: str = ""
     """Why it was not inspected: the second engine counted otherwise than the reference."""
     indices: list[int] = field(default_factory=list)

@@ -6,7 +6,7 @@ report.files["data/tekken/4k/vt.parquet"].breaches     # the first ten
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from typing import NamedTuple
 
 from builder.checks.breaches import Law
@@ -38,6 +38,7 @@ class FileReport:
     """What verification found in one file: the first ten breaches, one of each law, the count."""
 
     config: str
+    _: KW_ONLY
     rows: int = 0
     breaches: list[Found] = field(default_factory=list)
     count: int = 0

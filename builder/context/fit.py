@@ -4,7 +4,7 @@
 
 `draft(n)` gives the row's text with n units of haystack; `step(n, tokens)` says about how many
 units hold `tokens` more (or, negative, fewer) than n units do. The result has at most `room`
-tokens, and with one unit more it would not fit (law 2).
+tokens, and with one unit more it would not fit (law "full").
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ split points the whole text is. So `tokens` is always what the reference tokeniz
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 
 from builder.tokens.tokenizers import TokenCounter
 
@@ -35,6 +35,7 @@ class PromptBuilder:
     """Text under construction; offsets are in characters, counts in tokens."""
 
     counter: TokenCounter
+    _: KW_ONLY
     context_start: int = field(default=0, init=False)
     context_end: int = field(default=0, init=False)
     _texts: list[str] = field(default_factory=list, init=False)

@@ -36,7 +36,14 @@ def metric_shipment(repo: str) -> Shipment:
     files["README.md"] = _card(repo, said).encode()
     digests = {name: Digest.of(content) for name, content in files.items()}
     version = said["SCORE_VERSION"]
-    return Shipment(repo, "space", files, digests, version, f"{NAME} {version}")
+    return Shipment(
+        repo=repo,
+        kind="space",
+        files=files,
+        digests=digests,
+        version=version,
+        title=f"{NAME} {version}",
+    )
 
 
 def _constants(path: Path) -> dict[str, str]:

@@ -10,7 +10,7 @@ import hashlib
 import io
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -48,7 +48,7 @@ class Digest:
         return self.sha256 == entry.lfs.sha256 if entry.lfs else self.blob == entry.blob_id
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Shipment:
     """What a repository is to hold: path -> file, and the version that its tag names."""
 
@@ -60,7 +60,7 @@ class Shipment:
     title: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class RepositoryState:
     """What a repository holds: the commit of `main` (None: no repository), its files, its tags."""
 
@@ -81,6 +81,7 @@ class PushPlan:
     new: tuple[str, ...]
     gone: tuple[str, ...]
     tag: str | None
+    _: KW_ONLY
     there: str | None = None
     changed: tuple[str, ...] = ()
 
@@ -110,17 +111,17 @@ def make_plan(
     gone = tuple(gone)
     changed = bool(new or gone)
     if create_pr:
-        return PushPlan(new, gone, None, None if changed else "main")
+        return PushPlan(new, gone, None, there=None if changed else "main")
     if not changed and revision is None:
         named = [name for name, commit in state.tags.items() if commit == state.head]
         if named:
-            return PushPlan((), (), None, named[0])
+            return PushPlan((), (), None, there=named[0])
     if (commit := state.tags.get(tag)) is None:
         return PushPlan(new, gone, tag)
     if not changed and (commit == state.head or same_at(commit)):
-        return PushPlan((), (), None, tag)
+        return PushPlan((), (), None, there=tag)
     if changed and same_at(commit):
-        return PushPlan((), (), None, tag, (*new, *gone))
+        return PushPlan((), (), None, there=tag, changed=(*new, *gone))
     raise RulerError(
         f"'{shipment.repo}' has a tag {tag} that names other files (commit {commit[:12]}), and a "
         f"tag is never moved. Give this state one of its own: --revision {_free(tag, state.tags)}"

@@ -62,7 +62,9 @@ def release_shipment(
     _check_card_files(root, manifest)
     version, mark = manifest["data_version"], digests[MANIFEST].sha256[:12]
     title = f"{manifest['dataset']} {version}, {len(manifest['files'])} files, manifest {mark}"
-    return Shipment(repo, "dataset", files, digests, version, title), manifest
+    return Shipment(
+        repo=repo, kind="dataset", files=files, digests=digests, version=version, title=title
+    ), manifest
 
 
 def _check_card_files(root: Path, manifest: Manifest) -> None:

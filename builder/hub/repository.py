@@ -74,7 +74,13 @@ class Repository:
         head = str(info.sha)
         tags = {ref.name: ref.target_commit for ref in refs.tags}
         branches = [ref.name for ref in refs.branches]
-        return RepositoryState(head, bool(info.private), self.tree(head), tags, branches)
+        return RepositoryState(
+            head=head,
+            private=bool(info.private),
+            files=self.tree(head),
+            tags=tags,
+            branches=branches,
+        )
 
     def tree(self, commit: str) -> dict[str, RepoFile]:
         """Every file of a commit, with its digests."""

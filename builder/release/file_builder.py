@@ -8,7 +8,7 @@ made = builder.build(job, on_progress)   # its path and manifest entry
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -205,6 +205,7 @@ class _RowFigures:
     family: str
     separator: str | None
     """Of the words or sentences of an essay or book; None where there is none."""
+    _: KW_ONLY
     lengths: list[int] = field(default_factory=list)
     units: list[int] = field(default_factory=list)
     repeats: list[int] = field(default_factory=list)

@@ -7,7 +7,7 @@ file_jobs(order, suite)        # one FileJob a Parquet file, the longest first
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 
 from builder.oneruler.language_pairs import Languages, pairs
@@ -30,6 +30,7 @@ class BuildOrder:
     """
 
     root: Path
+    _: KW_ONLY
     dataset: str = "ruler"
     tokenizers: tuple[str, ...] = ("tekken",)
     lengths: tuple[str, ...] = ("all",)
@@ -56,7 +57,14 @@ def file_jobs(order: BuildOrder, suite: Suite) -> list[FileJob]:
     tasks = dict.fromkeys(task for name in order.tasks for task in _tasks(name, suite))
     jobs = [
         FileJob(
-            Config(suite.dataset, task, length_name(length, suite.dataset), name, *pair),
+            Config(
+                suite.dataset,
+                task,
+                length_name(length, suite.dataset),
+                tokenizer=name,
+                language=pair.language,
+                instruction_language=pair.instruction,
+            ),
             spec if spec == name else f"{name}={spec}",
             samples,
             order.seed,

@@ -13,7 +13,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +39,7 @@ class RowWriter:
     writer: pq.ParquetWriter
     schema: pa.Schema
     group: int
+    _: KW_ONLY
     rows: list[dict[str, Any]] = field(default_factory=list)
     digest: Digest = field(default_factory=hashlib.sha256)
 

@@ -51,7 +51,7 @@ class Benchmark:
     revision: str | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Published:
     """The file that was written, and its numbers of new entries and of earlier ones.
 
@@ -113,7 +113,13 @@ def publish(
         data = results["dataset"]
         title = " ".join(filter(None, ("Add results on", data["name"], data.get("data_version"))))
         url = hub.pull_request(model, name, text, title, head)
-    return Published(file, len(new), len(hub.merged(before, new)) - len(new), unchecked, url)
+    return Published(
+        path=file,
+        entries=len(new),
+        kept=len(hub.merged(before, new)) - len(new),
+        unchecked=unchecked,
+        pull_request=url,
+    )
 
 
 def check_whole(results: Results) -> None:
@@ -144,7 +150,7 @@ def same_files(results: Results, benchmark: Benchmark) -> Benchmark:
     """The benchmark at the commit it is at, after its digests are found equal to the results'."""
     path = hub_file(benchmark.repo, MANIFEST, benchmark.revision)
     commit = path.parent.name  # the cache keeps snapshots/<commit>/…
-    release = Release(benchmark.repo, path.parent, read_manifest(path.parent), commit)
+    release = Release(benchmark.repo, path.parent, read_manifest(path.parent), revision=commit)
     for name, digest in results["dataset"]["files"].items():
         if name not in release.configs or release.sha256(name) != digest:
             raise RulerError(
@@ -200,9 +206,9 @@ def _config(dataset: str, cell: Cell) -> Config:
         dataset,
         cell["task"],
         cell["length"],
-        cell["tokenizer"] or DEFAULT_TOKENIZER,
-        cell["language"],
-        cell["instruction_language"],
+        tokenizer=cell["tokenizer"] or DEFAULT_TOKENIZER,
+        language=cell["language"],
+        instruction_language=cell["instruction_language"],
     )
 
 

@@ -34,7 +34,7 @@ TEMPLATE_DATE = "26 Jul 2024"
 _SEAM = "@@answer-prefix@@"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Prompt:
     """One row as a model sees it.
 
@@ -132,14 +132,14 @@ class Prompter:
             raw = self.mode == "completion"
             ids = list(self.tokenizer(text, add_special_tokens=raw, verbose=False)["input_ids"])
         return Prompt(
-            config,
-            int(row["index"]),
-            tuple(self.messages(row)),
-            text,
-            ids,
-            int(row["max_new_tokens"]),
-            self.reasoning.budget,
-            int(row.get("length", 0)) - int(row["max_new_tokens"]),
+            config=config,
+            index=int(row["index"]),
+            messages=tuple(self.messages(row)),
+            text=text,
+            token_ids=ids,
+            max_new_tokens=int(row["max_new_tokens"]),
+            reasoning_tokens=self.reasoning.budget,
+            row_tokens=int(row.get("length", 0)) - int(row["max_new_tokens"]),
         )
 
     def messages(self, row: Mapping[str, Any]) -> list[dict[str, str]]:

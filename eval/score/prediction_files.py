@@ -26,7 +26,7 @@ RUN_FILE = "run.json"
 _SHOWN = 4  # names of runs in a message
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Predictions:
     """All that was read: the answers in file order, the run's settings, digests of the files.
 

@@ -60,7 +60,14 @@ def write_oneruler(root, languages=("pl", "en-ko"), length="8k", rows=4):
     for task in ("niah_single", "niah_multivalue", "niah_none", "cwe_easy"):
         for pair in languages:
             text, instruction = (pair.split("-") * 2)[:2]
-            config = ruler_dataset.Config("oneruler", task, length, "cl100k", text, instruction)
+            config = ruler_dataset.Config(
+                "oneruler",
+                task,
+                length,
+                tokenizer="cl100k",
+                language=text,
+                instruction_language=instruction,
+            )
             none = NONE_WORDS[instruction][0]
             table = [_oneruler_row(config, index, none) for index in range(rows)]
             path = root / config.path

@@ -27,7 +27,7 @@ _SHOWN = 40  # characters
 _PIECE = 8  # letters of a template's literal piece that no other text has by chance
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Reading:
     """What reading a row back found.
 

@@ -29,6 +29,7 @@ class Completion:
     prompt: Prompt
     text: str = ""
     finish_reason: str | None = "stop"
+    _: KW_ONLY
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
     cached_tokens: int = 0

@@ -86,7 +86,8 @@ class Transformers(Backend):
         for prompt, ids in zip(batch, rows, strict=True):
             reason = "stop" if len(ids) < prompt.max_tokens or self._ends(ids[-1]) else "length"
             text = decode(self.tokenizer, ids)
-            yield Completion(prompt, text, reason, len(prompt.token_ids or ()), len(ids))
+            read = len(prompt.token_ids or ())
+            yield Completion(prompt, text, reason, prompt_tokens=read, completion_tokens=len(ids))
 
     def _new_tokens(self, batch: list[Prompt]) -> list[list[int]]:
         """The generated tokens of each prompt, up to and with its end token."""

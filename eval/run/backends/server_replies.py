@@ -47,11 +47,11 @@ def read_completion(prompt: Prompt, reply: Any) -> Completion:
         prompt,
         hide(text or ""),
         choices[0].finish_reason,
-        _integer(getattr(usage, "prompt_tokens", None)),
-        _integer(getattr(usage, "completion_tokens", None)),
-        _integer(cached) or 0,
-        hide(reasoning) if isinstance(reasoning, str) else None,
-        _integer(counted) or None,
+        prompt_tokens=_integer(getattr(usage, "prompt_tokens", None)),
+        completion_tokens=_integer(getattr(usage, "completion_tokens", None)),
+        cached_tokens=_integer(cached) or 0,
+        reasoning=hide(reasoning) if isinstance(reasoning, str) else None,
+        reasoning_tokens=_integer(counted) or None,
     )
 
 

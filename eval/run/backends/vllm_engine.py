@@ -136,9 +136,9 @@ class VLLM(Backend):
             prompt,
             decode(self.tokenizer, made.token_ids),
             made.finish_reason,
-            len(output.prompt_token_ids or prompt.token_ids or ()),
-            len(made.token_ids),
-            output.num_cached_tokens or 0,
+            prompt_tokens=len(output.prompt_token_ids or prompt.token_ids or ()),
+            completion_tokens=len(made.token_ids),
+            cached_tokens=output.num_cached_tokens or 0,
         )
 
     def close(self) -> None:

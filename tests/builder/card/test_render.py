@@ -141,9 +141,9 @@ def test_the_card_of_a_whole_release_stays_small_and_quick(oneruler: Path, tmp_p
                 for pair in pairs("oneruler", Languages()):
                     if not (pair.is_one or task.startswith("niah")):
                         continue
-                    config = Config("oneruler", task, length, tokenizer, *pair)
                     named = {"task": task, "length": length, "tokenizer": tokenizer}
                     where = {"language": pair[0], "instruction_language": pair[1]}
+                    config = Config("oneruler", task, length, tokenizer=tokenizer, **where)
                     more = {"config": config.name, "max_length": config.max_length}
                     files[config.path] = {**like, **named, **where, **more}
     manifest["files"] = files

@@ -196,7 +196,9 @@ def test_a_plan_of_many_files_is_summed_up(capsys: Any) -> None:
         for path in names
     }
     digests = {path: Digest(1000, "", "") for path in ["README.md", MANIFEST, *names]}
-    shipment = Shipment("org/many", "dataset", {}, digests, "1.0.0", "many")
+    shipment = Shipment(
+        repo="org/many", kind="dataset", files={}, digests=digests, version="1.0.0", title="many"
+    )
     plan = PushPlan(tuple(digests), (), "v1.0.0")
     show_plan(shipment, plan, {"files": entries})
     said = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]

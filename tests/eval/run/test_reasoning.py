@@ -36,7 +36,10 @@ def test_the_room_for_reasoning_comes_on_top_of_the_answers() -> None:
 
 def test_truncated_reasoning_leaves_no_answer() -> None:
     record = record_of(
-        Completion(asked(), "<think>so many words", "length", 10, 130), Expected(10, 4096)
+        Completion(
+            asked(), "<think>so many words", "length", prompt_tokens=10, completion_tokens=130
+        ),
+        Expected(10, 4096),
     )
     assert record["prediction"] == ""
     assert record["thinking"] == "so many words"
@@ -46,19 +49,32 @@ def test_truncated_reasoning_leaves_no_answer() -> None:
 
 
 def test_a_servers_reasoning_parser_is_believed() -> None:
-    answer = Completion(asked(), "42", "stop", 10, 20, reasoning="hm", reasoning_tokens=15)
+    answer = Completion(
+        asked(),
+        "42",
+        "stop",
+        prompt_tokens=10,
+        completion_tokens=20,
+        reasoning="hm",
+        reasoning_tokens=15,
+    )
     record = record_of(answer, Expected(10, 4096))
     assert (record["thinking"], record["prediction"]) == ("hm", "42")
     assert record["usage"]["thinking_tokens"] == 15
     assert record["thinking_ended"] is True
-    cut = record_of(Completion(asked(), "", "length", 10, 130, reasoning="hm"), Expected(10, 4096))
+    cut = record_of(
+        Completion(asked(), "", "length", prompt_tokens=10, completion_tokens=130, reasoning="hm"),
+        Expected(10, 4096),
+    )
     assert cut["thinking_ended"] is False
 
 
 def test_short_reasoning_does_not_lengthen_the_answer(tiny_tokenizer: Any) -> None:
     text = "<think>hm</think>" + "One of the special magic numbers. " * 20
     record = record_of(
-        Completion(asked(), text, "stop", 10, 120), Expected(10, 4096), tiny_tokenizer
+        Completion(asked(), text, "stop", prompt_tokens=10, completion_tokens=120),
+        Expected(10, 4096),
+        tiny_tokenizer,
     )
     assert 0 < reasoning.count_tokens(tiny_tokenizer, record["prediction"]) <= 30
     assert text.removeprefix("<think>hm</think>").startswith(record["prediction"])
@@ -68,14 +84,21 @@ def test_short_reasoning_does_not_lengthen_the_answer(tiny_tokenizer: Any) -> No
 
 def test_a_model_that_reasons_unasked_is_seen(tiny_tokenizer: Any) -> None:
     prompt = asked(reasoning_tokens=0)
-    record = record_of(Completion(prompt, "<think>Okay, the", "length", 10, 30), Expected(10), None)
+    record = record_of(
+        Completion(prompt, "<think>Okay, the", "length", prompt_tokens=10, completion_tokens=30),
+        Expected(10),
+        None,
+    )
     assert record["thinking_ended"] is False
     assert record["prediction"] == ""
 
 
 def test_a_template_that_opens_the_reasoning_is_seen() -> None:
     prompt = asked(text="<|assistant|><think>\n")
-    record = record_of(Completion(prompt, "hm</think>42", "stop", 10, 12), Expected(10))
+    record = record_of(
+        Completion(prompt, "hm</think>42", "stop", prompt_tokens=10, completion_tokens=12),
+        Expected(10),
+    )
     assert (record["thinking"], record["prediction"]) == ("hm", "42")
 
 
@@ -94,7 +117,9 @@ def test_long_reasoning_of_any_tag_leaves_the_answer_whole(tiny_tokenizer: Any, 
     text = f"<{tag}>{'word ' * 500}</{tag}>\nIt is 1234567."
     prompt = asked(reasoning_tokens=5000)
     record = record_of(
-        Completion(prompt, text, "stop", 10, 900), Expected(10, 8192), tiny_tokenizer
+        Completion(prompt, text, "stop", prompt_tokens=10, completion_tokens=900),
+        Expected(10, 8192),
+        tiny_tokenizer,
     )
     assert (record["prediction"], record["thinking_ended"]) == ("It is 1234567.", True)
     assert record["finish_reason"] == "stop"
@@ -102,7 +127,9 @@ def test_long_reasoning_of_any_tag_leaves_the_answer_whole(tiny_tokenizer: Any, 
 
 
 def test_reasoning_that_a_servers_parser_left_in_the_text_is_taken_out() -> None:
-    completion = Completion(asked(), "<think>b</think>42", "stop", 10, 20, reasoning="a")
+    completion = Completion(
+        asked(), "<think>b</think>42", "stop", prompt_tokens=10, completion_tokens=20, reasoning="a"
+    )
     record = record_of(completion, Expected(10, 4096))
     assert (record["thinking"], record["prediction"]) == ("a\nb", "42")
 

@@ -36,7 +36,9 @@ def order(small: Path, tiny: Path, tmp_path: Path) -> RunOrder:
 
 
 def prompt(ids: list[int], index: int = 0, most: int = 12) -> Prompt:
-    return Prompt("vt_4k", index, (), "", ids, most)
+    return Prompt(
+        config="vt_4k", index=index, messages=(), text="", token_ids=ids, max_new_tokens=most
+    )
 
 
 def greedy(model: Any, ids: list[int], most: int) -> list[int]:

@@ -1,0 +1,36 @@
+"""Conventions of the code that no linter knows."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+FILES = [
+    *sorted((ROOT / "builder").rglob("*.py")),
+    *sorted((ROOT / "eval").rglob("*.py")),
+    ROOT / "ruler_dataset.py",
+]
+MOST_BY_PLACE = 4
+"""Fields of a dataclass, from which on arguments are given by keyword: none is mistaken."""
+
+
+def fields(node: ast.ClassDef) -> list[ast.AnnAssign]:
+    return [item for item in node.body if isinstance(item, ast.AnnAssign)]
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_large_dataclasses_take_keywords(path: Path) -> None:
+    wrong = []
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ClassDef) and len(fields(node)) > MOST_BY_PLACE:
+            said = [ast.dump(decorator) for decorator in node.decorator_list]
+            known = [ast.dump(item.annotation) for item in fields(node)]
+            is_dataclass = any("'dataclass'" in text for text in said)
+            by_keyword = any("kw_only" in text for text in said) or any(
+                "KW_ONLY" in text for text in known
+            )
+            wrong += [node.name] * (is_dataclass and not by_keyword)
+    assert wrong == []
