@@ -35,7 +35,7 @@ def reference(
     counter = _load(name, about["spec"], root, mirror, where)
     key: Literal["sha256", "backend_sha256"] = "sha256" if "sha256" in about else "backend_sha256"
     # The backend's digest is of what its library writes, and another version may write otherwise:
-    # it decides only where no file's digest is known, for the law of lengths counts every row again.
+    # it decides only where no file's digest is known, since verify counts every row again.
     if counter.about.get(key) != about.get(key):
         raise RulerError(
             f"Tokenizer '{name}' differs from the release's: {key} is {counter.about.get(key)}, "
