@@ -11,7 +11,15 @@ from eval.run.prompts import Prompt
 from eval.run.records import STATES
 from eval.run.row_state import Expected, does_not_fit, record_of
 
-PROMPT = Prompt("vt_4k", 7, (), "raw", None, max_new_tokens=30, row_tokens=4000)
+PROMPT = Prompt(
+    config="vt_4k",
+    index=7,
+    messages=(),
+    text="raw",
+    token_ids=None,
+    max_new_tokens=30,
+    row_tokens=4000,
+)
 
 
 @pytest.mark.parametrize(

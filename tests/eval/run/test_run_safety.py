@@ -89,7 +89,14 @@ def test_few_files_are_open_at_a_time(tmp_path: Path) -> None:
     records = Records(tmp_path)
     for index in range(3):
         for number in range(40):
-            prompt = Prompt(f"task{number}_4k", index, (), "?", None, max_new_tokens=5)
+            prompt = Prompt(
+                config=f"task{number}_4k",
+                index=index,
+                messages=(),
+                text="?",
+                token_ids=None,
+                max_new_tokens=5,
+            )
             records.write(record_of(Completion(prompt, "42"), Expected()))
             ours = [fd for fd in Path("/proc/self/fd").iterdir() if fd.resolve().parent == tmp_path]
             assert len(ours) <= MOST_OPEN

@@ -287,7 +287,9 @@ def test_only_the_columns_of_a_prompt_reach_a_backend(small: Path) -> None:
 
 def test_the_summary_leads_with_failures() -> None:
     outcome = RunSummary()
-    prompt = Prompt("vt_4k", 2, (), "?", None, max_new_tokens=5)
+    prompt = Prompt(
+        config="vt_4k", index=2, messages=(), text="?", token_ids=None, max_new_tokens=5
+    )
     failed = record_of(Completion(prompt, error="HTTP 500: no"), Expected())
     endless = record_of(Completion(prompt, "<think>hm", "length"), Expected())
     outcome.add("vt_4k", [failed, endless])

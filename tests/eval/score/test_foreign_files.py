@@ -204,7 +204,7 @@ def test_linked_folders_are_followed_and_a_link_in_a_circle_ends(tmp_path):
 
 
 def held(*tokenizers):
-    return [Config("ruler", "vt", "4k", tokenizer) for tokenizer in tokenizers]
+    return [Config("ruler", "vt", "4k", tokenizer=tokenizer) for tokenizer in tokenizers]
 
 
 def test_the_tokenizer_is_the_releases_only_one_or_asked_for(tmp_path):
