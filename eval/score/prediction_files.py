@@ -1,4 +1,4 @@
-"""Reads prediction files and folders of any known format (eval/score/prediction_formats.py).
+"""Reads prediction files and folders of any known format (eval/score/formats/).
 
     found = read([Path("runs/qwen")], Naming(names=release.names))
     found.rows[0].text, found.run["model"], found.files
@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from eval.score.config_naming import Naming
+from eval.score.formats.prediction_formats import FileReader, kvpress_settings
 from eval.score.prediction import Prediction
-from eval.score.prediction_formats import FileReader, kvpress_settings
 from ruler_dataset import Names, RulerError
 
 RUN_FILE = "run.json"

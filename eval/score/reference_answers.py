@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from eval.score.config_naming import path_facts, read_name
+from eval.score.formats.prediction_formats import as_tuple, digest
 from eval.score.prediction import Prediction
 from eval.score.prediction_files import Predictions
-from eval.score.prediction_formats import as_tuple, digest
 from ruler_dataset import RulerError
 
 

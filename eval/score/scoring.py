@@ -21,9 +21,9 @@ from eval.score import depth, intervals, join
 from eval.score.aggregates import summary
 from eval.score.config_naming import ScoredConfig, read_name
 from eval.score.effective_length import Baseline
+from eval.score.formats.prediction_formats import digest
 from eval.score.prediction import Prediction
 from eval.score.prediction_files import Predictions
-from eval.score.prediction_formats import digest
 from eval.score.results_file import (
     FORMAT,
     Cell,

@@ -8,8 +8,8 @@ import json
 import pytest
 
 from eval.score.config_naming import Naming
+from eval.score.formats.prediction_formats import length_of
 from eval.score.prediction_files import read
-from eval.score.prediction_formats import length_of
 from ruler_dataset import Names, RulerError
 
 
