@@ -21,6 +21,7 @@ from builder.card import provenance as origins
 from builder.common.frozen_rows import sentence_of
 from builder.common.project_files import project_file
 from builder.sources.registry import EMBEDDED
+from builder.tasks.wording import standard_suite
 from ruler_dataset import COLUMNS, DEFAULT_TOKENIZER, Config, Manifest, Names, languages_of
 
 _LONG, _HEAD, _TAIL, _NEAR = 480, 240, 200, 60  # characters of a text that is shown shortened
@@ -143,18 +144,14 @@ def _families(manifest: Manifest) -> dict[str, dict[str, dict[str, Any]]]:
 
 def _of_their_own(manifest: Manifest) -> list[str]:
     """The tasks of a user's suite: others than the dataset's, or with other parameters or words."""
-    from builder.tasks.suite import read_suite
-
-    suite = read_suite(dataset=manifest["dataset"])
-    standard, found = suite.described(), []
-    for family, tasks in _families(manifest).items():
-        worded = manifest["families"][family] == suite.families[family]
-        for task, params in tasks.items():
-            known = {"family": None, **standard.get(task, {})}
-            same = all(known.get(name, value) == value for name, value in params.items())
-            if not (worded and same and known["family"] == family):
-                found.append(task)
-    return found
+    standard = standard_suite(manifest["dataset"])
+    return [
+        task
+        for family, tasks in _families(manifest).items()
+        for task in tasks
+        if manifest["families"][family] != standard.families.get(family)
+        or manifest["tasks"][task] != standard.tasks.get(task)
+    ]
 
 
 def _groups(manifest: Manifest, configs: list[dict[str, Any]]) -> dict[str, tuple[list[str], str]]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +12,9 @@ from builder.checks.breaches import Law
 from builder.checks.inspect_rows import InspectedRowGroup, same_text
 from builder.checks.sources_at_hand import SourcesAtHand
 from builder.checks.verify_report import WHOLE_FILE, AskedDigest, FileReport
-from builder.common.toml import read_toml
 from builder.sources import word_lists
 from builder.sources.registry import registry
+from builder.tasks.wording import standard_suite
 from ruler_dataset import OWN_SUITE, Manifest, is_standard, parse_length
 
 _NEAR = 0.1  # of the context: needles stand between sentences, and these differ in length
@@ -88,19 +87,19 @@ def _wording(manifest: Manifest) -> Iterator[str]:
     if is_own_suite(manifest) or is_standard(manifest):
         return
     yield "the tasks and their wording are not those of the suite that the manifest names"
-    suite = read_toml(files("builder.tasks") / "suites" / f"{manifest['dataset']}.toml")
-    for family, wording in suite["families"].items():
+    suite = standard_suite(manifest["dataset"])
+    for family, wording in suite.families.items():
         if manifest["families"].get(family) != wording:
             yield f"the wording of '{family}' is not that of the suite '{manifest['dataset']}'"
     for task, described in manifest["tasks"].items():
-        right = suite["tasks"].get(task)
+        right = suite.tasks.get(task)
         if right is None:
             yield f"the suite '{manifest['dataset']}' has no task '{task}'"
             continue
-        worded = {"max_new_tokens": suite["families"][right["family"]]["max_new_tokens"], **right}
-        for name, value in worded.items():
-            if described.get(name) != value:
-                yield f"{name} of '{task}' is {described.get(name)!r}, the suite has {value!r}"
+        for name in {**right, **described}:
+            mine, value = described.get(name), right.get(name)
+            if mine != value:
+                yield f"{name} of '{task}' is {mine!r}, the suite has {value!r}"
 
 
 def _sources(manifest: Manifest) -> Iterator[str]:

@@ -9,6 +9,7 @@ import pytest
 
 from builder.context.counted_sources import CountedSources
 from builder.tasks.suite import Suite, read_suite
+from builder.tasks.wording import standard_suite
 from ruler_dataset import RulerError
 from tests.builder.tasks.row_reading import (
     RULER,
@@ -256,3 +257,10 @@ def test_a_template_that_cannot_be_filled_is_refused(
     with pytest.raises(RulerError) as error:
         read_suite(path)
     assert said in str(error.value)
+
+
+@pytest.mark.parametrize("dataset", ["ruler", "oneruler"])
+def test_the_standard_suites_name_every_parameter_of_a_task(dataset: str) -> None:
+    suite, named = read_suite(dataset=dataset), standard_suite(dataset)
+    assert named.tasks == suite.described()
+    assert named.families == suite.families
