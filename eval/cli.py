@@ -16,6 +16,7 @@ _DATASET = "The release: a folder or Hub repository; default: the one the run wa
 _CUT = "What a truncated answer counts: protocol (RULER: by its text; ONERULER: wrong), "
 _CUT += "wrong, or score."
 _THRESHOLD = "For the effective length: chat (85.6), base (79.4), or a number."
+_BESIDE = "published: the papers' models beside this one (measured on other rows)."
 _LENGTH = "The length of files that do not give it, such as 4k."
 _TOKENIZER = "The tokenizer of the release that such files were run on."
 _CONFIG = "The configuration of files that do not name it, such as niah_none_64k_pl."
@@ -60,6 +61,7 @@ def score(
     intervals: Annotated[
         bool, typer.Option("--intervals", help="Print every cell's 95 % interval.")
     ] = False,
+    beside: Annotated[str | None, typer.Option(help=_BESIDE)] = None,
     length: Length = None,
     tokenizer: Tokenizer = None,
     config: Configuration = None,
@@ -95,6 +97,7 @@ def score(
         claimed=claimed,
         markdown=markdown,
         intervals=intervals,
+        beside=beside,
     )
 
 

@@ -29,11 +29,15 @@ def score(
     claimed: str | None,
     markdown: bool,
     intervals: bool,
+    beside: str | None = None,
 ) -> None:
     """`ruler score`: print the tables and write results.json."""
+    from eval.report.published_beside import beside_published
     from eval.score import results_file, scoring
 
     _not_a_folder(out, "results.json")
+    if beside not in (None, "published"):
+        raise RulerError(f"--beside '{beside}' is not published, the one choice there is.")
     rules = scoring.ScoringRules.parse(compat, cut, partial)
     baseline = _baseline(threshold)
     predictions, release = source.open(files)
@@ -45,6 +49,8 @@ def score(
     if out is not None:
         results_file.write(results, out)
     typer.echo(tables.report(results, markdown, intervals))
+    if beside is not None:
+        typer.echo("\n" + beside_published(results, baseline, markdown))
     if out is not None:
         typer.echo(f"\nWritten: {out}", err=True)
 

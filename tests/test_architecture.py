@@ -32,7 +32,17 @@ ORDER = {
     ),
     "eval": (
         *("function_words", "frozen_release", "ruler_score"),
-        *("run", "score", "analysis", "report", "publish", "export", "commands", "cli"),
+        *(
+            "run",
+            "score",
+            "published",
+            "analysis",
+            "report",
+            "publish",
+            "export",
+            "commands",
+            "cli",
+        ),
     ),
 }
 """The rooms, in the order in which data pass through them."""

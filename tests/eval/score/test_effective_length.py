@@ -24,15 +24,15 @@ from tests.eval.scoring_helpers import right, ruler
 LENGTHS = [4096 * 2**i for i in range(6)]
 CATEGORY_OF = {3: ALL_TASKS, 12: ALL_TASKS} | {13 + i: c for i, c in enumerate(CATEGORIES)}
 ROWS = [
-    pytest.param(table, threshold, columns, id=f"table {table}: {columns[0]}")
+    pytest.param(table, threshold, row, id=f"table {table}: {row.model}")
     for table in TABLES
     for threshold, rows in published(table)
-    for columns in rows
+    for row in rows
 ]
 
 
-def scores(columns):
-    return dict(zip(LENGTHS, map(float, columns[3].split()), strict=True))
+def scores(row):
+    return dict(zip(LENGTHS, row.scores.values(), strict=True))
 
 
 def tokens(name):
@@ -64,49 +64,47 @@ def test_all_rows_of_table_3_are_here():
     assert sum(len(rows) for table in TABLES for _, rows in published(table)) == 17 + 7 + 4 * 24
 
 
-@pytest.mark.parametrize(("table", "threshold", "columns"), ROWS)
-def test_averages_agree_with_the_paper_to_a_tenth(table, threshold, columns):
-    model, found = columns[0], summarized(CATEGORY_OF[table], scores(columns))
+@pytest.mark.parametrize(("table", "threshold", "row"), ROWS)
+def test_averages_agree_with_the_paper_to_a_tenth(table, threshold, row):
+    found = summarized(CATEGORY_OF[table], scores(row))
     computed = {
         "avg": found["average"]["score"],
         "inc": found["weighted_inc"]["score"],
         "dec": found["weighted_dec"]["score"],
     }
-    for name, column in (("avg", 4), ("inc", 5), ("dec", 6)):
-        printed = float(columns[column].split()[0])
+    for name, printed in (("avg", row.average), ("inc", row.inc), ("dec", row.dec)):
         assert abs(computed[name] - printed) <= 0.1
-        exact = ROUNDED_OTHERWISE.get((table, model, name))
+        exact = ROUNDED_OTHERWISE.get((table, row.model, name))
         if exact is None:
             assert abs(computed[name] - printed) <= 0.05 + 1e-9
         else:
             assert computed[name] == pytest.approx(exact, abs=1e-4)
 
 
-@pytest.mark.parametrize(("table", "threshold", "columns"), ROWS)
-def test_effective_lengths_are_the_papers(table, threshold, columns):
-    model, claimed, printed = columns[:3]
+@pytest.mark.parametrize(("table", "threshold", "row"), ROWS)
+def test_effective_lengths_are_the_papers(table, threshold, row):
     base = threshold == CATEGORY_OF[table].base
     found = summarized(
-        CATEGORY_OF[table], scores(columns), "base" if base else "chat", tokens(claimed)
+        CATEGORY_OF[table], scores(row), "base" if base else "chat", tokens(row.claimed)
     )
     name = found["effective_length_name"]
     assert found["threshold"] == threshold
-    if (table, model) in NOT_WRITTEN_AS_MORE:
-        assert (name, printed) == (">128K", "128K")
+    if (table, row.model) in NOT_WRITTEN_AS_MORE:
+        assert (name, row.effective) == (">128K", "128K")
     else:
-        assert name == printed
+        assert name == row.effective
 
 
 @pytest.mark.parametrize("table", TABLES)
-@pytest.mark.parametrize(("weighting", "column"), [("inc", 5), ("dec", 6)])
-def test_ranks_by_the_weighted_averages_are_the_papers(table, weighting, column):
+@pytest.mark.parametrize("weighting", ["inc", "dec"])
+def test_ranks_by_the_weighted_averages_are_the_papers(table, weighting):
     for _, rows in published(table):
         averages = {
-            columns[0]: summarized(CATEGORY_OF[table], scores(columns))[f"weighted_{weighting}"]
-            for columns in rows
+            row.model: summarized(CATEGORY_OF[table], scores(row))[f"weighted_{weighting}"]
+            for row in rows
         }
         ordered = sorted(averages, key=lambda model: -averages[model]["score"])
-        printed = {columns[0]: int(columns[column].split()[1]) for columns in rows}
+        printed = {row.model: getattr(row, f"{weighting}_rank") for row in rows}
         assert ordered == sorted(printed, key=printed.get)
 
 

@@ -1,0 +1,61 @@
+"""`ruler score --beside published`: known models under one's own."""
+
+from __future__ import annotations
+
+import json
+
+import ruler_dataset
+from tests.eval.scoring_helpers import record, right, ruler, write_oneruler
+
+
+def test_published_models_stand_below_ones_own_in_every_group(write_run):
+    stdout, _, code = ruler("score", write_run(right), "--beside", "published", "--name", "mine")
+    assert code == 0
+    titles = [line for line in stdout.splitlines() if line.startswith("Beside published models")]
+    assert [title.split("(", 1)[1].rsplit(",", 1)[0].split(",")[0] for title in titles] == [
+        "all",
+        "retrieval (NIAH)",
+        "multi-hop tracing (VT)",
+        "aggregation (CWE/FWE)",
+        "question answering",
+    ]
+    below = stdout.split(titles[0])[1].strip().splitlines()
+    assert below[2].startswith("own: mine")
+    (jamba,) = [line for line in below if line.startswith("Jamba-1.5-large")]
+    assert jamba.endswith("  96.7  96.6  96.4  96.0  95.4   95.1  96.0        95.7        96.3")
+    assert "[arXiv:2408.12570]" in jamba
+    assert "measured on other rows" in stdout
+    assert "Mixtral-base" not in stdout
+
+
+def test_base_models_stand_beside_a_base_model(write_run):
+    run = write_run(right)
+    stdout, _, _ = ruler("score", run, "--beside", "published", "--threshold", "base")
+    assert "Mixtral-base (8x7B)" in stdout
+    assert "Jamba-1.5-large" not in stdout
+
+
+def test_onerulers_models_stand_beside_each_language(tmp_path, monkeypatch):
+    root = write_oneruler(tmp_path / "oneruler")
+    file = tmp_path / "predictions.jsonl"
+    config = "niah_single_8k_pl_cl100k"
+    lines = [json.dumps(record(config, index, "1000000")) for index in range(4)]
+    file.write_text("\n".join(lines), encoding="utf-8")
+    arguments = ("score", file, "--dataset", root, "--beside", "published")
+    stdout, _, _ = ruler(*arguments)
+    assert "No published results fit what was scored of oneruler." in stdout  # its tasks are others
+
+    suite = ruler_dataset.suite_digest(ruler_dataset.read_manifest(root))
+    monkeypatch.setitem(ruler_dataset.SUITE_DIGESTS, "oneruler", suite)
+    stdout, _, _ = ruler(*arguments)
+    (title,) = [line for line in stdout.splitlines() if line.startswith("Beside published")]
+    assert title.startswith("Beside published models (niah, pl, ")
+    (gemini,) = [line for line in stdout.splitlines() if line.startswith("Gemini 1.5 Flash")]
+    assert "own: unnamed model (mean of 1 of 5 tasks)" in stdout
+    assert gemini.split()[-4:] == ["98.0", "100.0", "100.0", "98.0"]
+
+
+def test_another_word_than_published_is_a_sentence(write_run):
+    assert ruler("score", write_run(right), "--beside", "papers") == (
+        *("", "Error: --beside 'papers' is not published, the one choice there is.", 2),
+    )
