@@ -22,7 +22,7 @@ def test_published_models_stand_below_ones_own_in_every_group(write_run):
     below = stdout.split(titles[0])[1].strip().splitlines()
     assert below[2].startswith("own: mine")
     (jamba,) = [line for line in below if line.startswith("Jamba-1.5-large")]
-    assert jamba.endswith("  96.7  96.6  96.4  96.0  95.4   95.1  96.0        95.7        96.3")
+    assert " ".join(jamba.split()[-5:]) == "95.4 95.1 96.0 95.7 96.3"
     assert "[arXiv:2408.12570]" in jamba
     assert "measured on other rows" in stdout
     assert "Mixtral-base" not in stdout
