@@ -11,14 +11,23 @@ from pathlib import Path
 
 from builder.card import eval_yaml
 from builder.card.render import first_row, render
-from ruler_dataset import Manifest
+from ruler_dataset import MANIFEST, Manifest, RulerError
 
 CARD = "README.md"
 
 
 def card_files(root: Path, manifest: Manifest, benchmark: bool = True) -> dict[str, str]:
-    """File name -> text, for the release in `root`; eval.yaml only for a `benchmark`."""
-    files = {CARD: render(manifest, first_row(root, manifest))}
-    if benchmark:
-        files[eval_yaml.FILE] = eval_yaml.eval_yaml(manifest)
+    """File name -> text, for the release in `root`; eval.yaml only for a `benchmark`.
+
+    Raises RulerError for a manifest that lacks what these show: it may be anyone's.
+    """
+    try:
+        files = {CARD: render(manifest, first_row(root, manifest))}
+        if benchmark:
+            files[eval_yaml.FILE] = eval_yaml.eval_yaml(manifest)
+    except Exception as error:  # whatever a manifest lacks: a wording, a parameter, rows
+        why = f"{type(error).__name__}: {error}"
+        raise RulerError(
+            f"No card can be made from '{root / MANIFEST}' ({why}): build or get it anew."
+        ) from error
     return files

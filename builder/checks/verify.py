@@ -4,7 +4,8 @@
     report.ok, report.files["data/tekken/4k/vt.parquet"].breaches
 
 Each row is checked alone (inspect_rows.py), then each file as a whole (file_checks.py), then what
-the files have in common (release_checks.py). The laws are listed in breaches.py.
+the files have in common (release_checks.py), and what is rendered from the manifest
+(card_checks.py). The laws are listed in breaches.py.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from builder.checks.breaches import Law
+from builder.checks.card_checks import check_card_files
 from builder.checks.file_checks import check_file, readable_parts
 from builder.checks.inspect_rows import InspectedRowGroup, Inspector
 from builder.checks.release_checks import (
@@ -89,6 +91,8 @@ def verify(
     if whole.count:
         reports[MANIFEST] = whole
     notes = [*mismatches.values()]
+    if not left:
+        notes += check_card_files(root, manifest, reports)
     missing = {name for found in groups.values() for group in found for name in group.missing}
     notes += _notes(manifest, missing | sources.missing)
     return VerifyReport(reports, left, notes)

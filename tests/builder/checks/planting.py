@@ -17,6 +17,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from builder.card.card_files import card_files
 from builder.checks.breaches import FileRules
 from builder.checks.grammar.families_read import GRAMMARS
 from builder.checks.grammar.reading import Reading
@@ -106,9 +107,11 @@ def plant(root: Path, path: str, change: Callable[[list[Row]], object]) -> None:
 
 
 def write_manifest(root: Path, manifest: Mapping[str, Any]) -> None:
-    """Write a manifest over a release's own."""
+    """Write a manifest over a release's own, and make what is rendered from it follow."""
     text = json.dumps(manifest, ensure_ascii=False, indent=1) + "\n"
     (root / MANIFEST).write_text(text, encoding="utf-8")
+    for name, rendered in card_files(root, read_manifest(root)).items():
+        (root / name).write_text(rendered, encoding="utf-8")
 
 
 def edit(row: Row, start: int, end: int, new: str) -> None:

@@ -270,3 +270,64 @@ def test_only_the_first_ten_breaches_of_a_file_are_kept(copy: Path) -> None:
 
     (file,) = (f for f in plant(copy, "vt", change).files.values() if f.count)
     assert (len(file.breaches), file.count) == (10, 20)
+
+
+# ---- What is rendered from the manifest ----------------------------------------------------------
+
+
+def few_rows(root: Path) -> None:
+    """Leave one small file, so that verifying is quick, and let the card follow."""
+    manifest = json.loads((root / MANIFEST).read_text(encoding="utf-8"))
+    name = "data/tekken/4k/cwe.parquet"
+    for other in manifest["files"].keys() - {name}:
+        (root / other).unlink()
+    files = {name: manifest["files"][name]}
+    planting.write_manifest(root, manifest | {"files": files})
+
+
+@pytest.mark.parametrize("name", ["README.md", "eval.yaml"])
+def test_a_changed_card_file_is_named(copy: Path, name: str) -> None:
+    few_rows(copy)
+    assert verify(copy).ok
+    text = (copy / name).read_text(encoding="utf-8")
+    (copy / name).write_text(text.replace("RULER", "RULERS", 1), encoding="utf-8")
+    report = verify(copy)
+    (what,) = laws(report, name)[8]
+    assert what.endswith("is not the one of this manifest: run the same `ruler build` again")
+    assert [file.config for file in report.files.values() if file.count] == [name]
+    (copy / name).write_bytes(b"\xff")
+    assert 8 in laws(verify(copy), name)
+
+
+def test_a_missing_card_is_named_and_a_missing_registration_is_allowed(copy: Path) -> None:
+    few_rows(copy)
+    (copy / "eval.yaml").unlink()
+    assert verify(copy).ok
+    (copy / "README.md").unlink()
+    assert laws(verify(copy), "README.md") == {
+        8: ["the file is missing: run the same `ruler build` again"]
+    }
+
+
+def test_the_card_of_another_version_is_not_compared(copy: Path) -> None:
+    few_rows(copy)
+    manifest = json.loads((copy / MANIFEST).read_text(encoding="utf-8"))
+    (copy / MANIFEST).write_text(json.dumps(manifest | {"builder_version": "0.1.9"}))
+    report = verify(copy)
+    assert report.ok
+    assert any("made by ruler-release 0.1.9: not checked" in note for note in report.notes)
+
+
+def test_a_card_whose_example_cannot_be_read_is_not_compared(copy: Path) -> None:
+    few_rows(copy)
+    (copy / "data/tekken/4k/cwe.parquet").write_bytes(b"no Parquet")
+    report = verify(copy)
+    assert laws(report, "README.md") == {}
+    assert any(note.startswith("README.md: not checked") for note in report.notes)
+
+
+def test_a_manifest_that_no_card_can_be_made_from_is_named(copy: Path) -> None:
+    manifest = json.loads((copy / MANIFEST).read_text(encoding="utf-8"))
+    (copy / MANIFEST).write_text(json.dumps(manifest | {"files": {}}))
+    (what,) = laws(verify(copy), "README.md")[8]
+    assert what.startswith("No card can be made from")

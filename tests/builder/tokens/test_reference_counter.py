@@ -16,6 +16,7 @@ from builder.release.order import BuildOrder
 from builder.tokens.reference_counter import places
 from builder.tokens.tokenizers import named
 from ruler_dataset import MANIFEST, RulerError
+from tests.builder.checks.planting import write_manifest
 from tests.conftest import Silent
 
 
@@ -94,7 +95,7 @@ def test_the_digest_of_a_librarys_own_writing_decides_only_where_no_file_is_know
         changed = {**about, **change, "backend_sha256": "0" * 64}
         changed = {key: value for key, value in changed.items() if value is not None}
         manifest["tokenizers"]["mine"] = changed
-        (root / MANIFEST).write_text(json.dumps(manifest))
+        write_manifest(root, manifest)
         if ok:
             assert verify(root, tokenizers=[f"mine={folder}"]).ok
         else:

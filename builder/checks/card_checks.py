@@ -1,0 +1,56 @@
+"""Check that the card and the other files rendered from a manifest are those of this manifest.
+
+    notes = check_card_files(Path("ruler"), manifest, reports)
+
+README.md, eval.yaml and croissant.json are rendered anew and compared byte for byte. Another
+version of the builder may word them otherwise: of its releases they are not compared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from importlib.metadata import version
+from pathlib import Path
+
+from builder.card import eval_yaml
+from builder.card.card_files import CARD, card_files
+from builder.card.render import first_row
+from builder.checks.breaches import Law
+from builder.checks.verify_report import WHOLE_FILE, FileReport
+from builder.common.project_files import DISTRIBUTION
+from ruler_dataset import Manifest, RulerError
+
+_TITLES = {CARD: "the card", eval_yaml.FILE: "the registration as a benchmark"}
+_REMEDY = "run the same `ruler build` again"
+
+
+def check_card_files(
+    root: Path, manifest: Manifest, reports: dict[str, FileReport]
+) -> Iterator[str]:
+    """Report each file that is missing or another; yield what could not be checked, and why.
+
+    eval.yaml may be left out: a data set need not be a benchmark of the Hub.
+    """
+    mine, theirs = version(DISTRIBUTION), manifest["builder_version"]
+    if mine != theirs:
+        yield f"The card was made by {DISTRIBUTION} {theirs}: not checked, this is {mine}."
+        return
+    try:
+        files = card_files(root, manifest, benchmark=(root / eval_yaml.FILE).exists())
+    except RulerError as error:
+        _report(reports, CARD, str(error))
+        return
+    if first_row(root, manifest) is None:
+        del files[CARD]
+        yield f"{CARD}: not checked, because the row that it shows cannot be read."
+    for name, text in files.items():
+        path, title = root / name, _TITLES.get(name, "the file")
+        if not path.is_file():
+            _report(reports, name, f"the file is missing: {_REMEDY}")
+        elif path.read_bytes() != text.encode():
+            _report(reports, name, f"{title} is not the one of this manifest: {_REMEDY}")
+
+
+def _report(reports: dict[str, FileReport], name: str, what: str) -> None:
+    reports[name] = FileReport(name)
+    reports[name].add(WHOLE_FILE, Law.ACCOUNTED, what)
