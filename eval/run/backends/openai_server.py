@@ -35,13 +35,15 @@ from eval.run.backends.server_replies import (
     untrusted_certificate,
     wait_seconds,
 )
+from eval.run.backends.server_requests import (
+    CONTINUES,
+    chat_fields,
+    extra_fields,
+    sampling_fields,
+    turn_fields,
+)
 from eval.run.prompts import Prompt, load_tokenizer
 from ruler_dataset import RulerError
-
-CONTINUES = ("vllm", "sglang")
-"""Servers, as /v1/models names them, that can continue an assistant's turn."""
-NEUTRAL = {"top_k": -1, "min_p": 0.0, "repetition_penalty": 1.0}
-"""Sent to these servers, since they would else take a model's generation_config.json."""
 
 
 class OpenAI(Backend):
@@ -163,12 +165,8 @@ class OpenAI(Backend):
     def check_mode(self, mode: str, template_arguments: Mapping[str, Any]) -> None:
         """Refuse `prefill` where the prefix would silently be lost."""
         self.mode = mode
-        self._extra = dict(self.options.arguments or {})
-        if self.server in CONTINUES:
-            self._extra = {**NEUTRAL, **self._extra}
-            if self.endpoint == "chat/completions":
-                own = self._extra.get("chat_template_kwargs", {})
-                self._extra["chat_template_kwargs"] = {**template_arguments, **own}
+        chat = self.endpoint == "chat/completions"
+        self._extra = extra_fields(self.options, self.server, chat, template_arguments)
         if mode == "prefill" and self.tokenizer is None:
             if self.server == "unknown" and "continue_final_message" not in self._extra:
                 raise RulerError(
@@ -208,34 +206,19 @@ class OpenAI(Backend):
             return None
         if self.endpoint == "completions":
             return self._tokenize({"prompt": prompt.text})
-        return self._tokenize({"messages": list(prompt.messages), **self._turn(prompt)})
-
-    def _turn(self, prompt: Prompt) -> dict[str, Any]:
-        """The fields of a chat request that say how it ends."""
-        fields: dict[str, Any] = {}
-        if self.mode == "prefill" and prompt.messages[-1]["role"] == "assistant":
-            fields = {"add_generation_prompt": False, "continue_final_message": True}
-        if "chat_template_kwargs" in self._extra:
-            fields["chat_template_kwargs"] = self._extra["chat_template_kwargs"]
-        return fields
+        turn = turn_fields(prompt, self.mode, self._extra)
+        return self._tokenize({"messages": list(prompt.messages), **turn})
 
     def request(self, prompt: Prompt) -> dict[str, Any]:
         """The arguments of the client's call for one prompt."""
-        options, extra = self.options, dict(self._extra)
-        fields: dict[str, Any] = {
-            "model": options.model,
-            "temperature": options.temperature,
-            "top_p": options.top_p,
-            "seed": options.seed,
-        }
+        extra, fields = dict(self._extra), sampling_fields(self.options)
         if self.endpoint == "completions":
             fields["prompt"] = prompt.token_ids if prompt.token_ids is not None else prompt.text
             fields["max_tokens"] = prompt.max_tokens
         else:
-            fields["messages"] = list(prompt.messages)
             newer = (urlsplit(self._where).hostname or "").endswith("openai.com")
-            fields["max_completion_tokens" if newer else "max_tokens"] = prompt.max_tokens
-            extra.update(self._turn(prompt))
+            fields.update(chat_fields(prompt, newer))
+            extra.update(turn_fields(prompt, self.mode, self._extra))
         return {**fields, "extra_body": extra}
 
     def generate(self, prompts: Iterator[Prompt]) -> Iterator[Completion]:
