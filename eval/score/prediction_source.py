@@ -7,15 +7,13 @@ References come from a release, from the files themselves, or from the reference
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from eval.frozen_release import Release
 from eval.score.config_naming import Naming, dataset_of
-from eval.score.prediction_files import RUN_FILE, Predictions, files_of, read
+from eval.score.prediction_files import Predictions, files_of, read, run_settings
 from eval.score.reference_answers import add_references
 from ruler_dataset import Names, RulerError
 
@@ -59,7 +57,7 @@ class PredictionSource:
     def _release(self, files: Sequence[Path]) -> Release | None:
         if self.dataset is not None:
             return Release.open(self.dataset, self.revision)
-        runs = [run for file in files if (run := _run_of(file))]
+        runs = [run for file in files for run in run_settings(file)]
         sessions = [session for run in runs for session in run.get("sessions", [])]
         if not sessions:
             return None
@@ -70,7 +68,7 @@ class PredictionSource:
 
     def _names(self, files: Sequence[Path]) -> Names:
         """The task names of the files' data set: of their run, of --config, of their own names."""
-        for dataset in (run["dataset"] for file in files if (run := _run_of(file))):
+        for dataset in (run["dataset"] for file in files for run in run_settings(file)):
             return Names.of(dataset)
         if self.config:
             return Names.of(dataset_of(self.config))
@@ -82,8 +80,3 @@ def _is_oneruler(file: Path) -> bool:
     """Whether a file's name is one that ONERULER's authors, its runs or its exports write."""
     known = file.name.startswith(("prediction_", "samples_oneruler_"))
     return known or dataset_of(file.stem) == "oneruler"
-
-
-def _run_of(path: Path) -> dict[str, Any] | None:
-    file = (path if path.is_dir() else path.parent) / RUN_FILE
-    return json.loads(file.read_text(encoding="utf-8")) if file.is_file() else None

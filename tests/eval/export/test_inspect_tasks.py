@@ -1,0 +1,293 @@
+"""Inspect's tasks: what a model is asked, how its answers are scored, and the log read back.
+
+Inspect's own `mockllm` provider answers, in this process. A real model: run/test_export_engines.py,
+tests/vllm/test_vllm_inspect.py; the commands: tests/test_readme.py.
+"""
+
+from __future__ import annotations
+
+import json
+import zipfile
+
+import pytest
+
+from eval.frozen_release import Release
+from eval.run.prompts import DIRECT
+from ruler_dataset import TASKS
+from tests.eval.export.export_helpers import answer, scored
+from tests.eval.scoring_helpers import ruler as ruler_command
+from tests.eval.scoring_helpers import write_oneruler
+
+inspect_ai = pytest.importorskip("inspect_ai", reason="the inspect extra is not installed")
+
+from inspect_ai._util.error import PrerequisiteError  # noqa: E402
+from inspect_ai.log import read_eval_log  # noqa: E402
+from inspect_ai.model import ContentReasoning, ContentText, ModelOutput, ModelUsage  # noqa: E402
+from inspect_ai.model import get_model as inspect_model  # noqa: E402
+from inspect_ai.scorer import SampleScore, Score  # noqa: E402
+from ruler_release import inspect_tasks, oneruler, ruler  # noqa: E402
+
+COLUMNS = ("index", "input", "answer_prefix", "outputs", "max_new_tokens")
+
+
+def output(text, stop="stop", reasoning=None):
+    """What a provider gives back; its usage is there, so that nothing is counted."""
+    thoughts = [ContentReasoning(reasoning=reasoning)] if reasoning else []
+    found = ModelOutput.from_content("mockllm", [*thoughts, ContentText(text=text)], stop)
+    found.usage = ModelUsage(input_tokens=9, output_tokens=5, total_tokens=14)
+    return found
+
+
+def evaluate(task, reply, logs):
+    """Run a task in this process; the log and what the model was asked."""
+    asked = []
+
+    def respond(turns, tools, choice, config):
+        asked.append((turns, config))
+        return reply(turns)
+
+    model = inspect_model("mockllm/model", custom_outputs=respond, memoize=False)
+    (log,) = inspect_ai.eval(task, model=model, log_dir=str(logs), display="none")
+    return log, asked
+
+
+def knowing(release):
+    """Answers of every kind to the rows of a release; some truncated, some with reasoning."""
+    rows = {
+        row["input"]: row for config in release.configs for row in release.rows(config, COLUMNS)
+    }
+
+    def reply(turns):
+        row = rows[turns[0].text]
+        stop = "max_tokens" if row["index"] % 5 == 3 else "stop"
+        return output(answer(row), stop, "I think." if row["index"] == 1 else None)
+
+    return reply
+
+
+def shown(log):
+    """The metrics of a log's one scorer."""
+    (found,) = log.results.scores
+    return {name: metric.value for name, metric in found.metrics.items()}
+
+
+@pytest.fixture(scope="module")
+def logged(built, frozen, tmp_path_factory):
+    """A log of all 13 tasks, and what the model was asked."""
+    logs = tmp_path_factory.mktemp("logs")
+    return evaluate(ruler(str(built), "all_4k"), knowing(frozen), logs)
+
+
+# ---- RULER -----------------------------------------------------------------------------------
+
+
+def test_the_scores_of_all_tasks_are_those_of_ruler_score_on_the_log(logged, built, tmp_path):
+    log, _ = logged
+    assert log.status == "success"
+    mine = scored(log.location, built, tmp_path / "results.json")
+    metrics = shown(log)
+    assert {name: 100 * metrics[name.removesuffix("_4k")] for name in mine} == pytest.approx(mine)
+    assert list(mine) == [f"{task}_4k" for task in TASKS["ruler"]]
+    assert 100 * metrics["all"] == pytest.approx(sum(mine.values()) / 13)
+    assert len(set(mine.values())) > 3
+
+
+def test_every_row_is_asked_once_with_its_prefix_and_its_own_budget(logged, frozen):
+    _, asked = logged
+    rows = [row for t in TASKS["ruler"] for row in frozen.rows(f"{t}_4k", COLUMNS)]
+    wanted = {
+        (("user", row["input"]), ("assistant", row["answer_prefix"][1:]), row["max_new_tokens"])
+        for row in rows
+    }
+    got = {
+        (*((turn.role, turn.text) for turn in turns), config.max_tokens) for turns, config in asked
+    }
+    assert got == wanted
+    assert len(asked) == len(rows) == 65
+    assert {config.temperature for _, config in asked} == {0}
+
+
+def test_the_log_holds_the_data_version_and_the_files_digests(logged, frozen):
+    log, _ = logged
+    assert log.eval.task_version == "1.0.0"
+    known = log.eval.metadata["ruler_release"]
+    assert known["files"]["vt_4k"] == frozen.sha256("vt_4k")
+    assert (known["mode"], len(known["files"])) == ("prefill", 13)
+
+
+def test_ruler_score_finds_the_release_and_the_model_in_the_log(logged, tmp_path):
+    log, _ = logged
+    out, error, code = ruler_command("score", log.location, "--out", tmp_path / "r.json")
+    assert code == 0, error
+    assert out.startswith("mockllm/model · ruler 1.0.0 · mode prefill")
+    results = json.loads((tmp_path / "r.json").read_text(encoding="utf-8"))
+    cells = results["configurations"].values()
+    assert sum(cell["missing"] + cell["failed"] for cell in cells) == 0
+    assert {cell["cut"] for cell in cells} == {1}  # row 3 of each
+    assert {cell["thinking"] for cell in cells} == {1}  # row 1 of each
+
+
+def test_standard_errors_are_those_of_the_rows_and_of_a_mean_over_tasks():
+    values = {"vt": [0.0, 1.0, 1.0, 0.5], "qa_1": [1.0, 0.0]}
+    rows = [
+        SampleScore(score=Score(value=value), sample_metadata={"group": group})
+        for group, found in values.items()
+        for value in found
+    ]
+    squares = (0.6875 / 3 / 4, 0.5 / 1 / 2)  # sums of squared deviations over n - 1, over n
+    assert inspect_tasks.all_stderr()(rows) == pytest.approx(sum(squares) ** 0.5 / 2)
+    assert inspect_tasks.all_stderr()(rows[:1]) == 0
+
+
+def test_a_task_at_two_lengths_is_grouped_by_configuration(built, frozen, tmp_path):
+    log, asked = evaluate(ruler(str(built), "vt_4k,vt_8k", limit=2), knowing(frozen), tmp_path)
+    assert set(shown(log)) == {
+        *("vt_4k", "vt_8k", "all", "all_stderr", "vt_4k_stderr", "vt_8k_stderr"),
+    }
+    assert len(asked) == 4
+    _, error, code = ruler_command("score", tmp_path, "--partial", "--out", tmp_path / "r.json")
+    assert code == 0, error
+
+
+@pytest.mark.parametrize("mode", ["chat", "direct", "completion"])
+def test_a_mode_is_the_prompt_of_ruler_run(built, frozen, tmp_path, mode):
+    arguments = {"mode": "chat", "direct": True} if mode == "direct" else {"mode": mode}
+    task = ruler(str(built), ["qa_1_4k"], limit=1, thinking=0, **arguments)
+    _, ((turns, _),) = evaluate(task, lambda turns: output("x"), tmp_path)
+    row = next(frozen.rows("qa_1_4k", COLUMNS))
+    ends = {"chat": "", "direct": DIRECT + " Answer:", "completion": " Answer:"}
+    assert [(turn.role, turn.text) for turn in turns] == [("user", row["input"] + ends[mode])]
+
+
+def test_reasoning_has_room_beyond_the_answers_tokens(built, tmp_path):
+    task = ruler(str(built), "qa_1_4k", mode="chat", limit=1, thinking=1000)
+    log, ((_, config),) = evaluate(
+        task, lambda turns: output("", "max_tokens", "Still thinking"), tmp_path
+    )
+    assert config.max_tokens == 32 + 1000
+    (sample,) = log.samples
+    assert sample.scores["ruler_scorer"].metadata["thinking"] == "cut"
+
+
+# ---- ONERULER --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("which", ["real", "by hand"])
+def test_languages_are_scored_as_ruler_score_does(which, request, tmp_path):
+    if which == "real":  # en, zh and the pairs of the two
+        root = request.getfixturevalue("oneruler")
+        task, name = oneruler(str(root), "all_8k,*_en-zh", limit=6), None
+    else:
+        root = write_oneruler(tmp_path / "oneruler", ["pl", "ko", "zh"])
+        task, name = oneruler(str(root), "*"), "niah_none_8k_ko_cl100k"
+    log, asked = evaluate(task, knowing(Release.open(str(root))), tmp_path / "logs")
+    metrics = shown(log)
+    mine = scored(log.location, root, tmp_path / "results.json")
+    assert {name: 100 * metrics[name] for name in mine} == pytest.approx(mine)
+    assert len(set(mine.values())) > 1
+    assert {len(turns) for turns, _ in asked} == {1}
+    assert name is None or name in mine
+
+
+# ---- Logs ------------------------------------------------------------------------------------
+
+
+def test_an_answer_that_failed_or_did_not_fit_is_no_answer(built, tmp_path):
+    replies = iter(["fits not", "error", "right"])
+
+    def reply(turns):
+        kind = next(replies)
+        if kind == "error":
+            raise RuntimeError("the server is gone")
+        stop = "model_length" if kind == "fits not" else "stop"
+        return output("The maximum context length is …", stop)
+
+    task = ruler(str(built), "qa_1_4k", limit=3)
+    task.fail_on_error = False
+    log, _ = evaluate(task, reply, tmp_path)
+    ruler_command("score", log.location, "--out", tmp_path / "r.json")
+    cell = json.loads((tmp_path / "r.json").read_text())["configurations"]["qa_1_4k"]
+    assert (cell["failed"], cell["does_not_fit"], cell["missing"]) == (2, 1, 2)
+
+
+def test_the_log_is_what_inspect_reads_and_holds_whole_answers(built, frozen, tmp_path):
+    long = "word " * 2000
+    task = ruler(str(built), "qa_1_4k", limit=1)
+    log, _ = evaluate(task, lambda turns: output(long), tmp_path)
+    (sample,) = read_eval_log(log.location).samples
+    assert sample.id == "qa_1_4k-0"
+    assert sample.scores["ruler_scorer"].answer == sample.output.completion == long
+    from eval.score.formats.inspect_log import predictions
+
+    (read,) = predictions(log.location, keep_prompts=True)
+    row = next(frozen.rows("qa_1_4k", COLUMNS))
+    assert (read.text, read.outputs) == (long, tuple(row["outputs"]))
+    assert read.prompt == row["input"] + row["answer_prefix"].removeprefix(" ")
+
+
+def test_two_logs_of_the_same_rows_are_two_runs(built, frozen, tmp_path):
+    for _ in range(2):
+        evaluate(ruler(str(built), "qa_1_4k", limit=1), knowing(frozen), tmp_path)
+    assert "Two runs answer 'qa_1_4k'" in ruler_command("score", tmp_path)[1]
+
+
+def test_a_log_of_another_task_is_refused(logged, tmp_path):
+    log, _ = logged
+    other = tmp_path / "other.eval"
+    other.write_bytes(b"no zip")
+    assert "is no log that Inspect can read" in ruler_command("score", other)[1]
+    header = read_eval_log(log.location, header_only=True)
+    header.eval.metadata, header.eval.task, header.samples = None, "gsm8k", []
+    from inspect_ai.log import write_eval_log
+
+    write_eval_log(header, other)
+    assert zipfile.is_zipfile(other)
+    _, error, code = ruler_command("score", other)
+    assert (code, "is a log of 'gsm8k'" in error) == (2, True)
+
+
+# ---- Mistakes --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        ({"config": "all_16k"}, "This release holds no 'all_16k'"),
+        ({"config": "vt_4k", "mode": "prefil"}, "Did you mean 'prefill'?"),
+        ({"config": "vt_4k", "revision": "v1"}, "revision is for a Hub repository"),
+        ({"config": "vt_4k", "limit": 0}, "leaves no rows"),
+        ({"config": "vt_4k", "thinking": 100}, "leaves no place for reasoning"),
+    ],
+)
+def test_a_mistake_is_one_sentence(built, arguments, text):
+    with pytest.raises(PrerequisiteError) as error:
+        ruler(str(built), **arguments)
+    assert text in error.value.message
+
+
+def test_the_other_benchmarks_task_is_named(built):
+    with pytest.raises(PrerequisiteError) as error:
+        oneruler(str(built), "all_4k")
+    assert "is ruler: run ruler_release/ruler" in error.value.message
+
+
+def test_a_provider_that_would_ask_something_else_is_refused():
+    class Provider:
+        """A model of a provider, as Inspect names one."""
+
+        def __init__(self, name, template=None):
+            self.name = name
+            self.api = type("Api", (), {"chat_template": template})
+
+        def __str__(self):
+            return f"{self.name}/org/model"
+
+    check = inspect_tasks.check_provider
+    for mode, provider in (("prefill", "hf"), ("prefill", "openai"), ("completion", "vllm")):
+        with pytest.raises(PrerequisiteError):
+            check(mode, Provider(provider), True)
+    check("prefill", Provider("vllm"), True)
+    check("prefill", Provider("hf"), False)  # ONERULER: there is no prefix
+    check("chat", Provider("openai"), True)
+    check("completion", Provider("vllm-completions"), True)
+    check("completion", Provider("hf", "{{ messages[0].content }}"), True)
