@@ -79,6 +79,37 @@ def quickstart(
     )
 
 
+@app.command()
+def merge(
+    to: Annotated[Path, typer.Argument(metavar="DIR", help="Folder to make, or to add to.")],
+    parts: Annotated[
+        list[Path], typer.Argument(metavar="PART…", help="What the shards made: their folders.")
+    ],
+) -> None:
+    """Join what the shards of one build or of one run made, each in its own folder.
+
+    Example: `ruler merge ruler parts/*`
+    """
+    from eval.run.records import RUN_FILE
+
+    if all((part / RUN_FILE).exists() for part in parts):
+        from eval.run.merge_runs import merge_runs
+
+        rows = merge_runs(to, parts)
+        typer.echo(
+            f"{sum(rows.values())} rows of {len(rows)} configurations are in '{to}'. "
+            f"Next: ruler score {to}"
+        )
+        return
+    from builder.common import terminal
+    from builder.release import build_tables
+    from builder.release.merge_releases import merge_releases
+
+    with terminal.rows_bar("Merging") as bar:
+        built = merge_releases(to, parts, bar)
+    build_tables.show_built(to, built)
+
+
 class _Stopped(BaseException):
     """Ctrl-C; typer would end the program on a KeyboardInterrupt without a word."""
 

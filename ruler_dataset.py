@@ -26,7 +26,7 @@ from contextlib import contextmanager
 from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, cast
 
 from typing_extensions import NotRequired, TypedDict
 
@@ -296,6 +296,38 @@ def length_name(tokens: int, dataset: str = "ruler") -> str:
         if tokens % unit == 0:
             return f"{tokens // unit}{letter}"
     raise RulerError(f"{tokens} tokens are no whole number of {dataset}'s thousands ({thousand}).")
+
+
+class Shard(NamedTuple):
+    """One of several parts of a work, made by different processes: `2/4` is the second of four."""
+
+    number: int
+    total: int
+
+    @classmethod
+    def parse(cls, text: str) -> Shard:
+        """Read `2/4`. Raises RulerError."""
+        match = re.fullmatch(r"(\d{1,6})/(\d{1,6})", text)
+        if match is None or not 1 <= int(match[1]) <= int(match[2]):
+            raise RulerError(f"--shard '{text}' is not i/n with 1 <= i <= n, such as 2/4.")
+        return cls(int(match[1]), int(match[2]))
+
+    def __str__(self) -> str:
+        return f"{self.number}/{self.total}"
+
+    def chosen(self, sizes: Mapping[str, int]) -> set[str]:
+        """The names that are this shard's: each, the largest first, goes to the least loaded shard.
+
+        Every shard finds the same division from the same names and sizes (tokens, say).
+        """
+        load = [0] * self.total
+        mine = set()
+        for name in sorted(sizes, key=lambda name: (-sizes[name], name)):
+            least = load.index(min(load))
+            load[least] += sizes[name]
+            if least + 1 == self.number:
+                mine.add(name)
+        return mine
 
 
 def languages_of(entry: Mapping[str, Any]) -> str:

@@ -18,6 +18,7 @@ _LANGUAGES = (
     "Of oneruler, comma-separated: pl, en-ko (text English, instruction Korean), all, or default: "
     "all 26 and en, ko, pl in six pairs."
 )
+_SHARD = "i/n: the i-th of n parts, in whole files, longest first; each has a DIR of its own."
 Root = Annotated[Path, typer.Argument(metavar="DIR", help="Folder of the release.")]
 
 
@@ -64,6 +65,7 @@ def build(
     skip_impossible: Annotated[
         bool, typer.Option("--skip-impossible", help="Leave out what its window cannot hold.")
     ] = False,
+    shard: Annotated[str | None, typer.Option(help=_SHARD)] = None,
 ) -> None:
     """Build a release, or extend one; stopped anywhere, the same command resumes.
 
@@ -76,6 +78,7 @@ def build(
     from builder.release import build_tables
     from builder.release.build import build as build_release
     from builder.release.order import BuildOrder
+    from ruler_dataset import Shard
 
     order = BuildOrder(
         root,
@@ -92,6 +95,7 @@ def build(
         mirror=mirror,
         sources=tuple(sources or ()),
         skip_impossible=skip_impossible,
+        shard=Shard.parse(shard) if shard else None,
     )
     with terminal.rows_bar("Building") as bar:
         built = build_release(order, bar)

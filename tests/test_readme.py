@@ -46,6 +46,23 @@ def test_the_commands_work_as_written(tmp_path: Path) -> None:
     assert {"tasks", "results", "kvpress"} <= {path.name for path in tmp_path.iterdir()}
 
 
+def test_the_shards_of_an_array_or_an_indexed_job_merge_into_one_release(tmp_path: Path) -> None:
+    (block,) = blocks("Many machines", "bash")
+    block = block.replace("/8", "/2").replace("--lengths 4k", "--lengths 4k --samples 1 --tasks qa")
+    slurm, kubernetes, merge = [line for line in block.splitlines() if line.startswith("ruler")]
+    for name, line, indices in (("slurm", slurm, (1, 2)), ("kubernetes", kubernetes, (0, 1))):
+        (tmp_path / name).mkdir()
+        variable = {"slurm": "SLURM_ARRAY_TASK_ID", "kubernetes": "JOB_COMPLETION_INDEX"}[name]
+        for index in indices:
+            run(f"{variable}={index}\n{line}", tmp_path / name)
+        run(merge, tmp_path / name)
+    for path in sorted((tmp_path / "slurm/merged").rglob("*.parquet")):
+        other = tmp_path / "kubernetes" / path.relative_to(tmp_path / "slurm")
+        assert path.read_bytes() == other.read_bytes()
+    manifests = [tmp_path / name / "merged/manifest.json" for name in ("slurm", "kubernetes")]
+    assert manifests[0].read_bytes() == manifests[1].read_bytes()
+
+
 def test_the_test_command_is_one_line_that_runs_pytest() -> None:
     (tests,) = blocks("Tests", "bash")
     assert tests == "pip install -e '.[test]' && pytest\n"
@@ -59,7 +76,8 @@ def test_every_block_of_code_is_run_by_a_test() -> None:
     }
     assert found == {
         *((heading, "bash") for heading in ("Quick start", "Build", "Run", "Other tools")),
-        ("Load", "python"),  # these above
+        ("Load", "python"),
+        ("Many machines", "bash"),  # these above
         ("Run", "bash"),  # the server's: tests/vllm/test_readme.py
         *(("Scoring", language) for language in ("bash", "python")),  # test_scoring_readme.py
         ("Publish", "bash"),  # tests/builder/hub/test_readme_publishing.py

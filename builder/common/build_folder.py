@@ -2,20 +2,25 @@
 
     .build/plan.json       the manifest without its files, and the paths to make under `todo`
     .build/journal.jsonl   a line for each file that was made
+    .build/shard.json      in the folder of a shard: which one, and the paths of all shards
 
-It is gone when the build is complete. `ruler verify` and `ruler push` ask here what is unfinished.
+The first two are gone when the build is complete, the third stays for `ruler merge`. `ruler verify`
+and `ruler push` ask here what is unfinished.
 """
 
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import cast
 
-from ruler_dataset import MANIFEST, Manifest, RulerError, read_manifest
+from typing_extensions import TypedDict
+
+from ruler_dataset import MANIFEST, Manifest, RulerError, Shard, read_manifest, write_whole
 
 BUILD_FOLDER = ".build"
-PLAN, JOURNAL = "plan.json", "journal.jsonl"
+PLAN, JOURNAL, SHARD = "plan.json", "journal.jsonl", "shard.json"
 
 
 class BuildPlan(Manifest):
@@ -32,6 +37,44 @@ def read_plan(root: Path) -> BuildPlan | None:
         return cast(BuildPlan, json.loads(text)) if text is not None else None
     except json.JSONDecodeError:
         raise RulerError(f"'{plan}' is damaged: remove it and build again.") from None
+
+
+class ShardRecord(TypedDict):
+    """Whose folder a shard's release is: `2/4`, and the files that all four shards make."""
+
+    shard: str
+    planned: dict[str, str]
+    """The path of each file and the name of its configuration."""
+
+
+def read_shard(root: Path) -> ShardRecord | None:
+    """What a folder says of the shard that was built in it; None where none was."""
+    path = root / BUILD_FOLDER / SHARD
+    try:
+        return cast(ShardRecord, json.loads(path.read_bytes())) if path.exists() else None
+    except ValueError:
+        raise RulerError(f"'{path}' is damaged: remove it and build again.") from None
+
+
+def claim_for_shard(root: Path, shard: Shard, planned: dict[str, str]) -> None:
+    """Make a folder that of one shard. Raises RulerError where it is another's."""
+    there = read_shard(root)
+    if there and there["shard"] != str(shard):
+        raise RulerError(
+            f"'{root}' is the folder of shard {there['shard']}: give every shard a folder of its "
+            "own, and join them with `ruler merge`."
+        )
+    files = {**(there["planned"] if there else {}), **planned}
+    text = json.dumps({"shard": str(shard), "planned": files})
+    write_whole(root / BUILD_FOLDER / SHARD, text + "\n")
+
+
+def clear_build(root: Path) -> None:
+    """Remove what is of use only while a build is unfinished."""
+    for name in (PLAN, JOURNAL):
+        (root / BUILD_FOLDER / name).unlink(missing_ok=True)
+    if not read_shard(root):
+        shutil.rmtree(root / BUILD_FOLDER, ignore_errors=True)
 
 
 def unfinished(root: Path) -> int:

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import json
 import logging
-import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import sha256
@@ -19,7 +18,12 @@ from pathlib import Path
 from typing import Protocol, cast
 
 from builder.card.card_files import card_files
-from builder.common.build_folder import BUILD_FOLDER, read_plan
+from builder.common.build_folder import (
+    BUILD_FOLDER,
+    claim_for_shard,
+    clear_build,
+    read_plan,
+)
 from builder.common.processes import worker_pool
 from builder.release.file_builder import Checked, FileBuilder, FileJob, SourceSettings
 from builder.release.journal import append, read_journal, write_plan
@@ -77,7 +81,16 @@ def _build(order: BuildOrder, report: BuildProgress) -> Built:
     suite, root = read_suite(order.suite, order.dataset), order.root
     jobs = file_jobs(order, suite)
     shared = new_settings(order, suite)
-    release, begun, done = _existing(root), read_plan(root), read_journal(root)
+    release = existing_release(root)
+    if order.shard:
+        planned = {job.config.path: job.config.name for job in jobs}
+        mine = order.shard.chosen({job.config.path: _size(job) for job in jobs})
+        jobs = [job for job in jobs if job.config.path in mine]
+        if not jobs:
+            report.note(f"Shard {order.shard} has no file: there are {len(planned)} in all.")
+            return Built(shared, [])
+        claim_for_shard(root, order.shard, planned)
+    begun, done = read_plan(root), read_journal(root)
     for earlier in (release, begun):
         shared = merge_settings(earlier, shared, root) if earlier else shared
     there = {**(release["files"] if release else {}), **done}
@@ -98,7 +111,7 @@ def _build(order: BuildOrder, report: BuildProgress) -> Built:
             shared = merge_settings(shared, cast(Manifest, {**shared, **found.read}), root)
         rows = {found.path: found.rows for found in checked}
         todo = [job._replace(rows=rows[job.config.path]) for job in todo if job.config.path in rows]
-        if not (there or todo):
+        if not (there or todo or order.shard):
             raise RulerError(f"Nothing can be built. {next(iter(shared['left_out'].values()))}")
         write_plan(root, shared, [*done, *rows])
         report.planned(len(todo), sum(job.rows for job in todo), len(jobs) - len(todo))
@@ -123,11 +136,21 @@ def _build(order: BuildOrder, report: BuildProgress) -> Built:
                 done[made.path] = made.entry
                 append(root, made.path, made.entry)
                 log.debug("%s: %d rows", made.path, made.entry["rows"])
-    manifest = with_files(shared, {**there, **done})
+    return Built(complete(root, shared, {**there, **done}), sorted(done))
+
+
+def complete(root: Path, shared: Manifest, files: Mapping[str, FileEntry]) -> Manifest:
+    """Write card and manifest of a release whose files are all there."""
+    manifest = with_files(shared, files)
     _write_card_files(root, manifest)
     write_whole(root / MANIFEST, json.dumps(manifest, indent=1, ensure_ascii=False) + "\n")
-    shutil.rmtree(root / BUILD_FOLDER)
-    return Built(manifest, sorted(done))
+    clear_build(root)
+    return manifest
+
+
+def _size(job: FileJob) -> int:
+    """The tokens of a file, by which shards share the files out."""
+    return job.rows * job.config.max_length
 
 
 def _left_out(jobs: list[FileJob], checked: list[Checked]) -> dict[str, str]:
@@ -137,14 +160,19 @@ def _left_out(jobs: list[FileJob], checked: list[Checked]) -> dict[str, str]:
 
 
 def _write_card_files(root: Path, manifest: Manifest) -> None:
-    """The card and eval.yaml, where they are not what they should be."""
+    """The card and eval.yaml, where they are not what they should be.
+
+    A shard whose window holds none of its tasks has no file, and no card.
+    """
+    if not manifest["files"]:
+        return
     for name, text in card_files(root, manifest).items():
         path = root / name
         if not path.is_file() or path.read_text(encoding="utf-8") != text:
             write_whole(path, text)
 
 
-def _existing(root: Path) -> Manifest | None:
+def existing_release(root: Path) -> Manifest | None:
     """The manifest of the release that is there; None if there is none."""
     if (root / MANIFEST).exists():
         return read_manifest(root)

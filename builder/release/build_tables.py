@@ -50,6 +50,9 @@ def show_built(root: Path, built: Built) -> None:
     """What a build made, and what it could not."""
     for name, why in built.manifest.get("left_out", {}).items():
         out.print(f"Left out {name}: {why}", highlight=False)
+    if not built.manifest["files"]:
+        out.print("There is no file to build here.")
+        return
     if not built.new:
         out.print(f"'{root}' already holds all of this: nothing to do.")
         return

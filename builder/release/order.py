@@ -14,7 +14,7 @@ from builder.oneruler.language_pairs import Languages, pairs
 from builder.release.file_builder import FileJob
 from builder.tasks.suite import Suite
 from builder.tokens.tokenizers import split_spec
-from ruler_dataset import LENGTHS, Config, RulerError, length_name, parse_length
+from ruler_dataset import LENGTHS, Config, RulerError, Shard, length_name, parse_length
 
 SAMPLES = {"ruler": 500, "oneruler": 50}
 """Rows a file, as the papers have them."""
@@ -45,6 +45,8 @@ class BuildOrder:
     sources: tuple[str, ...] = ()
     skip_impossible: bool = False
     """Whether to leave out what cannot be built for its window, and build the rest."""
+    shard: Shard | None = None
+    """Which part of the files to build, into a folder of its own; None: all of them."""
 
 
 def file_jobs(order: BuildOrder, suite: Suite) -> list[FileJob]:

@@ -2,7 +2,7 @@
 
     RUN/run.json                    model, backend, mode, template, sampling, data digests, …
     RUN/niah_single_1_4k.jsonl      a line a row, sorted once the configuration is complete
-    RUN/vt_4k.1of4.jsonl            the rows of a shard, merged into RUN/vt_4k.jsonl at the end
+    RUN/vt_4k.1of4.jsonl            the rows that a shard makes, RUN/vt_4k.jsonl once complete
 
 A line, written and flushed the moment its row is answered:
 
@@ -25,7 +25,7 @@ from typing import IO, Any, Literal, cast, get_args
 from typing_extensions import TypedDict
 
 from eval.run.run_settings import RunSettings, Session, check_settings
-from ruler_dataset import RulerError, write_whole
+from ruler_dataset import RulerError, Shard, write_whole
 
 FinishReason = Literal["stop", "length", "does_not_fit", "error"]
 """How a row ends: by itself, truncated at max_new_tokens, over the model's window, or failed."""
@@ -57,16 +57,6 @@ class Record(TypedDict):
     thinking_ended: bool | None
 
 
-def parse_shard(text: str | None) -> tuple[int, int] | None:
-    """Read `2/4`: the second of four shards; None for the whole."""
-    if text is None:
-        return None
-    match = re.fullmatch(r"(\d+)/(\d+)", text)
-    if match is None or not 1 <= int(match[1]) <= int(match[2]):
-        raise RulerError(f"--shard '{text}' is not i/n with 1 <= i <= n, such as 2/4.")
-    return int(match[1]), int(match[2])
-
-
 def read_lines(path: Path) -> Iterator[Record]:
     """The whole records of a file; a half-written or damaged line is passed over."""
     if not path.is_file():
@@ -92,7 +82,7 @@ def _is_record(record: Any) -> bool:
 class Records:
     """The files of a run folder, written as one shard or as the whole."""
 
-    def __init__(self, folder: Path, shard: tuple[int, int] | None = None) -> None:
+    def __init__(self, folder: Path, shard: Shard | None = None) -> None:
         self.folder = Path(folder)
         self.shard = shard
         self._open: dict[str, IO[str]] = {}
@@ -189,14 +179,18 @@ class Records:
             found = self.of(config)
             if not found or not set(indices) <= set(found):
                 return False
-            whole = self.folder / f"{config}.jsonl"
-            text = "".join(_line(found[index]) for index in sorted(found))
-            if not whole.is_file() or whole.read_bytes() != text.encode():
-                write_whole(whole, text)
-            for path in self.files(config):
-                if path != whole:
-                    path.unlink()
+            self.replace(config, found)
         return True
+
+    def replace(self, config: str, rows: Mapping[int, Record]) -> None:
+        """Make these rows, sorted, all that the folder holds of a configuration, in one file."""
+        whole = self.folder / f"{config}.jsonl"
+        text = "".join(_line(rows[index]) for index in sorted(rows))
+        if not whole.is_file() or whole.read_bytes() != text.encode():
+            write_whole(whole, text)
+        for path in self.files(config):
+            if path != whole:
+                path.unlink()
 
     def close(self) -> None:
         """Close every file and let go of the folder."""

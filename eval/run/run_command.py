@@ -18,6 +18,7 @@ _ARGUMENT = (
     " of from_pretrained (hf), a field of the request (openai)."
 )
 _TOKENIZER = "Folder or Hub name of the tokenizer that checks the budget; default: the model's."
+_SHARD = "i/n: the i-th of n parts, in whole files, the longest first."
 _MODEL = "Folder, Hub name, or the name under which a server knows it."
 
 
@@ -35,7 +36,7 @@ def run(
     limit: Annotated[
         int | None, typer.Option(help="Only the first rows of each configuration.")
     ] = None,
-    shard: Annotated[str | None, typer.Option(help="i/n: every n-th row, from the i-th.")] = None,
+    shard: Annotated[str | None, typer.Option(help=_SHARD)] = None,
     retry_failed: Annotated[
         bool, typer.Option("--retry-failed", help="Run the rows that failed once more.")
     ] = False,

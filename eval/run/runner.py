@@ -25,10 +25,10 @@ from eval.run.backends.start import check_options, known_backend, start
 from eval.run.progress import Progress, RunSummary
 from eval.run.prompts import MODES, Prompt, Prompter, fits
 from eval.run.reasoning import Reasoning
-from eval.run.records import Record, Records, parse_shard
+from eval.run.records import Record, Records
 from eval.run.row_state import Expected, does_not_fit, record_of
 from eval.run.run_settings import RunSettings, Session, check_settings
-from ruler_dataset import Manifest, RulerError, check_name
+from ruler_dataset import Manifest, RulerError, Shard, check_name
 
 COLUMNS = ("index", "input", "answer_prefix", "max_new_tokens", "length")
 """All that a prompt is made of: references and evidence never come near a model."""
@@ -76,7 +76,7 @@ def run(order: RunOrder) -> RunSummary:
     if order.limit is not None and order.limit < 1:
         raise RulerError("--limit takes a number of rows of each configuration, 1 or more.")
     check_options(order.backend, order.options)
-    records = Records(order.out, parse_shard(order.shard))
+    records = Records(order.out, Shard.parse(order.shard) if order.shard else None)
     manifest, revision = release(order.dataset, order.data_revision)
     files = data_files(order.configs, manifest)
     asked = asked_settings(order, manifest, revision, files)
@@ -189,20 +189,26 @@ def plan(
     writable: bool = True,
 ) -> list[Part]:
     """Which rows of each configuration this run owns, and which of those are to be answered."""
-    rows = {file["config"]: file["rows"] for file in manifest["files"].values()}
+    rows = {
+        file["config"]: range(min(file["rows"], order.limit or file["rows"]))
+        for file in manifest["files"].values()
+    }
+    longest = {file["config"]: file["max_length"] for file in manifest["files"].values()}
+    sizes = {config: len(rows[config]) * longest[config] for config in files}
+    mine = records.shard.chosen(sizes) if records.shard else {*sizes}
 
     def again(record: Record) -> bool:
         return order.retry_failed and record["finish_reason"] == "error"
 
     parts = []
-    for config in files:
-        if writable:
-            records.repair(config, again)
-        whole = range(min(rows[config], order.limit or rows[config]))
-        done = {index for index, record in records.of(config).items() if not again(record)}
-        first, step = (records.shard[0] - 1, records.shard[1]) if records.shard else (0, 1)
-        missing = tuple(index for index in whole[first::step] if index not in done)
-        parts.append(Part(config, tuple(whole), missing))
+    for config in sizes:
+        missing: tuple[int, ...] = ()
+        if config in mine:
+            if writable:
+                records.repair(config, again)
+            done = {index for index, record in records.of(config).items() if not again(record)}
+            missing = tuple(index for index in rows[config] if index not in done)
+        parts.append(Part(config, tuple(rows[config]), missing))
     return parts
 
 

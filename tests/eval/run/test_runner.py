@@ -17,7 +17,7 @@ import ruler_dataset
 from eval.run.backends.backend import Completion, ModelOptions
 from eval.run.progress import RunSummary
 from eval.run.prompts import Prompt
-from eval.run.records import Records, parse_shard, read_lines
+from eval.run.records import Records, read_lines
 from eval.run.row_state import Expected, record_of
 from eval.run.runner import Part, RunOrder, prefix_key, rows_of, run
 from ruler_dataset import RulerError
@@ -138,15 +138,21 @@ def test_other_data_under_the_same_names_is_refused(order: RunOrder, tmp_path: P
         run(replace(order, dataset=str(other)))
 
 
-def test_shards_merge_into_the_same_bytes(order: RunOrder, tmp_path: Path) -> None:
+def test_shards_take_whole_files_and_merge_into_the_same_bytes(
+    order: RunOrder, tmp_path: Path
+) -> None:
     run(order)
-    for i in (3, 1):
-        outcome = run(replace(order, out=tmp_path / "S", shard=f"{i}/3"))
-    assert outcome.missing == 2 * 4
-    assert "rows belong to shards" in "\n".join(outcome.lines())
-    assert "vt_4k.1of3.jsonl" in lines(tmp_path / "S")
-    assert run(replace(order, out=tmp_path / "S", shard="2/3")).missing == 0
+    missing = [run(replace(order, out=tmp_path / "S", shard=f"{i}/3")).missing for i in (3, 1, 2)]
+    assert missing == [15, 5, 0]  # four files over three shards, one of which has two
     assert lines(tmp_path / "S") == lines(order.out)
+    kept = json.loads((tmp_path / "S/run.json").read_text())
+    assert [session["shard"] for session in kept["sessions"]] == ["3/3", "1/3", "2/3"]
+
+
+def test_a_shard_without_a_file_has_nothing_to_do(order: RunOrder) -> None:
+    outcome = run(replace(order, shard="5/5"))
+    assert outcome.missing == 20
+    assert "20 rows belong to shards that have not run yet." in outcome.lines()
 
 
 def test_the_whole_command_fills_the_gap_a_shard_left(order: RunOrder, tmp_path: Path) -> None:
@@ -167,12 +173,6 @@ def test_shards_that_run_at_the_same_time_do_not_lose_rows(
         assert process.wait() == 0, process.stderr.read()
     assert lines(out) == lines(order.out)
     assert len(json.loads((out / "run.json").read_text())["sessions"]) == 3
-
-
-@pytest.mark.parametrize("shard", ["0/2", "3/2", "1", "a/b"])
-def test_a_shard_is_checked(shard: str) -> None:
-    with pytest.raises(RulerError, match="2/4"):
-        parse_shard(shard)
 
 
 def test_two_runs_do_not_write_the_same_folder(order: RunOrder) -> None:
