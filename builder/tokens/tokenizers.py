@@ -240,7 +240,13 @@ def _tekken(path: Path, digest: str) -> Any:
     """The encoding in a file of this digest; read once a process, since that takes a second."""
     from mistral_common.tokens.tokenizers.tekken import Tekkenizer
 
-    return Tekkenizer.from_file(path)._model
+    class Encoder(Tekkenizer):
+        """Without the list of every token's text, which takes as long again and counts nothing."""
+
+        def id_to_piece(self, token_id: int) -> str:
+            return ""
+
+    return Encoder.from_file(path)._model
 
 
 def _from_tiktoken(name: str, url: str, path: Path, about: TokenizerEntry) -> TokenCounter:
