@@ -426,6 +426,19 @@ class Names:
                     found.append((replace(place, task=group), members))
         return found
 
+    def whole_languages(self, configs: Iterable[Config]) -> list[tuple[str, list[Config]]]:
+        """ONERULER's `all_8k`, where all 26 languages are whole: the name, and its configurations.
+
+        A mean over fewer languages is another number, so it has no name.
+        """
+        found: dict[str, list[Config]] = {}
+        for group, members in self.whole_groups(configs) if self.dataset == "oneruler" else ():
+            if group.task == "all" and group.language == group.instruction_language:
+                suffix = group.name.removeprefix(f"all_{group.length}_{group.language}")
+                found.setdefault(f"all_{group.length}{suffix}", []).extend(members)
+        whole = len(LANGUAGES) * len(self.groups.get("all", ()))
+        return [(name, members) for name, members in found.items() if len(members) == whole]
+
     def parse(self, name: str) -> Config:
         """Read a configuration name: `niah_mk_128k_qwen2.5`, `cwe_easy_8k_pl`."""
         many = self.dataset == "oneruler"
@@ -644,9 +657,14 @@ def _alike(names: Collection[str]) -> Iterator[str]:
 def files_of(config: str, manifest: Manifest, tokenizer: str | None = None) -> list[str]:
     """The Parquet files of a configuration, relative to the release, in task order.
 
-    `tokenizer` stands for the name's suffix: `("vt_4k", …, "qwen2.5")` is `vt_4k_qwen2.5`.
+    `tokenizer` stands for the name's suffix: `("vt_4k", …, "qwen2.5")` is `vt_4k_qwen2.5`. In
+    oneruler `all_8k` is all 26 languages.
     """
     names = Names.in_manifest(manifest)
+    every = re.fullmatch(r"(all_[0-9]+[km])(?:_(.+))?", config)
+    if names.dataset == "oneruler" and every and every[2] in (None, *manifest["tokenizers"]):
+        ends = [f"_{code}{'_' + every[2] if every[2] else ''}" for code in LANGUAGES]
+        return [path for end in ends for path in files_of(every[1] + end, manifest, tokenizer)]
     parsed = names.parse(config)
     if tokenizer and parsed.tokenizer not in (DEFAULT_TOKENIZER, tokenizer):
         raise RulerError(f"'{config}' names another tokenizer than '{tokenizer}': give one.")

@@ -28,7 +28,10 @@ _LONG, _HEAD, _TAIL, _NEAR = 480, 240, 200, 60  # characters of a text that is s
 
 
 def configurations(manifest: Manifest) -> list[dict[str, Any]]:
-    """Every configuration of a release: task or group, name and paths; tasks first, then groups."""
+    """Every configuration of a release: task or group, name and paths.
+
+    Tasks first, then groups, then those of all languages together.
+    """
     names = Names.in_manifest(manifest)
     configs = [Config.of(manifest["dataset"], entry) for entry in manifest["files"].values()]
     order = {name: place for place, name in enumerate((*names.tasks, *names.groups))}
@@ -40,6 +43,8 @@ def configurations(manifest: Manifest) -> list[dict[str, Any]]:
     for config, members in groups:
         paths = [member.path for member in members]
         found.append({"task": config.task, "name": config.name, "paths": paths})
+    for name, members in names.whole_languages(configs):
+        found.append({"task": "all", "name": name, "paths": [member.path for member in members]})
     return found
 
 

@@ -3,9 +3,10 @@
     entries(results, Benchmark("org/ruler", "5503434…"))     # [EvalResultEntry(…), …]
 
 The Hub shows them beside the model and gathers them on the benchmark's page: an entry a
-configuration, its task id the one of the data set's eval.yaml, its value 0 … 100. A group has an
-entry where all its tasks were scored: their plain mean, as in RULER's tables. Each way of asking
-and of scoring has a file of its own; a run's entries join those that are there.
+configuration, its task id the configuration's name, its value 0 … 100. The page shows those that
+the data set's eval.yaml lists, its headline. A group has an entry where all its tasks were scored:
+their plain mean, as in RULER's tables; in ONERULER so have all 26 languages together. Each way of
+asking and of scoring has a file of its own; a run's entries join those that are there.
 """
 
 from __future__ import annotations
@@ -185,7 +186,10 @@ def entries(
 
 
 def scores(results: Results) -> Iterator[tuple[str, float, list[Cell]]]:
-    """Name, score and cells of every configuration that has a score, then of whole groups."""
+    """Name, score and cells of every configuration that has a score, then of whole groups.
+
+    At last of ONERULER's 26 languages together, where all were scored: all have as many tasks.
+    """
     everything = results["configurations"]
     known = {n: score for n, c in everything.items() if (score := c["score"]) is not None}
     cells = {name: everything[name] for name in known}
@@ -199,6 +203,10 @@ def scores(results: Results) -> Iterator[tuple[str, float, list[Cell]]]:
         members = [configs[task] for task in tasks]
         mean = math.fsum(known[name] for name in members) / len(members)
         yield group.name, mean, [cells[name] for name in members]
+    for name, tasks in Names.of(dataset).whole_languages(configs):
+        members = [configs[task] for task in tasks]
+        mean = math.fsum(known[member] for member in members) / len(members)
+        yield name, mean, [cells[member] for member in members]
 
 
 def _config(dataset: str, cell: Cell) -> Config:

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+import re
+from pathlib import Path
 
 import pytest
 import yaml
 
-from builder.card.eval_yaml import eval_yaml
+from builder.card.eval_yaml import FRAMEWORK, eval_yaml
 from builder.card.render import configurations
 from builder.tasks.suite import read_suite
-from ruler_dataset import is_standard
+from ruler_dataset import LANGUAGES, Config, files_of, is_standard, read_manifest
+
+ROOT = Path(__file__).resolve().parents[3]
 
 
 @pytest.fixture
@@ -18,20 +22,89 @@ def manifest(release):
     return json.loads((release / "manifest.json").read_text(encoding="utf-8"))
 
 
-def test_every_configuration_is_a_task_of_its_own_name(manifest):
-    found = yaml.safe_load(eval_yaml(manifest))
-    names = [config["name"] for config in configurations(manifest)]
-    assert found["tasks"] == [{"id": n, "config": n, "split": "test"} for n in names]
-    assert {"niah_single_1_4k", "niah_mk_4k", "all_4k"} <= set(names)
-    assert len(set(names)) == len(names) == 13 + 6
+def of_lengths(manifest, lengths, tokenizers=("tekken",), pairs=(("en", "en"),)):
+    """The manifest as if the release had these lengths, tokenizers and languages."""
+    files, dataset = {}, manifest["dataset"]
+    like = {entry["task"]: entry for entry in manifest["files"].values()}
+    for tokenizer in tokenizers:
+        for length in lengths:
+            for task, entry in like.items():
+                for language, instruction in pairs:
+                    both = {"language": language, "instruction_language": instruction}
+                    config = Config(dataset, task, length, tokenizer=tokenizer, **both)
+                    named = {"tokenizer": tokenizer, "length": length, "config": config.name}
+                    more = {"max_length": config.max_length}
+                    files[config.path] = {**entry, **both, **named, **more}
+    return {**manifest, "files": files}
+
+
+def ids(manifest):
+    """The tasks' ids, each of which is its configuration's name."""
+    tasks = yaml.safe_load(eval_yaml(manifest))["tasks"]
+    assert tasks == [{"id": t["id"], "config": t["id"], "split": "test"} for t in tasks]
+    return [task["id"] for task in tasks]
+
+
+def test_the_headline_is_all_tasks_at_each_length_and_the_groups_at_the_longest(manifest):
+    whole = of_lengths(manifest, ("4k", "128k", "16k"), ("llama3", "tekken"))
+    assert ids(whole) == [
+        *("all_128k", "all_16k", "all_4k"),
+        *("niah_128k", "vt_128k", "ag_128k", "qa_128k"),
+    ]
+    assert ids(manifest) == ["all_4k", "niah_4k", "vt_4k", "ag_4k", "qa_4k"]
+
+
+def test_without_the_default_tokenizer_the_headline_is_another_ones(manifest):
+    assert ids(of_lengths(manifest, ("4k",), ("llama3",)))[:2] == [
+        "all_4k_llama3",
+        "niah_4k_llama3",
+    ]
+
+
+def test_onerulers_headline_is_all_languages_at_each_length_and_each_language_at_8k(oneruler):
+    manifest = read_manifest(oneruler)
+    every = [*((code, code) for code in LANGUAGES), ("en", "ko")]
+    whole = of_lengths(manifest, ("8k", "32k", "128k"), pairs=every)
+    assert ids(whole) == ["all_128k", "all_32k", "all_8k", *(f"all_8k_{c}" for c in LANGUAGES)]
+    assert len(files_of("all_8k", whole)) == 26 * 7
+    (config,) = (config for config in configurations(whole) if config["name"] == "all_8k")
+    assert config["paths"] == files_of("all_8k", whole)
+    assert ids(manifest) == ["all_8k_en", "all_8k_zh"]
+
+
+def test_all_languages_of_another_tokenizer_have_its_suffix(oneruler):
+    manifest = read_manifest(oneruler)
+    manifest["tokenizers"]["qwen2.5"] = manifest["tokenizers"]["tekken"]
+    every = [(code, code) for code in LANGUAGES]
+    whole = of_lengths(manifest, ("8k",), ("qwen2.5",), every)
+    assert ids(whole)[:2] == ["all_8k_qwen2.5", "all_8k_cs_qwen2.5"]
+    assert files_of("all_8k_qwen2.5", whole) == files_of("all_8k", whole, "qwen2.5")
+
+
+def test_a_part_without_a_headline_lists_what_it_holds_at_its_longest_length(manifest):
+    two = of_lengths(manifest, ("4k", "8k"))
+    files = {p: e for p, e in two["files"].items() if e["task"].startswith("niah_single")}
+    assert ids({**two, "files": files}) == [
+        *("niah_single_1_8k", "niah_single_2_8k", "niah_single_3_8k"),
+        "niah_s_8k",
+    ]
+
+
+def test_the_framework_is_named_in_a_comment_until_the_hub_lists_it(manifest):
+    assert eval_yaml(manifest).startswith("# evaluation_framework: ruler-release, once")
+    text = (ROOT / "dataset_cards/benchmark_registration.md").read_text(encoding="utf-8")
+    (entry,) = re.findall(r"```ts\n(.*?)```", text, re.DOTALL)
+    assert len(entry.splitlines()) == 6
+    assert entry.startswith(f'"{FRAMEWORK}": {{')
 
 
 def test_a_task_loads_by_its_config_and_split(manifest, release):
     from datasets import load_dataset
 
-    for task in yaml.safe_load(eval_yaml(manifest))["tasks"][-2:]:
+    tasks = yaml.safe_load(eval_yaml(manifest))["tasks"]
+    for task in (tasks[0], tasks[-1]):
         rows = load_dataset(str(release), task["config"], split=task["split"])
-        assert len(rows) in (2 * 20, 13 * 20)
+        assert len(rows) == {"all_4k": 13 * 20, "qa_4k": 2 * 20}[task["id"]]
 
 
 def test_it_says_what_is_measured_and_under_which_tokenizer(manifest):
@@ -51,8 +124,8 @@ def test_oneruler_has_its_own_name_and_languages(manifest):
     other = {**manifest, "dataset": "oneruler", "tasks": tasks, "groups": {}, "files": files}
     found = yaml.safe_load(eval_yaml(other))
     assert found["name"] == "Tasks of a changed ONERULER suite"
-    ids = {task["id"] for task in found["tasks"]}
-    assert ids == {"niah_none_8k_pl_cl100k", "niah_none_8k_en-ko_cl100k"}
+    listed = {task["id"] for task in found["tasks"]}
+    assert listed == {"niah_none_8k_pl_cl100k", "niah_none_8k_en-ko_cl100k"}
 
 
 def test_a_changed_suite_with_the_standard_names_is_not_called_ruler(manifest):

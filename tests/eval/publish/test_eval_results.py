@@ -11,6 +11,7 @@ from huggingface_hub import EvalResultEntry, parse_eval_result_entries
 from builder.card.eval_yaml import eval_yaml
 from eval.publish import eval_results as publishing
 from eval.ruler_score.ruler_score import SCORE_VERSION
+from ruler_dataset import GROUPS, LANGUAGES
 from tests.eval.scoring_helpers import record, ruler, write_oneruler
 
 MODEL = "org/model"
@@ -60,11 +61,26 @@ def test_a_groups_value_is_the_tables(run, tmp_path):
     assert "n 65, " in entry.notes
 
 
-def test_task_ids_are_those_of_the_data_sets_eval_yaml(run, built, tmp_path):
+def test_the_data_sets_headline_is_among_the_task_ids(run, built, tmp_path):
     manifest = json.loads((built / "manifest.json").read_text(encoding="utf-8"))
     registered = {task["id"] for task in yaml.safe_load(eval_yaml(manifest))["tasks"]}
     _, found = publish(run(), tmp_path / "out")
-    assert {entry.task_id for entry in found} <= registered
+    scored = {"all_4k"}  # at 8k qa_1 alone
+    assert {entry.task_id for entry in found} & registered == scored
+
+
+def test_all_26_languages_together_have_the_mean_of_theirs():
+    results = {"dataset": {"name": "oneruler"}, "configurations": {}}
+    named = {"length": "8k", "tokenizer": "tekken", "score": 40.0}
+    for code in LANGUAGES:
+        for task in GROUPS["oneruler"]["all"]:
+            place = {"task": task, "language": code, "instruction_language": code}
+            results["configurations"][f"{task}_8k_{code}"] = {**named, **place}
+    results["configurations"]["cwe_hard_8k_pl"]["score"] = 40 + 26 * 7.0
+    *_, (name, value, cells) = publishing.scores(results)
+    assert (name, value, len(cells)) == ("all_8k", pytest.approx(41), 26 * 7)
+    del results["configurations"]["niah_none_8k_sw"]
+    assert "all_8k" not in [name for name, _, _ in publishing.scores(results)]
 
 
 @pytest.mark.parametrize(
