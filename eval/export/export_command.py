@@ -12,7 +12,7 @@ import typer
 if TYPE_CHECKING:
     from ruler_dataset import Config
 
-_FORMAT = "upstream (the reference code's JSON lines), kvpress, or lm-eval (a task folder)."
+_FORMAT = "upstream (the reference code's JSON lines), kvpress, lm-eval, lighteval or nemo."
 _CONFIGS = "Configurations, separated by commas, groups too: niah_mk_4k,vt_8k, *_4k."
 _TOKENIZER = "Whose rows; default: tekken's, or those of the only tokenizer there is."
 

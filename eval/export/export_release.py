@@ -5,6 +5,8 @@
     upstream   the reference code's JSON lines, for its own scripts (reference_files.py)
     kvpress    context and question apart, for kvpress's evaluate.py (kvpress.py)
     lm-eval    a task folder for lm-evaluation-harness (lm_eval_tasks.py)
+    lighteval  a file of custom tasks for lighteval (lighteval_tasks.py)
+    nemo       a benchmark file (BYOB) for NeMo Evaluator (nemo_benchmarks.py)
 
 The rows are the frozen ones, character for character, and their files' digests are checked first.
 A folder appears under its name only when it is complete.
@@ -23,7 +25,13 @@ from pathlib import Path
 from eval.frozen_release import Release, chosen_files
 from ruler_dataset import DEFAULT_TOKENIZER, Config, RulerError, check_name
 
-FORMATS = {"upstream": "reference_files", "kvpress": "kvpress", "lm-eval": "lm_eval_tasks"}
+FORMATS = {
+    "upstream": "reference_files",
+    "kvpress": "kvpress",
+    "lm-eval": "lm_eval_tasks",
+    "lighteval": "lighteval_tasks",
+    "nemo": "nemo_benchmarks",
+}
 """The formats and their modules.
 
 Each has `write(release, configs, folder, to, progress)`: it fills `folder`, which will be `to`, and

@@ -16,23 +16,20 @@ A folder's files are named by absolute paths, a Hub repository by its commit.
 
 from __future__ import annotations
 
-import json
-import shutil
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from eval.export import lm_eval_utils
+from eval.export.scorer_files import budget, provenance, write_scorer
 from eval.frozen_release import Release
 from eval.ruler_score import ruler_score
-from eval.score.join import rule_task
-from ruler_dataset import SPLIT, Config, RulerError
+from ruler_dataset import SPLIT, Config
 
 METRICS = ("score", "strict")
 _README = """\
 # {title}, frozen, for lm-evaluation-harness
 
-Made by `ruler export --format lm-eval` from {source}{revision} ({dataset} {version}).
+Made by `ruler export --format lm-eval` from {provenance}.
 
     lm_eval --include_path {folder} --tasks {example} --model hf \\
         --model_args pretrained=MODEL,max_length={length}
@@ -60,18 +57,11 @@ def write(
     _write(
         folder / "_frozen", shared(release), "process_results: !function utils.process_results\n"
     )
-    rules = {c.task: rule_task(c.task, release) for c in configs}
-    scoring = json.dumps({"dataset": release.dataset, "rules": rules}, indent=1)
-    (folder / "scoring.json").write_text(scoring + "\n", encoding="utf-8")
-    shutil.copyfile(Path(str(lm_eval_utils.__file__)), folder / "utils.py")
-    shutil.copyfile(Path(str(ruler_score.__file__)), folder / "ruler_score.py")
+    write_scorer(release, configs, folder)
     example = task_name(release, found[-1][0] if found else configs[-1].name)
     text = _README.format(
         title=release.dataset.upper(),
-        source=release.source,
-        revision=f" at {release.revision}" if release.revision else "",
-        dataset=release.dataset,
-        version=release.manifest["data_version"],
+        provenance=provenance(release),
         score_version=ruler_score.SCORE_VERSION,
         folder=to,
         example=example,
@@ -103,14 +93,7 @@ def shared(release: Release) -> dict[str, Any]:
 
 def task(release: Release, config: Config) -> dict[str, Any]:
     """One configuration's task; raises RulerError if its rows differ where the harness has one."""
-    rows = list(release.rows(config.name, ("max_new_tokens", "answer_prefix")))
-    budgets = {row["max_new_tokens"] for row in rows}
-    spaces = {row["answer_prefix"].startswith(" ") for row in rows}
-    if len(budgets) != 1 or len(spaces) != 1:
-        raise RulerError(
-            f"The rows of '{config.name}' differ in max_new_tokens or in how their answer prefix "
-            "begins: lm-evaluation-harness has one setting a task."
-        )
+    tokens, space = budget(release, config)
     if release.revision is None:
         # not by its name: the folder's card would be read and parsed again for every task
         path = str((release.root / config.path).resolve())
@@ -125,9 +108,9 @@ def task(release: Release, config: Config) -> dict[str, Any]:
         "include": "_frozen",
         "task": task_name(release, config.name),
         **data,
-        "target_delimiter": " " if spaces.pop() else "",
+        "target_delimiter": " " if space else "",
         "generation_kwargs": {
-            "max_gen_toks": budgets.pop(),
+            "max_gen_toks": tokens,
             "until": [],
             "do_sample": False,
             "temperature": 0.0,

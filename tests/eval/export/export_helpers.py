@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
+from contextlib import contextmanager
+from pathlib import Path
 
 from tests.eval.scoring_helpers import ruler
 
@@ -28,3 +32,26 @@ def scored(folder, release, out, *more):
     _, error, code = ruler("score", folder, "--dataset", release, "--out", out, *more)
     assert code == 0, error
     return scores(out)
+
+
+def answers_of(config, release):
+    """An answer of every kind to the rows of a configuration, and what the metric gives it."""
+    columns = ("index", "task", "outputs", "instruction_language", "none_word")
+    known = list(release.rows(config, columns))
+    return [({**row}, answer(row)) for row in known]
+
+
+@contextmanager
+def serving(**plan):
+    """An OpenAI-compatible server on loopback that answers as the oracle does; its base URL."""
+    script = Path(__file__).parents[1] / "run/failing_server.py"
+    root = Path(__file__).parents[3]
+    process = subprocess.Popen(
+        [sys.executable, str(script), json.dumps(plan)], stdout=subprocess.PIPE, text=True, cwd=root
+    )
+    try:
+        assert process.stdout is not None
+        yield f"http://127.0.0.1:{process.stdout.readline().strip()}/v1"
+    finally:
+        process.kill()
+        process.wait()

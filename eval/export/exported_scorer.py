@@ -1,4 +1,4 @@
-"""Copied into an exported task folder as utils.py: scores a row with ruler_score.py beside it.
+"""Copied into an exported folder as utils.py: scores a row with ruler_score.py beside it.
 
 `process_results({"task": "vt", "outputs": ["ABCDE"], …}, ["ABCDE"])` is
 `{"score": 1.0, "strict": 1.0}`; a row of ONERULER is scored by the language of its instruction.

@@ -1,0 +1,91 @@
+"""A file of custom tasks for lighteval that evaluates the frozen rows.
+
+    lighteval accelerate "model_name=MODEL" ruler_direct_4k --custom-tasks TO/ruler_frozen.py
+
+    TO/ruler_frozen.py                               the tasks, and the metric (lighteval_file.py)
+    TO/scoring.json  TO/utils.py  TO/ruler_score.py  what they read, and the rule (scorer_files.py)
+
+A task is `ruler_frozen_4k:vt` for base models, `ruler_direct_4k:vt` for chat models; without the
+part behind the colon, all tasks of that length, and their plain mean. The rows stay where they are:
+a folder is named by its absolute path, a Hub repository by its commit.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+
+from eval.export.scorer_files import budget, provenance, write_scorer
+from eval.frozen_release import Release
+from eval.run.prompts import DIRECT
+from ruler_dataset import Config
+
+FILE = "ruler_frozen.py"
+_README = """\
+# {title}, frozen, for lighteval
+
+Made by `ruler export --format lighteval` from {provenance}.
+
+    lighteval accelerate "model_name=MODEL" {example} --custom-tasks {folder}/{file}
+
+`{example}` is for chat models, `{base}` for base models, with
+`override_chat_template=false` among the model's arguments. lighteval cannot begin the assistant's
+turn with the answer prefix: in a chat prompt it ends the user's, after the line of RULER's Table 6.
+Give the model's window as `max_length`: lighteval cuts longer prompts. `score` is the benchmark's
+rule, `strict` the strict variant, both 0 … 1.
+"""
+
+
+def write(
+    release: Release,
+    configs: Sequence[Config],
+    folder: Path,
+    to: Path,
+    progress: Callable[[Sequence[Config]], Iterable[Config]] = iter,
+) -> str:
+    """Write the tasks and their metric; return the command that evaluates them."""
+    tasks = [
+        {
+            "config": config.name,
+            "frozen": task_name("frozen", config),
+            "direct": task_name("direct", config),
+            "max_new_tokens": budget(release, config)[0],
+        }
+        for config in progress(configs)
+    ]
+    write_scorer(
+        release,
+        configs,
+        folder,
+        source=release.source if release.revision else str(release.root.resolve()),
+        revision=release.revision,
+        data_version=release.manifest["data_version"],
+        direct=DIRECT if release.dataset == "ruler" else "",
+        tasks=tasks,
+    )
+    shutil.copyfile(Path(__file__).with_name("lighteval_file.py"), folder / FILE)
+    example, base = (_example(kind, configs) for kind in ("direct", "frozen"))
+    text = _README.format(
+        title=release.dataset.upper(),
+        provenance=provenance(release),
+        example=example,
+        base=base,
+        folder=to,
+        file=FILE,
+    )
+    (folder / "README.md").write_text(text, encoding="utf-8")
+    return f'lighteval accelerate "model_name=MODEL" {example} --custom-tasks {to / FILE}'
+
+
+def _example(kind: str, configs: Sequence[Config]) -> str:
+    """The last task, or its length where there are several: lighteval has no group of one."""
+    names = [task_name(kind, config) for config in configs]
+    group = names[-1].partition(":")[0]
+    return group if sum(name.startswith(f"{group}:") for name in names) > 1 else names[-1]
+
+
+def task_name(kind: str, config: Config) -> str:
+    """`ruler_frozen_4k:vt`: lighteval runs, and averages, all that share what stands before `:`."""
+    group = config.name.removeprefix(f"{config.task}_")
+    return f"{config.dataset}_{kind}_{group}:{config.task}"

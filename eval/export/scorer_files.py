@@ -1,0 +1,52 @@
+"""What the folders for lm-evaluation-harness, lighteval and NeMo Evaluator share: the scorer.
+
+    TO/utils.py  TO/ruler_score.py     the scoring rule: this project's metric module, copied
+    TO/scoring.json                    the data set, and whose rule each task follows
+
+Each of these harnesses has one budget of answer tokens for a task: `budget` reads it.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from eval.export import exported_scorer
+from eval.frozen_release import Release
+from eval.ruler_score import ruler_score
+from eval.score.join import rule_task
+from ruler_dataset import Config, RulerError
+
+
+def write_scorer(release: Release, configs: Sequence[Config], folder: Path, **more: Any) -> None:
+    """Write the scorer's three files into `folder`; scoring.json takes `more` in."""
+    rules = {c.task: rule_task(c.task, release) for c in configs}
+    scoring = json.dumps({"dataset": release.dataset, "rules": rules, **more}, indent=1)
+    (folder / "scoring.json").write_text(scoring + "\n", encoding="utf-8")
+    shutil.copyfile(Path(str(exported_scorer.__file__)), folder / "utils.py")
+    shutil.copyfile(Path(str(ruler_score.__file__)), folder / "ruler_score.py")
+
+
+def budget(release: Release, config: Config) -> tuple[int, bool]:
+    """The rows' `max_new_tokens`, and whether their answer prefix begins with a space.
+
+    Raises RulerError if they differ within the configuration.
+    """
+    rows = list(release.rows(config.name, ("max_new_tokens", "answer_prefix")))
+    found = {(row["max_new_tokens"], row["answer_prefix"].startswith(" ")) for row in rows}
+    if len(found) != 1:
+        raise RulerError(
+            f"The rows of '{config.name}' differ in max_new_tokens or in how their answer prefix "
+            "begins: the harness has one setting a task."
+        )
+    return found.pop()
+
+
+def provenance(release: Release) -> str:
+    """Where the rows are from, for a README: `ORG/ruler at 0123456 (ruler 1.0.0)`."""
+    revision = f" at {release.revision}" if release.revision else ""
+    version = release.manifest["data_version"]
+    return f"{release.source}{revision} ({release.dataset} {version})"

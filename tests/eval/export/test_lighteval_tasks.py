@@ -1,0 +1,185 @@
+"""lighteval's custom tasks: their interface, their budgets, their scores.
+
+The package needs torch and is not part of the test environment. Here the file is imported with the
+published names of its interface; LIGHTEVAL_PYTHON=PYTHON, an interpreter with lighteval 0.13, runs
+its own command with a model that knows the answers.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import runpy
+import subprocess
+import sys
+from types import ModuleType, SimpleNamespace
+
+import pytest
+
+from eval.run.prompts import DIRECT
+from ruler_dataset import TASKS
+from tests.eval.export.export_helpers import answer, answers_of, scored
+from tests.eval.scoring_helpers import ruler, write_oneruler
+
+NAMES = {
+    "lighteval.metrics.metrics_sample": ("SampleLevelComputation",),
+    "lighteval.metrics.utils.metric_utils": ("SampleLevelMetricGrouping",),
+    "lighteval.tasks.lighteval_task": ("LightevalTaskConfig",),
+    "lighteval.tasks.requests": ("Doc", "SamplingMethod"),
+}
+"""What the file imports of lighteval 0.13."""
+MODEL = """\
+from lighteval.models.abstract_model import LightevalModel
+from lighteval.models.model_output import ModelResponse
+
+
+class Knowing(LightevalModel):
+    def __init__(self, config):
+        self.config = config
+
+    def greedy_until(self, docs):
+        assert {doc.generation_size for doc in docs} == {30}
+        # the first reference alone for rows whose first letter is early in the alphabet
+        wanted = [doc.get_golds() for doc in docs]
+        return [ModelResponse(text=[" ".join(w[: 1 if w[0] < "N" else None])]) for w in wanted]
+
+    tokenizer, add_special_tokens, max_length = None, False, 8192
+
+    def loglikelihood(self, docs):
+        raise NotImplementedError
+
+    loglikelihood_rolling = loglikelihood
+
+    def tok_encode(self, *arguments, **settings):
+        raise NotImplementedError
+"""
+
+
+def export(release, to, *more):
+    out, error, code = ruler("export", release, "--format", "lighteval", "--to", to, *more)
+    assert code == 0, error
+    return to, out
+
+
+@pytest.fixture(scope="module")
+def exported(built, tmp_path_factory):
+    to = tmp_path_factory.mktemp("lighteval") / "lighteval"
+    return export(built, to, "--configs", "all_4k,vt_8k")
+
+
+class Anything(SimpleNamespace):
+    """A class of lighteval's: it keeps what it is given."""
+
+    GENERATIVE = "GENERATIVE"
+
+
+def imported(folder, monkeypatch):
+    """The file's tasks by name, imported as lighteval imports it."""
+    for module, names in NAMES.items():
+        made = ModuleType(module)
+        for name in names:
+            setattr(made, name, Anything)
+        parts = module.split(".")
+        for end in range(1, len(parts)):
+            package = ".".join(parts[:end])
+            monkeypatch.setitem(sys.modules, package, ModuleType(package))
+        monkeypatch.setitem(sys.modules, module, made)
+    return {
+        task.name: task for task in runpy.run_path(str(folder / "ruler_frozen.py"))["TASKS_TABLE"]
+    }
+
+
+@pytest.fixture
+def tasks(exported, monkeypatch):
+    return imported(exported[0], monkeypatch)
+
+
+def test_the_tasks_of_a_length_share_what_stands_before_the_colon(tasks):
+    assert set(tasks) == {
+        f"ruler_{kind}_{length}:{task}"
+        for kind in ("frozen", "direct")
+        for length, names in (("4k", TASKS["ruler"]), ("8k", ("vt",)))
+        for task in names
+    }
+
+
+def test_a_task_names_its_rows_their_split_and_their_budget(tasks, built):
+    task = tasks["ruler_frozen_4k:vt"]
+    assert (task.hf_repo, task.hf_subset, task.hf_revision) == (str(built), "vt_4k", None)
+    assert task.evaluation_splits == task.hf_avail_splits == ["test"]
+    assert (task.generation_size, task.version) == (30, "1.0.0")
+
+
+def test_lighteval_loads_the_rows_by_these_names(tasks):
+    from datasets import load_dataset
+
+    task = tasks["ruler_direct_4k:qa_1"]
+    rows = load_dataset(task.hf_repo, task.hf_subset, revision=task.hf_revision)
+    assert list(rows) == ["test"]
+    row = rows["test"][0]
+    asked = task.prompt_function(row, task.name)
+    assert asked.query == row["input"] + DIRECT + row["answer_prefix"]
+    raw = tasks["ruler_frozen_4k:qa_1"].prompt_function(row, "")
+    assert raw.query == row["input"] + row["answer_prefix"]
+    assert [raw.choices[i] for i in raw.gold_index] == row["outputs"]
+
+
+def test_a_row_is_scored_as_ruler_score_does(tasks, frozen, built, write_run, tmp_path):
+    configs = [f"{task}_4k" for task in TASKS["ruler"]]
+    run = write_run(lambda config, row: {"prediction": answer(row)}, configs=configs)
+    mine = scored(run, built, tmp_path / "results.json")
+    for task in TASKS["ruler"]:
+        (metric,) = tasks[f"ruler_frozen_4k:{task}"].metrics
+        found = [
+            metric.sample_level_fn.compute(Anything(specific=row), Anything(text=[text]))
+            for row, text in answers_of(f"{task}_4k", frozen)
+        ]
+        mean = metric.corpus_level_fn["score"]([one["score"] for one in found])
+        assert 100 * mean == pytest.approx(mine[f"{task}_4k"])
+        assert metric.metric_name == list(found[0])
+
+
+def test_oneruler_has_no_more_words_and_names_its_language(tmp_path, monkeypatch):
+    root = write_oneruler(tmp_path / "oneruler", ["en-ko"])
+    found = imported(export(root, tmp_path / "out")[0], monkeypatch)
+    task = found["oneruler_direct_8k_en-ko_cl100k:niah_none"]
+    row = {"input": "Text", "answer_prefix": "", "task": "niah_none", "outputs": ["없음"]}
+    doc = task.prompt_function({**row, "instruction_language": "ko", "none_word": "없음"}, "")
+    assert doc.query == "Text"
+    compute = task.metrics[0].sample_level_fn.compute
+    assert compute(doc, Anything(text=["없음"])) == {"score": 1, "strict": 1}
+    assert compute(doc, Anything(text=["none"]))["score"] == 0
+
+
+def test_the_command_names_a_length_where_it_has_several_tasks(exported, built, tmp_path):
+    assert "ruler_direct_8k:vt --custom-tasks" in exported[1]
+    _, out = export(built, tmp_path / "qa", "--configs", "qa_4k")
+    assert "ruler_direct_4k --custom-tasks" in out
+
+
+def test_its_own_command_gives_the_scores_of_ruler_score(exported, built, write_run, tmp_path):
+    python = os.environ.get("LIGHTEVAL_PYTHON")
+    if not python:
+        pytest.skip("LIGHTEVAL_PYTHON names no interpreter with lighteval")
+    (tmp_path / "model.py").write_text(MODEL)
+    command = [python, "-c", "from lighteval.__main__ import app; app()", "custom", "known"]
+    command += [str(tmp_path / "model.py"), "ruler_frozen_4k:vt,ruler_direct_8k:vt"]
+    command += ["--custom-tasks", str(exported[0] / "ruler_frozen.py")]
+    done = subprocess.run(
+        [*command, "--output-dir", str(tmp_path / "out")],
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    (report,) = (tmp_path / "out").rglob("results_*.json")
+    results = json.loads(report.read_text(encoding="utf-8"))["results"]
+
+    def same(config, row):
+        return " ".join(row["outputs"][: 1 if row["outputs"][0] < "N" else None])
+
+    run = write_run(same, configs=["vt_4k", "vt_8k"])
+    mine = scored(run, built, tmp_path / "results.json")
+    assert 100 * results["ruler_frozen_4k:vt|0"]["score"] == pytest.approx(mine["vt_4k"])
+    assert 100 * results["ruler_direct_8k:vt|0"]["score"] == pytest.approx(mine["vt_8k"])

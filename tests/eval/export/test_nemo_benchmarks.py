@@ -1,0 +1,155 @@
+"""NeMo Evaluator's benchmark file: its interface, its budgets, its scores.
+
+The package is not part of the test environment. Here the file is imported with the published
+names of its interface (`benchmark`, `scorer`, `ScorerInput`); NEMO_EVALUATOR_PYTHON=PYTHON, an
+interpreter with nemo-evaluator 0.3 or later, runs its own command.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import runpy
+import subprocess
+import sys
+from dataclasses import dataclass
+from types import ModuleType
+
+import pytest
+import yaml
+
+from eval.run.prompts import DIRECT
+from ruler_dataset import TASKS
+from tests.eval.export.export_helpers import answer, answers_of, scored, serving
+from tests.eval.scoring_helpers import ruler, write_oneruler
+
+
+def export(release, to, *more):
+    _, error, code = ruler("export", release, "--format", "nemo", "--to", to, *more)
+    assert code == 0, error
+    return to
+
+
+@pytest.fixture(scope="module")
+def exported(built, tmp_path_factory):
+    return export(built, tmp_path_factory.mktemp("nemo") / "nemo", "--configs", "all_4k")
+
+
+@dataclass
+class ScorerInput:
+    """What NeMo Evaluator hands to a scorer: the answer, and the row as metadata."""
+
+    response: str
+    metadata: dict
+
+
+def registered(folder, monkeypatch, package):
+    """Import the file as NeMo Evaluator does; by name what `benchmark` got, and the scorer."""
+    found = {}
+
+    def benchmark(**settings):
+        return lambda function: found.setdefault(settings["name"], (settings, function))
+
+    module = ModuleType(package)
+    module.benchmark, module.scorer = benchmark, lambda function: function
+    module.ScorerInput = ScorerInput
+    for end in range(1, len(parts := package.split(".")) + 1):
+        name = ".".join(parts[:end])
+        monkeypatch.setitem(sys.modules, name, module if name == package else ModuleType(name))
+    runpy.run_path(str(folder / "ruler_frozen.py"))
+    return found
+
+
+@pytest.fixture(params=["nemo_evaluator", "nemo_evaluator.contrib.byob"])
+def benchmarks(request, exported, monkeypatch):
+    """The benchmarks by name, as 0.3 and as 0.2 registers them."""
+    return registered(exported, monkeypatch, request.param)
+
+
+def test_there_is_a_benchmark_for_each_endpoint_and_configuration(benchmarks):
+    assert {name: settings["endpoint_type"] for name, (settings, _) in benchmarks.items()} == {
+        f"ruler_{kind}_{task}_4k": endpoint
+        for task in TASKS["ruler"]
+        for kind, endpoint in (("direct", "chat"), ("frozen", "completions"))
+    }
+
+
+def test_the_prompt_is_the_row_to_the_character(benchmarks, frozen):
+    for config in ("vt_4k", "qa_2_4k"):
+        rows = list(frozen.rows(config, ("input", "answer_prefix")))
+        for kind, between in (("frozen", ""), ("direct", DIRECT)):
+            settings, _ = benchmarks[f"ruler_{kind}_{config}"]
+            with open(settings["dataset"], encoding="utf-8") as file:
+                asked = [settings["prompt"].format(**json.loads(line)) for line in file]
+            assert asked == [row["input"] + between + row["answer_prefix"] for row in rows]
+
+
+def test_a_row_is_scored_as_ruler_score_does(benchmarks, frozen, built, write_run, tmp_path):
+    configs = [f"{task}_4k" for task in TASKS["ruler"]]
+    run = write_run(lambda config, row: {"prediction": answer(row)}, configs=configs)
+    mine = scored(run, built, tmp_path / "results.json")
+    for config in configs:
+        _, score = benchmarks[f"ruler_frozen_{config}"]
+        found = [
+            score(ScorerInput(text, row))["correct"] for row, text in answers_of(config, frozen)
+        ]
+        assert 100 * sum(found) / len(found) == pytest.approx(mine[config])
+
+
+def test_each_benchmark_has_its_own_budget_and_endpoint(exported, frozen):
+    for endpoint, kind in (("chat", "direct"), ("completions", "frozen")):
+        settings = yaml.safe_load((exported / f"{endpoint}.yaml").read_text(encoding="utf-8"))
+        assert settings["services"]["model"]["url"].endswith(
+            f"/{endpoint.replace('chat', 'chat/completions')}"
+        )
+        budgets = {
+            found["name"].rpartition(":")[2]: found["solver"]["generation"]["max_tokens"]
+            for found in settings["benchmarks"]
+        }
+        assert budgets == {
+            f"ruler_{kind}_{task}_4k": next(frozen.rows(f"{task}_4k", ("max_new_tokens",)))[
+                "max_new_tokens"
+            ]
+            for task in TASKS["ruler"]
+        }
+
+
+def test_oneruler_is_asked_without_more_words_and_scored_by_its_language(tmp_path, monkeypatch):
+    folder = export(write_oneruler(tmp_path / "oneruler", ["pl"]), tmp_path / "nemo")
+    found = registered(folder, monkeypatch, "nemo_evaluator")
+    settings, score = found["oneruler_direct_niah_none_8k_pl_cl100k"]
+    assert settings["prompt"] == "{input}{answer_prefix}"
+    with open(settings["dataset"], encoding="utf-8") as file:
+        row = json.loads(file.readline())
+    assert score(ScorerInput("<odpowiedź>brak</odpowiedź>", row)) == {"correct": 1, "strict": 1}
+    assert score(ScorerInput("none at all", row))["correct"] == 0
+
+
+def test_its_own_command_gives_the_scores_of_ruler_run(exported, built, tmp_path):
+    python = os.environ.get("NEMO_EVALUATOR_PYTHON")
+    if not python:
+        pytest.skip("NEMO_EVALUATOR_PYTHON names no interpreter with nemo-evaluator")
+    arguments = ["--dataset", built, "--configs", "all_4k", "--backend", "oracle"]
+    _, error, code = ruler("run", *arguments, "--out", tmp_path / "run")
+    assert code == 0, error
+    mine = scored(tmp_path / "run", built, tmp_path / "results.json")
+    command = [python, "-c", "from nemo_evaluator.cli.main import cli; cli()", "eval", "run"]
+    with serving() as url:
+        for endpoint in ("chat", "completions"):
+            done = subprocess.run(
+                [*command, str(exported / f"{endpoint}.yaml"), "-o", str(tmp_path / endpoint)],
+                env={**os.environ, "NEMO_MODEL_URL": url, "NEMO_MODEL_ID": "m"},
+                capture_output=True,
+                text=True,
+                timeout=300,
+                check=False,
+            )
+            assert done.returncode == 0, done.stderr[-3000:]
+            found = {}
+            for path in (tmp_path / endpoint).rglob("eval-*.json"):
+                report = json.loads(path.read_text(encoding="utf-8"))["benchmark"]
+                config = report["name"].split("_", 2)[2]
+                found[config] = 100 * report["scores"]["summary"]["mean"]
+            if endpoint == "completions":  # the oracle reads the raw text
+                assert found == pytest.approx(mine, abs=0.01)
+            assert len(found) == 13
