@@ -16,6 +16,7 @@ import typer
 
 import builder.cli
 import eval.cli
+from builder.common.frozen_rows import sentence_of
 from ruler_dataset import RulerError
 
 log = logging.getLogger("ruler")
@@ -26,7 +27,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 builder.cli.register(app)
-eval.cli.register(app)
+eval.cli.register(app, sentence_of)
 
 
 def _show_version(asked: bool) -> None:

@@ -7,6 +7,9 @@ from typing import Annotated
 
 import typer
 
+from eval.report.page.page_model import FrozenSentence
+from eval.report.page.report_command import report_command
+
 _FILES = (
     "A RUN folder, or prediction files: this project's, the reference code's `pred/*.jsonl` or "
 )
@@ -193,11 +196,15 @@ def analyze(
     commands.analyze(results, errors or (), out, markdown, name or ())
 
 
-def register(app: typer.Typer) -> None:
-    """Add the commands to the `ruler` application."""
+def register(app: typer.Typer, frozen: FrozenSentence | None = None) -> None:
+    """Add the commands to the `ruler` application.
+
+    `frozen` says of a manifest whether its rows are the frozen ones of its data version.
+    """
     from eval.export.export_command import export
     from eval.publish.results_command import results
     from eval.run.run_command import run
 
-    for command in (run, score, errors, compare, correlate, analyze, export, results):
+    report = report_command(frozen)
+    for command in (run, score, errors, compare, correlate, analyze, report, export, results):
         app.command()(command)

@@ -94,3 +94,20 @@ def credits(
         )
         for mark in places
     ]
+
+
+def mean_bins(several: Sequence[Sequence[DepthBin]]) -> list[DepthBin]:
+    """The bins of several configurations together, each reference counting once."""
+    joined: list[DepthBin] = []
+    for number in range(BINS):
+        known = [(bins[number]["score"], bins[number]["n"]) for bins in several]
+        total = sum(n for _, n in known)
+        credit = sum(score * n for score, n in known if score is not None)
+        joined.append(
+            {
+                "depth": [number / BINS, (number + 1) / BINS],
+                "score": credit / total if total else None,
+                "n": total,
+            }
+        )
+    return joined

@@ -1,0 +1,208 @@
+"""Builds the page's model (page_model.py) from runs.
+
+page = page_data(open_runs([Path("runs/qwen"), Path("runs/llama")]))
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from eval.analysis.error_kinds import KINDS
+from eval.report.page import page_scores
+from eval.report.page.page_differences import pairs
+from eval.report.page.page_languages import languages
+from eval.report.page.page_model import (
+    Errors,
+    FrozenSentence,
+    PageData,
+    RunFacts,
+    Series,
+    ShownRows,
+    TaskErrors,
+)
+from eval.report.page.page_rows import CellRows, rows_behind
+from eval.report.page.page_runs import ReportedRun
+from eval.report.page.visible_text import shortened, visible
+from eval.report.score_tables import TROUBLES
+
+FORMAT = 1
+_LONGEST_FACT = 120  # characters
+_MOST_NOTES = 40
+_TITLES = {"ruler": "RULER", "oneruler": "ONERULER"}
+
+
+def page_data(runs: Sequence[ReportedRun], frozen: FrozenSentence | None = None) -> PageData:
+    """All that the page shows of these runs; `frozen` tells whether rows are the frozen ones.
+
+    Raises RulerError for answers or rows that are no longer those that were scored.
+    """
+    series = page_scores.all_series(runs)
+    lengths = page_scores.all_lengths(runs)
+    tasks = page_scores.all_tasks(runs)
+    behind = rows_behind(runs, [None] * len(runs))
+    dataset = runs[0].results["dataset"]["name"]
+    return {
+        "format": FORMAT,
+        "title": f"{_TITLES[dataset]} results",
+        "dataset": dataset,
+        "made_by": _version(),
+        "runs": [_facts(run, frozen) for run in runs],
+        "series": series,
+        "lengths": lengths,
+        "tasks": tasks,
+        "groups": page_scores.groups(runs, series),
+        "heat_maps": [
+            page_scores.task_heat_map(runs[one["run"]], one, tasks, lengths) for one in series
+        ],
+        "depth": [
+            depth
+            for one in series
+            for depth in page_scores.depth_maps(runs[one["run"]], one, tasks)
+        ],
+        "pairs": pairs(runs),
+        "errors": _errors(runs, series, tasks, behind),
+        "languages": languages(runs, series, lengths),
+        "rows": _rows(runs, series, behind),
+        "shortened": "",
+    }
+
+
+def as_json(page: PageData) -> str:
+    """The model as `--json` writes it."""
+    return json.dumps(page, ensure_ascii=False, indent=1, allow_nan=False) + "\n"
+
+
+def _version() -> str:
+    from importlib.metadata import version
+
+    return f"ruler-release {version('ruler-release')}"
+
+
+def _facts(run: ReportedRun, frozen: FrozenSentence | None) -> RunFacts:
+    results, cells = run.results, run.results["configurations"]
+    data, settings = results["dataset"], results["run"]
+    counts: dict[str, int] = {name: sum(cell[name] for cell in cells.values()) for name in TROUBLES}
+    troubles: list[dict[str, Any]] = [
+        {"configuration": name, "n": cell["n"], **{key: cell[key] for key in TROUBLES if cell[key]}}
+        for name, cell in cells.items()
+        if any(cell[key] for key in TROUBLES)
+    ]
+    rules = results["rules"]
+    notes = [shortened(note, 4 * _LONGEST_FACT) for note in results["notes"][:_MOST_NOTES]]
+    if len(results["notes"]) > _MOST_NOTES:
+        notes.append(f"and {len(results['notes']) - _MOST_NOTES} more notes in results.json")
+    return {
+        "label": run.label,
+        "model": _fact(results["model"] or "not named"),
+        "data": " ".join(filter(None, (_TITLES[data["name"]], _fact(data["data_version"])))),
+        "frozen": _frozen(run, frozen),
+        "tokenizers": sorted({cell["tokenizer"] or "unknown" for cell in cells.values()}),
+        "mode": _fact(results["mode"] or "not recorded"),
+        "reasoning": _reasoning(settings),
+        "engine": _engine(settings),
+        "score_version": results["score_version"],
+        "rules": [
+            *([f"--compat {rules['compat']}"] if rules["compat"] else []),
+            *([f"--cut {rules['cut']}"] if rules["cut"] != "protocol" else []),
+        ],
+        "partial": results["partial"],
+        "rows": sum(cell["n"] for cell in cells.values()),
+        "counts": counts,
+        "troubles": troubles,
+        "notes": notes,
+        "answers": "" if run.problem is None else visible(run.problem),
+    }
+
+
+def _fact(value: object) -> str:
+    return shortened(str(value), _LONGEST_FACT) if value else ""
+
+
+def _frozen(run: ReportedRun, frozen: FrozenSentence | None) -> str:
+    if run.results["dataset"]["standard"] is False:
+        return "A suite of one's own, not the benchmark's tasks."
+    if run.release is None:
+        return "Not known: the release is not at hand (--dataset)."
+    return "Not checked." if frozen is None else frozen(run.release.manifest)
+
+
+def _reasoning(settings: Mapping[str, Any]) -> str:
+    thinking = settings.get("thinking")
+    if not isinstance(thinking, Mapping):
+        return "not recorded"
+    return f"on, up to {thinking['budget']:,} tokens" if thinking.get("on") else "off"
+
+
+def _engine(settings: Mapping[str, Any]) -> str:
+    parts = (settings.get("backend"), settings.get("backend_version"), settings.get("dtype"))
+    return " ".join(_fact(part) for part in parts if part) or "not recorded"
+
+
+def _errors(
+    runs: Sequence[ReportedRun],
+    series: Sequence[Series],
+    tasks: Sequence[str],
+    behind: Sequence[Mapping[str, CellRows]],
+) -> Errors:
+    found: list[TaskErrors] = []
+    for one in series:
+        cells = page_scores.cells_of(runs[one["run"]], one)
+        mine = behind[one["run"]]
+        for task in tasks:
+            rows = [
+                mine[name] for name, cell in cells.items() if cell["task"] == task if name in mine
+            ]
+            if rows:
+                found.append(_task_errors(one["id"], task, rows))
+    times: Counter[str] = Counter()
+    for errors in found:
+        times.update(errors["kinds"])
+    notes = []
+    total, done = sum(one["wrong"] for one in found), sum(one["sorted"] for one in found)
+    if done < total:
+        notes.append(
+            f"{done:,} of {total:,} wrong rows were sorted, an even share of every configuration; "
+            "`ruler errors RUN --out RUN/errors.jsonl` sorts all of them."
+        )
+    if any(run.answers and run.release is None for run in runs):
+        notes.append(
+            "Rows whose release is not at hand were sorted without their texts, so that no "
+            "distractor is known (--dataset)."
+        )
+    return {
+        "kinds": {kind: KINDS[kind] for kind, _ in times.most_common()},
+        "tasks": found,
+        "notes": notes,
+    }
+
+
+def _task_errors(series: int, task: str, rows: Sequence[CellRows]) -> TaskErrors:
+    kinds: Counter[str] = Counter()
+    for cell in rows:
+        kinds.update(cell.kinds)
+    return {
+        "series": series,
+        "task": task,
+        "rows": sum(cell.n for cell in rows),
+        "wrong": sum(cell.wrong for cell in rows),
+        "sorted": sum(cell.sorted for cell in rows),
+        "kinds": dict(kinds.most_common()),
+    }
+
+
+def _rows(
+    runs: Sequence[ReportedRun],
+    series: Sequence[Series],
+    behind: Sequence[Mapping[str, CellRows]],
+) -> dict[str, dict[str, ShownRows]]:
+    return {
+        str(one["id"]): {
+            name: behind[one["run"]][name].rows
+            for name, cell in runs[one["run"]].results["configurations"].items()
+            if (cell["tokenizer"] or "unknown") == one["tokenizer"] and name in behind[one["run"]]
+        }
+        for one in series
+    }

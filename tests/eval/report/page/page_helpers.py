@@ -1,0 +1,76 @@
+"""Runs for the page's tests: right and wrong answers to a release's rows, and hostile ones."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from eval.frozen_release import Release
+from tests.eval.scoring_helpers import record, right, ruler
+
+HOSTILE = {
+    "markup": "<script>window.stolen = 1</script><img src=x onerror='window.stolen = 1'>",
+    "end": "</script></dialog></body><script>window.stolen = 1</script><!--",
+    "bidi": "1234\u202e5678 \u2066left\u2069 and \u200f right",
+    "long": "z" * 1_000_000,
+    "ansi": "\x1b[31mred\x1b[0m \x07bell \x00null",
+    "rich": "[bold red]bold[/bold red] [link=https://example.org]link[/link]",
+    "half": "a half \ud83d character",
+    "template": "{{ 7 * 7 }} {% raw %} @DATA@ ${alert(1)} \u2028",
+}
+"""Answers that change nothing, by what they try."""
+
+
+def write_run(
+    folder: Path,
+    release: Path,
+    answer: Callable[[str, Mapping[str, object]], str | dict[str, object] | None],
+    model: str,
+    configs: list[str] | None = None,
+) -> Path:
+    """A scored RUN folder; `answer(config, row)` gives a text, a line's fields, or None."""
+    folder.mkdir(parents=True)
+    held = Release.open(str(release))
+    chosen = configs or list(held.configs)
+    for config in chosen:
+        lines = []
+        for row in held.rows(config, ("index", "outputs", "evidence", "question")):
+            fields = answer(config, row)
+            if fields is not None:
+                fields = {"prediction": fields} if isinstance(fields, str) else fields
+                lines.append(record(config, row["index"], **fields))
+        text = "".join(json.dumps(line) + "\n" for line in lines)  # half characters as escapes
+        (folder / f"{config}.jsonl").write_text(text, encoding="utf-8")
+    run = {
+        "format": 1,
+        "model": model,
+        "backend": "vllm",
+        "backend_version": "0.32.0",
+        "mode": "prefill",
+        "thinking": {"on": False, "budget": 0},
+        "dataset": held.dataset,
+        "data_version": "1.0.0",
+        "files": {config: held.sha256(config) for config in chosen},
+        "sessions": [{"source": str(release), "configs": chosen, "shard": None}],
+    }
+    (folder / "run.json").write_text(json.dumps(run), encoding="utf-8")
+    _, error, code = ruler("score", folder)
+    assert code == 0, error
+    return folder
+
+
+def worse(share: int) -> Callable[[str, Mapping[str, object]], str]:
+    """Right answers, but for every `share`-th row, which names another number."""
+
+    def answer(config: str, row: Mapping[str, object]) -> str:
+        if int(str(row["index"])) % share == 0:
+            return " It is 7654321, I think."
+        return right(config, row)
+
+    return answer
+
+
+def hostile(config: str, row: Mapping[str, object]) -> str:
+    """A hostile answer to each row, one after the other."""
+    return list(HOSTILE.values())[int(str(row["index"])) % len(HOSTILE)]
