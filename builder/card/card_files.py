@@ -1,4 +1,4 @@
-"""The files of a release that are rendered from its manifest: the card and eval.yaml.
+"""The files of a release that are rendered from its manifest: card, eval.yaml, croissant.json.
 
     card_files(root, manifest)        # {"README.md": "…", "eval.yaml": "name: RULER …"}
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from builder.card import eval_yaml
+from builder.card import croissant, eval_yaml
 from builder.card.render import first_row, render
 from ruler_dataset import MANIFEST, Manifest, RulerError
 
@@ -25,6 +25,7 @@ def card_files(root: Path, manifest: Manifest, benchmark: bool = True) -> dict[s
         files = {CARD: render(manifest, first_row(root, manifest))}
         if benchmark:
             files[eval_yaml.FILE] = eval_yaml.eval_yaml(manifest)
+        files[croissant.FILE] = croissant.croissant(manifest)
     except Exception as error:  # whatever a manifest lacks: a wording, a parameter, rows
         why = f"{type(error).__name__}: {error}"
         raise RulerError(

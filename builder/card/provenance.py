@@ -131,11 +131,17 @@ def _sections(text: str, mark: str) -> Iterator[tuple[str, str]]:
         yield title.strip(), body
 
 
-def citations(manifest: Manifest) -> list[str]:
-    """BibTeX of the two papers and of this release, from CITATION.cff."""
+def citation_file() -> dict[str, Any]:
+    """CITATION.cff: the project's authors, its version and its date, and the papers."""
     import yaml  # type: ignore[import-untyped]
 
-    cff = yaml.safe_load(project_file("CITATION.cff").read_text(encoding="utf-8"))
+    found: dict[str, Any] = yaml.safe_load(project_file("CITATION.cff").read_text(encoding="utf-8"))
+    return found
+
+
+def citations(manifest: Manifest) -> list[str]:
+    """BibTeX of the two papers and of this release, from CITATION.cff."""
+    cff = citation_file()
     said = f"{manifest['dataset']}, data version {manifest['data_version']}, seed "
     said += f"{manifest['seed']}, built by ruler-release {manifest['builder_version']}"
     own = {"title": cff["title"], "author": _authors(cff["authors"]), "note": said}

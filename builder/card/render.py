@@ -13,8 +13,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from builder.card import figures as tables
 from builder.card import provenance as origins
@@ -23,6 +24,9 @@ from builder.common.project_files import project_file
 from builder.sources.registry import EMBEDDED
 from builder.tasks.wording import standard_suite
 from ruler_dataset import COLUMNS, DEFAULT_TOKENIZER, Config, Manifest, Names, languages_of
+
+if TYPE_CHECKING:
+    import jinja2
 
 _LONG, _HEAD, _TAIL, _NEAR = 480, 240, 200, 60  # characters of a text that is shown shortened
 
@@ -64,6 +68,18 @@ def first_row(root: Path, manifest: Manifest) -> dict[str, Any] | None:
 
 def render(manifest: Manifest, row: Mapping[str, Any] | None = None) -> str:
     """The card of a release, or of a part of one; `row` is shown, its long texts shortened."""
+    template = _templates().get_template(f"{manifest['dataset']}.md")
+    return template.render(_facts(manifest, row))
+
+
+def column_meanings() -> dict[str, str]:
+    """What each column of a row is, as the card says it."""
+    found: dict[str, str] = _templates().get_template("_parts.md").module.meaning  # type: ignore[attr-defined]
+    return found
+
+
+@cache
+def _templates() -> jinja2.Environment:
     import jinja2
 
     environment = jinja2.Environment(
@@ -74,7 +90,7 @@ def render(manifest: Manifest, row: Mapping[str, Any] | None = None) -> str:
         lstrip_blocks=True,
     )
     environment.filters |= {"percent": _percent, "count": "{:,}".format, "cell": _cell}
-    return environment.get_template(f"{manifest['dataset']}.md").render(_facts(manifest, row))
+    return environment
 
 
 def _facts(manifest: Manifest, row: Mapping[str, Any] | None) -> dict[str, Any]:

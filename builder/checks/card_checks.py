@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from importlib.metadata import version
 from pathlib import Path
 
-from builder.card import eval_yaml
+from builder.card import croissant, eval_yaml
 from builder.card.card_files import CARD, card_files
 from builder.card.render import first_row
 from builder.checks.breaches import Law
@@ -20,7 +20,11 @@ from builder.checks.verify_report import WHOLE_FILE, FileReport
 from builder.common.project_files import DISTRIBUTION
 from ruler_dataset import Manifest, RulerError
 
-_TITLES = {CARD: "the card", eval_yaml.FILE: "the registration as a benchmark"}
+_TITLES = {
+    CARD: "the card",
+    eval_yaml.FILE: "the registration as a benchmark",
+    croissant.FILE: "the description for machines",
+}
 _REMEDY = "run the same `ruler build` again"
 
 
@@ -35,6 +39,8 @@ def check_card_files(
     if mine != theirs:
         yield f"The card was made by {DISTRIBUTION} {theirs}: not checked, this is {mine}."
         return
+    if not manifest["files"]:  # a shard that was left nothing to build
+        return
     try:
         files = card_files(root, manifest, benchmark=(root / eval_yaml.FILE).exists())
     except RulerError as error:
@@ -44,7 +50,7 @@ def check_card_files(
         del files[CARD]
         yield f"{CARD}: not checked, because the row that it shows cannot be read."
     for name, text in files.items():
-        path, title = root / name, _TITLES.get(name, "the file")
+        path, title = root / name, _TITLES[name]
         if not path.is_file():
             _report(reports, name, f"the file is missing: {_REMEDY}")
         elif path.read_bytes() != text.encode():

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from builder.card.card_files import CARD, card_files
+from builder.card.croissant import FILE as CROISSANT
 from builder.card.eval_yaml import FILE as EVAL_YAML
 from builder.common.build_folder import unfinished
 from builder.hub.push_plan import Digest, RepositoryState, Shipment
@@ -22,8 +23,11 @@ from ruler_dataset import MANIFEST, Manifest, RulerError, parse_manifest, read_m
 
 
 def release_files(root: Path) -> list[Path]:
-    """The files of a release: card, manifest, eval.yaml if it has one, and its Parquet files."""
-    names = [CARD, MANIFEST, *([EVAL_YAML] if (root / EVAL_YAML).exists() else ())]
+    """The files of a release: those rendered from its manifest, the manifest, the Parquet files.
+
+    eval.yaml only if it has one.
+    """
+    names = [CARD, CROISSANT, MANIFEST, *([EVAL_YAML] if (root / EVAL_YAML).exists() else ())]
     return [root / name for name in (*names, *read_manifest(root)["files"])]
 
 
@@ -68,7 +72,7 @@ def release_shipment(
 
 
 def _check_card_files(root: Path, manifest: Manifest) -> None:
-    """Refuse a card or an eval.yaml that is not rendered from this manifest."""
+    """Refuse a card, eval.yaml or croissant.json that is not rendered from this manifest."""
     files = card_files(root, manifest, benchmark=(root / EVAL_YAML).exists())
     for name, text in files.items():
         if (root / name).read_bytes() != text.encode():

@@ -160,7 +160,7 @@ def _left_out(jobs: list[FileJob], checked: list[Checked]) -> dict[str, str]:
 
 
 def _write_card_files(root: Path, manifest: Manifest) -> None:
-    """The card and eval.yaml, where they are not what they should be.
+    """The card, eval.yaml and croissant.json, where they are not what they should be.
 
     A shard whose window holds none of its tasks has no file, and no card.
     """

@@ -16,6 +16,7 @@ import pytest
 from datasets import get_dataset_config_names, load_dataset, load_dataset_builder
 from huggingface_hub import DatasetCard, DatasetCardData, metadata_load
 
+from builder.card.croissant import croissant
 from builder.card.eval_yaml import FILE, eval_yaml
 from builder.card.render import configurations, first_row, render
 from builder.oneruler.language_pairs import Languages, pairs
@@ -235,10 +236,10 @@ def test_the_commands_work_as_written(oneruler: Path, tmp_path: Path) -> None:
 
 def test_the_same_manifest_gives_the_same_bytes_in_any_process(root: Path) -> None:
     code = (
-        "import sys; from pathlib import Path; from builder.card.render import first_row, render;"
+        "import json, sys; from pathlib import Path;"
+        "from builder.card.card_files import card_files;"
         "from ruler_dataset import read_manifest; root = Path(sys.argv[1]);"
-        "manifest = read_manifest(root);"
-        "sys.stdout.buffer.write(render(manifest, first_row(root, manifest)).encode())"
+        "print(json.dumps(card_files(root, read_manifest(root))))"
     )
     for seed in ("1", "2"):
         done = subprocess.run(
@@ -248,13 +249,17 @@ def test_the_same_manifest_gives_the_same_bytes_in_any_process(root: Path) -> No
             capture_output=True,
             check=True,
         )
-        assert done.stdout.decode() == text_of(root)
+        files = json.loads(done.stdout)
+        assert len(files) == 3
+        for name, text in files.items():
+            assert text == (root / name).read_text(encoding="utf-8")
 
 
 def test_a_build_writes_card_and_registration_of_its_manifest(root: Path) -> None:
     manifest = read_manifest(root)
     assert text_of(root) == render(manifest, first_row(root, manifest))
     assert (root / FILE).read_text(encoding="utf-8") == eval_yaml(manifest)
+    assert (root / "croissant.json").read_text(encoding="utf-8") == croissant(manifest)
 
 
 def test_a_card_names_its_stand_ins(oneruler: Path, release: Path) -> None:

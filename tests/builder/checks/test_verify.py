@@ -285,7 +285,7 @@ def few_rows(root: Path) -> None:
     planting.write_manifest(root, manifest | {"files": files})
 
 
-@pytest.mark.parametrize("name", ["README.md", "eval.yaml"])
+@pytest.mark.parametrize("name", ["README.md", "eval.yaml", "croissant.json"])
 def test_a_changed_card_file_is_named(copy: Path, name: str) -> None:
     few_rows(copy)
     assert verify(copy).ok
@@ -327,7 +327,10 @@ def test_a_card_whose_example_cannot_be_read_is_not_compared(copy: Path) -> None
 
 
 def test_a_manifest_that_no_card_can_be_made_from_is_named(copy: Path) -> None:
+    few_rows(copy)
     manifest = json.loads((copy / MANIFEST).read_text(encoding="utf-8"))
-    (copy / MANIFEST).write_text(json.dumps(manifest | {"files": {}}))
+    (entry,) = manifest["files"].values()
+    entry["rows"] = 0
+    (copy / MANIFEST).write_text(json.dumps(manifest))
     (what,) = laws(verify(copy), "README.md")[8]
     assert what.startswith("No card can be made from")

@@ -10,8 +10,7 @@ from typing import Any
 
 import pytest
 
-from builder.card.eval_yaml import eval_yaml
-from builder.card.render import first_row, render
+from builder.card.card_files import card_files
 from builder.release.build import build
 from builder.release.order import BuildOrder
 from ruler_dataset import MANIFEST
@@ -56,8 +55,7 @@ def small(once: Once) -> Path:
 def rewrite(root: Path, manifest: dict[str, Any]) -> None:
     """Write a changed manifest with its card and registration, as a build would."""
     heads = {
-        "README.md": render(manifest, first_row(root, manifest)),
-        "eval.yaml": eval_yaml(manifest),
+        **card_files(root, manifest),
         MANIFEST: json.dumps(manifest, indent=1, ensure_ascii=False) + "\n",
     }
     for name, text in heads.items():

@@ -62,7 +62,7 @@ def test_a_part_is_a_release_of_its_own(client: Client, small: Path, tmp_path: P
         "niah_single_3_1k",
     ]
     assert list(manifest["tokenizers"]) == ["tekken"]
-    heads = {"README.md", MANIFEST} | {"eval.yaml"} & set(contents(small))
+    heads = {"README.md", "croissant.json", MANIFEST} | {"eval.yaml"} & set(contents(small))
     assert set(contents(part)) == {*heads, *manifest["files"]}
     card = (part / "README.md").read_text(encoding="utf-8")
     configs = yaml.safe_load(card.split("---\n")[1])["configs"]

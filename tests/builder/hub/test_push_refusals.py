@@ -43,6 +43,10 @@ def other_registration(root: Path) -> None:
     (root / "eval.yaml").write_text("name: Mine\n")
 
 
+def other_description(root: Path) -> None:
+    (root / "croissant.json").write_text("{}\n")
+
+
 @pytest.mark.parametrize(
     ("spoil", "said"),
     [
@@ -51,6 +55,7 @@ def other_registration(root: Path) -> None:
         (missing_file, "is missing. Run: ruler verify"),
         (other_card, "README.md' is not this manifest's: run the same `ruler build` again."),
         (other_registration, "eval.yaml' is not this manifest's: run the same `ruler build`"),
+        (other_description, "croissant.json' is not this manifest's: run the same `ruler build`"),
     ],
 )
 def test_a_release_that_is_not_whole_is_refused_even_unverified(

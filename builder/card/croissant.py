@@ -1,0 +1,180 @@
+"""croissant.json: a release described for machines, by the Croissant vocabulary (version 1.0).
+
+    croissant(manifest)        # '{"@context": …, "distribution": [{"@id": "data/tekken/4k/…
+
+Search engines and mlcroissant read it. It lists every Parquet file with its sha256 and one record
+set for the columns that all share; the Hub's own description stops at 100 configurations and has no
+digests. Prose stands in dataset_cards/croissant.toml, everything else is the manifest's.
+Specification: https://docs.mlcommons.org/croissant/docs/croissant-spec-1.0.html
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from builder.card.provenance import citation_file, citations, licences
+from builder.card.render import column_meanings
+from builder.common.project_files import project_file
+from builder.common.toml import read_toml
+from ruler_dataset import COLUMNS, Evidence, Manifest
+
+FILE = "croissant.json"
+ROWS = "rows"
+"""The record set's id."""
+_FILES = "parquet-files"
+_PATH = "file"
+"""The one field that is no column: a row's file, which names tokenizer, length and task."""
+_TYPES = {
+    "int32": "cr:Int32",
+    "float32": "cr:Float32",
+    "string": "sc:Text",
+    "bool": "sc:Boolean",
+}
+# fmt: off
+_OF_CROISSANT = (
+    "citeAs", "column", "equivalentProperty", "extract", "field", "fileObject", "fileProperty",
+    "fileSet", "format", "includes", "isLiveDataset", "jsonPath", "key", "md5", "parentField",
+    "path", "recordSet", "references", "regex", "repeated", "replace", "samplingRate", "separator",
+    "source", "subField", "transform",
+)
+# fmt: on
+_EVIDENCE = {
+    "start": ("int32", "where it begins in `input`, in characters"),
+    "end": ("int32", "where it ends"),
+    "depth": ("float32", "its place in the context, 0 to 1"),
+    "answer": ("bool", "whether it carries a reference"),
+}
+assert _EVIDENCE.keys() == Evidence.__annotations__.keys()
+
+
+def croissant(manifest: Manifest) -> str:
+    """The text of a release's croissant.json: a line for each property, file and field."""
+    prose = read_toml(project_file("dataset_cards") / "croissant.toml")
+    about = {**prose["both"], **prose[manifest["dataset"]]}
+    title, description = about.pop("title"), about.pop("description")
+    cff = citation_file()
+    entries = manifest["files"].values()
+    languages = {entry[key] for entry in entries for key in ("language", "instruction_language")}
+    found: dict[str, Any] = {
+        "@context": _context(),
+        "@type": "sc:Dataset",
+        "conformsTo": [
+            "http://mlcommons.org/croissant/1.0",
+            "http://mlcommons.org/croissant/RAI/1.0",
+        ],
+        "name": title,
+        "description": description,
+        "version": manifest["data_version"],
+        "datePublished": str(cff["date-released"]),
+        "creator": [{"@type": "sc:Organization", "name": one["name"]} for one in cff["authors"]],
+        "license": list(licences(manifest)),
+        "citeAs": "\n".join(citations(manifest)),
+        "inLanguage": sorted(languages),
+        "keywords": ["long context", "benchmark", "needle in a haystack", manifest["dataset"]],
+        "isLiveDataset": False,
+        **{f"rai:{name}": text for name, text in sorted(about.items())},
+        "distribution": [*_files(manifest), _file_set()],
+        "recordSet": [_record_set()],
+    }
+    return _text(found)
+
+
+def _context() -> dict[str, Any]:
+    """The meaning of each key, as the specification gives it."""
+    return {
+        "@language": "en",
+        "@vocab": "https://schema.org/",
+        "cr": "http://mlcommons.org/croissant/",
+        "dct": "http://purl.org/dc/terms/",
+        "rai": "http://mlcommons.org/croissant/RAI/",
+        "sc": "https://schema.org/",
+        **{name: f"cr:{name}" for name in _OF_CROISSANT},
+        "conformsTo": "dct:conformsTo",
+        "data": {"@id": "cr:data", "@type": "@json"},
+        "dataType": {"@id": "cr:dataType", "@type": "@vocab"},
+        "examples": {"@id": "cr:examples", "@type": "@json"},
+    }
+
+
+def _files(manifest: Manifest) -> Iterator[dict[str, str]]:
+    for path, entry in manifest["files"].items():
+        yield {
+            "@type": "cr:FileObject",
+            "@id": path,
+            "name": path,
+            "description": f"{entry['config']}, {entry['rows']} rows",
+            "contentUrl": path,
+            "contentSize": f"{entry['bytes']} B",
+            "encodingFormat": "application/x-parquet",
+            "sha256": entry["sha256"],
+        }
+
+
+def _file_set() -> dict[str, str]:
+    return {
+        "@type": "cr:FileSet",
+        "@id": _FILES,
+        "name": _FILES,
+        "description": "All rows, a file for each tokenizer, length, language and task.",
+        "encodingFormat": "application/x-parquet",
+        "includes": "data/**/*.parquet",
+    }
+
+
+def _record_set() -> dict[str, Any]:
+    """The columns, and each row's file."""
+    return {
+        "@type": "cr:RecordSet",
+        "@id": ROWS,
+        "name": ROWS,
+        "description": "The columns that all files share.",
+        "key": [{"@id": f"{ROWS}/{_PATH}"}, {"@id": f"{ROWS}/index"}],
+        "field": [_path_field(), *map(_field, COLUMNS)],
+    }
+
+
+def _path_field() -> dict[str, Any]:
+    meaning = "the row's file: data/<tokenizer>/<length>/…/<task>.parquet"
+    return _described(_PATH, meaning) | _read("sc:Text", {"fileProperty": "fullpath"})
+
+
+def _field(name: str) -> dict[str, Any]:
+    kind, field = COLUMNS[name], _described(name, column_meanings()[name])
+    if name == "evidence":
+        parts = [
+            _described(f"{name}/{part}", meaning)
+            | _read(_TYPES[of], {"column": name}, transform={"jsonPath": part})
+            for part, (of, meaning) in _EVIDENCE.items()
+        ]
+        return field | {"repeated": True, "subField": parts}
+    repeated = {"repeated": True} if kind.startswith("list<") else {}
+    of = kind.removeprefix("list<").removesuffix(">")
+    return field | _read(_TYPES[of], {"column": name}) | repeated
+
+
+def _described(name: str, meaning: str) -> dict[str, str]:
+    identity = f"{ROWS}/{name}"
+    return {"@type": "cr:Field", "@id": identity, "name": identity, "description": meaning}
+
+
+def _read(kind: str, extract: dict[str, str], **more: dict[str, str]) -> dict[str, Any]:
+    """A field's type, and where its values are read."""
+    return {
+        "dataType": kind,
+        "source": {"fileSet": {"@id": _FILES}, "extract": extract, **more},
+    }
+
+
+def _text(document: dict[str, Any]) -> str:
+    """JSON with a line for each property, and for each object of a list: short and readable."""
+
+    def lines(value: Any) -> str:
+        if isinstance(value, list) and any(isinstance(part, dict) for part in value):
+            parts = ",\n  ".join(json.dumps(part, ensure_ascii=False) for part in value)
+            return f"[\n  {parts}\n ]"
+        return json.dumps(value, ensure_ascii=False)
+
+    body = ",\n ".join(f"{json.dumps(key)}: {lines(value)}" for key, value in document.items())
+    return f"{{\n {body}\n}}\n"

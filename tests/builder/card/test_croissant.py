@@ -1,0 +1,109 @@
+"""croissant.json: valid for mlcroissant, loaded with it, and true to the manifest."""
+
+from __future__ import annotations
+
+import json
+import logging
+from pathlib import Path
+from typing import Any
+
+import mlcroissant as mlc
+import pytest
+
+from builder.card.croissant import FILE, ROWS, croissant
+from ruler_dataset import COLUMNS, Config, load, read_manifest
+
+Manifest = dict[str, Any]
+
+
+def described(root: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((root / FILE).read_text(encoding="utf-8"))
+    return found
+
+
+def test_mlcroissant_finds_nothing_wrong(root: Path, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING, logger="absl"):
+        dataset = mlc.Dataset(jsonld=str(root / FILE))
+    assert dataset.metadata.ctx.issues.report() == ""
+    assert caplog.messages == []
+    assert dataset.metadata.data_limitations
+    assert dataset.metadata.personal_sensitive_information
+
+
+@pytest.mark.parametrize("evidence", [True, False])
+def test_a_record_is_a_row_of_the_release(root: Path, evidence: bool) -> None:
+    dataset = mlc.Dataset(jsonld=str(root / FILE))
+    records = dataset.records(ROWS)
+    record = next(one for one in records if bool(one[f"{ROWS}/evidence"]) is evidence)
+    manifest = read_manifest(root)
+    path = record.pop(f"{ROWS}/file").decode()
+    row = load(manifest["files"][path]["config"], root)[int(record[f"{ROWS}/index"])]
+    found = {name.removeprefix(f"{ROWS}/"): plain(value) for name, value in record.items()}
+    found["evidence"] = [
+        {name.rpartition("/")[2]: value for name, value in span.items()}
+        for span in found["evidence"]
+    ]
+    assert found == row
+
+
+def plain(value: Any) -> Any:
+    """A value of mlcroissant's as `datasets` gives it: text for bytes, numbers for numpy's."""
+    if isinstance(value, dict):
+        return {name: plain(part) for name, part in value.items()}
+    if isinstance(value, list):
+        return [plain(part) for part in value]
+    if isinstance(value, bytes):
+        return value.decode()
+    return value.item() if hasattr(value, "item") else value
+
+
+def test_every_file_stands_there_with_its_digest(root: Path, manifest: Manifest) -> None:
+    *files, _ = described(root)["distribution"]
+    assert {file["@id"]: (file["sha256"], file["contentSize"]) for file in files} == {
+        path: (entry["sha256"], f"{entry['bytes']} B") for path, entry in manifest["files"].items()
+    }
+    assert all(file["contentUrl"] == file["@id"] for file in files)
+
+
+def test_one_record_set_has_the_columns_of_the_contract(root: Path) -> None:
+    (rows,) = described(root)["recordSet"]
+    assert [field["name"] for field in rows["field"]] == [f"{ROWS}/{n}" for n in ("file", *COLUMNS)]
+    assert all(field["description"] for field in rows["field"])
+
+
+def test_a_changed_file_is_not_the_described_one(root: Path, tmp_path: Path) -> None:
+    found = described(root)
+    file = found["distribution"][0]
+    found["recordSet"][0]["field"] = [  # read from the file alone, so that its digest is looked at
+        {
+            "@type": "cr:Field",
+            "@id": f"{ROWS}/index",
+            "name": f"{ROWS}/index",
+            "dataType": "cr:Int32",
+            "source": {"fileObject": {"@id": file["@id"]}, "extract": {"column": "index"}},
+        }
+    ]
+    del found["recordSet"][0]["key"]
+    path = tmp_path / file["@id"]
+    path.parent.mkdir(parents=True)
+    (tmp_path / FILE).write_text(json.dumps(found), encoding="utf-8")
+    path.write_bytes((root / file["@id"]).read_bytes())
+    assert next(iter(mlc.Dataset(jsonld=str(tmp_path / FILE)).records(ROWS)))
+    path.write_bytes((root / file["@id"]).read_bytes() + b"more")
+    with pytest.raises(mlc.GenerationError):
+        next(iter(mlc.Dataset(jsonld=str(tmp_path / FILE)).records(ROWS)))
+
+
+def test_that_of_a_whole_release_stays_small(release: Path) -> None:
+    manifest = read_manifest(release)
+    files = {}
+    for tokenizer in (f"tokenizer{number}" for number in range(11)):
+        for length in ("4k", "8k", "16k", "32k", "64k", "128k"):
+            for entry in read_manifest(release)["files"].values():
+                config = Config("ruler", entry["task"], length, tokenizer=tokenizer)
+                more = {"config": config.name, "length": length, "tokenizer": tokenizer}
+                files[config.path] = {**entry, **more}
+    assert len(files) == 11 * 6 * 13
+    text = croissant({**manifest, "files": files})
+    assert len(text.encode()) < 400_000
+    assert len(json.loads(text)["distribution"]) == len(files) + 1
