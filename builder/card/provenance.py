@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
+from builder.common import frozen_rows
 from builder.common.project_files import project_file
 from builder.oneruler import errata
 from builder.sources.registry import EMBEDDED, NOUNS
@@ -122,6 +123,42 @@ def versions() -> list[tuple[str, list[str]]]:
             ]
             found.append((re.sub(r"[\[\]]", "", title), changes))
     return found
+
+
+class DataVersion(NamedTuple):
+    """A data version: what is frozen of it, the version that took its place, and what changed."""
+
+    version: str
+    frozen: str
+    superseded_by: str
+    changes: list[str]
+
+
+def data_versions(manifest: Manifest) -> list[DataVersion]:
+    """The frozen data versions and the manifest's own, oldest first.
+
+    What changed is what CHANGELOG.md says in lines that begin `- Data 1.1.0: …`.
+    """
+    names = {path.stem for path in frozen_rows.FROZEN.glob("*.toml")} | {manifest["data_version"]}
+    ordered = sorted(names, key=lambda name: [int(part) for part in name.split(".")])
+    text = project_file("CHANGELOG.md").read_text(encoding="utf-8")
+    lines = [" ".join(line.split()) for line in re.split(r"^- ", text, flags=re.MULTILINE)]
+    found = []
+    for version, after in zip(ordered, [*ordered[1:], "–"], strict=True):
+        begin = f"Data {version}: "
+        changes = [line.removeprefix(begin) for line in lines if line.startswith(begin)]
+        first = ["the first version"] if version == ordered[0] else []
+        found.append(DataVersion(version, _frozen(manifest, version), after, changes or first))
+    return found
+
+
+def _frozen(manifest: Manifest, version: str) -> str:
+    """How many configurations of the data set are frozen, and with which seed and reserve."""
+    rows = frozen_rows.read_frozen(version)
+    configs = rows.rows.get(manifest["dataset"], {}) if rows else {}
+    if not rows or not configs:
+        return "not yet"
+    return f"{len(configs):,} configurations, seed {rows.seed}, reserve {rows.reserve}"
 
 
 def _sections(text: str, mark: str) -> Iterator[tuple[str, str]]:

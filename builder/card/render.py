@@ -138,6 +138,7 @@ def _facts(manifest: Manifest, row: Mapping[str, Any] | None) -> dict[str, Any]:
         "wording": origins.wording(manifest),
         "frozen": sentence_of(manifest),
         "versions": origins.versions(),
+        "data_versions": origins.data_versions(manifest),
         "citations": origins.citations(manifest),
     }
 

@@ -6,9 +6,12 @@ import re
 from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
 
+from builder.card import provenance
 from builder.card.render import render
+from builder.common import frozen_rows
 from builder.oneruler.errata import ALL, errata, wording
 from builder.sources.registry import restricted
 from ruler_dataset import LANGUAGES, read_manifest
@@ -65,6 +68,50 @@ def test_the_needles_and_none_words_are_the_manifests(oneruler: Path) -> None:
         {"language": code, "needle": said["parts"]["needle"], "none word": said["none_word"]}
         for code, said in manifest["languages"].items()
     ]
+
+
+def test_data_versions_are_the_frozen_ones_with_what_changed(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    manifest = read_manifest(root)
+    dataset, digests = manifest["dataset"], {"a_4k": "0" * 64, "b_4k": "1" * 64}
+    for version in ("1.0.0", "1.10.0", "1.9.0"):
+        (tmp_path / f"{version}.toml").write_text(
+            f'data_version = "{version}"\nbuilder_version = "0.2.0"\npublished = false\n'
+            f"seed = 7\nreserve = 128\n[samples]\n[sources]\n[rows.{dataset}]\n"
+            + "".join(f'{name} = "{digest}"\n' for name, digest in digests.items())
+        )
+    changes = "- Data 1.9.0: one row\n  of vt.\n- Data 1.9.0: another.\n- Added: a flag.\n"
+    (tmp_path / "CHANGELOG.md").write_text(f"## [0.3.0]\n\n{changes}")
+    monkeypatch.setattr(frozen_rows, "FROZEN", tmp_path)
+    monkeypatch.setattr(provenance, "project_file", tmp_path.joinpath)
+    frozen = "2 configurations, seed 7, reserve 128"
+    assert provenance.data_versions(manifest) == [
+        ("1.0.0", frozen, "1.9.0", ["the first version"]),
+        ("1.9.0", frozen, "1.10.0", ["one row of vt.", "another."]),
+        ("1.10.0", frozen, "–", []),
+    ]
+    later = {**manifest, "data_version": "2.0.0"}
+    assert provenance.data_versions(later)[-1] == ("2.0.0", "not yet", "–", [])
+
+
+def test_the_table_of_versions_is_in_the_card(text: str, manifest: Manifest) -> None:
+    (table,) = tables(section(text, "Versions"), "data version")
+    assert labels(table) == [manifest["data_version"]]
+    assert table[0]["what changed"] == "the first version"
+
+
+def test_the_card_says_what_else_there_is_and_what_a_length_means(text: str) -> None:
+    (others,) = tables(section(text, "Which benchmark for what"), "benchmark")
+    named = " ".join(labels(others))
+    for name in ("RULERv2", "NoLiMa", "HELMET", "MRCR", "BABILong", "LongBench v2", "MLRBench"):
+        assert name in named
+    (elsewhere,) = tables(section(text, "Lengths and fill"), "where")
+    assert {row['"128k"'] for row in elsewhere} == {"131,072", "128,000"}
+    assert "\n## How to dispute a row\n" in text
+    assert "content-defined chunking" in section(text, "Files")
+    assert "**DOI.**" in section(text, "Citation")
+    assert "10.57967" not in text  # none is minted yet
 
 
 # ---- The published files -------------------------------------------------------------------------
