@@ -15,20 +15,29 @@ if TYPE_CHECKING:
 
     from eval.run.row_state import Expected
     from eval.run.run_settings import Session
+    from eval.run.work_plan import Estimate
 
 
 class Progress:
-    """A bar with rows, tokens a second, failed and truncated rows; silent when `quiet`."""
+    """The estimate, then a bar over prompt tokens with rows, speed and failures; both can be quiet.
 
-    def __init__(self, total: int, quiet: bool = False) -> None:
+    Rows differ in length by a factor of 32 and more: time left is told from tokens.
+    """
+
+    def __init__(
+        self,
+        estimate: Estimate,
+        price: tuple[float, float] | None = None,
+        quiet: bool = False,
+    ) -> None:
         from rich.console import Console
-        from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+        from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
         from rich.progress import Progress as Bar
 
+        self._lines = [] if quiet else estimate.lines(price)
         self._bar = Bar(
-            TextColumn("rows"),
+            TextColumn("rows {task.fields[rows]}/{task.fields[of]}"),
             BarColumn(),
-            MofNCompleteColumn(),
             TextColumn("{task.fields[speed]} tokens/s"),
             TextColumn("[red]{task.fields[failed]} failed"),
             TextColumn(
@@ -37,15 +46,25 @@ class Progress:
             TimeRemainingColumn(),
             console=Console(stderr=True),
             disable=quiet,
+            speed_estimate_period=600,  # seconds: a row of a million tokens takes minutes
         )
         self._task = self._bar.add_task(
-            "rows", total=total, speed="0", failed=0, truncated=0, over=0
+            "rows",
+            total=estimate.prompt_tokens,
+            rows=0,
+            of=estimate.rows,
+            speed="0",
+            failed=0,
+            truncated=0,
+            over=0,
         )
         self._states: Counter[str] = Counter()
         self._tokens = 0
         self._started = time.monotonic()
 
     def __enter__(self) -> Progress:
+        for line in self._lines:
+            self._bar.console.print(line, highlight=False, markup=False, soft_wrap=True)
         self._bar.start()
         return self
 
@@ -57,8 +76,8 @@ class Progress:
     ) -> None:
         self._bar.stop()
 
-    def add(self, record: Record) -> None:
-        """Count one row that reached its state."""
+    def add(self, record: Record, row_tokens: int) -> None:
+        """Count one row that reached its state; `row_tokens` of its prompt, as estimated."""
         self._states[record["finish_reason"]] += 1
         usage = record["usage"]
         if usage and record["finish_reason"] in ("stop", "length"):
@@ -66,7 +85,8 @@ class Progress:
         seconds = max(time.monotonic() - self._started, 1e-9)
         self._bar.update(
             self._task,
-            advance=1,
+            advance=row_tokens,
+            rows=self._states.total(),
             speed=f"{self._tokens / seconds:,.0f}",
             failed=self._states["error"],
             truncated=self._states["length"],

@@ -19,6 +19,8 @@ _ARGUMENT = (
 )
 _TOKENIZER = "Folder or Hub name of the tokenizer that checks the budget; default: the model's."
 _SHARD = "i/n: the i-th of n parts, in whole files, the longest first."
+_IN_FLIGHT = "openai: prompt tokens sent at once, at most; 512k, 2m or a number."
+_PRICE = "IN,OUT: of a million prompt and answer tokens, to show what a run may cost."
 _MODEL = "Folder, Hub name, or the name under which a server knows it."
 
 
@@ -50,12 +52,17 @@ def run(
         str | None, typer.Option(help="openai: the server, such as http://localhost:8000/v1.")
     ] = None,
     concurrency: Annotated[int, typer.Option(min=1, max=1000, help="openai: requests.")] = 32,
+    tokens_in_flight: Annotated[str, typer.Option(help=_IN_FLIGHT)] = "2m",
     timeout: Annotated[float, typer.Option(help="openai: seconds for one request.")] = 3600.0,
     retries: Annotated[int, typer.Option(min=1, help="openai: tries for one row, at most.")] = 8,
     temperature: Annotated[float, typer.Option(help="0 is greedy.")] = 0.0,
     top_p: Annotated[float, typer.Option()] = 1.0,
     seed: Annotated[int, typer.Option()] = 0,
     engine_arg: Annotated[list[str] | None, typer.Option(help=_ARGUMENT)] = None,
+    price: Annotated[str | None, typer.Option(help=_PRICE)] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only show what is to be done, without a model.")
+    ] = False,
 ) -> None:
     """Run a model over a release: resumable, every row recorded once, failures first.
 
@@ -69,7 +76,7 @@ def run(
     from eval.run.backends.backend import ModelOptions
     from eval.run.backends.start import known_backend
     from eval.run.reasoning import Reasoning
-    from eval.run.runner import RunOrder
+    from eval.run.runner import RunOrder, estimate
     from eval.run.runner import run as run_order
     from ruler_dataset import RulerError
 
@@ -88,25 +95,29 @@ def run(
         arguments=parse_arguments(engine_arg or []),
         base_url=base_url,
         concurrency=concurrency,
+        tokens_in_flight=parse_tokens(tokens_in_flight),
         timeout=timeout,
         retries=retries,
     )
-    summary = run_order(
-        RunOrder(
-            dataset=dataset,
-            configs=tuple(filter(None, configs.split(","))),
-            backend=backend,
-            out=out,
-            options=options,
-            mode=mode,
-            direct=direct,
-            reasoning=Reasoning.parse(thinking),
-            limit=limit,
-            shard=shard,
-            retry_failed=retry_failed,
-            data_revision=data_revision,
-        )
+    order = RunOrder(
+        dataset=dataset,
+        configs=tuple(filter(None, configs.split(","))),
+        backend=backend,
+        out=out,
+        options=options,
+        mode=mode,
+        direct=direct,
+        reasoning=Reasoning.parse(thinking),
+        limit=limit,
+        shard=shard,
+        retry_failed=retry_failed,
+        data_revision=data_revision,
+        price=parse_price(price),
     )
+    if dry_run:
+        typer.echo("\n".join(estimate(order).lines(order.price)))
+        return
+    summary = run_order(order)
     show(summary)
     typer.echo(f"Next: ruler score {out}")
     if summary.total["error"]:
@@ -128,6 +139,35 @@ def show(summary: RunSummary) -> None:
     from rich.console import Console
 
     summary.print(Console())
+
+
+def parse_tokens(text: str) -> int:
+    """Read a number of tokens, or of binary thousands: `512k`, `2m`."""
+    import re
+
+    from ruler_dataset import RulerError
+
+    match = re.fullmatch(r"([1-9]\d{0,11})([km]?)", text)
+    if match is None:
+        raise RulerError("--tokens-in-flight takes a number of tokens, such as 512k or 2m.")
+    return int(match[1]) << {"": 0, "k": 10, "m": 20}[match[2]]
+
+
+def parse_price(text: str | None) -> tuple[float, float] | None:
+    """Read IN,OUT: the prices of a million tokens of prompts and of answers."""
+    import math
+
+    from ruler_dataset import RulerError
+
+    if text is None:
+        return None
+    try:
+        prompts, answers = map(float, text.split(","))
+    except ValueError:
+        prompts = answers = math.nan
+    if not (0 <= prompts < math.inf and 0 <= answers < math.inf):
+        raise RulerError("--price takes IN,OUT for a million tokens, such as 0.15,0.60.")
+    return prompts, answers
 
 
 def parse_arguments(pairs: list[str]) -> dict[str, Any]:

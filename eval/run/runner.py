@@ -9,29 +9,27 @@ that does not fit the model's window is recorded as such and never shortened.
 
 from __future__ import annotations
 
-import hashlib
 import platform
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import KW_ONLY, dataclass, field, replace
 from datetime import datetime, timezone
 from importlib import metadata
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
-import ruler_dataset
 from eval.frozen_release import Release, chosen_files
+from eval.run.answering import Answered, Answerer, AnswerSettings, SentRow
 from eval.run.backends.backend import ModelOptions
-from eval.run.backends.start import check_options, known_backend, start
+from eval.run.backends.start import check_options, known_backend, shares_prefixes
 from eval.run.progress import Progress, RunSummary
-from eval.run.prompts import MODES, Prompt, Prompter, fits
+from eval.run.prompts import MODES
 from eval.run.reasoning import Reasoning
 from eval.run.records import Record, Records
-from eval.run.row_state import Expected, does_not_fit, record_of
 from eval.run.run_settings import RunSettings, Session, check_settings
+from eval.run.work_plan import Estimate, Part, RowReader, estimated
 from ruler_dataset import Manifest, RulerError, Shard, check_name
 
-COLUMNS = ("index", "input", "answer_prefix", "max_new_tokens", "length")
-"""All that a prompt is made of: references and evidence never come near a model."""
 VERSIONS = ("ruler-release", "transformers", "tokenizers", "torch", "openai", "datasets")
 
 
@@ -53,15 +51,74 @@ class RunOrder:
     retry_failed: bool = False
     data_revision: str | None = None
     quiet: bool = False
+    price: tuple[float, float] | None = None
+    """Of a million tokens of prompts and of answers, to be shown before the first row."""
 
 
-@dataclass(frozen=True)
-class Part:
-    """A configuration of the plan: the rows of this run, and which of them still miss an answer."""
+@dataclass(frozen=True, kw_only=True)
+class Work:
+    """What an order comes to: the rows to answer, in the order of sending, and an estimate."""
 
-    config: str
-    indices: tuple[int, ...]
-    missing: tuple[int, ...]
+    order: RunOrder
+    reader: RowReader
+    parts: Sequence[Part]
+    estimate: Estimate
+
+    @classmethod
+    def of(cls, order: RunOrder, revision: str | None, parts: Sequence[Part]) -> Work:
+        """Put the missing rows of `parts` in order, and estimate them."""
+        reader = RowReader(order.dataset, revision)
+        by_prefix = shares_prefixes(order.backend)
+        parts, estimate = estimated(reader, parts, order.reasoning.budget, by_prefix, order.quiet)
+        return cls(order=order, reader=reader, parts=parts, estimate=estimate)
+
+    def rows(self) -> Iterator[SentRow]:
+        """The rows to answer, read one at a time."""
+        for part in self.parts:
+            for index in part.missing:
+                yield part.config, self.reader(part.config, index)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Prepared:
+    """An order that was checked: its run folder, its files, and the settings known so far."""
+
+    order: RunOrder
+    records: Records
+    manifest: Manifest
+    files: Mapping[str, str]
+    settings: RunSettings
+
+    @classmethod
+    def of(cls, order: RunOrder) -> Prepared:
+        """Check an order and its folder; nothing is written. Raises RulerError."""
+        order = replace(order, backend=known_backend(order.backend))
+        if order.mode is not None:
+            check_name("mode", order.mode, MODES, "ruler run --help")
+        if order.limit is not None and order.limit < 1:
+            raise RulerError("--limit takes a number of rows of each configuration, 1 or more.")
+        check_options(order.backend, order.options)
+        records = Records(order.out, Shard.parse(order.shard) if order.shard else None)
+        manifest, revision = release(order.dataset, order.data_revision)
+        files = data_files(order.configs, manifest)
+        settings = asked_settings(order, manifest, revision, files)
+        records.check(list(files))
+        known = {name: value for name, value in settings.items() if value is not None}
+        check_settings(records.settings(), known, order.out)
+        return cls(order=order, records=records, manifest=manifest, files=files, settings=settings)
+
+    def work(self, writable: bool) -> tuple[Sequence[Part], Work | None]:
+        """The rows of the run, and what is to be done of them; None where nothing is missing."""
+        parts = plan(self.order, self.manifest, self.files, self.records, writable)
+        if not any(part.missing for part in parts):
+            return parts, None
+        return parts, Work.of(self.order, self.settings["data_revision"], parts)
+
+
+def estimate(order: RunOrder) -> Estimate:
+    """What a run would do: `ruler run --dry-run`. No model is loaded and nothing is written."""
+    _, work = Prepared.of(order).work(writable=False)
+    return work.estimate if work else Estimate()
 
 
 def run(order: RunOrder) -> RunSummary:
@@ -70,35 +127,22 @@ def run(order: RunOrder) -> RunSummary:
     Raises RulerError before the first row if the order cannot run as asked or RUN holds other
     settings. Killed at any moment it loses the rows in flight; the same order resumes.
     """
-    order = replace(order, backend=known_backend(order.backend))
-    if order.mode is not None:
-        check_name("mode", order.mode, MODES, "ruler run --help")
-    if order.limit is not None and order.limit < 1:
-        raise RulerError("--limit takes a number of rows of each configuration, 1 or more.")
-    check_options(order.backend, order.options)
-    records = Records(order.out, Shard.parse(order.shard) if order.shard else None)
-    manifest, revision = release(order.dataset, order.data_revision)
-    files = data_files(order.configs, manifest)
-    asked = asked_settings(order, manifest, revision, files)
-    records.check(list(files))
+    prepared = Prepared.of(order)
+    order, records = prepared.order, prepared.records
     writable = records.lock()
     try:
-        known = cast(
-            RunSettings, {name: value for name, value in asked.items() if value is not None}
-        )
-        check_settings(records.settings(), known, order.out)
-        parts = plan(order, manifest, files, records, writable)
+        parts, work = prepared.work(writable)
         summary = RunSummary()
-        if any(part.missing for part in parts):
+        if work:
             if not writable:
                 raise RulerError(
                     f"'{order.out}' lacks rows and cannot be written: name a new --out."
                 )
-            session = new_session(order, files)
-            with Progress(sum(len(part.missing) for part in parts), order.quiet) as progress:
-                answer_rows(order, parts, records, asked, session, progress, summary)
+            session = new_session(order, prepared.files)
+            with Progress(work.estimate, order.price, order.quiet) as progress:
+                answer_rows(work, records, prepared.settings, session, progress, summary)
             summary.complete(session, now())
-            records.record_settings(known, session)
+            records.record_settings({}, session)
         for part in parts:
             if not writable or not records.finish(part.config, part.indices):
                 found = records.of(part.config)
@@ -213,8 +257,7 @@ def plan(
 
 
 def answer_rows(
-    order: RunOrder,
-    parts: Iterable[Part],
+    work: Work,
     records: Records,
     asked: RunSettings,
     session: Session,
@@ -222,70 +265,21 @@ def answer_rows(
     summary: RunSummary,
 ) -> None:
     """Start the backend, check the settings it adds, and answer the missing rows."""
-    backend = start(order.backend, order.options)
-    try:
-        mode = order.mode or ("chat" if order.reasoning.on else backend.default_mode())
-        prompter = Prompter(mode, backend.tokenizer, order.direct, order.reasoning)
-        backend.check_mode(mode, prompter.template_arguments)
-        decided = {**backend.settings(), **prompter.settings(), "max_model_len": backend.limit}
-        settings = cast(RunSettings, {**asked, **decided})
-        records.record_settings(settings, session)
-        waiting: dict[tuple[str, int], Expected] = {}
 
-        def prompts() -> Iterator[Prompt]:
-            for config, row in rows_of(
-                order.dataset, asked["data_revision"], parts, backend.shares_prefixes
-            ):
-                prompt = prompter(config, row)
-                tokens = backend.count(prompt)
-                if fits(tokens, prompt, backend.limit):
-                    waiting[prompt.config, prompt.index] = Expected(tokens, backend.limit)
-                    yield prompt
-                else:
-                    record = does_not_fit(prompt, tokens or 0, backend.limit or 0)
-                    records.write(record)
-                    progress.add(record)
+    def settle(answered: Answered) -> None:
+        records.write(answered.record)
+        progress.add(answered.record, answered.row_tokens)
+        if answered.expected is not None:
+            summary.count_session(answered.record, answered.expected)
 
-        for answer in backend.generate(prompts()):
-            expected = waiting.pop((answer.prompt.config, answer.prompt.index))
-            record = record_of(answer, expected, backend.tokenizer)
-            records.write(record)
-            progress.add(record)
-            summary.count_session(record, expected)
-    finally:
-        backend.close()
-
-
-def rows_of(
-    dataset: str, revision: str | None, parts: Iterable[Part], by_prefix: bool
-) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The missing rows, read one at a time, those with the longest common beginning together."""
-    for part in parts:
-        if not part.missing:
-            continue
-        data = ruler_dataset.load(part.config, dataset, revision=revision)
-        positions = {index: position for position, index in enumerate(data["index"])}
-        absent = [index for index in part.missing if index not in positions]
-        if absent:
-            raise RulerError(f"'{part.config}' has no row {absent[0]}. Run: ruler verify DIR")
-        order = [positions[index] for index in part.missing]
-        if by_prefix and len(order) > 1:
-            texts = data.select_columns(["input"])
-            order.sort(key=lambda position: prefix_key(texts[position]["input"]))
-        needed = data.select_columns(list(COLUMNS))
-        for position in order:
-            yield part.config, needed[position]
-
-
-def prefix_key(text: str, block: int = 2048) -> tuple[bytes, ...]:
-    """A short sort key that brings texts with a common beginning together.
-
-    One digest for each beginning of 1, 2, … blocks of bytes: equal as far as the texts are.
-    """
-    digest = hashlib.blake2b(digest_size=8)
-    data = text.encode()
-    keys = []
-    for at in range(0, len(data), block):
-        digest.update(data[at : at + block])
-        keys.append(digest.copy().digest())
-    return tuple(keys)
+    order = work.order
+    how = AnswerSettings(
+        backend=order.backend,
+        options=order.options,
+        mode=order.mode,
+        direct=order.direct,
+        reasoning=order.reasoning,
+    )
+    with closing(Answerer(how)) as answerer:
+        records.record_settings(cast(RunSettings, {**asked, **answerer.settings()}), session)
+        answerer.answer(work.rows(), settle)

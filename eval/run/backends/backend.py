@@ -44,8 +44,6 @@ class Backend(ABC):
     name: str
     tokenizer: Any = None
     limit: int | None = None
-    shares_prefixes = True
-    """Whether prompts with a common beginning should come one after another."""
 
     @abstractmethod
     def generate(self, prompts: Iterator[Prompt]) -> Iterator[Completion]:
@@ -87,5 +85,7 @@ class ModelOptions:
     arguments: Mapping[str, Any] | None = None
     base_url: str | None = None
     concurrency: int = 32
+    tokens_in_flight: int = 2 << 20
+    """Prompt tokens sent at once to a server, at most (a longer prompt is sent alone)."""
     timeout: float = 3600.0
     retries: int = 8

@@ -26,7 +26,6 @@ class Transformers(Backend):
     """Generates in batches of prompts of nearly the same length, padded on the left."""
 
     name = "hf"
-    shares_prefixes = False
 
     def __init__(self, options: ModelOptions) -> None:
         import torch

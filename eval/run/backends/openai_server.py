@@ -222,7 +222,7 @@ class OpenAI(Backend):
         return {**fields, "extra_body": extra}
 
     def generate(self, prompts: Iterator[Prompt]) -> Iterator[Completion]:
-        """Keep `concurrency` requests in flight; answers come as they finish."""
+        """Keep requests in flight up to the bounds of the options; answers come as they finish."""
         from openai import AsyncOpenAI
 
         loop = asyncio.new_event_loop()
@@ -241,15 +241,20 @@ class OpenAI(Backend):
             await asyncio.gather(*others, return_exceptions=True)
             await client.close()
 
-        flying = 0
+        most, most_tokens = self.options.concurrency, self.options.tokens_in_flight
+        requests = tokens = 0
         try:
             for prompt in prompts:
+                size = prompt_tokens(prompt)
+                while requests and (
+                    requests >= most or tokens + size > most_tokens or not answers.empty()
+                ):
+                    answer = answers.get()
+                    requests, tokens = requests - 1, tokens - prompt_tokens(answer.prompt)
+                    yield answer
                 asyncio.run_coroutine_threadsafe(work(prompt), loop)
-                flying += 1
-                while flying and (flying >= self.options.concurrency or not answers.empty()):
-                    yield answers.get()
-                    flying -= 1
-            for _ in range(flying):
+                requests, tokens = requests + 1, tokens + size
+            for _ in range(requests):
                 yield answers.get()
         finally:
             asyncio.run_coroutine_threadsafe(stop(), loop).result()
@@ -285,3 +290,8 @@ class OpenAI(Backend):
     def close(self) -> None:
         """Close the connections."""
         self._sync.close()
+
+
+def prompt_tokens(prompt: Prompt) -> int:
+    """The tokens of a prompt by our tokenizer, else as the release counts its row."""
+    return prompt.row_tokens if prompt.token_ids is None else len(prompt.token_ids)

@@ -44,7 +44,6 @@ class Oracle(Backend):
     """Answers every prompt at once, in order, from its text alone."""
 
     name = "oracle"
-    shares_prefixes = False
 
     def generate(self, prompts: Iterator[Prompt]) -> Iterator[Completion]:
         """Answer each prompt from the user's turn alone."""

@@ -12,6 +12,13 @@ from ruler_dataset import RulerError, check_name
 BACKENDS = ("vllm", "openai", "hf", "oracle")
 FORMER_NAMES = {"solver": "oracle"}
 """Names of earlier versions that still work."""
+WITHOUT_PREFIX_CACHE = ("hf", "oracle")
+"""Backends that gain nothing from prompts with a common beginning one after another."""
+
+
+def shares_prefixes(name: str) -> bool:
+    """Whether prompts with a common beginning should come one after another."""
+    return known_backend(name) not in WITHOUT_PREFIX_CACHE
 
 
 def known_backend(name: str) -> str:

@@ -84,18 +84,29 @@ class VLLM(Backend):
             "commit": getattr(model.hf_config, "_commit_hash", None),
         }
 
-    def generate(self, prompts: Iterator[Prompt]) -> Iterator[Completion]:
-        """Keep the engine's queue filled, twice as deep as one of its batches."""
+    @property
+    def room(self) -> int:
+        """How many prompts the engine is given ahead of time: two of its batches."""
+        return 2 * int(self.config.scheduler_config.max_num_seqs)
+
+    def generate(self, prompts: Iterator[Prompt | None]) -> Iterator[Completion]:
+        """Keep the engine's queue filled, twice as deep as one of its batches.
+
+        None instead of a prompt means that none is ready now: the engine goes on with what it has.
+        """
         engine = self.llm.llm_engine
-        most_rows = 2 * self.config.scheduler_config.max_num_seqs
+        most_rows = self.room
         flying: dict[str, Prompt] = {}
         tokens, number, more = 0, 0, True
         try:
             while more or flying:
                 while more and len(flying) < most_rows and tokens < TOKENS_IN_FLIGHT:
-                    prompt = next(prompts, None)
-                    if prompt is None:
+                    try:
+                        prompt = next(prompts)
+                    except StopIteration:
                         more = False
+                        break
+                    if prompt is None:
                         break
                     number += 1
                     try:

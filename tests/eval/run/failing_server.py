@@ -29,6 +29,7 @@ class Server:
         self.steps: list[str] = []
         self.requests: list[dict[str, Any]] = []
         self.now = self.most = 0
+        self.words_now = self.most_words = 0
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
@@ -62,6 +63,7 @@ class Server:
     ) -> bool:
         if path == "/stats":
             stats = {"steps": self.steps, "most": self.most, "requests": self.requests[:50]}
+            stats["most_words"] = self.most_words
             return await self.send(writer, 200, stats)
         if path == "/v1/models":
             return await self.send(writer, 200, {"object": "list", "data": self.models})
@@ -76,8 +78,14 @@ class Server:
         self.steps.append(step)
         if len(self.requests) < 50:
             self.requests.append({"path": path, **request})
-        await asyncio.sleep(self.delay)
-        return await self.act(writer, step, path, request, str(asked), headers)
+        words = len(str(asked).split())
+        self.words_now += words
+        self.most_words = max(self.most_words, self.words_now)
+        try:
+            await asyncio.sleep(self.delay)
+            return await self.act(writer, step, path, request, str(asked), headers)
+        finally:
+            self.words_now -= words
 
     async def act(
         self,

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+import ruler_dataset
 from eval.run.backends.backend import ModelOptions
 from eval.run.backends.server_replies import wait_seconds
 from eval.run.reasoning import Reasoning
@@ -230,6 +231,30 @@ def test_no_more_than_the_asked_requests_are_in_flight(
     url = serve(delay=0.05)
     run(at(order, url, concurrency=4))
     assert stats(url)["most"] == 4
+
+
+def test_no_more_than_the_asked_tokens_are_in_flight(
+    order: RunOrder, serve: Serve, stats: Stats, small: Path
+) -> None:
+    """The small release's rows are counted in words, which the server adds up while it waits."""
+    sizes = [
+        row["length"] - row["max_new_tokens"]
+        for entry in ruler_dataset.read_manifest(small)["files"].values()
+        for row in ruler_dataset.load(entry["config"], small)
+    ]
+    most = 3 * max(sizes)
+    url = serve(delay=0.1)
+    assert run(at(order, url, tokens_in_flight=most)).total["stop"] == 20
+    assert most / 2 < stats(url)["most_words"] <= most
+    assert 3 <= stats(url)["most"] < order.options.concurrency
+
+
+def test_a_prompt_above_the_tokens_in_flight_is_sent_alone(
+    order: RunOrder, serve: Serve, stats: Stats
+) -> None:
+    url = serve(delay=0.01)
+    assert run(at(order, url, tokens_in_flight=1)).total["stop"] == 20
+    assert stats(url)["most"] == 1
 
 
 @pytest.mark.parametrize("step", ["long-key", "long-echo"])

@@ -1,0 +1,131 @@
+"""Before the first row: what a run has to do, and what a prefix cache will hold of it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+import ruler_dataset
+from eval.run import run_command
+from eval.run.progress import Progress
+from eval.run.reasoning import Reasoning
+from eval.run.records import Record
+from eval.run.run_command import parse_price, parse_tokens
+from eval.run.runner import RunOrder, estimate, run
+from eval.run.work_plan import Estimate, Part, RowReader, common_prefix, estimated
+from ruler_dataset import RulerError
+from tests.eval.run import small_release
+
+app = typer.Typer(pretty_exceptions_enable=False)
+app.command()(run_command.run)
+
+
+@pytest.fixture
+def order(small: Path, tmp_path: Path) -> RunOrder:
+    return RunOrder(str(small), ("all_4k",), "oracle", tmp_path / "RUN", quiet=True)
+
+
+def test_rows_and_tokens_are_those_that_are_missing(order: RunOrder, small: Path) -> None:
+    whole = estimate(replace(order, backend="vllm", reasoning=Reasoning(True, 100)))
+    rows = [
+        row
+        for entry in ruler_dataset.read_manifest(small)["files"].values()
+        for row in ruler_dataset.load(entry["config"], small)
+    ]
+    assert (whole.rows, whole.configs) == (20, 4)
+    assert whole.prompt_tokens == sum(row["length"] - row["max_new_tokens"] for row in rows)
+    assert whole.output_tokens == sum(row["max_new_tokens"] + 100 for row in rows)
+    assert not order.out.exists()
+    run(replace(order, configs=("some_4k",), limit=3))
+    left = estimate(order)
+    assert (left.rows, left.configs, left.cached_tokens) == (14, 4, None)
+    run(order)
+    assert estimate(order) == Estimate()
+
+
+def test_the_share_of_the_prefix_cache_is_computed_from_the_texts(tmp_path: Path) -> None:
+    root = small_release.write(tmp_path / "ruler", rows=8, lines=120, only=("niah_single_1",))
+    data = ruler_dataset.load("niah_single_1_4k", root)
+    part = Part("niah_single_1_4k", tuple(range(8)), tuple(range(8)))
+    (ordered,), found = estimated(RowReader(str(root)), [part], 0, True, True)
+    texts = [data[index]["input"] for index in ordered.missing]
+    best = [  # what an engine has read before a row comes: the longest beginning of any
+        max((common_prefix(text, earlier) for earlier in texts[:place]), default=0)
+        for place, text in enumerate(texts)
+    ]
+    ideal = sum(best) / sum(map(len, texts))
+    assert found.cached_tokens is not None
+    share = found.cached_tokens / found.prompt_tokens
+    assert ideal - 2048 * 8 / sum(map(len, texts)) <= share <= ideal
+    assert share > 0.2
+    assert sorted(ordered.missing) == list(range(8))
+    assert ordered.tokens == tuple(
+        data[index]["length"] - data[index]["max_new_tokens"] for index in ordered.missing
+    )
+
+
+def test_the_estimate_in_words() -> None:
+    found = Estimate(
+        rows=6500, configs=13, prompt_tokens=1_000_000, output_tokens=500_000, cached_tokens=381_000
+    )
+    assert found.lines((2.0, 8.0)) == [
+        "To do: 6,500 rows of 13 configurations, 1,000,000 prompt tokens as the release counts "
+        "them, room for 500,000 tokens of answers.",
+        "A prefix cache can hold 38.1% of the prompt tokens already.",
+        "Cost: 2.00 for the prompts and up to 4.00 for the answers, 6.00 at the most; cached "
+        "tokens may cost less.",
+    ]
+
+
+def test_a_dry_run_shows_the_estimate_and_needs_no_server(small: Path, tmp_path: Path) -> None:
+    flags = ["--dataset", str(small), "--configs", "all_4k", "--out", str(tmp_path / "RUN")]
+    flags += ["--backend", "openai", "--model", "m", "--base-url", "http://127.0.0.1:1/v1"]
+    result = CliRunner().invoke(app, [*flags, "--dry-run", "--price", "1,2"])
+    assert result.exit_code == 0, result.output
+    first, cached, cost = result.stdout.splitlines()
+    assert first.startswith("To do: 20 rows of 4 configurations, ")
+    assert "prefix cache" in cached
+    assert cost.startswith("Cost: ")
+    assert not (tmp_path / "RUN").exists()
+
+
+def test_the_estimate_stands_before_the_first_row(small: Path, tmp_path: Path) -> None:
+    flags = ["--dataset", str(small), "--configs", "vt_4k", "--out", str(tmp_path / "RUN")]
+    result = CliRunner().invoke(app, [*flags, "--backend", "oracle"])
+    assert result.stderr.startswith("To do: 5 rows of 1 configurations, ")
+
+
+def test_the_bar_moves_by_tokens() -> None:
+    record: Record = {
+        "config": "vt_4k",
+        "index": 0,
+        "prediction": "",
+        "thinking": None,
+        "finish_reason": "stop",
+        "usage": None,
+        "error": None,
+        "thinking_ended": None,
+    }
+    progress = Progress(Estimate(rows=2, configs=1, prompt_tokens=1000), quiet=True)
+    progress.add(record, 900)
+    (task,) = progress._bar.tasks
+    assert (task.percentage, task.fields["rows"], task.fields["of"]) == (90.0, 1, 2)
+
+
+def test_tokens_in_flight_are_read_in_binary_thousands() -> None:
+    assert [parse_tokens(text) for text in ("2m", "512k", "1000")] == [2 << 20, 512 << 10, 1000]
+    for wrong in ("", "0", "2g", "-1", "1.5m"):
+        with pytest.raises(RulerError, match="512k or 2m"):
+            parse_tokens(wrong)
+
+
+def test_a_price_is_two_numbers() -> None:
+    assert parse_price("0.15,0.60") == (0.15, 0.60)
+    assert parse_price(None) is None
+    for wrong in ("1", "1,2,3", "-1,2", "nan,1", "a,b"):
+        with pytest.raises(RulerError, match=r"such as 0\.15,0\.60"):
+            parse_price(wrong)
