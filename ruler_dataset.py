@@ -84,12 +84,23 @@ COLUMNS: dict[str, str] = {  # of a row, in order
 }
 # fmt: on
 
-SUITE_DIGESTS = {"ruler": "dbed4f4c281db6bb", "oneruler": "e1ffd87e6b8b0c31"}
-"""`suite_digest` of the benchmarks' own tasks, as the papers define them."""
+EVIDENCE_ALONE = "0k"
+"""The length of RULER's control: the same question with its evidence and no haystack around it.
+
+Its `max_length` is 0: there is no window to fill."""
+SUITE_DIGESTS = {
+    "ruler": "dbed4f4c281db6bb",
+    "oneruler": "e1ffd87e6b8b0c31",
+    "ruler_2024": "f30773471de22410",
+    "ruler_decimal": "dbed4f4c281db6bb",
+    "ruler_complexity": "b063d0ad3c09a56f",
+    "ruler_correlation": "9b30c3d429ba42da",
+}
+"""`suite_digest` of the suites in builder/tasks/suites; the first two are the benchmarks' own."""
 
 _AGAIN = "What is done is kept: the same command goes on."
 _THOUSAND = {"ruler": 1024, "oneruler": 1000}
-_TASK_NAME = re.compile(r"(?!.*_[0-9]+[km](?:_|$))[A-Za-z0-9_]{1,80}")
+_TASK_NAME = re.compile(r"(?!.*_(?:[0-9]+[km]|[0-9]{4,7})(?:_|$))[A-Za-z0-9_]{1,80}")
 """Of a task or group: a configuration's name adds the length."""
 _TOKENIZER_NAME = re.compile(
     r"(?!.*_[0-9]+[km](?:_|$))[A-Za-z0-9](?:[A-Za-z0-9_-]|\.(?=[A-Za-z0-9_-])){0,79}"
@@ -171,6 +182,8 @@ class FileEntry(TypedDict):
     """A digest of the rows, whatever wrote the file."""
     text_sha256: NotRequired[str]
     """Of the longest text of an essay or book, without its needles."""
+    evidence_alone: NotRequired[bool]
+    """True at `0k`: no haystack, so no window is full, by design; `max_length` and `fill` are 0."""
     questions: NotRequired[list[str]]
     """qa: for each row, a digest of its question, references and gold documents."""
 
@@ -245,7 +258,7 @@ class Manifest(TypedDict):
     seed: int
     reserve: int
     suite: NotRequired[str]
-    """The dataset's name, or OWN_SUITE for a user's."""
+    """The name of a suite in builder/tasks/suites, such as the dataset's, or OWN_SUITE."""
     families: dict[str, dict[str, Any]]
     """The wording of each task family, as the suite has it."""
     tasks: dict[str, dict[str, Any]]
@@ -279,18 +292,34 @@ def check_name(kind: str, name: str, known: Collection[str], see: str = "ruler -
 
 
 def parse_length(name: str, dataset: str = "ruler") -> int:
-    """Tokens of a length name: `128k` is 131072 in ruler (binary), 128000 in oneruler."""
+    """Tokens of a length name: `128k` is 131072 in ruler (binary), 128000 in oneruler.
+
+    In ruler a number of tokens is a length too, `128000`, and `0k` is the control without a window.
+    """
     check_name("dataset", dataset, TASKS)
+    if dataset == "ruler" and name == EVIDENCE_ALONE:
+        return 0
     match = re.fullmatch(r"([1-9]\d{0,3})([km])", name)
     thousand = _THOUSAND[dataset]
     tokens = int(match[1]) * thousand ** "km".index(match[2]) * thousand if match else 0
+    if dataset == "ruler" and re.fullmatch(r"[1-9]\d{3,6}", name):
+        tokens = int(name)
     if not 1000 <= tokens <= 1 << 22:
         raise RulerError(f"Unknown length '{name}'. One is written 1k, 4k, 128k, 1m, up to 4m.")
     return tokens
 
 
 def length_name(tokens: int, dataset: str = "ruler") -> str:
-    """The name of a length in tokens: 131072 is `128k` in ruler; the inverse of parse_length."""
+    """The name of a length in tokens: 131072 is `128k` in ruler; the inverse of parse_length.
+
+    Decimal thousands of ruler, and what is no whole number of binary ones, are named by their
+    number: 128000 is `128000`, though it is 125 times 1024, so that nobody takes it for `128k`.
+    """
+    if dataset == "ruler":
+        if tokens == 0:
+            return EVIDENCE_ALONE
+        if 1000 <= tokens <= 1 << 22 and (tokens % 1000 == 0 or tokens % 1024):
+            return str(tokens)
     thousand = _THOUSAND[dataset]
     for letter, unit in (("m", thousand**2), ("k", thousand)):
         if tokens % unit == 0:
@@ -443,7 +472,8 @@ class Names:
         """Read a configuration name: `niah_mk_128k_qwen2.5`, `cwe_easy_8k_pl`."""
         many = self.dataset == "oneruler"
         languages = r"_(?P<language>[a-z]{2})(?:-(?P<instruction>[a-z]{2}))?" if many else ""
-        pattern = rf"(?P<task>.+?)_(?P<length>\d+[km]){languages}"
+        lengths = r"\d+[km]" if many else r"\d+[km]|\d{4,7}"
+        pattern = rf"(?P<task>.+?)_(?P<length>{lengths}){languages}"
         match = re.fullmatch(pattern + r"(?:_(?P<tokenizer>.+))?", name)
         if match is None:
             one = "niah_none_128k_pl" if many else "niah_mk_128k"
@@ -517,8 +547,28 @@ def suite_digest(manifest: Manifest) -> str:
 
 
 def is_standard(manifest: Manifest) -> bool:
-    """Whether a release's tasks are the benchmark's own, by parameters and wording, not by name."""
-    return suite_digest(manifest) == SUITE_DIGESTS.get(manifest["dataset"])
+    """Whether a release's tasks are the benchmark's own, by parameters and wording, not by name.
+
+    Those of ruler at decimal lengths are not: RULER's scores were measured at binary ones.
+    """
+    lengths = {entry["length"] for entry in manifest.get("files", {}).values()}
+    own = suite_digest(manifest) == SUITE_DIGESTS.get(manifest["dataset"])
+    return own and not any(map(in_tokens, lengths))
+
+
+def has_threshold(manifest: Manifest) -> bool:
+    """Whether RULER's thresholds hold for a release's tasks: they are the paper's, at its lengths.
+
+    So are those of the suite ruler_2024, in whose layout the thresholds were measured.
+    """
+    lengths = {entry["length"] for entry in manifest.get("files", {}).values()}
+    old = suite_digest(manifest) == SUITE_DIGESTS["ruler_2024"]
+    return is_standard(manifest) or (old and not any(map(in_tokens, lengths)))
+
+
+def in_tokens(length: str) -> bool:
+    """Whether a length is named by its number of tokens, as `128000` is."""
+    return length.isdigit()
 
 
 def read_manifest(root: Path) -> Manifest:
@@ -639,6 +689,8 @@ def _wrong_entry(manifest: Manifest, path: str, entry: FileEntry) -> Iterator[st
         tokens, length = 0, ""
     if (length, tokens) != (entry["length"], entry["max_length"]):
         yield f"has the length '{entry['length']}' and a max_length of {entry['max_length']}"
+    if entry.get("evidence_alone", False) is not (entry["max_length"] == 0):
+        yield f"has the length '{entry['length']}' and not the evidence_alone that belongs to it"
     config = Config.of(manifest["dataset"], entry)
     if entry["config"] != config.name:
         yield f"has the config '{entry['config']}', not '{config.name}'"

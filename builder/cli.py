@@ -19,6 +19,7 @@ _LANGUAGES = (
     "all 26 and en, ko, pl in six pairs."
 )
 _SHARD = "i/n: the i-th of n parts, in whole files, longest first; each has a DIR of its own."
+_SUITE = "ruler_2024, ruler_complexity, ruler_correlation, ruler_decimal; or a file of your own."
 Root = Annotated[Path, typer.Argument(metavar="DIR", help="Folder of the release.")]
 
 
@@ -40,7 +41,9 @@ def build(
         list[str] | None,
         typer.Option(help="A name, NAME=hf:ORG/NAME[@REVISION] or NAME=FOLDER; repeatable."),
     ] = None,
-    lengths: Annotated[str, typer.Option(help="Comma-separated: 4k,128k,1m; or all.")] = "all",
+    lengths: Annotated[
+        str, typer.Option(help="Comma-separated: 4k,128k,1m, 0k (evidence alone), 10000; or all.")
+    ] = "all",
     tasks: Annotated[
         str, typer.Option(help="Comma-separated tasks or groups; or default, every task.")
     ] = "default",
@@ -57,7 +60,7 @@ def build(
     seed: Annotated[int, typer.Option(help="Draws other rows; published sets use 0.")] = 0,
     reserve: Annotated[int, typer.Option(min=0, help="Tokens kept for a chat template.")] = 128,
     workers: Workers = 1,
-    suite: Annotated[Path | None, typer.Option(help="A suite file of your own.")] = None,
+    suite: Annotated[Path | None, typer.Option(help=_SUITE)] = None,
     mirror: Mirror = None,
     sources: Annotated[
         list[str] | None, typer.Option(help="`embedded`, or NAME=embedded; repeatable.")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, cast
 
@@ -125,14 +126,35 @@ def compare(
 def correlate(
     paths: Sequence[Path], out: Path | None, markdown: bool, names: Sequence[str] = ()
 ) -> None:
-    """`ruler correlate`: print the matrix in the dendrogram's order and the merges."""
+    """`ruler correlate`: print the matrix in the dendrogram's order and the merges.
+
+    Before it, for each model with other tasks than RULER's, how scores fall with the parameters in
+    which these differ; where there is that, too few results for a correlation are no mistake.
+    """
+    from eval.analysis.complexity import panels
     from eval.analysis.correlate import correlate as correlate_results
 
     _not_a_folder(out, "correlation.json")
-    found = correlate_results(_named(paths, names))
+    results = _named(paths, names)
+    changed = {name: r for name, r in results.items() if r["dataset"]["standard"] is False}
+    figures = {name: shown for name, result in changed.items() if (shown := panels(result))}
+    found: dict[str, Any]
+    try:
+        found = correlate_results(results)
+    except RulerError as error:
+        if not figures:
+            raise
+        found = {"correlation": None, "why": str(error)}
     if out is not None:
-        _write_json(out, found)
-    typer.echo(analysis_tables.correlation(found, markdown))
+        drawn = {name: list(map(asdict, shown)) for name, shown in figures.items()}
+        _write_json(out, {**found, "complexity": drawn})
+    for name, shown in figures.items():
+        typer.echo(f"Scores by complexity, {name}\n")
+        typer.echo(analysis_tables.complexity(shown, markdown) + "\n")
+    if found["correlation"] is None:
+        typer.echo(f"No correlation. {found['why']}")
+    else:
+        typer.echo(analysis_tables.correlation(found, markdown))
 
 
 def analyze(

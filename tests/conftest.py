@@ -248,6 +248,76 @@ def release(once: Once) -> Path:
     return once("release/ruler", make)
 
 
+SUITE_LENGTHS = {
+    "ruler_2024": ("0k", "4k"),
+    "ruler_complexity": ("0k", "4k"),
+    "ruler_correlation": ("4k",),
+    "ruler_decimal": ("4000",),
+}
+"""At which lengths the project's other suites are built here."""
+OPTIONAL = """
+[tasks.vt_in_essays]
+family = "variable_tracking"
+haystack = "essay"
+chains = 2
+
+[tasks.vt_long_names]
+family = "variable_tracking"
+name_letters = 8
+examples = 0
+max_new_tokens = 60
+
+[tasks.vt_three_examples]
+family = "variable_tracking"
+examples = 3
+
+[tasks.vt_chains_old]
+family = "variable_tracking"
+layout = "2024"
+chains = 3
+hops = 2
+
+[tasks.cwe_many]
+family = "common_words"
+num_cw = 25
+freq_cw = 6
+freq_ucw = 2
+max_new_tokens = 300
+
+[tasks.cwe_two_examples]
+family = "common_words"
+num_cw = 3
+examples = 2
+
+[tasks.fwe_long_words]
+family = "frequent_words"
+vocabulary = 30
+word_letters = 8
+words = 5
+"""
+"""A suite of one's own that sets every optional parameter."""
+
+
+@pytest.fixture(scope="session")
+def suite_release(once: Once) -> Callable[[str], Path]:
+    """A release of another suite of the project's, by name: 2 rows a file, from embedded texts.
+
+    `optional` is that of OPTIONAL. Not to be changed.
+    """
+
+    def make(root: Path) -> None:
+        name = root.parent.name
+        suite, lengths = Path(name), SUITE_LENGTHS.get(name, ("0k", "4k"))
+        if name == "optional":
+            suite = root.with_name("optional.toml")
+            suite.write_text(OPTIONAL, encoding="utf-8")
+        sources = ("embedded",)
+        order = BuildOrder(root, lengths=lengths, samples=2, sources=sources, suite=suite)
+        build(order, Silent())
+
+    return lambda name: once(f"{name}/ruler", make)
+
+
 @pytest.fixture(scope="session")
 def oneruler(once: Once) -> Path:
     """ONERULER at 8k in English, Chinese and across both, from the embedded texts; 6 rows a file.

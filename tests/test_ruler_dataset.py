@@ -101,7 +101,7 @@ def test_oneruler_counts_in_decimal_thousands() -> None:
         ("niah_multikey3_4k", "Did you mean 'niah_multikey_3'?"),
         ("vt", "'vt' is not a ruler configuration; one reads 'niah_mk_128k'."),
         ("vt_9999k", "Unknown length '9999k'"),
-        ("vt_0k", "Unknown length '0k'"),
+        ("vt_00k", "Unknown length '00k'"),
     ],
 )
 def test_a_wrong_name_is_one_sentence_with_the_right_one(name: str, said: str) -> None:

@@ -51,7 +51,7 @@ def add_up(entries: Sequence[FileEntry], reserve: int) -> Sum | None:
         rows=rows,
         bytes=sum(entry["bytes"] for entry in entries),
         tokens=mean(lambda entry: entry["tokens"]["mean"]),
-        least=min(entry["tokens"]["min"] / (entry["max_length"] - reserve) for entry in entries),
+        least=min(_least(entry, reserve) for entry in entries),
         mean=mean(lambda entry: entry["fill"]),
         exhausted=sum(entry["exhausted"] for entry in entries),
         repeats=(
@@ -61,9 +61,15 @@ def add_up(entries: Sequence[FileEntry], reserve: int) -> Sum | None:
     )
 
 
+def _least(entry: FileEntry, reserve: int) -> float:
+    """The share of its window that a file's shortest row fills; 0 where there is no window."""
+    window = entry["max_length"] - reserve
+    return entry["tokens"]["min"] / window if window > 0 else 0.0
+
+
 def full(entry: FileEntry) -> bool:
     """Whether every row of a file was filled as far as its units go."""
-    return not entry["exhausted"]
+    return not entry["exhausted"] and not entry.get("evidence_alone", False)
 
 
 def ran_out(entry: FileEntry) -> bool:

@@ -22,6 +22,7 @@ from builder.card import provenance as origins
 from builder.common.frozen_rows import sentence_of
 from builder.common.project_files import project_file
 from builder.sources.registry import EMBEDDED
+from builder.tasks.task_rules import OPTIONAL
 from builder.tasks.wording import standard_suite
 from ruler_dataset import COLUMNS, DEFAULT_TOKENIZER, Config, Manifest, Names, languages_of
 
@@ -154,13 +155,23 @@ def _is_crossed(entry: Mapping[str, Any]) -> bool:
 
 
 def _families(manifest: Manifest) -> dict[str, dict[str, dict[str, Any]]]:
-    """Family -> task -> its parameters, of the tasks that have files."""
+    """Family -> task -> its parameters, of the tasks that have files.
+
+    An optional parameter is there for all of a family's tasks, if any of them sets it.
+    """
     there = {entry["task"] for entry in manifest["files"].values()}
     found: dict[str, dict[str, dict[str, Any]]] = {}
     for task, described in manifest["tasks"].items():
         if task in there:
             params = {name: value for name, value in described.items() if name != "family"}
             found.setdefault(described["family"], {})[task] = params
+    for family, tasks in found.items():
+        named = {name for params in tasks.values() for name in params}
+        usual = {n: value for n, value in OPTIONAL.get(family, {}).items() if n in named}
+        found[family] = {
+            task: {**{n: v for n, v in params.items() if n not in usual}, **usual, **params}
+            for task, params in tasks.items()
+        }
     return found
 
 

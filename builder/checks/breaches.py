@@ -68,7 +68,7 @@ class FileRules:
 
     entry: FileEntry
     task: Mapping[str, Any]
-    """The task's family and parameters."""
+    """The task's family and parameters, the optional ones too."""
     wording: Mapping[str, Any]
     """The texts of the task's family: templates of needles, documents, questions."""
     reserve: int
@@ -79,6 +79,11 @@ class FileRules:
     """The sources that can be read here."""
     count: Callable[[str], int]
     """Tokens of a text under the file's tokenizer."""
+
+    @property
+    def alone(self) -> bool:
+        """Whether rows hold their evidence and no haystack: the control at `0k`."""
+        return self.entry["max_length"] == 0
 
 
 def pattern_of(template: str, **groups: str) -> re.Pattern[str]:

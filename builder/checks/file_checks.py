@@ -82,7 +82,9 @@ def check_file(
 
 
 def _spread(groups: list[InspectedRowGroup], report: FileReport) -> None:
-    """Gold positions are spread over the whole context."""
+    """Gold positions are spread over the whole context; at `0k` the context is gold alone."""
+    if any(group.alone for group in groups):
+        return
     places = [place for group in groups for place in group.places]
     depths = [depth for group in groups for depth in group.depths]
     if places:
@@ -121,7 +123,7 @@ def _wrong_figures(
         "tokens.min": (tokens["min"], min(lengths)),
         "tokens.mean": (tokens["mean"], mean),
         "tokens.max": (tokens["max"], max(lengths)),
-        "fill": (entry["fill"], mean / window if window else 0.0),
+        "fill": (entry["fill"], mean / window if window > 0 else 0.0),
     }
     exhausted = [one for group in groups for one in group.exhausted]
     if None not in exhausted:

@@ -26,6 +26,7 @@ from builder.checks.sources_at_hand import SourcesAtHand
 from builder.checks.verify_report import WHOLE_FILE, AskedDigest, Found
 from builder.common.parquet_rows import digest_row
 from builder.common.processes import OnProgress
+from builder.tasks.task_rules import with_optional
 from builder.tokens.reference_counter import reference
 from builder.tokens.second_engine import EngineMismatch, confirm, is_sampled, with_engine
 from builder.tokens.tokenizers import TokenCounter
@@ -63,6 +64,8 @@ class InspectedRowGroup:
     asked: dict[int, AskedDigest] = field(default_factory=dict)
     depths: list[float] = field(default_factory=list)
     places: list[tuple[int, int]] = field(default_factory=list)
+    alone: bool = False
+    """Whether there is no haystack over which the evidence could be spread."""
     lengths: list[int] = field(default_factory=list)
     units: list[int | None] = field(default_factory=list)
     exhausted: list[bool | None] = field(default_factory=list)
@@ -100,7 +103,7 @@ class Inspector:
         task = self.manifest["tasks"][entry["task"]]
         return FileRules(
             entry=entry,
-            task=task,
+            task=with_optional(task),
             wording=self.manifest["families"][task["family"]],
             reserve=self.manifest["reserve"],
             languages=self.manifest.get("languages", {}),
@@ -200,6 +203,7 @@ class Inspector:
         if family == "question_answering":
             group.questions.append(digest_of_question(row))
             group.places += _places(row, rules.wording["document"])
+        group.alone = rules.alone
 
 
 def _tokens(row: Row, counter: TokenCounter, config: str) -> int:
@@ -223,6 +227,8 @@ def _null(row: Row) -> str | None:
 def _full(row: Row, reading: Reading, rules: FileRules) -> Iterator[Breach]:
     """The window is full by the units of the row itself, whatever the manifest says of them."""
     spare = row["max_length"] - rules.reserve - row["length"]
+    if rules.alone:  # by design: there is no window, and the grammar allows no haystack
+        return
     if reading.unit is not None and spare >= reading.unit and reading.exhausted is False:
         yield Breach(Law.FULL, f"{spare} tokens are free, a unit has at most {reading.unit}")
 

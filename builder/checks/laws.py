@@ -27,7 +27,7 @@ FAMILIES = {**ruler.FAMILIES, **oneruler.FAMILIES}
 def breaches(row: Row, tokens: int, rules: FileRules) -> Iterator[Breach]:
     """Every breach in one row, whose `input` + `answer_prefix` have `tokens` tokens."""
     yield from _length(row, tokens, rules)
-    yield from _spans(row)
+    yield from _spans(row, rules)
     yield from _references(row)
     yield from FAMILIES[rules.task["family"]](row, rules)
 
@@ -59,6 +59,8 @@ def _length(row: Row, tokens: int, rules: FileRules) -> Iterator[Breach]:
         )
     if row["max_new_tokens"] != rules.task["max_new_tokens"]:
         yield Breach(Law.LENGTH, f"max_new_tokens is {row['max_new_tokens']}")
+    if rules.alone:
+        return
     spare = row["max_length"] - rules.reserve - row["length"]
     if spare < 0:
         yield Breach(Law.LENGTH, f"over-long by {-spare} tokens")
@@ -68,8 +70,10 @@ def _length(row: Row, tokens: int, rules: FileRules) -> Iterator[Breach]:
         )
 
 
-def _spans(row: Row) -> Iterator[Breach]:
+def _spans(row: Row, rules: FileRules) -> Iterator[Breach]:
     start, end, text = row["context_start"], row["context_end"], row["input"]
+    if rules.task.get("no_documents") and 0 < start == end < len(text) and not row["evidence"]:
+        return
     if not 0 < start < end < len(text):
         yield Breach(Law.POSITIONS, f"the context {start}…{end} lies outside the input")
         return

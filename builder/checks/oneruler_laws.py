@@ -23,7 +23,7 @@ from builder.checks.breaches import (
     pattern_of,
     texts_of,
 )
-from builder.tasks.list_counts import list_counts
+from builder.tasks.task_rules import list_counts
 from ruler_dataset import LanguageEntry, Row
 
 _TAG = re.compile(r"<(/?)([^<>/\n]{1,40})>")

@@ -16,7 +16,7 @@ from builder.checks.breaches import (
     pattern_of,
     texts_of,
 )
-from builder.tasks.list_counts import list_counts
+from builder.tasks.task_rules import list_counts
 from ruler_dataset import Row
 
 
@@ -64,9 +64,19 @@ def _niah(row: Row, rules: FileRules) -> Iterator[Breach]:
     yield from only_in_evidence(row, context)
 
 
+_ASSIGNMENTS = {
+    "2025": r"^VAR (\w+) = (?:VAR (\w+) |(\d+))$",
+    "2024": r"VAR (\w+) = (?:VAR (\w+) |(\d+))(?= |\Z)",
+    "essay": r"VAR (\w+) = (?:VAR (\w+)|(\d+))\.",
+}
+"""An assignment in each layout: its name, and the name or the value that is assigned."""
+
+
 def _variable_tracking(row: Row, rules: FileRules) -> Iterator[Breach]:
     context, task = context_of(row), rules.task
-    lines = re.findall(r"^VAR (\w+) = (?:VAR (\w+) |(\d+))$", context, re.MULTILINE)
+    in_essays = task["haystack"] == "essay"
+    pattern = _ASSIGNMENTS["essay" if in_essays else task["layout"]]
+    lines = re.findall(pattern, context, re.MULTILINE)
     names = Counter(name for name, _, _ in lines)
     values = Counter(value for _, _, value in lines if value)
     for name in (name for name, times in names.items() if times > 1):
@@ -88,7 +98,8 @@ def _variable_tracking(row: Row, rules: FileRules) -> Iterator[Breach]:
         )
     for answer in (True, False):
         for text in texts_of(row, answer):
-            match = re.fullmatch(r"VAR (\w+) = (?:VAR \w+ |\d+)", text)
+            own = r"VAR (\w+) = (?:VAR \w+|\d+)\." if in_essays else r"VAR (\w+) = (?:VAR \w+ |\d+)"
+            match = re.fullmatch(own, text)
             if match is None or (match[1] in bound) is not answer:
                 yield Breach(Law.POSITIONS, f"evidence '{text[:80]}' is marked answer={answer}")
     yield from only_in_evidence(row, context)
@@ -120,6 +131,8 @@ def _frequent_words(row: Row, rules: FileRules) -> Iterator[Breach]:
 
 def _question_answering(row: Row, rules: FileRules) -> Iterator[Breach]:
     context = context_of(row)
+    if rules.task["no_documents"]:  # the grammar holds the whole prompt to its wording
+        return
     before, after = rules.wording["document"].split("{document}")
     label = pattern_of(before, i=r"\d+")
     numbers = [int(match["i"]) for match in label.finditer(context)]

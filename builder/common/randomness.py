@@ -51,14 +51,18 @@ def uuids(generator: np.random.Generator, count: int) -> list[str]:
 
 
 def letters(
-    generator: np.random.Generator, length: int, count: int, alphabet: str = string.ascii_lowercase
+    generator: np.random.Generator,
+    length: int,
+    count: int,
+    alphabet: str = string.ascii_lowercase,
+    taken: Collection[str] = (),
 ) -> list[str]:
-    """`count` different strings of `length` letters."""
+    """`count` different strings of `length` letters, none of them in `taken`."""
     words = []
-    for n in distinct(generator, len(alphabet) ** length, count):
+    for n in distinct(generator, len(alphabet) ** length, count + len(taken)):
         word = ""
         for _ in range(length):
             n, letter = divmod(n, len(alphabet))
             word += alphabet[letter]
         words.append(word)
-    return words
+    return [word for word in words if word not in taken][:count]

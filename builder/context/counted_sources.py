@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from builder.context.book_haystack import BookHaystack
-from builder.context.haystacks import EssayHaystack, LineHaystack
+from builder.context.haystacks import EssayHaystack, LineHaystack, RunOnHaystack
 from builder.oneruler import languages
 from builder.oneruler.languages import Language
 from builder.sources import corpora
@@ -90,6 +90,10 @@ class CountedSources:
         if self._noise is None or self._noise.most != count:
             self._noise = LineHaystack([corpora.NOISE] * count, self.counter)
         return self._noise
+
+    def run_on_noise(self, count: int) -> RunOnHaystack:
+        """At most so many lines of the noise sentences, joined by spaces."""
+        return RunOnHaystack(corpora.NOISE, count, self.counter)
 
     def language(self, code: str) -> Language:
         """The published prompts and nouns of a language of ONERULER."""

@@ -2,6 +2,7 @@
 
     EssayHaystack  running text: words are the unit of length, needles go between sentences
     LineHaystack   one unit a line: the noise sentences, distractor needles
+    RunOnHaystack  lines of noise joined by spaces, needles between them (the paper's own vt)
     BookHaystack   (book_haystack.py) sentences of a book, with spaces between words or without
 
 All lay out a context of n units with needles at relative depths and add it to a PromptBuilder. The
@@ -122,6 +123,10 @@ class EssayHaystack(Haystack):
         self.hyphenated = frozenset(re.findall(r"(?=\b([a-z]+-[a-z]+)\b)", self._text.casefold()))
         """Hyphenated pairs that already stand in the text: no value may be one."""
 
+    def capitals(self, length: int) -> frozenset[str]:
+        """Every run of so many capital letters that stands in the text."""
+        return frozenset(re.findall(rf"(?=([A-Z]{{{length}}}))", self._text))
+
     @property
     def _words(self) -> int:
         return len(self._starts) - 1
@@ -232,6 +237,39 @@ class LineHaystack(Haystack):
     def _end(self, prompt: PromptBuilder, tail: str) -> PromptBuilder:
         prompt.end_context(trail=len(self.separator))
         return prompt.add(tail.removeprefix(self.separator))
+
+
+class RunOnHaystack(Haystack):
+    r"""Lines of noise, each with its newline, joined by spaces; needles have no line of their own.
+
+    `again.\n VAR ABCDE = 12345 The grass … again.\n The grass …`
+    """
+
+    separator = " "
+
+    def __init__(self, line: str, count: int, counter: TokenCounter) -> None:
+        self._first, rest = line.split(" ", 1)
+        self._rest = f" {rest}\n"
+        self._between = f"{self._rest} {self._first}"  # begins and ends at a split point
+        self._tokens = counter.count(self._between)
+        self.most: int = count
+
+    def place(self, units: int, depth: float) -> int:
+        """A line, or the end, at a relative depth of so many lines."""
+        return min(units, int((units + 1) * depth))
+
+    def step(self, units: int, tokens: int) -> int:
+        """The number of lines that hold about `tokens` more than so many lines do."""
+        return units + tokens // self._tokens
+
+    def _add_units(self, prompt: PromptBuilder, start: int, end: int) -> None:
+        """Add lines; the first and the last are pieces of their own: only they can merge."""
+        if start < end:
+            lead = "" if prompt.at_context_start else self.separator
+            more = end - start - 1
+            prompt.add(lead + self._first)
+            prompt.add_counted(self._between * more, more * self._tokens)
+            prompt.add(self._rest)
 
 
 def seven_digit_numbers(text: str) -> Iterable[str]:

@@ -28,7 +28,7 @@ from builder.common.processes import worker_pool
 from builder.release.file_builder import Checked, FileBuilder, FileJob, SourceSettings
 from builder.release.journal import append, read_journal, write_plan
 from builder.release.manifest import merge_settings, new_settings, with_files
-from builder.release.order import BuildOrder, file_jobs
+from builder.release.order import BuildOrder, file_jobs, refuse_two_kinds
 from builder.sources.folder_lock import alone_in
 from builder.sources.registry import parse_choice
 from builder.tasks.suite import read_suite
@@ -95,6 +95,8 @@ def _build(order: BuildOrder, report: BuildProgress) -> Built:
         shared = merge_settings(earlier, shared, root) if earlier else shared
     there = {**(release["files"] if release else {}), **done}
     _refuse_other_rows(there, jobs, root)
+    lengths = [entry["length"] for entry in there.values()]
+    refuse_two_kinds([*lengths, *(job.config.length for job in jobs)], root)
     todo = [job for job in jobs if job.config.path not in there]
     if release and not todo and not begun:
         report.planned(0, 0, len(jobs))

@@ -171,9 +171,9 @@ class FileBuilder:
             "rows": job.rows,
             "most_rows": task.limit(),
             "tokens": {"min": min(lengths), "mean": mean, "max": max(lengths)},
-            "fill": mean / (config.max_length - job.reserve),
+            "fill": 0.0 if task.alone else mean / (config.max_length - job.reserve),
             "unit": max(made.units, default=0),
-            "exhausted": len(lengths) - len(made.units),
+            "exhausted": 0 if task.alone else len(lengths) - len(made.units),
             "repeats": max(made.repeats),
             "counted_by": task.counter.counted_by,
             "bytes": path.stat().st_size,
@@ -182,6 +182,8 @@ class FileBuilder:
         }
         if any(made.repeats):
             entry["row_repeats"] = made.repeats
+        if task.alone:
+            entry["evidence_alone"] = True
         if made.questions:
             entry["questions"] = made.questions
         if made.text:

@@ -93,7 +93,7 @@ def new_settings(order: BuildOrder, suite: Suite) -> Manifest:
         "builder_version": version("ruler-release"),
         "seed": order.seed,
         "reserve": order.reserve,
-        "suite": OWN_SUITE if order.suite else suite.dataset,
+        "suite": suite.name,
         "families": suite.families,
         "tasks": suite.described(),
         "groups": {name: list(members) for name, members in suite.groups.items()},

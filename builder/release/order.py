@@ -14,7 +14,15 @@ from builder.oneruler.language_pairs import Languages, pairs
 from builder.release.file_builder import FileJob
 from builder.tasks.suite import Suite
 from builder.tokens.tokenizers import split_spec
-from ruler_dataset import LENGTHS, Config, RulerError, Shard, length_name, parse_length
+from ruler_dataset import (
+    EVIDENCE_ALONE,
+    Config,
+    RulerError,
+    Shard,
+    in_tokens,
+    length_name,
+    parse_length,
+)
 
 SAMPLES = {"ruler": 500, "oneruler": 50}
 """Rows a file, as the papers have them."""
@@ -24,9 +32,9 @@ SAMPLES = {"ruler": 500, "oneruler": 50}
 class BuildOrder:
     """What to build, as the command line says it.
 
-    Lengths by name; `tasks` are names of tasks and groups, or `default` for every task of the
-    suite; `samples` in rows a file (None: 500, in oneruler 50); `languages` as
-    builder/oneruler/language_pairs.py reads them.
+    Lengths by name; `suite` is the name of a suite in builder/tasks/suites, or a file; `tasks` are
+    names of tasks and groups, or `default` for every task of the suite; `samples` in rows a file
+    (None: 500, in oneruler 50); `languages` as builder/oneruler/language_pairs.py reads them.
     """
 
     root: Path
@@ -77,8 +85,11 @@ def file_jobs(order: BuildOrder, suite: Suite) -> list[FileJob]:
         for pair in pairs(suite.dataset, order.languages)
         for length in sorted(lengths, reverse=True)
         for task in sorted(tasks, key=_costly_first)
+        if suite.has(task, length)
         if pair.is_one or suite.crosses_languages(task)
     ]
+    if not any(suite.has(task, length) for task in tasks for length in lengths):
+        raise RulerError(f"{', '.join(tasks)} has rows at 0k alone: ask for --lengths 0k.")
     if not jobs:
         raise RulerError(
             f"{', '.join(tasks)} cannot have text and instruction in two languages: take niah."
@@ -98,4 +109,17 @@ def _costly_first(task: str) -> tuple[int, str]:
 def length_names(order: BuildOrder, suite: Suite) -> Iterable[str]:
     """The names of the lengths an order asks for; `all` is what a full release has."""
     for name in order.lengths:
-        yield from LENGTHS[suite.dataset] if name == "all" else (name,)
+        yield from suite.lengths if name == "all" else (name,)
+
+
+def refuse_two_kinds(lengths: Iterable[str], root: Path) -> None:
+    """Raise RulerError where lengths in binary thousands and in tokens were to stand together.
+
+    A mean over both would mean neither, and `4000` beside `4k` would be read as the same.
+    """
+    kinds = {in_tokens(name): name for name in lengths if name != EVIDENCE_ALONE}
+    if len(kinds) > 1:
+        raise RulerError(
+            f"'{root}' cannot hold both {kinds[False]} (binary thousands) and {kinds[True]} "
+            "(tokens): build each kind into a folder of its own."
+        )

@@ -29,7 +29,7 @@ _STATISTICS = ["index", "length", "max_length"]  # of long texts they would bloa
 
 def rows_in_group(max_length: int) -> int:
     """How many rows a row group holds at a length in tokens."""
-    return max(10, min(50, _GROUP_TOKENS // max_length))
+    return max(10, min(50, _GROUP_TOKENS // max(1, max_length)))
 
 
 @dataclass

@@ -3,7 +3,7 @@
     1. garden 2. river 3. garden …
 
 Common words appear `freq_cw` times each, uncommon ones `freq_ucw` times. A short solved example
-comes first.
+comes first; in layout `2024`, that of the paper's own code, no space stands before its answer.
 """
 
 from __future__ import annotations
@@ -15,13 +15,21 @@ import numpy as np
 
 from builder.context.counted_sources import CountedTexts
 from builder.sources import word_lists
-from builder.tasks.list_counts import ListCounts, is_short, list_counts
 from builder.tasks.numbered_words import FEWEST_TOKENS, NumberedWords
 from builder.tasks.task import TaskParams
+from builder.tasks.task_rules import (
+    LAYOUTS,
+    OPTIONAL,
+    ListCounts,
+    example_words,
+    is_short,
+    list_counts,
+)
 from builder.tasks.wording import Frame, frame_of
 
 _LONG = 131072  # tokens; above it wonderwords' words do not suffice
-_MOST_EXAMPLE = 40  # words
+_USUAL = OPTIONAL["common_words"]
+_MOST_COMMON = 200  # so many words that no other contains are surely there
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,10 +41,14 @@ class CommonParams(TaskParams):
     freq_ucw: int = 3
     short_freq_cw: int = 6
     short_freq_ucw: int = 1
+    layout: str = _USUAL["layout"]
+    examples: int = _USUAL["examples"]
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.need(1 <= self.num_cw < 20, "num_cw must be 1 to 19: the example has 20 words")
+        self.need(1 <= self.num_cw <= _MOST_COMMON, f"num_cw must be 1 to {_MOST_COMMON}")
+        self.need(self.layout in LAYOUTS, f"layout must be one of {', '.join(LAYOUTS)}")
+        self.need(0 <= self.examples <= 5, "examples must be 0 to 5")
         self.need(
             self.freq_cw > self.freq_ucw >= 1, "freq_cw must be more than freq_ucw, from 1 on"
         )
@@ -49,7 +61,16 @@ class CommonWords(NumberedWords[CommonParams]):
 
     params_type = CommonParams
     family = "common_words"
-    spare = _MOST_EXAMPLE
+
+    @property
+    def _example_most(self) -> int:
+        """The most different words that a solved example has at any length."""
+        return max(example_words(self.params.num_cw, length) for length in (0, _LONG))
+
+    @property
+    def spare(self) -> int:
+        """The words of the solved examples, drawn alike at every length."""
+        return self.params.examples * self._example_most
 
     @property
     def common(self) -> int:
@@ -92,13 +113,17 @@ class CommonWords(NumberedWords[CommonParams]):
         question = self.templates["question"].format(n=n)
         prefix = self.templates["prefix"].format(n=n)
         frame = frame_of(self.templates["input"], question, prefix)
-        return frame._replace(head=self._example(draw, spare, frame) + frame.head)
+        each = self._example_most
+        drawn = [spare[i * each : (i + 1) * each] for i in range(self.params.examples)]
+        examples = "".join(self._example(draw, words, frame) for words in drawn)
+        return frame._replace(head=examples + frame.head)
 
     def _example(self, draw: np.random.Generator, spare: np.ndarray, frame: Frame) -> str:
         """A solved list of 40 words (below 4096 tokens 20) of its own, some of them common."""
-        num, count, times = self.params.num_cw, _MOST_EXAMPLE, ListCounts(10, 3)
+        num, times = self.params.num_cw, ListCounts(10, 3)
+        count = example_words(num, self.key.max_length)
         if is_short(self.family, self.key.max_length):
-            count, times = _MOST_EXAMPLE // 2, ListCounts(3, 1)
+            times = ListCounts(3, 1)
         listed = self.listed(draw, self.repeated(spare[:num], spare[num:count], times))
-        answer = self.numbered(spare[:num])
-        return f"{frame.head}{listed}{frame.tail}{frame.prefix} {answer}\n"
+        lead = "" if self.params.layout == "2024" else " "
+        return f"{frame.head}{listed}{frame.tail}{frame.prefix}{lead}{self.numbered(spare[:num])}\n"

@@ -17,25 +17,38 @@ from builder.common.randomness import letters
 from builder.context.fit import Impossible
 from builder.context.prompt_builder import PromptBuilder
 from builder.tasks.task import Row, Task, TaskParams
+from builder.tasks.task_rules import OPTIONAL
 from builder.tasks.wording import Frame, frame_of
 
 NOISE_WORD = "..."
-_LETTERS = 6
+_USUAL = OPTIONAL["frequent_words"]
 _TOKENS_A_WORD = 50  # of the window, for each word of the vocabulary
 _NUMBERS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 
 
 @dataclass(frozen=True, kw_only=True)
 class FrequentParams(TaskParams):
-    """The distribution's exponent and how many words are asked for (Table 5)."""
+    """The distribution's exponent and how many words are asked for (Table 5); the words' letters.
+
+    `vocabulary` is the number of different words, the noise word too; 0 is a fiftieth of the
+    window's tokens.
+    """
 
     alpha: float = 2.0
     words: int = 3
+    vocabulary: int = _USUAL["vocabulary"]
+    word_letters: int = _USUAL["word_letters"]
 
     def __post_init__(self) -> None:
         super().__post_init__()
         self.need(1 < self.alpha <= 10, "alpha must be above 1 and at most 10")
         self.need(1 <= self.words <= 10, "words must be 1 to 10")
+        self.need(4 <= self.word_letters <= 12, "word_letters must be 4 to 12")
+        enough = self.words + 2 <= self.vocabulary <= 100_000
+        self.need(
+            enough or self.vocabulary == 0,
+            f"vocabulary must be {self.words + 2} to 100000, or 0 for a fiftieth of the window",
+        )
 
 
 class FrequentWords(Task[FrequentParams]):
@@ -49,7 +62,8 @@ class FrequentWords(Task[FrequentParams]):
         """The share of each rank that can appear at all, the noise word's first."""
         from scipy.special import zeta
 
-        vocabulary = max(self.key.max_length // _TOKENS_A_WORD, self.params.words + 2)
+        usual = max(self.key.max_length // _TOKENS_A_WORD, self.params.words + 2)
+        vocabulary = self.params.vocabulary or usual
         ranks = np.arange(1, vocabulary + 1)
         weights = ranks ** -float(self.params.alpha) / zeta(self.params.alpha)
         appearing = max(int(np.sum(self.room * weights >= 1)), self.params.words + 2)
@@ -107,12 +121,13 @@ class FrequentWords(Task[FrequentParams]):
 
     def references(self, index: int) -> list[str]:
         """The asked words, the most frequent first."""
-        return letters(self.key.draw_asked(index), _LETTERS, self.params.words)
+        return letters(self.key.draw_asked(index), self.params.word_letters, self.params.words)
 
     def _vocabulary(self, index: int, asked: list[str]) -> tuple[np.ndarray, np.ndarray]:
         """The words by rank and the tokens of each with a space before it."""
         others = len(self._weights) - 1 - len(asked)
-        drawn = letters(self.key.draw_filling(index, "vocabulary"), _LETTERS, others + len(asked))
+        draw, length = self.key.draw_filling(index, "vocabulary"), self.params.word_letters
+        drawn = letters(draw, length, others + len(asked))
         rest = [word for word in drawn if word not in asked][:others]
         counted = self.counted_sources.counted([NOISE_WORD, *asked, *rest], before=" ")
         return counted.texts, counted.tokens

@@ -14,9 +14,9 @@ from functools import cached_property
 import numpy as np
 
 from builder.context.counted_sources import CountedTexts
-from builder.tasks.list_counts import ListCounts, list_counts
 from builder.tasks.numbered_words import NumberedWords
 from builder.tasks.task import TaskParams
+from builder.tasks.task_rules import ListCounts, list_counts
 from builder.tasks.wording import Frame, split_at_context
 
 

@@ -16,7 +16,6 @@ from functools import cached_property
 import numpy as np
 
 from builder.common.randomness import distinct, numbers, uuids
-from builder.context.fit import fit
 from builder.context.haystacks import FEWEST_TOKENS_A_LINE, Haystack, LineHaystack, Needle
 from builder.context.prompt_builder import PromptBuilder
 from builder.sources import word_lists
@@ -88,7 +87,7 @@ class Niah(Task[NiahParams]):
             prompt = self.prompt().add(frame.head)
             return haystack.lay(prompt, units, needles, frame.tail + frame.prefix)
 
-        fitted = fit(draft, self.room, haystack.step, haystack.most)
+        fitted = self.fit(draft, haystack.step, haystack.most)
         outputs = self._references(asked)
         repeats = haystack.repeats(fitted.units)
         return self.finish(index, fitted.draft, frame, outputs, fitted.unit, repeats)

@@ -18,8 +18,8 @@ import numpy as np
 from builder.common.randomness import distinct
 from builder.context.counted_sources import CountedTexts
 from builder.context.prompt_builder import PromptBuilder
-from builder.tasks.list_counts import ListCounts
 from builder.tasks.task import Row, Task, TaskParams
+from builder.tasks.task_rules import ListCounts
 from builder.tasks.wording import Frame
 
 FEWEST_TOKENS = 3  # of one item, " 17. word"
@@ -32,8 +32,10 @@ P = TypeVar("P", bound=TaskParams)
 class NumberedWords(Task[P]):
     """A list task; subclasses bring the words, how often they appear, and the frame."""
 
-    spare = 0
-    """How many words are drawn beside them, for an example."""
+    @property
+    def spare(self) -> int:
+        """How many words are drawn beside the common ones, for solved examples."""
+        return 0
 
     @property
     @abstractmethod
@@ -72,7 +74,8 @@ class NumberedWords(Task[P]):
 
     @cached_property
     def _labels(self) -> CountedTexts:
-        return self.counted_sources.labels(self.key.max_length // FEWEST_TOKENS + 1000)
+        least = self.common * sum(self.times)  # at `0k`
+        return self.counted_sources.labels(self.key.max_length // FEWEST_TOKENS + 1000 + least)
 
     @cached_property
     def _label_tokens(self) -> np.ndarray:
@@ -105,7 +108,8 @@ class NumberedWords(Task[P]):
         def step(units: int, spare: int) -> int:
             return units + spare // (_ITEM_TOKENS * self.times.uncommon)
 
-        fitted = self.fit_counted(stand_in, text, step, len(uncommon))
+        least = num if self.alone else 0  # as many other words as common ones
+        fitted = self.fit_counted(stand_in, text, step, len(uncommon), least)
         outputs = self.words.texts[common].tolist()
         return self.finish(index, fitted.draft, frame, outputs, fitted.unit)
 

@@ -26,21 +26,24 @@ from builder.context.packing import Documents, Pool, pack
 from builder.context.prompt_builder import PromptBuilder
 from builder.sources.corpora import Question
 from builder.tasks.task import Row, Task, TaskParams
-from builder.tasks.wording import Frame, frame_of
+from builder.tasks.task_rules import OPTIONAL
+from builder.tasks.wording import WITHOUT_DOCUMENTS, Frame, frame_of
 from ruler_dataset import RulerError
 
 DATASETS = ("squad", "hotpotqa")
 _FEWEST_TOKENS = 8  # of a document with its number
 _BETWEEN = "\n\n"  # two documents
+_MOST_GOLD = 100  # documents of one question
 _SURELY = 0.7  # of the room: required documents guessed to need less do fit
 
 
 @dataclass(frozen=True, kw_only=True)
 class QaParams(TaskParams):
-    """The corpus, and how many documents at the most (0: as many as fit)."""
+    """The corpus, and how many documents at the most (0: as many as fit), or none at all."""
 
     dataset: str = "squad"
     documents: int = 0
+    no_documents: bool = OPTIONAL["question_answering"]["no_documents"]
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -71,7 +74,7 @@ class QuestionAnswering(Task[QaParams]):
 
     @cached_property
     def _labels(self) -> CountedTexts:
-        most = self.key.max_length // _FEWEST_TOKENS
+        most = max(_MOST_GOLD, self.key.max_length // _FEWEST_TOKENS)
         before = self._document_wording[0]
         return self.counted_sources.counted([before.format(i=i) for i in range(1, most + 1)])
 
@@ -102,6 +105,13 @@ class QuestionAnswering(Task[QaParams]):
         question = self._questions[index]
         frame, required = self._frame(question), np.array(self._required(question))
 
+        if self.params.no_documents:
+            prompt = self.prompt().add(frame.head).begin_context().end_context()
+            prompt.add(frame.tail + frame.prefix)
+            return self.finish(index, prompt, frame, self.references(index), None)
+        if self.alone:
+            prompt = self._lay(index, required, frame)
+            return self.finish(index, prompt, frame, self.references(index), None)
         ends = self._ends(frame)
 
         def summed(documents: Documents) -> int:
@@ -124,9 +134,12 @@ class QuestionAnswering(Task[QaParams]):
         return list(self._questions[index].answers)
 
     def _required(self, question: Question) -> list[int]:
-        """The documents that must be in: the gold ones, and in HotpotQA all of the question's."""
+        """The documents that must be in: the gold ones, and in HotpotQA all of the question's.
+
+        At `0k` the gold ones alone.
+        """
         corpus = self.counted_sources.corpus(self.params.dataset)
-        return [*question.gold, *(question.own if corpus.own_required else ())]
+        return [*question.gold, *(question.own if corpus.own_required and not self.alone else ())]
 
     def _pools(self, index: int) -> Iterator[Pool]:
         """The other documents, in random order: the rest of the own article's, then any others.
@@ -213,4 +226,5 @@ class QuestionAnswering(Task[QaParams]):
         return holding or list(question.gold)
 
     def _frame(self, question: Question) -> Frame:
-        return frame_of(self.templates["input"], question.text, self.templates["prefix"])
+        template = WITHOUT_DOCUMENTS if self.params.no_documents else self.templates["input"]
+        return frame_of(template, question.text, self.templates["prefix"])

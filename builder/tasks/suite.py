@@ -1,6 +1,7 @@
 """A suite: the tasks of a dataset, their parameters and wording, read from TOML.
 
     suite = read_suite()                      # builder/tasks/suites/ruler.toml
+    suite = read_suite(Path("ruler_2024"))    # builder/tasks/suites/ruler_2024.toml, or a file
     task = suite.task(key, counted_sources)   # the task named by key.task
 
 Unknown or impossible parameters are refused with a sentence.
@@ -21,10 +22,21 @@ from builder.common.toml import read_toml
 from builder.context.counted_sources import CountedSources
 from builder.tasks.families import FAMILIES
 from builder.tasks.task import Task, TaskKey, TaskParams
-from ruler_dataset import GROUPS, TASKS, Names, RulerError, check_name
+from builder.tasks.task_rules import without_usual
+from ruler_dataset import (
+    GROUPS,
+    LENGTHS,
+    OWN_SUITE,
+    TASKS,
+    Names,
+    RulerError,
+    check_name,
+    length_name,
+    parse_length,
+)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Suite:
     """A suite file's contents, checked."""
 
@@ -32,6 +44,10 @@ class Suite:
     groups: dict[str, tuple[str, ...]]
     families: dict[str, dict[str, Any]]
     tasks: dict[str, dict[str, Any]]
+    name: str
+    """Of the file in builder/tasks/suites, or OWN_SUITE for a user's."""
+    lengths: tuple[str, ...]
+    """What `--lengths all` stands for."""
 
     @cached_property
     def names(self) -> Names:
@@ -62,6 +78,10 @@ class Suite:
         family = self._family(key.task)
         return FAMILIES[family](key, self.params[key.task], self.families[family], counted_sources)
 
+    def has(self, task: str, max_length: int) -> bool:
+        """Whether a task has rows at a length: one without documents has them at `0k` alone."""
+        return max_length == 0 or not getattr(self.params[task], "no_documents", False)
+
     def crosses_languages(self, task: str) -> bool:
         """Whether a task can have its text in one language and its instruction in another."""
         return FAMILIES[self._family(task)].crosses_languages
@@ -69,25 +89,35 @@ class Suite:
     def described(self) -> dict[str, dict[str, Any]]:
         """Each task's family and parameters, for the manifest."""
         return {
-            task: {"family": self._family(task), **vars(params)}
+            task: {"family": family, **without_usual(family, vars(params))}
             for task, params in self.params.items()
+            for family in [self._family(task)]
         }
 
 
 def read_suite(path: Path | None = None, dataset: str = "ruler") -> Suite:
-    """A dataset's own suite, or a file's. What a file does not word is worded as the dataset's.
+    """A dataset's own suite, another of the project's by its name, or a file's.
 
-    A file names its dataset itself. Raises RulerError for anything unknown, impossible or missing.
+    What a file does not word is worded as the dataset's, which it names itself. Raises RulerError
+    for anything unknown, impossible or missing.
     """
-    found = read_toml(path) if path else {"dataset": dataset}
+    suites = files("builder.tasks") / "suites"
+    shipped = path is None or (str(path) in suite_names() and not path.exists())
+    called = (str(path) if path else dataset) if shipped else OWN_SUITE
+    found: dict[str, Any] = {"dataset": dataset}
+    if path:
+        found = read_toml(suites / f"{path}.toml" if shipped else path)
     see = str(path) if path else "ruler build --help"
     dataset = check_name("dataset", str(found.get("dataset", dataset)), TASKS, see)
-    standard = read_toml(files("builder.tasks") / "suites" / f"{dataset}.toml")
+    standard = read_toml(suites / f"{dataset}.toml")
     if path is None:
         found = standard
     for key in found:
-        check_name("suite key", key, ("dataset", "groups", "families", "tasks"), str(path))
+        check_name("suite key", key, _KEYS, str(path))
     tasks = _tables(found, "tasks", path)
+    if "extends" in found:
+        check_name("suite to extend", str(found["extends"]), (dataset,), str(path))
+        tasks = {**standard["tasks"], **tasks}
     if not tasks:
         raise RulerError(f"'{path}' defines no task: add a table [tasks.NAME].")
     groups = {name: group for name, group in GROUPS[dataset].items() if set(group) <= set(tasks)}
@@ -110,15 +140,35 @@ def read_suite(path: Path | None = None, dataset: str = "ruler") -> Suite:
     families = {name: {**own, **worded.get(name, {})} for name, own in standard["families"].items()}
     for name, wording in families.items():
         _check_wording(name, wording, standard["families"][name])
-    suite = Suite(dataset, groups, families, tasks)
+    lengths = found.get("lengths", list(LENGTHS[dataset]))
+    if not isinstance(lengths, list) or not lengths:
+        raise RulerError(f'\'{path}\': lengths must be a list of names, such as ["4k", "8k"].')
+    lengths = [length_name(parse_length(str(length), dataset), dataset) for length in lengths]
+    suite = Suite(
+        dataset=dataset,
+        groups=groups,
+        families=families,
+        tasks=tasks,
+        name=called,
+        lengths=tuple(lengths),
+    )
     for task, params in suite.params.items():  # checked here, before any work
         if same_as := getattr(params, "same_as", ""):
             check_name(f"task that '{task}' is the same as", same_as, tasks, str(path))
     return suite
 
 
-_NAME = re.compile(r"(?!.*_\d+[km](_|$))[A-Za-z0-9_]+")  # a configuration's name adds the length
-_NAME_HINT = "letters, digits and '_', and no length"
+def suite_names() -> list[str]:
+    """The suites in builder/tasks/suites."""
+    found = (files("builder.tasks") / "suites").iterdir()
+    return sorted(file.name.removesuffix(".toml") for file in found if file.name.endswith(".toml"))
+
+
+_KEYS = ("dataset", "extends", "lengths", "groups", "families", "tasks")
+_NAME = re.compile(
+    r"(?!.*_(?:\d+[km]|\d{4,7})(?:_|$))[A-Za-z0-9_]+"
+)  # a configuration's name adds the length
+_NAME_HINT = "letters, digits and '_', and no length (4k, 4000)"
 
 
 def _table(parent: Mapping[str, Any], key: str, path: Path | None) -> dict[str, Any]:

@@ -27,13 +27,15 @@ DATA_VERSION = "1.0.0"
 
 _CHECKED = 8  # rows tried before any work
 _SMALL = 2048  # tokens of room; below it every row is tried
+_NO_WINDOW = 1 << 22  # tokens of room where no window is to be filled
 
 
 @dataclass(frozen=True, kw_only=True)
 class TaskKey:
     """Which task, for which window and languages: all that its rows' draws depend on.
 
-    `max_length` and `reserve` are in tokens; a row may have the first less the second.
+    `max_length` and `reserve` are in tokens; a row may have the first less the second. A
+    `max_length` of 0 is the control `0k`: no window, the evidence alone.
     """
 
     dataset: str
@@ -75,7 +77,7 @@ class Row:
     none_word: str = ""
     unit: int | None = None
     """Tokens of the haystack's next unit, which did not fit; None where a finite haystack is all
-    in. This and `repeats` are kept in the manifest, not in the row."""
+    in, and at `0k`, which has none. This and `repeats` are kept in the manifest, not in the row."""
     repeats: int = 0
     """How many times a finite haystack began again."""
 
@@ -154,7 +156,11 @@ class Task(ABC, Generic[P]):
         self.templates = templates
         self.counted_sources = counted_sources
         self.counter = counted_sources.counter
-        self.room = key.max_length - key.reserve - params.max_new_tokens
+        self.alone = key.max_length == 0
+        """Whether rows hold their evidence and no haystack: the control at `0k`."""
+        self.room = (
+            _NO_WINDOW if self.alone else key.max_length - key.reserve - params.max_new_tokens
+        )
         """Tokens that `input` and `answer_prefix` may take together."""
 
     @property
@@ -212,6 +218,18 @@ class Task(ABC, Generic[P]):
         """A prompt with nothing in it yet."""
         return PromptBuilder(self.counter)
 
+    def fit(
+        self,
+        draft: Callable[[int], PromptBuilder],
+        step: Callable[[int, int], int],
+        most: int | None = None,
+        least: int = 0,
+    ) -> Fitted[PromptBuilder]:
+        """The fullest draft that the window holds; at `0k` the one with the fewest units."""
+        if self.alone:
+            return Fitted(least, draft(least), None)
+        return fit(draft, self.room, step, most, least)
+
     def fit_counted(
         self,
         stand_in: Callable[[int], PromptBuilder],
@@ -224,6 +242,8 @@ class Task(ABC, Generic[P]):
 
         A stand-in begins and ends as its text does, and says how many tokens that has.
         """
+        if self.alone:
+            return Fitted(least, text(least), None)
         if self.counter.split_points.hold_in(stand_in(least).text):
             fitted = fit(stand_in, self.room, step, most, least)
             draft = text(fitted.units)

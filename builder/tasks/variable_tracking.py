@@ -4,7 +4,9 @@
     VAR FGHIJ = VAR ABCDE
 
 The names bound to the asked value are the references. A short solved example of the same form, with
-names of three letters, comes first.
+names of three letters, comes first. Layout `2025` has a line for each assignment; in `2024`, the
+layout of the paper's own code, lines of noise are joined by spaces and assignments stand between
+them; in the essays, which the reference code has too, they are sentences.
 """
 
 from __future__ import annotations
@@ -16,28 +18,47 @@ from functools import cached_property
 
 import numpy as np
 
-from builder.common.randomness import letters, numbers
+from builder.common.randomness import distinct, letters, numbers
 from builder.context.fit import fit
-from builder.context.haystacks import FEWEST_TOKENS_A_LINE, LineHaystack, Needle
+from builder.context.haystacks import FEWEST_TOKENS_A_LINE, Haystack, Needle
 from builder.context.prompt_builder import PromptBuilder
+from builder.tasks.niah import DEPTHS
 from builder.tasks.task import Row, Task, TaskParams
-from builder.tasks.wording import Frame, frame_of
+from builder.tasks.task_rules import LAYOUTS, OPTIONAL
+from builder.tasks.wording import Frame, chain_example_frame, frame_of
 
-_NAME, _EXAMPLE_NAME, _VALUE = 5, 3, 5  # letters, letters, digits
+HAYSTACKS = ("noise", "essay")
+_EXAMPLE_NAME, _VALUE = 3, 5  # letters, digits
 _EXAMPLE_TOKENS = 500  # of the whole example, its answer too
+_EVERY_ROW = -1  # the index by which an example is drawn that all rows share
+_USUAL = OPTIONAL["variable_tracking"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class ChainParams(TaskParams):
-    """How many chains, and how many hops in each (Table 5)."""
+    """How many chains and hops (Table 5), names' letters, solved examples, haystack and layout."""
 
     chains: int = 1
     hops: int = 4
+    layout: str = _USUAL["layout"]
+    haystack: str = _USUAL["haystack"]
+    name_letters: int = _USUAL["name_letters"]
+    examples: int = _USUAL["examples"]
 
     def __post_init__(self) -> None:
         super().__post_init__()
         self.need(1 <= self.chains <= 100, "chains must be 1 to 100")
         self.need(1 <= self.hops <= 100, "hops must be 1 to 100")
+        self.need(self.layout in LAYOUTS, f"layout must be one of {', '.join(LAYOUTS)}")
+        self.need(self.haystack in HAYSTACKS, f"haystack must be one of {', '.join(HAYSTACKS)}")
+        self.need(4 <= self.name_letters <= 10, "name_letters must be 4 to 10: examples have 3")
+        self.need(0 <= self.examples <= 5, "examples must be 0 to 5")
+        if self.layout == "2024":
+            self.need(self.haystack == "noise", "layout 2024 has the noise haystack alone")
+            self.need(self.examples <= 1, "layout 2024 has one example at the most")
+        if self.haystack == "essay":
+            links, most = self.chains * (self.hops + 1), len(DEPTHS)
+            self.need(links <= most, f"in essays, chains x (hops + 1) cannot be more than {most}")
 
 
 @dataclass(frozen=True)
@@ -48,22 +69,36 @@ class Chain:
     names: list[str]
     depths: list[float]
 
+    def assignments(self) -> list[str]:
+        """The chain's lines; where a name is assigned to another the line ends with a space.
+
+        So it does in the reference code.
+        """
+        return [
+            f"VAR {self.names[0]} = {self.value}",
+            *(
+                f"VAR {name} = VAR {source} "
+                for source, name in zip(self.names, self.names[1:], strict=False)
+            ),
+        ]
+
     def placed(self, lines: int, answer: bool) -> list[tuple[int, Needle]]:
         """The assignments, each with the line of noise, of so many, before which it stands.
 
         A line at least stands between two of them and one after the last, as the reference code
-        lays them. Where a name is assigned to another the line ends with a space, also as there.
+        lays them; without noise they stand in the order of their depths.
         """
-        texts = [f"VAR {self.names[0]} = {self.value}"]
-        texts += [
-            f"VAR {name} = VAR {source} "
-            for source, name in zip(self.names, self.names[1:], strict=False)
-        ]
+        texts = self.assignments()
         spare = lines - len(texts) + 1
         return [
-            (int(depth * spare) + link, Needle(depth, text, answer))
+            (int(depth * spare) + link if lines else 0, Needle(depth, text, answer))
             for link, (depth, text) in enumerate(zip(self.depths, texts, strict=True))
         ]
+
+    def sentences(self, answer: bool) -> list[Needle]:
+        """The assignments as sentences between those of an essay."""
+        texts = [f"{text.strip()}." for text in self.assignments()]
+        return [Needle(d, text, answer) for d, text in zip(self.depths, texts, strict=True)]
 
 
 class VariableTracking(Task[ChainParams]):
@@ -74,61 +109,116 @@ class VariableTracking(Task[ChainParams]):
 
     @property
     def same_beginning(self) -> bool:
-        """All rows hide their chains in the same noise."""
+        """All rows hide their chains in the same text."""
         return True
 
+    @property
+    def text_separator(self) -> str | None:
+        """The essays' words are joined by spaces."""
+        return " " if self.params.haystack == "essay" else None
+
     @cached_property
-    def _noise(self) -> LineHaystack:
-        """Lines of noise, enough for the window and the example."""
-        most = max(_EXAMPLE_TOKENS, self.key.max_length) // FEWEST_TOKENS_A_LINE
-        return self.counted_sources.noise(most + self._links)
+    def _haystack(self) -> Haystack:
+        """The essays, or lines of noise, enough for the window and the example."""
+        if self.params.haystack == "essay":
+            return self.counted_sources.essays
+        most = max(_EXAMPLE_TOKENS, self.key.max_length) // FEWEST_TOKENS_A_LINE + self._links
+        if self.params.layout == "2024":
+            return self.counted_sources.run_on_noise(most)
+        return self.counted_sources.noise(most)
 
     @property
     def _links(self) -> int:
         """Assignments of one chain."""
         return self.params.hops + 1
 
+    @property
+    def _least(self) -> int:
+        """The fewest lines of noise, or words of the essays, that a text with chains has."""
+        return 0 if self.params.haystack == "essay" else self._links
+
     def row(self, index: int) -> Row:
         """Row `index`: the same chains and depths at every length."""
         chains, solved = self._asked(index)
-        example = self._example(solved)
+        examples = "".join(map(self._example, solved))
         asked, frame = chains[0], self._frame(chains[0])
 
-        def draft(lines: int) -> PromptBuilder:
-            prompt = self.prompt().add(example).add(frame.head)
-            return self._lay(prompt, lines, chains, frame.tail + frame.prefix)
+        def draft(units: int) -> PromptBuilder:
+            prompt = self.prompt().add(examples).add(frame.head)
+            return self._lay(prompt, units, chains, frame.tail + frame.prefix)
 
-        fitted = fit(draft, self.room, self._noise.step, self._noise.most, least=self._links)
-        return self.finish(index, fitted.draft, frame, asked.names, fitted.unit)
+        least = 0 if self.alone else self._least
+        fitted = self.fit(draft, self._haystack.step, self._haystack.most, least)
+        repeats = self._haystack.repeats(fitted.units)
+        return self.finish(index, fitted.draft, frame, asked.names, fitted.unit, repeats)
 
     def references(self, index: int) -> list[str]:
         """The names of the asked chain, in its order."""
         return self._asked(index)[0][0].names
 
-    def _asked(self, index: int) -> tuple[list[Chain], list[Chain]]:
-        """The chains of the task, the asked one first, and those of its example."""
+    def _asked(self, index: int) -> tuple[list[Chain], list[list[Chain]]]:
+        """The chains of the task, the asked one first, and those of each solved example."""
         draw, count = self.key.draw_asked(index), self.params.chains
-        values = numbers(draw, _VALUE, 2 * count)
-        chains = self._chains(draw, values[:count], _NAME)
-        return chains, self._chains(draw, values[count:], _EXAMPLE_NAME)
+        if self.params.layout == "2024":
+            shared = self._shared_example
+            taken = [chain.value for chain in shared]
+            chains = self._chains(draw, numbers(draw, _VALUE, count, taken), in_example=False)
+            return chains, [shared] * self.params.examples
+        values = numbers(draw, _VALUE, (1 + self.params.examples) * count)
+        chains = self._chains(draw, values[:count], in_example=False)
+        others = [values[i : i + count] for i in range(count, len(values), count)]
+        return chains, [self._chains(draw, some, in_example=True) for some in others]
 
-    def _chains(self, draw: np.random.Generator, values: list[str], length: int) -> list[Chain]:
-        size = self._links
-        names = letters(draw, length, size * len(values), string.ascii_uppercase)
-        depths = np.sort(draw.random((len(values), size)), axis=1).tolist()
+    @cached_property
+    def _shared_example(self) -> list[Chain]:
+        """The chains of layout 2024's example, which is the same in every row."""
+        draw = self.key.draw_asked(_EVERY_ROW)
+        return self._chains(draw, numbers(draw, _VALUE, self.params.chains), in_example=True)
+
+    def _chains(
+        self, draw: np.random.Generator, values: list[str], in_example: bool
+    ) -> list[Chain]:
+        length = _EXAMPLE_NAME if in_example else self.params.name_letters
+        size, count = self._links, len(values)
+        taken = () if in_example else self._in_the_text
+        names = letters(draw, length, size * count, string.ascii_uppercase, taken)
+        if self.params.haystack == "essay":
+            depths = self._depths_in_essays(draw, count)
+        else:
+            depths = np.sort(draw.random((count, size)), axis=1).tolist()
         return [
             Chain(value, names[i * size : (i + 1) * size], depths[i])
             for i, value in enumerate(values)
         ]
 
-    def _lay(
-        self, prompt: PromptBuilder, lines: int, chains: Sequence[Chain], tail: str
-    ) -> PromptBuilder:
-        """So many lines of noise with the chains among them; the first chain is the asked one."""
-        placed = [
-            pair for i, chain in enumerate(chains) for pair in chain.placed(lines, answer=i == 0)
+    def _depths_in_essays(self, draw: np.random.Generator, chains: int) -> list[list[float]]:
+        """Different ones of the 40 depths for all assignments, the chains in random turns."""
+        turns = np.arange(chains).repeat(self._links)
+        depths = sorted(DEPTHS[i] / 100 for i in distinct(draw, len(DEPTHS), len(turns)))
+        draw.shuffle(turns)
+        return [
+            [depth for depth, turn in zip(depths, turns, strict=True) if turn == chain]
+            for chain in range(chains)
         ]
-        return self._noise.lay_at(prompt, lines, placed, tail)
+
+    @cached_property
+    def _in_the_text(self) -> frozenset[str]:
+        """Strings that stand in the essays: as names they would be there twice."""
+        if self.params.haystack != "essay":
+            return frozenset()
+        return self.counted_sources.essays.capitals(self.params.name_letters)
+
+    def _lay(
+        self, prompt: PromptBuilder, units: int, chains: Sequence[Chain], tail: str
+    ) -> PromptBuilder:
+        """So much of the haystack with the chains in it; the first chain is the asked one."""
+        if self.params.haystack == "essay":
+            needles = [n for i, chain in enumerate(chains) for n in chain.sentences(i == 0)]
+            return self._haystack.lay(prompt, units, needles, tail)
+        placed = [
+            pair for i, chain in enumerate(chains) for pair in chain.placed(units, answer=i == 0)
+        ]
+        return self._haystack.lay_at(prompt, units, placed, tail)
 
     def _frame(self, chain: Chain) -> Frame:
         question = self.templates["question"].format(value=chain.value)
@@ -137,11 +227,15 @@ class VariableTracking(Task[ChainParams]):
 
     def _example(self, chains: Sequence[Chain]) -> str:
         """A solved example of 500 tokens at the most, or as few as its chains need."""
-        frame = self._frame(chains[0])
-        solved = f"{frame.tail}{frame.prefix} {' '.join(chains[0].names)}\n\n"
+        names = " ".join(chains[0].names)
+        frame = chain_example_frame(
+            self.templates, self.params.layout, len(chains[0].names), chains[0].value
+        )
+        solved = f"{frame.tail}{frame.prefix} {names}{frame.end}"
 
-        def draft(lines: int) -> PromptBuilder:
-            return self._lay(self.prompt().add(frame.head), lines, chains, solved)
+        def draft(units: int) -> PromptBuilder:
+            return self._lay(self.prompt().add(frame.head), units, chains, solved)
 
-        room = max(_EXAMPLE_TOKENS, draft(self._links).tokens)
-        return fit(draft, room, self._noise.step, self._noise.most, self._links).draft.text
+        haystack, least = self._haystack, self._least
+        room = max(_EXAMPLE_TOKENS, draft(least).tokens)
+        return fit(draft, room, haystack.step, haystack.most, least).draft.text

@@ -12,7 +12,7 @@ tells a benchmark's own tasks from a user's.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from typing import Any, NamedTuple
@@ -20,6 +20,11 @@ from typing import Any, NamedTuple
 from builder.common.toml import read_toml
 
 CONTEXT = "{context}"
+WITHOUT_DOCUMENTS = (
+    "Answer the question. Only give me the answer and do not output any other words."
+    "{context}\n\nQuestion: {question}"
+)
+"""qa's prompt where no documents are given (Figure 3's dotted line); its context is empty."""
 
 
 class Frame(NamedTuple):
@@ -44,25 +49,59 @@ def frame_of(template: str, question: str, prefix: str, **names: str) -> Frame:
 
 
 class StandardSuite(NamedTuple):
-    """A dataset's own suite: the wording of each family, each task's family and parameters."""
+    """A suite of the project's: the wording of each family, each task's family and parameters."""
 
     families: dict[str, dict[str, Any]]
     tasks: dict[str, dict[str, Any]]
 
 
 @cache
-def standard_suite(dataset: str) -> StandardSuite:
+def standard_suite(name: str) -> StandardSuite:
     """The suite of `ruler` or `oneruler`, with every parameter, as a manifest lists it.
 
-    Its file names every parameter, so that nothing that builds rows is needed to read it.
+    Their files name every parameter, so that nothing that builds rows is needed to read them; of
+    another suite in builder/tasks/suites this has what its file names.
     """
-    found = read_toml(files("builder.tasks") / "suites" / f"{dataset}.toml")
-    families = found["families"]
+    suites = files("builder.tasks") / "suites"
+    found = read_toml(suites / f"{name}.toml")
+    families, named = found.get("families", {}), found.get("tasks", {})
+    if found["dataset"] != name:
+        own = read_toml(suites / f"{found['dataset']}.toml")
+        words = own["families"].items()
+        families = {family: {**text, **families.get(family, {})} for family, text in words}
+        named = {**(own["tasks"] if "extends" in found else {}), **named}
     tasks = {
         task: {"max_new_tokens": families[table["family"]]["max_new_tokens"], **table}
-        for task, table in found["tasks"].items()
+        for task, table in named.items()
     }
     return StandardSuite(families, tasks)
+
+
+class ExampleFrame(NamedTuple):
+    """What stands before and after the context of a solved example, its prefix, and its end."""
+
+    head: str
+    tail: str
+    prefix: str
+    end: str
+
+
+def chain_example_frame(
+    templates: Mapping[str, str], layout: str, names: int, value: str
+) -> ExampleFrame:
+    """The frame of a solved example of vt, whose answer is `names` names.
+
+    The paper's own code (layout 2024) joined the words of the example's template by single spaces,
+    and put a space before the example and two more newlines after it.
+    """
+    question = templates["question"].format(value=value)
+    prefix = templates["prefix"].format(n=names, value=value)
+    if layout == "2024":
+        template = " ".join(templates["input"].split())
+        frame = frame_of(template, question, prefix)
+        return ExampleFrame(f" {frame.head}", frame.tail, prefix, "\n\n\n\n")
+    frame = frame_of(templates["input"], question, prefix)
+    return ExampleFrame(frame.head, frame.tail, prefix, "\n\n")
 
 
 def perfect_answers(family: str, references: Sequence[str], prompt_end: str) -> list[str]:

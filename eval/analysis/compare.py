@@ -22,6 +22,7 @@ from typing import Any, Literal
 import numpy as np
 from typing_extensions import TypedDict
 
+from eval.score.evidence_alone import is_alone
 from eval.score.intervals import CONFIDENCE, POWER, RESAMPLES, SMALLEST_MCNEMAR
 from eval.score.results_file import Results
 from ruler_dataset import RulerError
@@ -90,6 +91,8 @@ def compare(a: Results, b: Results, seed: int = 0) -> dict[str, Any]:
     lengths: dict[str, list[str]] = {}
     for name in cells:
         lengths.setdefault(a["configurations"][name]["length"], []).append(name)
+    alone = {name for name in cells if is_alone(a["configurations"][name])}
+    counted = [name for name in cells if name not in alone] or list(cells)
     return {
         "format": 1,
         "a": {"model": a["model"], "mode": a["mode"], "partial": a["partial"]},
@@ -108,7 +111,7 @@ def compare(a: Results, b: Results, seed: int = 0) -> dict[str, Any]:
             length: {"configurations": len(names), **_difference(names, cells, drawn, shared)}
             for length, names in lengths.items()
         },
-        "all": {"configurations": len(cells), **_difference(list(cells), cells, drawn, shared)},
+        "all": {"configurations": len(counted), **_difference(counted, cells, drawn, shared)},
     }
 
 

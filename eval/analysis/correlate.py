@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from eval.score.evidence_alone import is_alone
 from eval.score.results_file import Results
 from ruler_dataset import RulerError, languages_of
 
@@ -71,12 +72,12 @@ def by_chance(count: int) -> float:
 def observations(
     results: Mapping[str, Results],
 ) -> dict[Observation, dict[str, float]]:
-    """Task scores by (model, tokenizer, length, languages)."""
+    """Task scores by (model, tokenizer, length, languages), without the control 0k."""
     found: dict[Observation, dict[str, float]] = {}
     for name, result in results.items():
         for cell in result["configurations"].values():
             place = (name, cell["tokenizer"] or "unknown", cell["length"], languages_of(cell))
-            if cell["score"] is not None:
+            if cell["score"] is not None and not is_alone(cell):
                 found.setdefault(place, {})[cell["task"]] = cell["score"]
     return found
 

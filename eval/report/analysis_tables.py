@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from eval.analysis.compare import Decision
+from eval.analysis.complexity import Panel
 from eval.report.score_tables import bounds, number, table
 
 _CAUTION = 0.6  # a correlation by chance that is worth a word
@@ -75,6 +76,20 @@ def correlation(found: Mapping[str, Any], markdown: bool = False) -> str:
         parts.append(f"Never change, so correlate with nothing: {', '.join(found['constant'])}")
     if found["left_out"]:
         parts.append(f"Left out, because tasks are missing there: {len(found['left_out'])} pairs")
+    return "\n\n".join(parts)
+
+
+def complexity(found: Sequence[Panel], markdown: bool = False) -> str:
+    """A table for each panel of Figures 2 and 3: the parameter's values by lengths."""
+    parts = []
+    for panel in found:
+        rows = [
+            [line.value, line.task, *(number(line.scores.get(length)) for length in panel.lengths)]
+            for line in panel.lines
+        ]
+        parameter = panel.title.rpartition(": ")[2]
+        header = [parameter, "task", *(length.upper() for length in panel.lengths)]
+        parts += [f"{panel.title} ({panel.tokenizer})", table(header, rows, markdown, left=(0, 1))]
     return "\n\n".join(parts)
 
 

@@ -77,6 +77,8 @@ def report(results: Results, markdown: bool = False, intervals: bool = False) ->
             text = scores(cells, groups, results["dataset"]["tasks"], markdown, intervals)
             parts.append(_titled(f"Scores ({name})", text))
             parts.append(_titled("Aggregates", aggregates(groups, markdown)))
+            relative = relative_to_alone(cells, groups, results["dataset"]["tasks"], markdown)
+            parts.append(_titled("Scores in percent of those at 0k (the evidence alone)", relative))
     parts.append(_titled("Rows that are missing, failed or truncated", troubles(results, markdown)))
     parts.append(_titled("Scores by depth of the evidence", by_depth(results, markdown)))
     parts.append("\n".join(f"Note: {note}." for note in results["notes"]))
@@ -144,6 +146,32 @@ def scores(
     if any(marks):
         text += "\n* a mean over other tasks than the others of this row"
     return text
+
+
+def relative_to_alone(
+    cells: Sequence[Cell],
+    groups: Mapping[str, GroupSummary],
+    tasks: Sequence[str],
+    markdown: bool = False,
+) -> str:
+    """Task rows by lengths, each score in percent of the task's at `0k`; "" where none is known."""
+    lengths = [length for length, mean in groups["all"]["lengths"].items() if mean["tokens"]]
+    found = {
+        (cell["task"], cell["length"]): cell["relative_to_0k"]
+        for cell in cells
+        if "relative_to_0k" in cell
+    }
+    known = {task for task, _ in found}
+    rows = [
+        [task, *(number(found.get((task, length))) for length in lengths)]
+        for task in tasks
+        if task in known
+    ]
+    if not rows:
+        return ""
+    means = (groups["all"]["lengths"][length].get("relative_to_0k") for length in lengths)
+    rows.append(["mean by mean", *map(number, means)])
+    return table(["task", *map(_upper, lengths)], rows, markdown)
 
 
 def mean_name(group: GroupSummary) -> str:

@@ -9,8 +9,9 @@
 Groups of ruler are `all` (Tables 3 and 12) and the four categories (Tables 13 to 16), of oneruler
 `niah`, `cwe` and `all`; of a suite of one's own, its groups. A length counts in the averages and
 for the effective length only if every task of the group was scored at it; `tasks` says how many
-were. Where there are several languages, `*` is the mean over them; pairs of two languages are
-apart from it, and `*-*` is the mean over those.
+were. The control `0k` counts in none of them; where it was scored, a length has `relative_to_0k`,
+its mean in percent of that there. Where there are several languages, `*` is the mean over them;
+pairs of two languages are apart from it, and `*-*` is the mean over those.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from eval.score.effective_length import (
     relative_effective_length,
     weights,
 )
+from eval.score.evidence_alone import mean_relative
 from eval.score.results_file import Cell, GroupSummary, LengthMean, Mean, Summary
 from ruler_dataset import GROUPS, Names, languages_of
 
@@ -99,8 +101,10 @@ def group(
             "tasks": len(tasks),
             "lacking": [task for task in category.tasks if task not in tasks],
         }
+        if (relative := mean_relative(here, mine)) is not None:
+            lengths[length]["relative_to_0k"] = relative
         scored = sum(cell["score"] is not None for cell in here.values())
-        if scored == len(category.tasks) * len(pairs):
+        if tokens and scored == len(category.tasks) * len(pairs):
             whole.append(length)
     scores: dict[int, float] = {
         mean["tokens"]: mean["score"]

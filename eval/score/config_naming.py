@@ -54,12 +54,13 @@ class ScoredConfig:
 
 
 def read_name(names: Names, name: str, of_release: bool = True) -> ScoredConfig:
-    """Read a configuration name, also one whose length is a number of tokens.
+    """Read a configuration name, also one whose length is a number of tokens (in ruler any is).
 
     Raises RulerError for a name that is no configuration's. `of_release` is False for files of
     other tools: then the default tokenizer, which the name leaves out, is not known.
     """
-    match = re.fullmatch(r"(?P<task>.+?)_(?P<tokens>\d{4,7})(?P<rest>(?:_.+)?)", name)
+    pattern = r"(?P<task>.+?)_(?P<tokens>\d{4,7})(?P<rest>(?:_.+)?)"
+    match = re.fullmatch(pattern, name) if names.dataset != "ruler" else None
     config = names.parse(f"{match['task']}_4k{match['rest']}" if match else name)
     known = of_release or config.tokenizer != DEFAULT_TOKENIZER
     return ScoredConfig(
@@ -140,8 +141,6 @@ def tokens_name(tokens: int, dataset: str) -> str:
 
     In ruler 4096 is `4k` and 128000 stays 128000, though it is 125 times 1024.
     """
-    if dataset == "ruler" and tokens % 1000 == 0:
-        return str(tokens)
     try:
         return length_name(tokens, dataset)
     except RulerError:

@@ -16,7 +16,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Literal
 
-from ruler_dataset import GROUPS, RulerError, length_name
+from ruler_dataset import GROUPS, RulerError, in_tokens, length_name
 
 Baseline = Literal["chat", "base"] | float
 """Whose score at 4K is the threshold of effective length, or the threshold itself."""
@@ -103,5 +103,5 @@ def written(tokens: int) -> str:
     for dataset in ("ruler", "oneruler"):
         with suppress(RulerError):
             named.append(length_name(tokens, dataset).upper())
-    named.sort(key=lambda name: int(name[:-1]).bit_count())  # 128000 is 128K before 125K
+    named = [name for name in named if not in_tokens(name)]  # 128000 is 128K here
     return named[0] if named else str(tokens)

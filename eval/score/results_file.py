@@ -6,8 +6,10 @@ The schema (FORMAT 2; scores and intervals 0 … 100, lengths in tokens, null wh
     partial                   true: only rows with a prediction count
     rules                     {"compat": null | "authors", "cut": "protocol" | "wrong" | "score"}
     dataset                   name, source, data_version, builder_version, revision, seed, tasks
-                              (in their order), standard (whether they have the paper's
-                              parameters; null if unknown), files {configuration: sha256}
+                              (in their order), standard (whether they are the paper's at its
+                              lengths, so that its thresholds hold; null if unknown), parameters
+                              {task: family and parameters} where the release is known, files
+                              {configuration: sha256}
     model, mode, run          the model's name, the prompt mode, and all that run.json holds
     predictions               {file: sha256} of what was scored
     configurations            {name: cell}
@@ -22,6 +24,7 @@ The schema (FORMAT 2; scores and intervals 0 … 100, lengths in tokens, null wh
       duplicated              predictions for a row that had one already; the first counts
       dropped                 compat "authors": rows left out of n
       whole_word              qa: the score by whole words; words_right: oneruler's cwe, 0 … 10
+      relative_to_0k          the score in percent of the same task's at 0k, where it was scored
       depth                   ten bins (eval/score/depth.py), or null
       rows                    every row's "index" and "score" (0 … 1); "references", "question" and
                               "prompt": digests of what was asked, each null where a file lacks it;
@@ -99,6 +102,7 @@ class Cell(TypedDict):
     dropped: NotRequired[int]
     whole_word: NotRequired[float | None]
     words_right: NotRequired[float | None]
+    relative_to_0k: NotRequired[float]
 
 
 class Mean(TypedDict):
@@ -117,6 +121,7 @@ class LengthMean(TypedDict):
     interval: Interval | None
     tasks: int
     lacking: list[str]
+    relative_to_0k: NotRequired[float]
 
 
 class GroupSummary(TypedDict):
@@ -158,6 +163,7 @@ class ScoredDataset(TypedDict):
     files: dict[str, str]
     tasks: list[str]
     standard: bool | None
+    parameters: NotRequired[dict[str, dict[str, Any]]]
     builder_version: NotRequired[str | None]
     seed: NotRequired[int | None]
 

@@ -21,6 +21,7 @@ from eval.score import depth, intervals, join
 from eval.score.aggregates import summary
 from eval.score.config_naming import ScoredConfig, read_name
 from eval.score.effective_length import Baseline
+from eval.score.evidence_alone import mark_relative
 from eval.score.formats.prediction_formats import digest
 from eval.score.prediction import Prediction
 from eval.score.prediction_files import Predictions
@@ -33,7 +34,7 @@ from eval.score.results_file import (
     RowScores,
     ScoredDataset,
 )
-from ruler_dataset import Names, RulerError, check_name, is_standard
+from ruler_dataset import Names, RulerError, check_name, has_threshold
 
 CUTS = ("protocol", "wrong", "score")
 State = Literal["ok", "missing", "failed", "cut"]
@@ -167,8 +168,9 @@ def score(
         name: _cell(name, configs[name], groups[name], release, rules, notes)
         for name in progress(ordered)
     }
+    mark_relative(cells)
     run = predictions.run
-    standard = is_standard(release.manifest) if release else None
+    standard = has_threshold(release.manifest) if release else None
     return {
         "format": FORMAT,
         "score_version": rules_of.SCORE_VERSION,
@@ -206,7 +208,8 @@ def _dataset(
         "revision": release.revision,
         "seed": release.manifest.get("seed"),
         "tasks": list(names.tasks),
-        "standard": is_standard(release.manifest),
+        "standard": has_threshold(release.manifest),
+        "parameters": {task: dict(release.manifest["tasks"][task]) for task in names.tasks},
         "files": {name: release.sha256(name) for name in cells},
     }
 
@@ -268,7 +271,7 @@ def _cell(
         "missing": len(missing),
         "duplicated": duplicated,
         "does_not_fit": sum(p.finish_reason == "does_not_fit" for p in found.values()),
-        "depth": depth.by_depth(credits),
+        "depth": depth.by_depth(credits) if config.max_length else None,  # 0k has no depths
         "rows": _rows(counted, results, found),
     }
     if rules.compat == "authors":

@@ -1,25 +1,31 @@
-"""Read RULER's vt back: noise lines with chains of assignments, after a solved example.
+r"""Read RULER's vt back: noise or essays with chains of assignments, after a solved example.
 
     VAR ABCDE = 12345
     VAR FGHIJ = VAR ABCDE
 
-Section 3.2: names of five letters, in the example of three; a value is bound to hops + 1 names.
+Section 3.2: a value is bound to hops + 1 names, of five letters if the task says no other number;
+in examples they have three. Layout `2025` joins lines by newlines; `2024` ends lines of noise with
+a newline and joins everything by spaces; in essays an assignment is a sentence.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator
 from itertools import pairwise
 from typing import NamedTuple
 
 from builder.checks.breaches import FileRules, context_of, pattern_of
 from builder.checks.grammar.reading import Reading, framed, spans
+from builder.checks.grammar.running_text import running_text
 from builder.sources.corpora import NOISE
+from builder.tasks.wording import chain_example_frame
 from ruler_dataset import Row
 
 _EXAMPLE_TOKENS = 500
 _LINE = re.compile(r"VAR ([A-Z]+) = (?:([1-9][0-9]{4})|VAR ([A-Z]+) )")
+_SENTENCE = re.compile(r"VAR ([A-Z]+) = (?:([1-9][0-9]{4})|VAR ([A-Z]+))\.")
+_VALUE = r"[1-9][0-9]{4}"
 
 
 class Assignment(NamedTuple):
@@ -33,99 +39,166 @@ class Assignment(NamedTuple):
     """The value that the chain begins with."""
 
 
+class Line(NamedTuple):
+    """A line of a context, or a sentence: where it stands, and its match if it assigns."""
+
+    start: int
+    end: int
+    assigns: re.Match[str] | None
+
+
 def read_chains(row: Row, about: FileRules) -> Reading:
     """Read a vt row back."""
     reading, start = Reading(), row["context_start"]
-    template = about.wording
-    found = _assignments(reading, context_of(row), 5, about)
-    asked = re.search(r"[1-9][0-9]{4}", row["question"])
+    letters = about.task["name_letters"]
+    found = _assignments(reading, context_of(row), letters, about, about.alone)
+    asked = re.search(_VALUE, row["question"])
     value = asked[0] if asked else ""
     chain = [one.name for one in found if one.chain == value]
     if row["outputs"] != chain:
         reading.fault(f"the references {row['outputs']} are not the names bound to '{value}'")
     spans(reading, row, ((start + a.start, start + a.end, a.chain == value) for a in found))
-    head, tail, prefix, question = _frame(template, value, about.task["hops"] + 1)
-    example = row["input"][:start].removesuffix(head)
-    values = _example(reading, example, about)
-    framed(reading, row, example + head, tail, prefix=prefix, question=question)
+    names = about.task["hops"] + 1
+    question = about.wording["question"].format(value=value)
+    head, tail = about.wording["input"].split("{context}")
+    prefix = about.wording["prefix"].format(n=names, value=value)
+    examples = row["input"][:start].removesuffix(head)
+    values = _examples(reading, examples, about)
+    tail = tail.format(question=question)
+    framed(reading, row, examples + head, tail, prefix=prefix, question=question)
     if shared := values & {one.chain for one in found}:
         reading.fault(f"the example shares the value {min(shared)} with the row")
-    reading.unit = about.count(f"{NOISE}\n{NOISE}") - about.count(NOISE)
+    if about.task["haystack"] == "noise":
+        reading.unit = about.count(f"{NOISE}\n{NOISE}") - about.count(NOISE)
+        if about.task["layout"] == "2024":
+            reading.unit = about.count(f"{NOISE}\n {NOISE}\n {NOISE}") - about.count(NOISE)
     return reading
 
 
-def _frame(template: Mapping[str, str], value: str, names: int) -> tuple[str, str, str, str]:
-    """The text before and after a context, the prefix and the question."""
-    question = template["question"].format(value=value)
-    head, tail = template["input"].split("{context}")
-    prefix = template["prefix"].format(n=names, value=value)
-    return head, tail.format(question=question), prefix, question
-
-
 def _assignments(
-    reading: Reading, context: str, letters: int, about: FileRules
+    reading: Reading, context: str, letters: int, about: FileRules, alone: bool
 ) -> list[Assignment]:
-    """The assignments of a context, each a line among lines of noise; faults for what is else."""
+    """The assignments of a context among noise or essays; faults for what is else."""
+    if about.task["haystack"] == "essay":
+        lines = [Line(*match.span(), match) for match in _SENTENCE.finditer(context)]
+        _in_essays(reading, context, lines, about, alone)
+    else:
+        lines = list(_lines(reading, context, about.task["layout"]))
     found: list[Assignment] = []
     chain_of: dict[str, str] = {}
-    lines = context.split("\n")
-    odd = {line for line in set(lines) if line != NOISE}
-    at = 0
-    for number, line in enumerate(lines):
-        if line in odd:
-            match = _LINE.fullmatch(line)
-            if match is None or len(match[1]) != letters:
-                reading.fault(f"a line is neither noise nor an assignment: {line[:80]!r}")
-            elif match[1] in chain_of:
-                reading.fault(f"'{match[1]}' is assigned twice")
-            elif match[3] and match[3] not in chain_of:
-                reading.fault(f"'{match[3]}' is used before it is assigned")
-            else:
-                chain_of[match[1]] = match[2] or chain_of[match[3]]
-                end = at + len(line)
-                found.append(Assignment(number, at, end, match[1], chain_of[match[1]]))
-        at += len(line) + 1
-    _chains(reading, found, lines, about)
+    for number, (start, end, match) in enumerate(lines):
+        if match is None:
+            continue
+        if len(match[1]) != letters:
+            reading.fault(f"the name '{match[1]}' does not have {letters} letters")
+        elif match[1] in chain_of:
+            reading.fault(f"'{match[1]}' is assigned twice")
+        elif match[3] and match[3] not in chain_of:
+            reading.fault(f"'{match[3]}' is used before it is assigned")
+        else:
+            chain_of[match[1]] = match[2] or chain_of[match[3]]
+            found.append(Assignment(number, start, end, match[1], chain_of[match[1]]))
+    _chains(reading, found, lines, about, alone)
     return found
 
 
-def _chains(reading: Reading, found: list[Assignment], lines: list[str], about: FileRules) -> None:
-    """As many chains as the task has, each of hops + 1 names, apart by noise."""
+def _lines(reading: Reading, context: str, layout: str) -> Iterator[Line]:
+    """The lines of noise and of assignments, which with what joins them are the whole context."""
+    noise, between = (f"{NOISE}\n", " ") if layout == "2024" else (NOISE, "\n")
+    at = 0
+    while True:
+        match = _LINE.match(context, at)
+        if not match and not context.startswith(noise, at):
+            reading.fault(f"a line is neither noise nor an assignment: {context[at : at + 80]!r}")
+            return
+        end = match.end() if match else at + len(noise)
+        yield Line(at, end, match)
+        if end == len(context):
+            return
+        if not context.startswith(between, end):
+            reading.fault(f"a line goes on after its end: {context[end : end + 80]!r}")
+            return
+        at = end + len(between)
+
+
+def _in_essays(
+    reading: Reading, context: str, lines: list[Line], about: FileRules, alone: bool
+) -> None:
+    """What is no assignment is the essays' text, or, at `0k`, nothing."""
+    if alone:
+        if context != " ".join(context[line.start : line.end] for line in lines):
+            reading.fault("there is more than the evidence")
+        return
+    gaps = [(line.start, line.end) for line in lines]
+    essays = about.sources.essays()
+    running_text(reading, context, gaps, " ", "VAR {name} = {value}.", essays, about.count)
+    reading.origin = "essays"
+
+
+def _chains(
+    reading: Reading, found: list[Assignment], lines: list[Line], about: FileRules, alone: bool
+) -> None:
+    """As many chains as the task has, each of hops + 1 names; in noise, apart by noise."""
     chains: dict[str, list[Assignment]] = {}
     for one in found:
         chains.setdefault(one.chain, []).append(one)
     sizes = [len(chain) for chain in chains.values()]
     if sizes != [about.task["hops"] + 1] * about.task["chains"]:
         reading.fault(f"there are chains of {sizes} names, not what the task has")
-    if lines[-1] != NOISE:
-        reading.fault("an assignment stands after the last line of noise")
+    if about.task["haystack"] == "essay":
+        return
     noise_before = [0]
     for line in lines:
-        noise_before.append(noise_before[-1] + (line == NOISE))
+        noise_before.append(noise_before[-1] + (line.assigns is None))
+    if alone:
+        if noise_before[-1]:
+            reading.fault("there is more than the evidence")
+        return
+    if lines and lines[-1].assigns:
+        reading.fault("an assignment stands after the last line of noise")
     for chain in chains.values():
         for one, other in pairwise(chain):
             if noise_before[one.line] == noise_before[other.line]:
                 reading.fault(f"no noise between '{one.name}' and '{other.name}'")
 
 
-def _example(reading: Reading, example: str, about: FileRules) -> set[str]:
-    """Hold the solved example to the same template; returns its values."""
-    head, tail, prefix, _ = _frame(about.wording, "{value}", about.task["hops"] + 1)
-    middle = example[len(head) :]
-    if not example.startswith(head):
-        reading.fault("the text does not begin with a solved example")
-        return set()
-    names = r"(?P<names>[A-Z]{3}(?: [A-Z]{3})*)"
-    asked = pattern_of(tail + prefix, value=r"[1-9][0-9]{4}")
-    match = re.search(asked.pattern + f" {names}\n\n\\Z", middle)
-    if match is None:
-        reading.fault("the solved example does not end as the wording has it")
-        return set()
-    found = _assignments(reading, middle[: match.start()], 3, about)
+def _examples(reading: Reading, text: str, about: FileRules) -> set[str]:
+    """Hold the solved examples to the same template; returns their values."""
+    values: set[str] = set()
+    head, tail, prefix, end = chain_example_frame(
+        about.wording, about.task["layout"], about.task["hops"] + 1, "{value}"
+    )
+    asked = pattern_of(tail + prefix, value=_VALUE).pattern
+    solution = re.compile(rf"{asked} (?P<names>[A-Z]{{3}}(?: [A-Z]{{3}})*){end}")
+    for _ in range(about.task["examples"]):
+        if not text.startswith(head):
+            reading.fault("the text does not begin with a solved example")
+            return values
+        match = solution.search(text, len(head))
+        if match is None:
+            reading.fault("the solved example does not end as the wording has it")
+            return values
+        values |= _example(
+            reading, text[: match.end()], text[len(head) : match.start()], match, about
+        )
+        text = text[match.end() :]
+    if text:
+        reading.fault(f"something else stands before the instruction: {text[:80]!r}")
+    return values
+
+
+def _example(
+    reading: Reading, example: str, context: str, match: re.Match[str], about: FileRules
+) -> set[str]:
+    """Hold the context and the answer of a solved example to the task; returns its values."""
+    inner = Reading()  # its essays are not those around the row's own chains
+    found = _assignments(inner, context, 3, about, alone=False)
+    reading.faults += inner.faults
     solved = [one.name for one in found if one.chain == match["value"]]
     if match["names"].split(" ") != solved:
         reading.fault(f"the example's answer is '{match['names']}', its text says {solved}")
-    most = about.task["hops"] + 1  # lines of noise that the chains need
-    if about.count(example) > _EXAMPLE_TOKENS and middle.count(NOISE) > most:
+    least = about.task["hops"] + 1  # lines of noise that the chains need
+    more = context.count(NOISE) > least or bool(inner.text)
+    if about.count(example) > _EXAMPLE_TOKENS and more:
         reading.fault(f"the example has more than {_EXAMPLE_TOKENS} tokens")
     return {one.chain for one in found}

@@ -17,7 +17,7 @@ from builder.checks.breaches import FileRules, context_of
 from builder.checks.grammar.reading import Reading, framed
 from ruler_dataset import Row
 
-_WORD = re.compile(r"[a-z]{6}")
+_WORD = re.compile(r"[a-z]+")
 _NOISE_WORD = "..."
 _NUMBERS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 _COUNTED, _SLACK = 64, 2  # words counted; tokens where texts meet
@@ -28,14 +28,17 @@ def read_coded_text(row: Row, about: FileRules) -> Reading:
     """Read a fwe row back."""
     reading, asked = Reading(), about.task["words"]
     tally = Counter(context_of(row).split(" "))
+    letters = about.task["word_letters"]
     for word in tally:
-        if word != _NOISE_WORD and not _WORD.fullmatch(word):
-            reading.fault(f"a word is neither six letters nor the noise word: {word[:40]!r}")
+        coded = _WORD.fullmatch(word) and len(word) == letters
+        if word != _NOISE_WORD and not coded:
+            reading.fault(f"a word is neither {letters} letters nor the noise word: {word[:40]!r}")
     ranked = sorted(tally, key=lambda word: -tally[word])
     if ranked[0] != _NOISE_WORD or ranked[1 : asked + 1] != row["outputs"]:
         reading.fault(f"the references {row['outputs']} are not ranks 2 to {asked + 1}, in order")
     counts = sorted(tally.values(), reverse=True)
-    total = _total(counts, about.task["alpha"], asked, row["max_length"])
+    alpha, vocabulary = float(about.task["alpha"]), _vocabulary(about)
+    total = _total(counts, alpha, vocabulary)
     if total is None:
         reading.fault(f"the words' counts {counts[:8]} … are no Zeta distribution")
     n = _NUMBERS[asked]
@@ -52,8 +55,12 @@ def read_coded_text(row: Row, about: FileRules) -> Reading:
     )
     if row["evidence"]:
         reading.fault("a coded text has no needles, but there is evidence")
+    if about.alone:
+        if total is not None and _smaller(alpha, vocabulary, asked, total):
+            reading.fault("the text is longer than its least size")
+        return reading
     if total is not None:
-        weights = _weights(float(about.task["alpha"]), _vocabulary(row["max_length"], asked))
+        weights = _weights(alpha, vocabulary)
         more = int(np.sum(np.floor((total + 1) * weights) - np.floor(total * weights)))
         most = max(about.count(f" {word}") for word in ranked[:_COUNTED])
         reading.unit = more * most + _SLACK
@@ -68,17 +75,28 @@ def _weights(alpha: float, vocabulary: int) -> npt.NDArray[np.float64]:
     return np.asarray(ranks**-alpha / zeta(alpha))
 
 
-def _vocabulary(max_length: int, asked: int) -> int:
-    """How many words are drawn for a window of so many tokens."""
-    return max(max_length // _TOKENS_A_WORD, asked + 2)
+def _vocabulary(about: FileRules) -> int:
+    """How many words are drawn, the noise word too."""
+    usual = max(about.entry["max_length"] // _TOKENS_A_WORD, about.task["words"] + 2)
+    return int(about.task["vocabulary"]) or usual
 
 
-def _total(counts: list[int], alpha: float, asked: int, max_length: int) -> int | None:
+def _total(counts: list[int], alpha: float, vocabulary: int) -> int | None:
     """The greatest N that gives these counts, largest first; None if there is none."""
-    weights = _weights(float(alpha), _vocabulary(max_length, asked))
+    weights = _weights(alpha, vocabulary)
     found = np.array(counts)
     for total in range(int((counts[0] + 1) / weights[0]) + 1, int(counts[0] / weights[0]) - 1, -1):
         right = np.floor(total * weights).astype(int)
         if np.array_equal(right[right > 0], found):
             return total
     return None
+
+
+def _smaller(alpha: float, vocabulary: int, asked: int, total: int) -> bool:
+    """Whether the next smaller text would do: each asked word leads the next one there, too."""
+    weights = _weights(alpha, vocabulary)
+    counts = np.floor(total * weights)
+    while np.array_equal(np.floor(total * weights), counts):
+        total -= 1
+    leads = -np.diff(np.floor(total * weights[1 : asked + 2]), append=0)
+    return bool(np.all(leads > 0))

@@ -16,7 +16,8 @@ from typing import Any
 
 from builder.checks.breaches import FileRules, context_of
 from builder.checks.grammar.reading import Reading, foreign, framed
-from builder.sources.corpora import Corpus
+from builder.sources.corpora import Corpus, Question
+from builder.tasks.wording import WITHOUT_DOCUMENTS
 from ruler_dataset import Row
 
 _BETWEEN = "\n\n"
@@ -29,6 +30,16 @@ _by_length: dict[int, list[str]] = {}
 def read_documents(row: Row, about: FileRules) -> Reading:
     """Read a qa row back."""
     reading, context = Reading(), context_of(row)
+    corpus = about.sources.corpus(about.task["dataset"])
+    if about.task["no_documents"]:
+        head, tail = WITHOUT_DOCUMENTS.split("{context}")
+        tail, prefix = tail.replace("{question}", row["question"]), about.wording["prefix"]
+        framed(reading, row, head, tail, prefix=prefix, question=row["question"])
+        if context or row["evidence"]:
+            reading.fault("there are documents or evidence in a prompt without documents")
+        if corpus is not None:
+            _asked(reading, row, corpus)
+        return reading
     before, after = about.wording["document"].split("{document}")
     head, tail = about.wording["input"].split("{context}")
     tail = tail.replace("{question}", row["question"])
@@ -43,7 +54,8 @@ def read_documents(row: Row, about: FileRules) -> Reading:
     gold = [row["input"][s["start"] : s["end"]] for s in row["evidence"]]
     if row["evidence"] != sorted(row["evidence"], key=lambda span: span["start"]):
         reading.fault("the evidence is not in the order of the text")
-    corpus = about.sources.corpus(about.task["dataset"])
+    if about.alone and texts != gold:
+        reading.fault("there is more than the evidence")
     if corpus is None:
         reading.exhausted = reading.repeats = None
         if found := foreign(context.replace("\n", " ")):
@@ -51,7 +63,9 @@ def read_documents(row: Row, about: FileRules) -> Reading:
         if not about.entry["repeats"] and len(set(texts)) < len(texts):
             reading.fault("a document stands twice, though the corpus did not begin again")
         return reading
-    _against(reading, row, corpus, texts, gold)
+    _against(reading, row, corpus, texts, gold, about.alone)
+    if about.alone:
+        return reading
     left = _left(row, corpus, texts)
     label = before.format(i=len(texts) + 1)
     unit = min((about.count(f"{label}{text}{after}\n\n") for text in left), default=None)
@@ -81,16 +95,29 @@ def _documents(reading: Reading, context: str, before: str, after: str) -> list[
     return found
 
 
-def _against(reading: Reading, row: Row, corpus: Corpus, texts: list[str], gold: list[str]) -> None:
-    """Question, references, gold and other documents are the corpus'."""
+def _asked(reading: Reading, row: Row, corpus: Corpus) -> Question | None:
+    """Question and references are the corpus'; returns its question for the row."""
     if row["index"] >= len(corpus.questions):
         reading.fault(f"the source has {len(corpus.questions)} questions, none for this row")
-        return
+        return None
     question = corpus.questions[row["index"]]
     if row["question"] != question.text:
         reading.fault(f"the question is not the source's: {question.text[:80]!r}")
     if row["outputs"] != list(question.answers):
         reading.fault(f"the references are not the source's: {list(question.answers)}")
+    return question
+
+
+def _against(
+    reading: Reading, row: Row, corpus: Corpus, texts: list[str], gold: list[str], alone: bool
+) -> None:
+    """Question, references, gold and other documents are the corpus'; `alone` there are no others.
+
+    The evidence alone is all that rows at `0k` have.
+    """
+    question = _asked(reading, row, corpus)
+    if question is None:
+        return
     right = [corpus.documents[place] for place in question.gold]
     if sorted(gold) != sorted(right):
         reading.fault("the gold documents in the evidence are not the source's")
@@ -100,12 +127,12 @@ def _against(reading: Reading, row: Row, corpus: Corpus, texts: list[str], gold:
             reading.fault(f"a document is not of the source: {text[:60]!r}")
             break
     times = Counter(texts)
-    own = {corpus.documents[place] for place in question.own}
+    own = set() if alone else {corpus.documents[place] for place in question.own}
     if corpus.own_required and (missing := own - set(texts)):
         reading.fault(f"a document of the question itself is missing: {min(missing)[:60]!r}")
     if not corpus.own_required and not own <= set(texts) and set(texts) - own - set(right):
         reading.fault("other articles' documents stand there before the article's own are in")
-    if times and max(times.values()) > 1:
+    if not alone and times and max(times.values()) > 1:
         gone_round = [times[text] for text in known if text not in right]
         if max(gone_round) - min(gone_round) > 1:
             reading.fault("a document stands twice before every other has stood once")

@@ -49,6 +49,15 @@ def read_niah(row: Row, about: FileRules) -> Reading:
     if given != chunks:
         reading.fault(f"the references {outputs} are not the values of {asked}, in this order")
     at = [(start + m.start(), start + m.end(), m["key"] in asked) for m in found]
+    if about.alone:
+        expected = task["keys"] * task["values"]
+        between = " " if task["haystack"] == "essay" else "\n"
+        if len(found) != expected or len(values) != task["keys"]:
+            reading.fault(f"there are {len(found)} needles of {len(values)} keys, not {expected}")
+        if context != between.join(match[0] for match in found):
+            reading.fault("there is more than the evidence")
+        spans(reading, row, at)
+        return reading
     if task["haystack"] == "needles":
         lines = _needle_lines(reading, row, context, needle, at)
         longest = sorted(lines, key=len)[-_LONGEST:]

@@ -14,11 +14,12 @@ from builder.checks.breaches import FileRules, context_of
 from builder.checks.grammar.reading import Reading, foreign, framed
 from builder.checks.sources_at_hand import vocabulary
 from builder.oneruler.errata import is_word
+from builder.tasks.task_rules import example_words
 from ruler_dataset import Row
 
 _SHORT, _LONG = 4096, 131072  # tokens; RULER's counts are short below, its words extended above
 _ONERULER_SHORT = 8000  # tokens; up to it the counts are the short ones
-_EXAMPLE, _SHORT_EXAMPLE = (40, 10, 3), (20, 3, 1)  # words, times of a common and another word
+_EXAMPLE, _SHORT_EXAMPLE = (10, 3), (3, 1)  # times of a common and another word
 _LONGEST = 32  # words counted
 _ITEM = re.compile(r"(\d+)\. (\S.*?)(?= \d+\. |$)")
 
@@ -34,13 +35,17 @@ def read_common_words(row: Row, about: FileRules) -> Reading:
     head, tail = about.wording["input"].split("{context}")
     tail, prefix = tail.format(question=question), about.wording["prefix"].format(n=count)
     before = row["input"][: row["context_start"]]
-    example = before.removesuffix(head)
-    framed(reading, row, example + head, tail, prefix=prefix, question=question)
-    used = _example(reading, example, head, tail + prefix, count, short, known)
+    examples = before.removesuffix(head)
+    framed(reading, row, examples + head, tail, prefix=prefix, question=question)
+    used = _examples(reading, examples, head, tail + prefix, about, short, known)
     if shared := used & set(tally):
         reading.fault(f"the example shares the word '{min(shared)}' with the list")
     if row["evidence"]:
         reading.fault("a list has no needles, but there is evidence")
+    if about.alone:
+        if len(tally) != 2 * count:
+            reading.fault(f"the list has {len(tally)} words, its least size is {2 * count}")
+        return reading
     reading.exhausted = _all_hold(known - {*tally, *used}, row["outputs"])
     _unit(reading, about, tally, len(words), _times(task, short)[1])
     return reading
@@ -110,30 +115,41 @@ def _is_strange(word: str) -> bool:
     return not is_word(word) or foreign(word) is not None
 
 
-def _example(
+def _examples(
     reading: Reading,
-    example: str,
+    text: str,
     head: str,
     tail: str,
-    count: int,
+    about: FileRules,
     short: bool,
     known: Collection[str],
 ) -> set[str]:
-    """Hold the solved example to the same template; returns its words."""
-    size, *times = _SHORT_EXAMPLE if short else _EXAMPLE
-    at = example.find(tail)
-    if not example.startswith(head) or at < 0 or not example.endswith("\n"):
-        reading.fault("the text does not begin with a solved example")
-        return set()
-    words = _items(reading, example[len(head) : at])
-    solved = example[at + len(tail) : -1]
-    answers = _items(reading, solved.removeprefix(" "))
-    if not solved.startswith(" ") or len(answers) != count or len({*answers}) != count:
-        reading.fault(f"the example's answer is not {count} words: {solved[:80]!r}")
-    tally = _counted(reading, words, (times[0], times[1]), answers, known)
-    if len(tally) != size:
-        reading.fault(f"the example has {len(tally)} words, not {size}")
-    return set(tally)
+    """Hold the solved examples to the same template; returns their words."""
+    count, lead = about.task["num_cw"], "" if about.task["layout"] == "2024" else " "
+    size = example_words(count, about.entry["max_length"])
+    times = _SHORT_EXAMPLE if short else _EXAMPLE
+    used: set[str] = set()
+    for _ in range(about.task["examples"]):
+        at = text.find(tail)
+        end = text.find("\n", at + len(tail))
+        if not text.startswith(head) or at < 0 or end < 0:
+            reading.fault("the text does not begin with a solved example")
+            return used
+        words = _items(reading, text[len(head) : at])
+        solved, text = text[at + len(tail) : end], text[end + 1 :]
+        answers = _items(reading, solved.removeprefix(lead))
+        right = solved.startswith(lead) and len(answers) == len({*answers}) == count
+        if not right:
+            reading.fault(f"the example's answer is not {count} words: {solved[:80]!r}")
+        tally = _counted(reading, words, times, answers, known)
+        if len(tally) != size:
+            reading.fault(f"the example has {len(tally)} words, not {size}")
+        if shared := used & set(tally):
+            reading.fault(f"two examples share the word '{min(shared)}'")
+        used |= set(tally)
+    if text:
+        reading.fault(f"something else stands before the instruction: {text[:80]!r}")
+    return used
 
 
 def _all_hold(words: Collection[str], common: list[str]) -> bool:

@@ -34,9 +34,10 @@ _VT = re.compile(
 )
 _ASSIGNMENT = re.compile(r"VAR (\w+) = (?:VAR )?(\w+)")
 _CWE_HEAD = "Below is a numbered list of words."
-_CWE = "\nQuestion: What are the 10 most common words in the above list?"
-_FWE_HEAD = "Find the three most frequently appeared coded words."
+_CWE = re.compile(r"\nQuestion: What are the (\d+) most common words in the above list\?$")
+_FWE_HEAD = re.compile(r"Find the (?P<count>\w+) most frequently appeared coded words\.")
 _FWE = "\nQuestion: Do not provide any explanation. Please ignore the dots"
+_NUMBERS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 _QA = re.compile(r"\n\nQuestion: (?P<question>.+)$", re.DOTALL)
 
 
@@ -57,7 +58,7 @@ class Oracle(Backend):
 
     def settings(self) -> dict[str, Any]:
         """Nothing can move its score but its own code."""
-        return {"backend_version": "2"}
+        return {"backend_version": "3"}
 
 
 def solve(text: str) -> str:
@@ -66,12 +67,14 @@ def solve(text: str) -> str:
         return _needles(text[: match.start()], match["query"])
     if match := _VT.search(text):
         return _chain(text[text.rindex(_VT_HEAD) : match.start()], match[1])
-    if text.endswith(_CWE):
-        words = numbered(text[text.rindex(_CWE_HEAD) + len(_CWE_HEAD) : -len(_CWE)])
-        return " ".join(f"{i}. {word}" for i, word in enumerate(most_common(words, 10), 1))
-    if _FWE_HEAD in text and _FWE in text:
-        coded = text[text.index(_FWE_HEAD) + len(_FWE_HEAD) : text.rindex(_FWE)].split()
-        return ", ".join(most_common([word for word in coded if word.strip(".")], 3))
+    if match := _CWE.search(text):
+        words = numbered(text[text.rindex(_CWE_HEAD) + len(_CWE_HEAD) : match.start()])
+        common = most_common(words, int(match[1]))
+        return " ".join(f"{i}. {word}" for i, word in enumerate(common, 1))
+    if (match := _FWE_HEAD.search(text)) and match["count"] in _NUMBERS and _FWE in text:
+        coded = text[match.end() : text.rindex(_FWE)].split()
+        words = [word for word in coded if word.strip(".")]
+        return ", ".join(most_common(words, _NUMBERS.index(match["count"])))
     if (match := _QA.search(text)) and "\n\nDocument 1:\n" in text:
         return _sentence(text[: match.start()], match["question"])
     return oracle_oneruler.answer(text)

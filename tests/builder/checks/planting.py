@@ -23,6 +23,7 @@ from builder.checks.grammar.families_read import GRAMMARS
 from builder.checks.grammar.reading import Reading
 from builder.checks.sources_at_hand import SourcesAtHand
 from builder.common.parquet_rows import digest_row
+from builder.tasks.task_rules import with_optional
 from builder.tokens.tokenizers import TokenCounter
 from ruler_dataset import MANIFEST, features, read_manifest, sha256_of
 
@@ -52,7 +53,7 @@ def wording_of(
     task = manifest["tasks"][entry["task"]]
     return FileRules(
         entry=entry,
-        task=task,
+        task=with_optional(task),
         wording=manifest["families"][task["family"]],
         reserve=manifest["reserve"],
         languages=manifest["languages"],

@@ -20,7 +20,7 @@ def results(**scores):
         for length, score in zip(lengths, values, strict=False):
             place = {"tokenizer": "tekken", "language": "en", "instruction_language": "en"}
             cells[f"{task}_{length}"] = {"task": task, "length": length, "score": score, **place}
-    return {"configurations": cells}
+    return {"dataset": {"standard": True}, "configurations": cells}
 
 
 def test_the_matrix_is_the_correlation_over_models_and_lengths():
@@ -129,6 +129,7 @@ def observed(tmp_path, count):
         }
         path = tmp_path / f"{count}-{number}.json"
         results = {"format": 2, "model": f"m{number}", "configurations": cells}
+        results["dataset"] = {"standard": True}
         path.write_text(json.dumps(results))
         paths.append(path)
     return paths

@@ -1,0 +1,200 @@
+"""The paper's other experiments: each suite of the project's built small, proved, and answered."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from builder.checks.verify import verify
+from builder.release.build import build
+from builder.release.order import BuildOrder
+from builder.tasks.suite import read_suite, suite_names
+from builder.tasks.task_rules import OPTIONAL as OPTIONAL_PARAMETERS
+from eval.frozen_release import Release
+from eval.ruler_score.ruler_score import score_row
+from eval.run.backends.oracle import solve
+from eval.score.join import rule_task
+from ruler_dataset import (
+    SUITE_DIGESTS,
+    RulerError,
+    has_threshold,
+    is_standard,
+    length_name,
+    parse_length,
+    read_manifest,
+    suite_digest,
+)
+from tests.conftest import SUITE_LENGTHS, Silent
+from tests.eval.scoring_helpers import ruler
+
+
+@pytest.mark.parametrize("name", suite_names())
+def test_a_suite_is_known_by_its_digest(name: str) -> None:
+    suite = read_suite(Path(name))
+    described = json.loads(json.dumps({"tasks": suite.described(), "families": suite.families}))
+    assert suite.name == name
+    assert suite_digest(described) == SUITE_DIGESTS[name]
+
+
+@pytest.mark.parametrize("name", SUITE_LENGTHS)
+def test_a_suites_release_is_proved(name: str, suite_release: Callable[[str], Path]) -> None:
+    root = suite_release(name)
+    report = verify(root)
+    assert {path: file.breaches for path, file in report.files.items() if file.count} == {}
+    assert report.ok
+    assert read_manifest(root)["suite"] == name
+    assert report.notes == []  # its wording is checked, as the project's own
+
+
+def test_every_optional_parameter_is_proved(suite_release: Callable[[str], Path]) -> None:
+    root = suite_release("optional")
+    report = verify(root)
+    assert {path: file.breaches for path, file in report.files.items() if file.count} == {}
+    told = read_manifest(root)["tasks"]
+    named = {(table["family"], name) for table in told.values() for name in table}
+    everything = {(family, name) for family, usual in OPTIONAL_PARAMETERS.items() for name in usual}
+    assert everything - named == {
+        ("common_words", "layout"),  # in ruler_2024
+        ("question_answering", "no_documents"),  # in ruler_complexity
+    }
+
+
+@pytest.mark.parametrize("name", [*SUITE_LENGTHS, "optional"])
+def test_the_oracle_answers_all_that_is_synthetic(
+    name: str, suite_release: Callable[[str], Path]
+) -> None:
+    release = Release.open(str(suite_release(name)))
+    wrong = {
+        (config, row["index"])
+        for config in release.configs
+        for row in release.rows(config, ("index", "task", "input", "outputs"))
+        if not row["task"].startswith("qa")
+        and score_row(solve(row["input"]), row["outputs"], rule_task(row["task"], release)).score
+        < 1
+    }
+    assert wrong == set()
+
+
+def test_rows_of_another_layout_are_those_of_ruler_but_for_vt_and_cwe(
+    suite_release: Callable[[str], Path], release: Path
+) -> None:
+    old, new = (Release.open(str(root)) for root in (suite_release("ruler_2024"), release))
+    columns = ("index", "input", "outputs")
+    same = {
+        config: list(old.rows(config, columns)) == list(new.rows(config, columns))[:2]
+        for config in new.configs
+    }
+    assert {config for config, equal in same.items() if not equal} == {"vt_4k", "cwe_4k"}
+
+
+def test_vt_of_2024_is_laid_out_as_the_papers_own_code_does(
+    suite_release: Callable[[str], Path],
+) -> None:
+    noise = (
+        "The grass is green. The sky is blue. The sun is yellow. Here we go. There and back again."
+    )
+    columns = ("input", "evidence", "context_start", "context_end", "outputs")
+    heads = []
+    for row in Release.open(str(suite_release("ruler_2024"))).rows("vt_4k", columns):
+        text, sentences, at = row["input"], [], row["context_start"]
+        for span in [*row["evidence"], {"start": row["context_end"] + 1, "end": None}]:
+            lines = (span["start"] - at) // len(f"{noise}\n ")
+            sentences += [f"{noise}\n"] * lines + [text[span["start"] : span["end"]]]
+            at = (span["end"] or 0) + 1
+        end = sentences.pop()  # what follows the context
+        assert text[row["context_start"] : row["context_end"]] == " ".join(sentences)
+        assert end.startswith("Question: Find all variables")
+        names = row["outputs"]
+        values = [text[span["start"] : span["end"]] for span in row["evidence"]]
+        assert values[1:] == [f"VAR {name} = VAR {source} " for source, name in pairwise(names)]
+        heads.append(text[: row["context_start"]])
+    assert heads[0] == heads[1]  # one solved example for all rows
+    assert heads[0].startswith(" Memorize and track the chain(s)")
+    assert "hidden in the following text. VAR" in heads[0] or "following text. The" in heads[0]
+    assert "5 variables are assgined the value" in heads[0]
+    assert "\n\n\n\nMemorize and track" in heads[0]
+
+
+def test_cwe_of_2024_has_no_space_before_the_examples_answer(
+    suite_release: Callable[[str], Path],
+) -> None:
+    for row in Release.open(str(suite_release("ruler_2024"))).rows("cwe_4k", ("input",)):
+        assert "that appear most often in the list are:1. " in row["input"]
+
+
+def test_decimal_lengths_are_named_by_their_tokens(suite_release: Callable[[str], Path]) -> None:
+    manifest = read_manifest(suite_release("ruler_decimal"))
+    assert {entry["max_length"] for entry in manifest["files"].values()} == {4000}
+    assert "vt_4000" in {entry["config"] for entry in manifest["files"].values()}
+    assert read_suite(Path("ruler_decimal")).lengths[-1] == "128000"
+    assert [length_name(tokens) for tokens in (128_000, 131_072, 0)] == ["128000", "128k", "0k"]
+    assert parse_length("128000") != parse_length("128k")
+
+
+def test_decimal_and_binary_lengths_never_stand_in_one_release(tmp_path: Path) -> None:
+    order = BuildOrder(tmp_path / "ruler", lengths=("4k", "4000"), sources=("embedded",))
+    with pytest.raises(RulerError, match=r"cannot hold both 4k .* and 4000"):
+        build(order, Silent())
+
+
+def test_thresholds_are_for_the_papers_tasks_at_its_lengths(
+    suite_release: Callable[[str], Path], release: Path
+) -> None:
+    roots = {name: suite_release(name) for name in SUITE_LENGTHS} | {"ruler": release}
+    manifests = {name: read_manifest(root) for name, root in roots.items()}
+    assert [name for name, found in manifests.items() if has_threshold(found)] == [
+        "ruler_2024",  # the layout in which the thresholds were measured
+        "ruler",
+    ]
+    assert [name for name, found in manifests.items() if is_standard(found)] == ["ruler"]
+
+
+def test_a_row_at_0k_asks_what_it_asks_at_4k_with_its_evidence_alone(
+    suite_release: Callable[[str], Path],
+) -> None:
+    release = Release.open(str(suite_release("ruler_2024")))
+    for task in ("niah_single_2", "niah_multikey_3", "vt", "qa_2", "cwe", "fwe"):
+        alone, full = (
+            next(release.rows(f"{task}_{length}", ("question", "outputs", "length", "evidence")))
+            for length in ("0k", "4k")
+        )
+        assert (alone["question"], alone["outputs"]) == (full["question"], full["outputs"])
+        assert len(alone["evidence"]) == len(full["evidence"])
+        assert alone["length"] < 1000
+    assert all(
+        entry.get("evidence_alone", False) is (entry["length"] == "0k")
+        for entry in release.manifest["files"].values()
+    )
+
+
+def test_a_run_of_the_complexity_suite_is_scored_beside_0k_and_drawn_by_parameter(
+    suite_release: Callable[[str], Path], tmp_path: Path
+) -> None:
+    root, run = suite_release("ruler_complexity"), tmp_path / "oracle"
+    chosen = "keys_4k,hops_4k,alpha_4k,hops_0k,qa_1_0k,qa_1_4k,qa_1_no_documents_0k"
+    command = f"run --dataset {root} --configs {chosen} --backend oracle --out {run}"
+    assert ruler(*command.split())[2] == 0
+    scored, _, code = ruler("score", run)
+    assert code == 0
+    assert "Scores in percent of those at 0k" in scored
+    cells = json.loads((run / "results.json").read_text(encoding="utf-8"))
+    assert cells["configurations"]["vt_hops_8_4k"]["relative_to_0k"] == 100
+    assert "relative_to_0k" not in cells["configurations"]["vt_hops_8_0k"]
+    assert cells["summary"]["tekken"]["en"]["hops"]["average"]["score"] == 100
+    assert cells["summary"]["tekken"]["en"]["all"]["threshold"] is None
+    drawn, _, code = ruler("correlate", run, "--out", tmp_path / "figures.json")
+    assert code == 0
+    found = json.loads((tmp_path / "figures.json").read_text(encoding="utf-8"))
+    ((_, figures),) = found["complexity"].items()
+    lines = {panel["title"]: [line["value"] for line in panel["lines"]] for panel in figures}
+    assert lines == {
+        "niah: keys": ["1", "2", "4", "8", "full"],
+        "variable tracking: hops": ["2", "4", "6", "8"],
+        "frequent words: alpha": ["1.5", "2.0", "2.5", "3.0", "3.5"],
+        "question answering (squad): documents": ["as many as fit", "none"],
+    }
+    assert all(title in drawn for title in lines)
