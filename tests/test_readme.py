@@ -39,7 +39,7 @@ def test_the_commands_work_as_written(tmp_path: Path) -> None:
     subprocess.run([sys.executable, "-c", load], cwd=tmp_path, check=True, capture_output=True)
     (build,) = blocks("Build", "bash")
     run(build, tmp_path)
-    oracle, _ = blocks("Run", "bash")  # the server's block: tests/vllm
+    oracle, *_ = blocks("Run", "bash")  # the blocks of vLLM: tests/vllm
     run(oracle, tmp_path)
     (export,) = blocks("Other tools", "bash")
     run(export, tmp_path)
@@ -78,7 +78,7 @@ def test_every_block_of_code_is_run_by_a_test() -> None:
         *((heading, "bash") for heading in ("Quick start", "Build", "Run", "Other tools")),
         ("Load", "python"),
         ("Many machines", "bash"),  # these above
-        ("Run", "bash"),  # the server's: tests/vllm/test_readme.py
+        ("Run", "bash"),  # vLLM's: tests/vllm/test_readme.py
         *(("Scoring", language) for language in ("bash", "python")),  # test_scoring_readme.py
         ("Publish", "bash"),  # tests/builder/hub/test_readme_publishing.py
         ("Tests", "bash"),  # .ci/run

@@ -115,7 +115,7 @@ class RunSummary:
             states[record["finish_reason"]] += 1
             self.unfinished[config] += record.get("thinking_ended") is False
             if record["finish_reason"] == "error" and self.first_error is None:
-                self.first_error = f"{config} row {record['index']}: {record['error']}"
+                self.first_error = f"{config} row {record['index']}: {_printable(record['error'])}"
 
     def count_session(self, record: Record, expected: Expected) -> None:
         """Count a row answered now: its tokens, and whether the server saw the same prompt."""
@@ -180,10 +180,14 @@ class RunSummary:
 
     def print(self, console: Console) -> None:
         """Print failures and then a table of the configurations."""
-        from rich.table import Table
-
         for line in self.lines():
             console.print(line, highlight=False, markup=False)
+        self.print_table(console)
+
+    def print_table(self, console: Console) -> None:
+        """Print the states of the rows of each configuration."""
+        from rich.table import Table
+
         table = Table("configuration", *STATES, "reasoning truncated")
         for column in table.columns[1:]:
             column.justify = "right"
@@ -191,3 +195,8 @@ class RunSummary:
             counts = [states[state] for state in STATES] + [self.unfinished[config]]
             table.add_row(config, *(str(count) for count in counts))
         console.print(table)
+
+
+def _printable(text: str | None) -> str:
+    """A server's words in one line that cannot steer a terminal."""
+    return "".join(char if char.isprintable() else repr(char)[1:-1] for char in text or "")

@@ -18,22 +18,49 @@ pytest.importorskip("vllm.version", reason="vLLM has its own environment: setup.
 README = Path(__file__).parents[2] / "README.md"
 
 
+def blocks() -> list[str]:
+    """The command blocks of the Run section: the oracle, a server, batch files."""
+    section = README.read_text(encoding="utf-8").split("\n## Run\n")[1].split("\n## ")[0]
+    return re.findall(r"```bash\n(.*?)```", section, re.DOTALL)
+
+
+def test_the_batch_commands_of_the_run_section_work(
+    small: Path, tiny: Path, tmp_path: Path
+) -> None:
+    *_, block = blocks()
+    shutil.copytree(small, tmp_path / "ruler")
+    done = subprocess.run(
+        "set -e\n" + block.replace("all_4k", "some_4k"),  # the small release has two tasks
+        shell=True,
+        cwd=tmp_path,
+        env=environment_of(tiny),
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+    assert "No failures: 6 rows answered." in done.stdout
+
+
+def environment_of(model: Path) -> dict[str, str]:
+    """This environment's commands first, and the model."""
+    return {
+        **os.environ,
+        "MODEL": str(model),
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+        "VLLM_ENABLE_V1_MULTIPROCESSING": "1",
+    }
+
+
 def test_the_server_commands_of_the_run_section_work(
     small: Path, tiny: Path, tmp_path: Path
 ) -> None:
-    section = README.read_text(encoding="utf-8").split("\n## Run\n")[1].split("\n## ")[0]
-    _, block = re.findall(r"```bash\n(.*?)```", section, re.DOTALL)
+    _, block, _ = blocks()
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = str(free.getsockname()[1])
     serve, run = block.replace("8000", port).split("&\n")
     shutil.copytree(small, tmp_path / "ruler")
-    environment = {
-        **os.environ,
-        "MODEL": str(tiny),
-        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
-        "VLLM_ENABLE_V1_MULTIPROCESSING": "1",
-    }
+    environment = environment_of(tiny)
     with (tmp_path / "server.log").open("w") as log:
         server = subprocess.Popen(
             f"exec {serve}", shell=True, cwd=tmp_path, env=environment, stdout=log, stderr=log

@@ -26,12 +26,17 @@ def known_backend(name: str) -> str:
     return FORMER_NAMES.get(name) or check_name("backend", name, BACKENDS, "ruler run --help")
 
 
-def check_options(name: str, options: ModelOptions) -> None:
-    """Refuse with a RulerError what no backend can run with, before anything is started."""
+def check_sampling(options: ModelOptions) -> None:
+    """Refuse with a RulerError what no model can be sampled with."""
     if not (math.isfinite(options.temperature) and options.temperature >= 0):
         raise RulerError("--temperature takes a number of 0 (greedy) or more.")
     if not 0 < options.top_p <= 1:
         raise RulerError("--top-p takes a number above 0, up to 1.")
+
+
+def check_options(name: str, options: ModelOptions) -> None:
+    """Refuse with a RulerError what no backend can run with, before anything is started."""
+    check_sampling(options)
     if not (math.isfinite(options.timeout) and options.timeout > 0):
         raise RulerError("--timeout takes seconds, more than 0.")
     if known_backend(name) == "openai":

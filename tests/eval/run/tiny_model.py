@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 CHAT_TEMPLATE = (
     "{{ bos_token }}{% for message in messages %}"
@@ -13,11 +14,10 @@ CHAT_TEMPLATE = (
 SPECIAL = ["<s>", "</s>", "<|user|>", "<|assistant|>", "<|system|>", "<|end|>"]
 
 
-def make(folder: Path, window: int = 8192, template: str | None = CHAT_TEMPLATE) -> Path:
-    """Write tokenizer and weights (2 layers, hidden 64, 512 tokens, float32, seed 0)."""
-    import torch
+def write_tokenizer(folder: Path, window: int = 8192, template: str | None = CHAT_TEMPLATE) -> Any:
+    """Write the tokenizer alone, 512 tokens; it needs no torch."""
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
-    from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
+    from transformers import PreTrainedTokenizerFast
 
     from tests.eval.run.small_release import NOISE
 
@@ -39,7 +39,15 @@ def make(folder: Path, window: int = 8192, template: str | None = CHAT_TEMPLATE)
     )
     tokenizer.chat_template = template
     tokenizer.save_pretrained(folder)
+    return core
 
+
+def make(folder: Path, window: int = 8192, template: str | None = CHAT_TEMPLATE) -> Path:
+    """Write tokenizer and weights (2 layers, hidden 64, 512 tokens, float32, seed 0)."""
+    import torch
+    from transformers import LlamaConfig, LlamaForCausalLM
+
+    core = write_tokenizer(folder, window, template)
     torch.manual_seed(0)
     config = LlamaConfig(
         vocab_size=512,

@@ -1,0 +1,191 @@
+"""`ruler batch write` and `ruler batch read`: the flags and the messages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from eval.run.batch.batch_run import ReadBatch, WrittenBatch
+
+app = typer.Typer(
+    help="Run through batch files: OpenAI's and other half-price APIs, or `vllm run-batch`.",
+    no_args_is_help=True,
+)
+_API = "Who will answer: vllm (run-batch), openai, or other (fields that all APIs know)."
+_MODE = "prefill (vllm's default: it continues the answer prefix) or chat."
+_TOKENIZER = "Folder or Hub name of the tokenizer that checks the budget; vllm: the model's."
+_LIMIT = "The model's window in tokens; vllm: by default the model's own."
+_FIELD = "A further field of every request, NAME=VALUE, repeatable."
+
+
+@app.command()
+def write(
+    dataset: Annotated[str, typer.Option(help="A release folder or Hub repository (ORG/NAME).")],
+    configs: Annotated[str, typer.Option(help="Configurations, as for `ruler run`.")],
+    model: Annotated[str, typer.Option(help="The model's name, as the API knows it.")],
+    out: Annotated[Path, typer.Option(help="Folder of this run; an existing one is resumed.")],
+    api: Annotated[str, typer.Option(help=_API)] = "vllm",
+    mode: Annotated[str | None, typer.Option(help=_MODE)] = None,
+    direct: Annotated[
+        bool, typer.Option("--direct", help="chat mode: the prefix in the user's turn (Table 6).")
+    ] = False,
+    thinking: Annotated[
+        str, typer.Option(help="off, on (8192 tokens of room) or the tokens of room for reasoning.")
+    ] = "off",
+    limit: Annotated[
+        int | None, typer.Option(help="Only the first rows of each configuration.")
+    ] = None,
+    retry_failed: Annotated[
+        bool, typer.Option("--retry-failed", help="Write the rows that failed once more.")
+    ] = False,
+    tokenizer: Annotated[str | None, typer.Option(help=_TOKENIZER)] = None,
+    max_model_len: Annotated[int | None, typer.Option(help=_LIMIT)] = None,
+    revision: Annotated[str | None, typer.Option(help="The model's revision on the Hub.")] = None,
+    data_revision: Annotated[str | None, typer.Option(help="The data set's revision.")] = None,
+    temperature: Annotated[float, typer.Option(help="0 is greedy.")] = 0.0,
+    top_p: Annotated[float, typer.Option()] = 1.0,
+    seed: Annotated[int, typer.Option()] = 0,
+    engine_arg: Annotated[list[str] | None, typer.Option(help=_FIELD)] = None,
+    max_lines: Annotated[
+        int, typer.Option(min=1, max=50_000, help="Requests of a file, at most.")
+    ] = 50_000,
+    max_megabytes: Annotated[
+        int, typer.Option(min=1, max=200, help="Megabytes of a file, at most.")
+    ] = 200,
+) -> None:
+    """Write the rows without an answer as batch files, RUN/batch/requests-001.jsonl and so on.
+
+    Example: `ruler batch write --dataset ruler --configs all_4k --model Qwen/Qwen2.5-7B-Instruct --out runs/qwen`
+
+    Then `vllm run-batch -i runs/qwen/batch/requests-001.jsonl -o answers.jsonl --model …`,
+    or upload the files to a batch API; and `ruler batch read runs/qwen answers.jsonl`.
+    """  # noqa: E501
+    from datasets import disable_progress_bars
+
+    from eval.run.backends.backend import ModelOptions
+    from eval.run.batch.batch_run import BACKEND, BatchOrder, write_batch
+    from eval.run.reasoning import Reasoning
+    from eval.run.run_command import parse_arguments
+    from eval.run.runner import RunOrder
+
+    disable_progress_bars()  # reading a file is quick; the batch has its own bar
+    order = RunOrder(
+        dataset=dataset,
+        configs=tuple(filter(None, configs.split(","))),
+        backend=BACKEND,
+        out=out,
+        options=ModelOptions(
+            model=model,
+            revision=revision,
+            tokenizer=tokenizer,
+            max_model_len=max_model_len,
+            temperature=temperature,
+            top_p=top_p,
+            seed=seed,
+            arguments=parse_arguments(engine_arg or []),
+        ),
+        mode=mode,
+        direct=direct,
+        reasoning=Reasoning.parse(thinking),
+        limit=limit,
+        retry_failed=retry_failed,
+        data_revision=data_revision,
+    )
+    batch = BatchOrder(order, api, most_lines=max_lines, most_bytes=max_megabytes * 10**6)
+    for line in _written(write_batch(batch, _bar), out, api, model):
+        typer.echo(line)
+
+
+def _bar(rows: Iterable[Any], total: int) -> Iterable[Any]:
+    """A bar on stderr while the rows are used up; none where stderr is no terminal."""
+    import sys
+
+    if not sys.stderr.isatty():
+        yield from rows
+        return
+    with typer.progressbar(rows, length=total, label="Writing", file=sys.stderr) as bar:
+        yield from bar
+
+
+def _written(written: WrittenBatch, out: Path, api: str, model: str) -> Iterable[str]:
+    """What was written, what was not and why, and what to do next."""
+    if written.done:
+        yield f"{_counted(written.done, 'row')} with a record already: not written."
+    if written.over:
+        yield f"{written.over} rows do not fit the model's window and are recorded so."
+    if not written.files:
+        yield f"Nothing to write. Next: ruler score {out}"
+        return
+    tokens = "" if written.prompt_tokens is None else f", {written.prompt_tokens:,} prompt tokens"
+    yield f"{written.rows} rows{tokens}, in {_counted(len(written.files), 'file')}:"
+    yield from (f"  {path}" for path in written.files)
+    if not written.checked:
+        yield "The budget is unchecked: add --tokenizer and --max-model-len to check it."
+    first = written.files[0]
+    yield (
+        f"Next: vllm run-batch -i {first} -o {first.with_name('answers-001.jsonl')} --model {model}"
+        if api == "vllm"
+        else f"Next: upload them to the batch API, for the endpoint {_endpoint()}"
+    )
+    yield f"then: ruler batch read {out} ANSWERS.jsonl …"
+
+
+def _counted(number: int, thing: str) -> str:
+    return f"{number} {thing}{'s' * (number != 1)}"
+
+
+def _endpoint() -> str:
+    from eval.run.batch.batch_files import ENDPOINT
+
+    return ENDPOINT
+
+
+@app.command()
+def read(
+    run: Annotated[Path, typer.Argument(help="The folder that `ruler batch write` wrote.")],
+    answers: Annotated[
+        list[Path], typer.Argument(help="Output and error files of its batches, in any order.")
+    ],
+) -> None:
+    """Read the answers of batch files into the run's records, as `ruler run` writes them.
+
+    Example: `ruler batch read runs/qwen answers.jsonl`
+
+    Exit code 1: some rows failed or have no answer.
+    """
+    from rich.console import Console
+
+    from eval.run.batch.batch_run import read_batch
+
+    result = read_batch(run, answers)
+    for line in _read(result):
+        typer.echo(line)
+    result.summary.print_table(Console())
+    typer.echo(f"Next: ruler score {run}")
+    if not result.complete:
+        raise typer.Exit(1)
+
+
+def _read(result: ReadBatch) -> Iterable[str]:
+    """What was read, failures first."""
+    total = result.summary.total
+    rows = total.total() + result.missing
+    if failed := total["error"]:
+        yield f"{failed} of {rows} rows FAILED; the first: {result.summary.first_error}"
+        yield "Write them once more: the same `ruler batch write` with --retry-failed."
+    if result.missing:
+        ended = ", ".join(f"{count} {why}" for why, count in sorted(result.never_run.items()))
+        yield (
+            f"{result.missing} of {rows} rows have no answer yet"
+            f"{f' ({ended})' if ended else ''}: the same `ruler batch write` writes them."
+        )
+    if over := total["does_not_fit"]:
+        yield f"{over} of {rows} rows do not fit the model's window."
+    if result.complete and not over:
+        yield f"No failures: {rows} rows answered."
+    again = f", {result.again} of rows that had one" if result.again else ""
+    yield f"Read now: {result.answers} answers{again}."

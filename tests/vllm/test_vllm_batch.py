@@ -1,0 +1,91 @@
+"""Batch files through the real `vllm run-batch`, held against the openai backend's answers."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from eval.run.backends.backend import ModelOptions
+from eval.run.batch.batch_run import BACKEND, BatchOrder, read_batch, write_batch
+from eval.run.records import read_lines
+from eval.run.runner import RunOrder, run
+
+pytest.importorskip("vllm.version", reason="vLLM has its own environment: setup.sh")
+pytestmark = pytest.mark.vllm
+
+
+def records(folder: Path) -> dict[tuple[str, int], dict[str, Any]]:
+    found = [r for path in sorted(folder.glob("*.jsonl")) for r in read_lines(path)]
+    return {(r["config"], r["index"]): dict(r) for r in found}
+
+
+def run_batch(requests: Path, answers: Path, model: Path) -> None:
+    """`vllm run-batch`, as a user calls it."""
+    command = [str(Path(sys.executable).with_name("vllm")), "run-batch"]
+    command += ["-i", str(requests), "-o", str(answers), "--model", str(model)]
+    command += ["--enforce-eager", "--dtype", "float32", "--max-num-seqs", "4"]
+    done = subprocess.run(
+        [*command, "--max-model-len", "2048", "--enable-prompt-tokens-details"],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "VLLM_ENABLE_V1_MULTIPROCESSING": "1"},
+        timeout=240,
+    )
+    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
+
+
+def test_chat_and_prefill_give_the_openai_backends_answers(
+    small: Path, tiny: Path, server: str, tmp_path: Path
+) -> None:
+    """One engine answers both modes' files: it starts once."""
+    runs, requests = {}, []
+    for mode in ("chat", "prefill"):
+        order = RunOrder(
+            str(small),
+            ("some_4k",),
+            BACKEND,
+            tmp_path / mode,
+            options=ModelOptions(str(tiny), max_model_len=2048),
+            mode=mode,
+        )
+        written = write_batch(BatchOrder(order))
+        assert (written.rows, written.over, written.checked) == (6, 0, True)
+        (file,) = written.files
+        for line in file.read_text(encoding="utf-8").splitlines():
+            requests.append(
+                {**json.loads(line), "custom_id": f"{mode}:{json.loads(line)['custom_id']}"}
+            )
+        runs[mode] = order
+    both = tmp_path / "requests.jsonl"
+    both.write_text("".join(json.dumps(line) + "\n" for line in requests), encoding="utf-8")
+    run_batch(both, tmp_path / "answers.jsonl", tiny)
+
+    lines = [json.loads(line) for line in (tmp_path / "answers.jsonl").read_text().splitlines()]
+    assert len(lines) == 12
+    for mode, order in runs.items():
+        mine = tmp_path / f"{mode}.jsonl"
+        own = [line for line in lines if line["custom_id"].startswith(f"{mode}:")]
+        for line in own:
+            line["custom_id"] = line["custom_id"].removeprefix(f"{mode}:")
+        mine.write_text("".join(json.dumps(line) + "\n" for line in own), encoding="utf-8")
+        result = read_batch(order.out, [mine])
+        assert (result.answers, result.complete) == (6, True)
+        assert result.summary.differences == 0  # vLLM counted the tokens that we count
+
+        options = ModelOptions("tiny", base_url=server, concurrency=4, retries=2, timeout=120)
+        asked = replace(order, backend="openai", options=options, out=tmp_path / f"{mode}-served")
+        run(replace(asked, quiet=True))
+        found, served = records(order.out), records(asked.out)
+        assert found.keys() == served.keys()
+        for key, record in found.items():
+            for field in ("prediction", "finish_reason", "thinking", "error"):
+                assert record[field] == served[key][field], (mode, key, field)
+            assert record["usage"]["prompt_tokens"] == served[key]["usage"]["prompt_tokens"]
+    assert len({record["prediction"] for record in records(tmp_path / "prefill").values()}) > 3
