@@ -203,10 +203,11 @@ def register(app: typer.Typer, frozen: FrozenSentence | None = None) -> None:
     """
     from eval.export.export_command import export
     from eval.publish.results_command import results
+    from eval.report.show.show_command import show
     from eval.run.batch.batch_command import app as batch
     from eval.run.run_command import run
 
     report = report_command(frozen)
-    for command in (run, score, errors, compare, correlate, analyze, report, export, results):
+    for command in (run, score, show, errors, compare, correlate, analyze, report, export, results):
         app.command()(command)
     app.add_typer(batch, name="batch")

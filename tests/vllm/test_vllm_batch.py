@@ -36,7 +36,7 @@ def run_batch(requests: Path, answers: Path, model: Path) -> None:
         capture_output=True,
         text=True,
         env={**os.environ, "VLLM_ENABLE_V1_MULTIPROCESSING": "1"},
-        timeout=240,
+        timeout=600,
     )
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
 
