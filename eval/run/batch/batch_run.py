@@ -49,8 +49,8 @@ from eval.run.runner import (
     now,
     plan,
     release,
-    rows_of,
 )
+from eval.run.work_plan import rows_of
 from ruler_dataset import RulerError, check_name
 
 Api = Literal["vllm", "openai", "other"]
@@ -188,7 +188,7 @@ def _window(options: ModelOptions) -> int | None:
 
 
 def _requests(
-    rows: Iterable[tuple[str, dict[str, Any]]],
+    rows: Iterable[tuple[str, Mapping[str, Any]]],
     batch: BatchOrder,
     prompter: Prompter,
     extra: dict[str, Any],
