@@ -16,6 +16,11 @@
     if (text !== null) made.textContent = text;
     return made;
   }
+  /* What stands compressed in a script element. */
+  async function unpack(id) {
+    const bytes = Uint8Array.from(atob(document.getElementById(id).textContent), (c) => c.charCodeAt(0));
+    return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip")));
+  }
   function say(text) { document.getElementById("status").textContent = text; }
 
   /* Charts. */
@@ -28,7 +33,9 @@
       background: null, font, padding: 4,
       view: { stroke: null },
       axis: { labelColor: soft, titleColor: soft, gridColor: line, domainColor: line, tickColor: line,
-        labelFontSize: 12, titleFontSize: 12, titleFontWeight: "normal", labelPadding: 6 },
+        labelFontSize: 12, titleFontSize: 12, titleFontWeight: "normal", labelPadding: 6,
+        labelOverlap: true },
+      axisQuantitative: { tickCount: 5 },
       header: { labelColor: soft, labelFontSize: 12 },
       legend: { labelColor: ink, labelFontSize: 12 },
       bar: { stroke: night ? "#14171c" : "#ffffff" },
@@ -39,6 +46,10 @@
     const known = datum.runs ? data.series.filter((one) => datum.runs.includes(one.run)) : [];
     return ![datum.series, ...known.map((one) => one.id)].some((id) => hiddenModels.has(id));
   }
+  function keepShown(part) {
+    if (part.data) part.data.values = part.data.values.filter(isShown);
+    for (const layer of part.layer || []) keepShown(layer);
+  }
   function withoutLegend(part) {
     for (const [name, channel] of Object.entries(part.encoding || {})) {
       if (["color", "shape"].includes(name) && channel.scale !== null) channel.legend = null;
@@ -47,9 +58,7 @@
   }
   async function draw(place) {
     const spec = structuredClone(data.charts[place.dataset.chart]);
-    for (const name of Object.keys(spec.datasets || {})) {
-      spec.datasets[name] = spec.datasets[name].filter(isShown);
-    }
+    keepShown(spec);
     /* The names of the models stand above the sections, those of the kinds beside their bars. */
     if (!place.dataset.chart.startsWith("differences")) withoutLegend(spec);
     const settings = { actions: false, ast: true, renderer: "svg", config: theme(), defaultStyle: false,
@@ -57,7 +66,17 @@
     if (place.result) place.result.finalize();
     place.result = await window.vegaEmbed(place, spec, settings);
   }
-  function drawAll() { return Promise.all(all(".vega").map(draw)); }
+  /* Vega's runtime; the page's policy lets this text run and no other. */
+  let runtime = null;
+  async function load() {
+    const script = document.createElement("script");
+    script.textContent = await (await unpack("page-runtime")).text();
+    document.head.append(script);
+  }
+  async function drawAll() {
+    await (runtime ||= load());
+    return Promise.all(all(".vega").map(draw));
+  }
 
   /* Models. */
   function filter() {
@@ -144,11 +163,7 @@
   /* The rows behind a cell. */
   let unpacked = null;
   async function rowsOf(cell) {
-    if (!unpacked) {
-      const bytes = Uint8Array.from(atob(document.getElementById("page-rows").textContent), (c) => c.charCodeAt(0));
-      const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
-      unpacked = new Response(stream).json();
-    }
+    unpacked ||= unpack("page-rows").then((rows) => rows.json());
     const known = (await unpacked)[cell.series] || {};
     return cell.configs.filter((name) => known[name]).map((name) => ({ name, ...known[name] }));
   }

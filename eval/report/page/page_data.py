@@ -66,7 +66,6 @@ def page_data(runs: Sequence[ReportedRun], frozen: FrozenSentence | None = None)
         "errors": _errors(runs, series, tasks, behind),
         "languages": languages(runs, series, lengths),
         "rows": _rows(runs, series, behind),
-        "shortened": "",
     }
 
 

@@ -242,4 +242,3 @@ class PageData(TypedDict):
     languages: Languages | None
     rows: dict[str, dict[str, ShownRows]]
     """By the series' id, then by configuration."""
-    shortened: str

@@ -10,7 +10,6 @@ rows behind the cells are compressed, as their texts are most of the page.
 from __future__ import annotations
 
 import base64
-import gzip
 import hashlib
 import json
 from collections.abc import Mapping
@@ -26,8 +25,11 @@ from eval.report.page.figures.colour_scale import colour, text_colour
 from eval.report.page.figures.page_figures import KIND_COLOURS, kind_names
 from eval.report.page.page_model import HeatCell, PageData
 from eval.report.page.page_numbers import tables, trouble_names
+from eval.report.page.page_size import MOST_BYTES, fitted, packed
 
 _HERE = Path(__file__).resolve().parent
+_ROWS, _ABOUT_ROWS = "<!--rows-->", "<!--about the rows-->"
+"""Where the rows go once the size of the rest is known: text of runs holds no such comment."""
 _FACTS = (
     ("Model", "model"),
     ("Data", "data"),
@@ -84,7 +86,7 @@ def render(page: PageData, figures: Mapping[str, Figure]) -> str:
         known = {"series": page["series"], "kinds": page["errors"]["kinds"], "charts": charts}
         return Markup(_json({**known, "cells": cells}))
 
-    return environment.get_template("page.html.j2").render(
+    html = environment.get_template("page.html.j2").render(
         page=page,
         figures=figures,
         tables={**dict.fromkeys(figures), **tables(page)},
@@ -102,17 +104,14 @@ def render(page: PageData, figures: Mapping[str, Figure]) -> str:
         tokens_of=_tokens_of,
         css=Markup(_script("page.css") + _scale_css()),
         policy=_policy(runtime, js),
-        runtime=Markup(runtime),
+        runtime=Markup(packed(runtime)),
         js=Markup(js),
         data=data,
-        rows=Markup(packed(page["rows"])),
     )
-
-
-def packed(rows: Any) -> str:
-    """JSON, compressed, in base64."""
-    text = json.dumps(rows, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    return base64.b64encode(gzip.compress(text.encode(), 9, mtime=0)).decode()
+    rows = fitted(page["rows"], MOST_BYTES - len(html.encode()))
+    head, _, tail = html.rpartition(_ROWS)
+    before, _, after = head.rpartition(_ABOUT_ROWS)
+    return f"{before}{rows.sentence}{after}{rows.text}{tail}"
 
 
 @cache
@@ -120,8 +119,7 @@ def vega_runtime() -> str:
     """Vega, Vega-Lite and vega-embed in one script, as `vegaEmbed`."""
     import vl_convert
 
-    text = str(vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;"))
-    return text.replace("</script", "<\\/script")
+    return str(vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;"))
 
 
 def _script(name: str) -> str:

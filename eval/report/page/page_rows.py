@@ -221,7 +221,7 @@ def _shown(
         "kind": kind,
         "question": shortened(question.strip(), _LONGEST_QUESTION),
         "references": shown,
-        "answer": None if answer is None else shortened(answer.text, LONGEST_ANSWER),
+        "answer": None if answer is None else shortened(answer.text.strip(), LONGEST_ANSWER),
         "state": _state(answer),
         "evidence": list(_evidence(known)),
     }

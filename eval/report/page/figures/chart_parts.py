@@ -41,7 +41,7 @@ def dots(
 ) -> Any:
     """Dots with intervals, a row for each name and in it a place for each series."""
     labels = [one["label"] for one in series]
-    base = chart_of(data)
+    base = alt.Chart()
     y = alt.Y(f"{row}:N", sort=list(order), title=None, axis=alt.Axis(labelLimit=260))
     offset = alt.YOffset("model:N", sort=labels)
     scale = alt.Scale(domain=list(domain))
@@ -58,7 +58,7 @@ def dots(
         tooltip=[alt.Tooltip(f) for f in ("model:N", f"{row}:N", "score:Q", "interval:N")],
     )
     height = max(2, len(order)) * max(ROW, 13 * len(series) + 8)
-    return alt.layer(rule, dot).properties(height=height)
+    return alt.layer(rule, dot, data=alt.Data(values=list(data))).properties(height=height)
 
 
 def by_colour(series: Sequence[Series]) -> Any:

@@ -112,7 +112,7 @@ def _curve(page: PageData, group: Group, title: str) -> Any:
     y = alt.Y("score:Q", scale=alt.Scale(domain=[0, 100]), title=None)
     colour, shape = by_colour(page["series"]), by_shape(page["series"])
     tooltip = [alt.Tooltip(field) for field in ("model:N", "length:N", "score:Q", "interval:N")]
-    own = chart_of(data)
+    own = alt.Chart()
     layers = [
         own.mark_area(opacity=0.16).encode(x=x, y=alt.Y("low:Q"), y2="high:Q", color=colour),
         own.mark_line(strokeWidth=2).encode(x=x, y=y, color=colour),
@@ -125,7 +125,7 @@ def _curve(page: PageData, group: Group, title: str) -> Any:
             color=GREY, strokeWidth=1, opacity=0.55, point=alt.OverlayMarkDef(size=12, color=GREY)
         )
         layers.insert(0, grey.encode(x=x, y=y, detail="model:N", tooltip=tooltip[:3]))
-    return alt.layer(*layers).properties(
+    return alt.layer(*layers, data=alt.Data(values=data)).properties(
         height=300 if title == "all tasks" else 180,
         width="container",
         description=f"Score by length, {title}: lines with 95 % bands",
@@ -189,7 +189,7 @@ def _differences(page: PageData, pair: Pair) -> Figure:
     y = alt.Y("task:N", sort=order, title=None)
     base = alt.Chart()
     layers = alt.layer(
-        base.mark_rule(color=GREY, strokeDash=[2, 2]).encode(x=alt.XDatum(0)),
+        base.mark_rule(color=GREY, strokeDash=[2, 2], aria=False).encode(x=alt.XDatum(0)),
         base.mark_rule(strokeWidth=2).encode(
             x=alt.X("low:Q", scale=scale, title=None), x2="high:Q", y=y, color=colour
         ),

@@ -1,0 +1,239 @@
+"""The page as people use it: in a real Chromium, without a network.
+
+axe_core/ holds axe-core 4.14.1 (MPL-2.0), which finds faults of accessibility.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.eval.report.page.page_helpers import HOSTILE
+
+AXE = Path(__file__).parent / "axe_core/axe.min.js"
+SECTIONS = ["runs", "scores", "curves", "tasks", "depth", "differences", "errors"]
+PHONE = {"width": 390, "height": 800}
+DESK = {"width": 1280, "height": 900}
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    """Debian's Chromium, or another one of the system."""
+    api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    found = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
+    if found is None:
+        pytest.skip("no chromium here: apt-get install chromium")
+    with api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=found, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def opened(browser, page_file) -> Iterator[Any]:
+    """Open the page: `opened(color_scheme="dark")`; a message on the console is an error."""
+    contexts, messages = [], []
+
+    def open_page(viewport=DESK, **settings):
+        context = browser.new_context(offline=True, viewport=viewport, **settings)
+        contexts.append(context)
+        page = context.new_page()
+        page.on("console", lambda message: messages.append(message.text))
+        page.on("pageerror", lambda error: messages.append(str(error)))
+        page.on("request", lambda request: messages.extend(_beyond(request.url)))
+        page.goto(page_file.as_uri())
+        page.evaluate("async () => { await window.pageDrawn; }")
+        return page
+
+    yield open_page
+    for context in contexts:
+        context.close()
+    assert messages == []
+
+
+def _beyond(url: str) -> list[str]:
+    """A request for anything but the file."""
+    return [] if url.startswith(("file:", "blob:", "data:")) else [url]
+
+
+@pytest.fixture(scope="module")
+def model(page_file) -> dict[str, Any]:
+    return json.loads(page_file.with_suffix(".json").read_text(encoding="utf-8"))
+
+
+def rows_of(page, name, series=1):
+    """Click a cell of a heat map by what it begins with; the rows that open."""
+    page.click(f'figure[data-series="{series}"] button[aria-label^="{name}:"]')
+    page.wait_for_selector("dialog[open] .row")
+    return page.query_selector_all("dialog .row")
+
+
+def test_it_opens_from_disk_and_every_section_is_there(opened, model):
+    page = opened()
+    assert page.eval_on_selector_all("main > section", "all => all.map(one => one.id)") == SECTIONS
+    assert page.eval_on_selector_all("nav a", "a => a.map(one => one.hash.slice(1))") == SECTIONS
+    charts = page.query_selector_all(".vega svg")
+    assert len(charts) == page.locator(".vega").count() > 8
+    assert all(chart.bounding_box()["height"] > 50 for chart in charts)
+    numbers = page.eval_on_selector_all(
+        'figure[data-series="1"] .heat td', "cells => cells.map(cell => cell.textContent)"
+    )
+    (heat,) = [heat for heat in model["heat_maps"] if heat["series"] == 1]
+    cells = [cell for row in heat["cells"] for cell in row]
+    assert numbers == [f"{cell['score']:.1f}" if cell else "not run" for cell in cells]
+
+
+def test_a_cell_opens_its_rows_wrong_ones_first(opened):
+    page = opened()
+    rows = rows_of(page, "niah_single_2 at 4K")
+    verdicts = [row.query_selector(".verdict").inner_text() for row in rows]
+    assert verdicts == ["wrong", "wrong", "wrong", "right", "right"]
+    first = rows[0].inner_text()
+    assert "unrelated nothing of the answer is in the context" in first
+    assert "7654321" in first
+    needle, reference = (rows[0].query_selector(s).inner_text() for s in (".around mark", "li"))
+    assert reference in needle
+    assert rows[0].query_selector(".track").get_attribute("aria-label").endswith("of the context")
+    assert rows[3].query_selector(".answer mark").inner_text() == (
+        rows[3].query_selector(".references li").inner_text()
+    )
+    page.keyboard.press("Escape")
+    assert page.query_selector("dialog[open]") is None
+    label = page.evaluate("document.activeElement.getAttribute('aria-label')")
+    assert label.startswith("niah_single_2 at 4K")
+
+
+def test_hostile_answers_and_names_are_text(opened, model):
+    page = opened()
+    scripts = page.locator("script").count()
+    rows = rows_of(page, "niah_single_1 at 4K", series=2)
+    answers = [row.query_selector(".answer").text_content() for row in rows]
+    known = model["rows"]["2"]["niah_single_1_4k"]["rows"]
+    assert answers == [row["answer"] for row in known]
+    assert answers[0] == HOSTILE["markup"]
+    assert answers[1] == HOSTILE["end"]
+    assert all(row.query_selector(".answer").bounding_box()["width"] < 900 for row in rows)
+    label = model["series"][2]["label"]
+    assert label.startswith("<b>⟨U+202E⟩</script>[red]␛")
+    assert label in page.title()
+    assert page.text_content("#rows-title") == f"{label}: niah_single_1 at 4K"
+    assert page.evaluate("typeof window.stolen") == "undefined"
+    assert page.locator("script").count() == scripts
+    assert page.locator("img, iframe, dialog b b").count() == 0
+    page.keyboard.press("Escape")
+    for name in ("vt at 4K", "qa_1 at 4K", "niah_multivalue at 4K"):
+        assert len(rows_of(page, name, series=2)) == 5
+        page.keyboard.press("Escape")
+
+
+def test_the_table_sorts_by_any_column_and_shows_other_categories(opened):
+    page = opened()
+    table = '.group[data-group="0"] '
+    names = f"{table}tbody tr:not([hidden]) th bdi"
+    assert page.locator(names).all_inner_texts()[:2] == ["Right-70B", "Worse-8B"]
+    page.click(f"{table}.sort >> text=Avg.")
+    assert page.get_attribute(f'{table}th:has-text("Avg.")', "aria-sort") == "descending"
+    assert page.locator(names).all_inner_texts()[0] == "Right-70B"
+    page.click(f"{table}.sort >> text=Avg.")
+    assert page.locator(names).all_inner_texts()[-1] == "Right-70B"
+    page.click('.tabs button:has-text("question answering")')
+    assert (
+        page.locator(".group:not([hidden]) caption").inner_text().startswith("Question answering")
+    )
+
+
+def test_models_are_hidden_and_published_ones_shown(opened):
+    page = opened()
+    lines = '[data-chart="average"] path[aria-roledescription="line mark"]'
+    points = '[data-chart="average"] path[aria-roledescription="point"]'
+    before = page.locator(points).count()
+    page.uncheck('[data-model="1"]')
+    page.wait_for_function(f"document.querySelectorAll('{points}').length < {before}")
+    assert not page.is_visible('#tasks figure[data-series="1"]')
+    assert not page.is_visible('.scores tr[data-series="1"]')
+    assert page.is_visible('#tasks figure[data-series="0"]')
+    drawn = page.locator(lines).count()
+    assert not page.is_visible("tr.published >> nth=0")
+    page.check("#published")
+    page.wait_for_function(f"document.querySelectorAll('{lines}').length > {drawn + 10}")
+    assert page.is_visible("tr.published >> nth=0")
+    assert "published, on other rows" in page.inner_text("p.published >> nth=0")
+
+
+def test_it_works_by_keyboard(opened):
+    page = opened()
+    for _ in range(80):
+        page.keyboard.press("Tab")
+        if page.evaluate("document.activeElement.matches('.heat button')"):
+            break
+    focused = "document.activeElement.getAttribute('aria-label')"
+    assert page.evaluate(focused).startswith("niah_single_1 at 4K")
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("ArrowRight")
+    assert page.evaluate(focused).startswith("niah_single_2 at 8K")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("dialog[open] .row")
+    page.keyboard.press("Escape")
+    assert page.evaluate(focused).startswith("niah_single_2 at 8K")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_no_serious_fault_of_accessibility_in(scheme, opened):
+    page = opened(color_scheme=scheme, reduced_motion="reduce")
+    page.evaluate(AXE.read_text(encoding="utf-8"))
+    run = "async place => (await axe.run(place)).violations"
+    page.check("#published")
+    page.eval_on_selector_all("details", "all => all.forEach(one => { one.open = true; })")
+    assert _serious(page.evaluate(run, "body")) == []
+    rows_of(page, "niah_single_2 at 4K")
+    assert _serious(page.evaluate(run, "dialog")) == []
+
+
+def _serious(violations: list[dict[str, Any]]) -> list[tuple[str, str, list[str]]]:
+    return [
+        (one["id"], one["help"], [node["html"][:200] for node in one["nodes"][:3]])
+        for one in violations
+        if one["impact"] in ("serious", "critical")
+    ]
+
+
+def test_both_colour_schemes_and_a_phone_have_their_picture(opened):
+    found = {}
+    for name, settings in {
+        "light": {},
+        "dark": {"color_scheme": "dark"},
+        "phone": {"viewport": PHONE},
+    }.items():
+        page = opened(**settings)
+        found[name] = page.screenshot(full_page=True)
+        background = page.evaluate("getComputedStyle(document.body).backgroundColor")
+        assert background == ("rgb(20, 23, 28)" if name == "dark" else "rgb(255, 255, 255)")
+        width = page.evaluate("document.documentElement.scrollWidth")
+        assert width <= settings.get("viewport", DESK)["width"]
+    assert all(picture.startswith(b"\x89PNG") for picture in found.values())
+    assert all(len(picture) > 100_000 for picture in found.values())
+    assert found["light"] != found["dark"]
+
+
+def test_a_phone_scrolls_the_figure_and_not_the_page(opened):
+    page = opened(viewport=PHONE)
+    wide = page.eval_on_selector_all(
+        ".scroll", "all => all.filter(one => one.scrollWidth > one.clientWidth + 5).length"
+    )
+    assert wide > 0
+    assert page.evaluate("document.documentElement.scrollWidth") == PHONE["width"]
+
+
+def test_it_prints(opened):
+    page = opened()
+    printed = page.pdf(prefer_css_page_size=True, print_background=True)
+    assert printed.startswith(b"%PDF")
+    assert len(printed) > 50_000
+    page.emulate_media(media="print")
+    assert not page.is_visible("nav")
+    assert page.is_visible(".heat >> nth=0")
