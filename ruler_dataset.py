@@ -706,25 +706,34 @@ def _alike(names: Collection[str]) -> Iterator[str]:
             yield f"has both '{other}' and '{name}', which differ in case alone"
 
 
-def files_of(config: str, manifest: Manifest, tokenizer: str | None = None) -> list[str]:
+def files_of(
+    config: str, manifest: Manifest, tokenizer: str | None = None, partly: bool = False
+) -> list[str]:
     """The Parquet files of a configuration, relative to the release, in task order.
 
     `tokenizer` stands for the name's suffix: `("vt_4k", …, "qwen2.5")` is `vt_4k_qwen2.5`. In
-    oneruler `all_8k` is all 26 languages.
+    oneruler `all_8k` is all 26 languages. With `partly` a group has the files that are there.
+    Raises RulerError for what is not there.
     """
     names = Names.in_manifest(manifest)
     every = re.fullmatch(r"(all_[0-9]+[km])(?:_(.+))?", config)
     if names.dataset == "oneruler" and every and every[2] in (None, *manifest["tokenizers"]):
         ends = [f"_{code}{'_' + every[2] if every[2] else ''}" for code in LANGUAGES]
-        return [path for end in ends for path in files_of(every[1] + end, manifest, tokenizer)]
+        return [
+            path for end in ends for path in files_of(every[1] + end, manifest, tokenizer, partly)
+        ]
     parsed = names.parse(config)
     if tokenizer and parsed.tokenizer not in (DEFAULT_TOKENIZER, tokenizer):
         raise RulerError(f"'{config}' names another tokenizer than '{tokenizer}': give one.")
     parsed = replace(parsed, tokenizer=tokenizer or parsed.tokenizer)
-    paths = [replace(parsed, task=task).path for task in names.expand(parsed.task)]
-    if missing := [path for path in paths if path not in manifest["files"]]:
-        lacking = f"This release holds no '{parsed.name}' ({missing[0]})"
-        raise RulerError(f"{lacking}. What it holds: ruler list DIR")
+    tasks = [replace(parsed, task=task) for task in names.expand(parsed.task)]
+    paths = [task.path for task in tasks if task.path in manifest["files"]]
+    if len(paths) < len(tasks) and not (partly and paths):
+        lacking = [task.name for task in tasks if task.path not in paths]
+        named = f": it lacks {', '.join(lacking)}" if paths else ""
+        raise RulerError(
+            f"This release holds no '{parsed.name}'{named}. What it holds: ruler list DIR"
+        )
     return paths
 
 

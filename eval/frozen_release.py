@@ -136,13 +136,17 @@ class Release:
 
 
 def chosen_files(
-    names: Iterable[str], manifest: Manifest, tokenizer: str | None = None
+    names: Iterable[str],
+    manifest: Manifest,
+    tokenizer: str | None = None,
+    skip_missing: bool = False,
 ) -> list[str]:
     """The files of configurations as users name them, each once, for `ruler run` and `export`.
 
     Beside the names that ruler_dataset.files_of knows: `all` for everything, shell wildcards
     (`*_4k`, `niah_*_pl`), and in oneruler a name without a language (`all_8k`) for every language.
-    Raises RulerError for a name or a pattern that stands for nothing.
+    With `skip_missing` a group stands for those of its tasks that are there. Raises RulerError for
+    a name or a pattern that stands for nothing.
     """
     files = manifest["files"]
     chosen: dict[str, None] = {}
@@ -153,7 +157,7 @@ def chosen_files(
         elif manifest["dataset"] == "oneruler" and re.fullmatch(r".+_\d+[km]", name):
             found = _in_every_language(name, manifest, tokenizer)
         else:
-            found = ruler_dataset.files_of(name, manifest, tokenizer)
+            found = ruler_dataset.files_of(name, manifest, tokenizer, skip_missing)
         if tokenizer is not None:
             found = [path for path in found if files[path]["tokenizer"] == tokenizer]
         if not found:

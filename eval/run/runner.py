@@ -50,6 +50,8 @@ class RunOrder:
     shard: str | None = None
     retry_failed: bool = False
     data_revision: str | None = None
+    skip_missing: bool = False
+    """Whether a group stands for those of its tasks that the release holds."""
     quiet: bool = False
     price: tuple[float, float] | None = None
     """Of a million tokens of prompts and of answers, to be shown before the first row."""
@@ -100,7 +102,7 @@ class Prepared:
         check_options(order.backend, order.options)
         records = Records(order.out, Shard.parse(order.shard) if order.shard else None)
         manifest, revision = release(order.dataset, order.data_revision)
-        files = data_files(order.configs, manifest)
+        files = data_files(order.configs, manifest, order.skip_missing)
         settings = asked_settings(order, manifest, revision, files)
         records.check(list(files))
         known = {name: value for name, value in settings.items() if value is not None}
@@ -162,15 +164,31 @@ def release(dataset: str, revision: str | None) -> tuple[Manifest, str | None]:
     return found.manifest, found.revision
 
 
-def data_files(configs: Iterable[str], manifest: Manifest) -> dict[str, str]:
+def data_files(
+    configs: Iterable[str], manifest: Manifest, skip_missing: bool = False
+) -> dict[str, str]:
     """Single-task configurations and the sha256 of each; groups are expanded, none comes twice."""
     found: dict[str, str] = {}
-    for path in chosen_files(configs, manifest):
-        file = manifest["files"][path]
-        found[file["config"]] = file["sha256"]
+    for name in configs:
+        try:
+            chosen = chosen_files([name], manifest, skip_missing=skip_missing)
+        except RulerError as error:
+            if skip_missing or not _is_partly_there(name, manifest):
+                raise
+            raise RulerError(f"{error} --skip-missing runs the tasks that are there.") from error
+        for path in chosen:
+            file = manifest["files"][path]
+            found[file["config"]] = file["sha256"]
     if not found:
         raise RulerError("No configuration was named: --configs all_4k,niah_mk_128k, for example.")
     return found
+
+
+def _is_partly_there(name: str, manifest: Manifest) -> bool:
+    try:
+        return bool(chosen_files([name], manifest, skip_missing=True))
+    except RulerError:
+        return False
 
 
 def asked_settings(

@@ -77,6 +77,30 @@ def test_what_stands_for_nothing_is_refused(name):
         chosen_files([name], dataset)
 
 
+def test_a_group_that_lacks_a_task_names_it_and_offers_the_rest(built, tmp_path):
+    held = json.loads((built / "manifest.json").read_text())
+    held["files"] = {p: file for p, file in held["files"].items() if file["config"] != "vt_4k"}
+    lacking = tmp_path / "lacking"
+    lacking.mkdir()
+    (lacking / "data").symlink_to(built.absolute() / "data")
+    (lacking / "manifest.json").write_text(json.dumps(held))
+    arguments = ["--dataset", lacking, "--backend", "oracle", "--configs", "all_4k"]
+    _, error, code = ruler("run", *arguments, "--out", tmp_path / "none")
+    assert code == 2
+    assert "holds no 'all_4k': it lacks vt_4k." in error
+    assert "--skip-missing runs the tasks that are there" in error
+    _, error, code = ruler("run", *arguments, "--out", tmp_path / "run", "--skip-missing")
+    assert code == 0, error
+    files = json.loads((tmp_path / "run/run.json").read_text())["files"]
+    assert len(files) == len([f for f in held["files"].values() if f["length"] == "4k"]) > 0
+
+
+@pytest.mark.parametrize("name", ["niah_single_1_4k", "all_16k"])
+def test_skip_missing_needs_something_that_is_there(name):
+    with pytest.raises(RulerError, match=f"holds no '{name}'. What it holds"):
+        chosen_files([name], RULER, skip_missing=True)
+
+
 def test_the_commands_take_patterns(built, tmp_path):
     run = tmp_path / "run"
     arguments = ["--dataset", built, "--backend", "oracle", "--out", run]
