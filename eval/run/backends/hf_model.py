@@ -42,8 +42,8 @@ class Transformers(Backend):
             self.model = loader.from_pretrained(
                 options.model, revision=options.revision, **arguments
             )
-        except (OSError, ValueError) as error:
-            reason = str(error).strip().splitlines()[0]
+        except Exception as error:  # no memory, no such folder, damaged weights, …
+            reason = [*str(error).strip().splitlines(), type(error).__name__][0]
             raise RulerError(f"Cannot load the model '{options.model}': {reason}") from error
         if "device_map" not in arguments and torch.cuda.is_available():
             self.model = self.model.to("cuda")

@@ -68,3 +68,6 @@ def start(name: str, options: ModelOptions) -> Backend:
         raise RulerError(
             f"The {name} backend needs the package '{missing}': pip install 'ruler-release[{name}]'"
         ) from error
+    except ImportError as error:  # a library that is there and does not load
+        reason = " ".join(str(error).split())
+        raise RulerError(f"The {name} backend cannot be loaded: {reason}.") from error

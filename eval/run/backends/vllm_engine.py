@@ -12,17 +12,25 @@ backend, or one `--shard i/n` a GPU (vLLM's offline `LLM` refuses data_parallel_
 from __future__ import annotations
 
 import gc
+import json
+import math
 import os
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from eval.run.backends.backend import Backend, Completion, ModelOptions
+from eval.run.backends.engine_log import EngineLog
 from eval.run.prompts import Prompt, load_tokenizer
 from eval.run.reasoning import decode
 from ruler_dataset import RulerError
 
 TOKENS_IN_FLIGHT = 1 << 24
 """Prompt tokens handed to the engine ahead of time, at most (as Python lists, 8 bytes a token)."""
+MOST_CACHE = 8
+"""GiB of KV cache on a machine without a GPU, a quarter of its free memory if that is less."""
+ROWS_ON_CPU = 8
+"""Rows at a time there: more would only share the same few cores."""
 
 
 class VLLM(Backend):
@@ -55,11 +63,16 @@ class VLLM(Backend):
             "seed": options.seed,
             **arguments,
         }
+        engine = {**cpu_defaults(engine), **engine}
+        self.log, self.dead = EngineLog("vLLM"), False
         try:
-            self.llm = vllm.LLM(model=options.model, **engine)
-        except (OSError, TypeError, ValueError) as error:
-            reason = " ".join(str(error).split())[:500]
-            raise RulerError(f"vLLM cannot start '{options.model}': {reason}") from error
+            with self.log.taken():
+                self.llm = vllm.LLM(model=options.model, **engine)
+        except Exception as error:  # whatever an engine ends with, the user gets its cause
+            reason = self.log.reason(error)
+            if str(self.log.path) not in reason:
+                self.log.remove()
+            raise RulerError(f"vLLM cannot start '{options.model}': {reason}.") from error
         self.version = vllm.__version__
         self.config = self.llm.llm_engine.vllm_config
         self.limit = self.config.model_config.max_model_len
@@ -116,14 +129,24 @@ class VLLM(Backend):
                         continue
                     flying[str(number)] = prompt
                     tokens += len(prompt.token_ids or ())
-                for output in engine.step() if flying else ():
+                for output in self._step() if flying else ():
                     if output.finished:
                         prompt = flying.pop(output.request_id)
                         tokens -= len(prompt.token_ids or ())
                         yield self._answer(prompt, output)
         finally:
-            if flying:
+            if flying and not self.dead:
                 engine.abort_request(list(flying))
+
+    def _step(self) -> list[Any]:
+        """One step of the engine: what it has made. Raises RulerError once the engine is dead."""
+        try:
+            return list(self.llm.llm_engine.step())
+        except Exception as error:
+            self.dead = True
+            raise RulerError(
+                f"vLLM ended while it ran: {self.log.reason(error)}. What was answered is kept."
+            ) from error
 
     def _request(self, prompt: Prompt) -> tuple[Any, Any]:
         from vllm import SamplingParams
@@ -158,3 +181,31 @@ class VLLM(Backend):
         engine.shutdown()
         del self.llm
         gc.collect()
+        if not self.dead:
+            self.log.remove()
+
+
+def cpu_defaults(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Engine arguments for a machine without a GPU, where none are given; else nothing.
+
+    vLLM would take 0.9 of the memory that there is, not of what is free, and compile for minutes.
+    Sets VLLM_CPU_KVCACHE_SPACE where it is not set, and names the choice in one line on stderr.
+    """
+    from vllm.platforms import current_platform
+
+    if not current_platform.is_cpu():
+        return {}
+    import psutil
+
+    memory = psutil.virtual_memory()
+    space = os.environ.get("VLLM_CPU_KVCACHE_SPACE")
+    if not space and not {"gpu_memory_utilization", "kv_cache_memory_bytes"} & given.keys():
+        space = str(min(MOST_CACHE, max(1, (memory.available >> 30) // 4)))
+        os.environ["VLLM_CPU_KVCACHE_SPACE"] = space
+    free = math.floor(80 * memory.available / memory.total) / 100
+    wanted = {"gpu_memory_utilization": free, "enforce_eager": True, "max_num_seqs": ROWS_ON_CPU}
+    chosen = {name: value for name, value in wanted.items() if name not in given}
+    shown = [f"{name}={json.dumps(value)}" for name, value in chosen.items()]
+    shown += [f"VLLM_CPU_KVCACHE_SPACE={space} (GiB)"] if space else []
+    print(f"No GPU: vLLM runs on the CPU with {', '.join(shown)}.", file=sys.stderr)
+    return chosen
