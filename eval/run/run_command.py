@@ -42,6 +42,9 @@ def run(
     retry_failed: Annotated[
         bool, typer.Option("--retry-failed", help="Run the rows that failed once more.")
     ] = False,
+    skip_missing: Annotated[
+        bool, typer.Option("--skip-missing", help="Of a group, run the tasks that are there.")
+    ] = False,
     tokenizer: Annotated[str | None, typer.Option(help=_TOKENIZER)] = None,
     max_model_len: Annotated[
         int | None, typer.Option(help="The model's window in tokens, where it cannot be asked.")
@@ -112,6 +115,7 @@ def run(
         shard=shard,
         retry_failed=retry_failed,
         data_revision=data_revision,
+        skip_missing=skip_missing,
         price=parse_price(price),
     )
     if dry_run:
@@ -124,14 +128,20 @@ def run(
         raise typer.Exit(1)
 
 
-def answer_release(root: Path, out: Path) -> None:
-    """Run the oracle over all that a release folder holds: the quickstart's model."""
+def answer_release(root: Path, out: Path, model: Path | None = None) -> None:
+    """Run the oracle, or the model of a folder by transformers, over all that a release holds."""
+    from eval.run.backends.backend import ModelOptions
+    from eval.run.demo_model import settings_here
     from eval.run.runner import RunOrder
     from eval.run.runner import run as run_order
     from ruler_dataset import read_manifest
 
     configs = tuple(file["config"] for file in read_manifest(root)["files"].values())
-    show(run_order(RunOrder(str(root), configs, "oracle", out)))
+    order = RunOrder(str(root), configs, "oracle", out)
+    if model is not None:
+        options = ModelOptions(str(model), arguments=settings_here())
+        order = RunOrder(str(root), configs, "hf", out, options=options)
+    show(run_order(order))
 
 
 def show(summary: RunSummary) -> None:

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
-import time
-import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from tests.vllm.serving import served
 
 os.environ.setdefault("VLLM_ENABLE_V1_MULTIPROCESSING", "0")  # starts in 2 s instead of 12
 os.environ.setdefault("VLLM_CPU_KVCACHE_SPACE", "1")
@@ -68,35 +66,5 @@ def order(small: Path, tiny: Path, tmp_path: Path) -> Any:
 @pytest.fixture(scope="session")
 def server(tiny: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """A vLLM server of the tiny model with a window of 2,048 tokens; its base URL."""
-    port = 18000 + os.getpid() % 1000
-    log = tmp_path_factory.mktemp("server") / "log"
-    command = [sys.executable, "-m", "vllm.entrypoints.openai.api_server", "--model", str(tiny)]
-    command += ["--served-model-name", "tiny", "--host", "127.0.0.1", "--port", str(port)]
-    command += ["--enforce-eager", "--dtype", "float32", "--max-num-seqs", "4"]
-    command += ["--max-model-len", "2048", "--enable-prompt-tokens-details"]
-    with log.open("w") as out:
-        process = subprocess.Popen(
-            command,
-            stdout=out,
-            stderr=subprocess.STDOUT,
-            env={**os.environ, "VLLM_ENABLE_V1_MULTIPROCESSING": "1"},
-        )
-    url = f"http://127.0.0.1:{port}"
-    try:
-        for _ in range(240):
-            if process.poll() is not None:
-                pytest.fail(f"the server ended: {log.read_text()[-3000:]}")
-            try:
-                urllib.request.urlopen(f"{url}/health", timeout=1)
-                break
-            except OSError:
-                time.sleep(0.5)
-        else:
-            pytest.fail(f"the server is not ready after 120 s: {log.read_text()[-3000:]}")
-        yield f"{url}/v1"
-    finally:
-        process.terminate()
-        try:
-            process.wait(30)
-        except subprocess.TimeoutExpired:
-            process.kill()
+    flags = ["--dtype", "float32", "--max-num-seqs", "4", "--max-model-len", "2048"]
+    yield from served(tiny, "tiny", tmp_path_factory.mktemp("server"), flags)

