@@ -132,3 +132,24 @@ def test_a_wrong_engine_argument_is_one_sentence(order: Any) -> None:
     options = ModelOptions(order.options.model, arguments={"no_such_argument": 1})
     with pytest.raises(RulerError, match="no_such_argument"):
         run(replace(order, options=options))
+
+
+def test_an_engine_that_cannot_start_ends_in_one_sentence_with_its_cause(order: Any) -> None:
+    """As users have it: the engine in a process of its own, whose log says why."""
+    command = [sys.executable, "-m", "ruler_cli", "run", "--dataset", order.dataset]
+    command += ["--configs", "vt_4k", "--backend", "vllm", "--model", order.options.model]
+    command += ["--out", str(order.out)]
+    memory = {"VLLM_ENABLE_V1_MULTIPROCESSING": "1", "VLLM_CPU_KVCACHE_SPACE": "100000"}
+    done = subprocess.run(
+        command, env={**os.environ, **memory}, capture_output=True, text=True, timeout=300
+    )
+    assert done.returncode == 2
+    defaults, sentence = done.stderr.strip().splitlines()[-2:]
+    assert defaults.startswith("No GPU: vLLM runs on the CPU with gpu_memory_utilization=0.")
+    assert defaults.endswith("VLLM_CPU_KVCACHE_SPACE=100000 (GiB).")
+    assert sentence.startswith(f"Error: vLLM cannot start '{order.options.model}': ValueError: ")
+    assert "is less than requested memory for kv (100000.0 GiB)" in sentence
+    assert "Traceback" not in done.stdout + done.stderr
+    log = Path(sentence.rpartition("its log: ")[2].rstrip(").\n"))
+    assert "Traceback" in log.read_text()
+    log.unlink()
