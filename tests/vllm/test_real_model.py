@@ -19,11 +19,12 @@ from typing import Any
 
 import pytest
 
-from eval.run import runner
+from eval.run import answering
 from eval.run.backends.backend import Backend, ModelOptions
 from eval.run.prompts import Prompter
 from eval.run.records import read_lines
-from eval.run.runner import RunOrder, rows_of, run
+from eval.run.runner import RunOrder, run
+from eval.run.work_plan import Part, rows_of
 from tests.vllm.serving import served
 
 pytest.importorskip("vllm.version", reason="vLLM has its own environment: setup.sh")
@@ -80,7 +81,7 @@ def kept() -> Iterator[Callable[[str, ModelOptions], Backend]]:
     """`start`, but an engine is started once and closed after the last test."""
     engines: dict[str, Any] = {}
     closing = []
-    start = runner.start
+    start = answering.start
 
     def once(name: str, options: ModelOptions) -> Backend:
         if name not in engines:
@@ -89,9 +90,9 @@ def kept() -> Iterator[Callable[[str, ModelOptions], Backend]]:
             engines[name].close = lambda: None
         return engines[name]
 
-    runner.start = once
+    answering.start = once
     yield once
-    runner.start = start
+    answering.start = start
     for close in closing:
         close()
 
@@ -164,7 +165,7 @@ def test_the_prefix_cache_gives_what_the_rows_common_beginnings_allow(
 ) -> None:
     _, summary = long_run
     prompter = Prompter("prefill", kept("vllm", order.options).tokenizer)
-    part = runner.Part(LONG, tuple(range(8)), tuple(range(8)))
+    part = Part(LONG, tuple(range(8)), tuple(range(8)))
     rows = rows_of(order.dataset, None, [part], True)
     before: list[list[int]] = []
     common = total = 0
