@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
 import sys
 from pathlib import Path
+
+from tests.eval.export.export_helpers import serving
 
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -19,16 +22,17 @@ def blocks(heading: str, language: str) -> list[str]:
     return re.findall(rf"```{language}\n(.*?)```", text, re.DOTALL)
 
 
-def run(commands: str, folder: Path) -> None:
-    """Run a block as a shell would, with this environment's `ruler`."""
+def run(commands: str, folder: Path, **more: str) -> str:
+    """Run a block as a shell would, with this environment's commands; what it prints."""
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    subprocess.run(
+    return subprocess.run(
         ["bash", "-euo", "pipefail", "-c", commands],
         cwd=folder,
-        env={**os.environ, "PATH": path, "HF_HUB_OFFLINE": "1"},
+        env={**os.environ, "PATH": path, "HF_HUB_OFFLINE": "1", **more},
         check=True,
         capture_output=True,
-    )
+        text=True,
+    ).stdout
 
 
 def test_the_commands_work_as_written(tmp_path: Path) -> None:
@@ -41,9 +45,16 @@ def test_the_commands_work_as_written(tmp_path: Path) -> None:
     run(build, tmp_path)
     oracle, *_ = blocks("Run", "bash")  # the blocks of vLLM: tests/vllm
     run(oracle, tmp_path)
-    (export,) = blocks("Other tools", "bash")
+    export, inspect = blocks("Other tools", "bash")
     run(export, tmp_path)
-    assert {"tasks", "results", "kvpress"} <= {path.name for path in tmp_path.iterdir()}
+    made = {path.name for path in tmp_path.iterdir()}
+    assert {"tasks", "results", "kvpress", "light", "nemo"} <= made
+    with serving() as url:  # a server in vLLM's place: tests/vllm has a real one
+        shown = run(inspect, tmp_path, MODEL="m", VLLM_BASE_URL=url)
+    assert "vllm/m · ruler 1.0.0 · mode prefill" in shown
+    dumped = json.loads(run("inspect log dump --header-only logs/*.eval", tmp_path))
+    assert dumped["status"] == "success"
+    assert dumped["eval"]["task"] == "ruler_release/ruler"
 
 
 def test_the_shards_of_an_array_or_an_indexed_job_merge_into_one_release(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import random
 from pathlib import Path
 from typing import Any
@@ -47,6 +48,57 @@ def test_lm_eval_asks_a_model_what_ruler_run_asks_it(
             answer = sample["filtered_resps"][0]
             assert answer
             assert sample["score"] == score_row(answer, row["outputs"], row["task"]).score
+
+
+@pytest.mark.parametrize("mode", ["completion", "chat"])
+def test_inspect_asks_a_model_what_ruler_run_asks_it(
+    mode: str, small: Path, tiny: Path, tmp_path: Path
+) -> None:
+    inspect_ai = pytest.importorskip("inspect_ai", reason="inspect-ai is not installed")
+    pytest.importorskip("accelerate", reason="inspect's hf model needs accelerate")
+    from ruler_release import ruler
+
+    from eval.run.backends.backend import ModelOptions
+    from eval.run.records import read_lines
+    from eval.run.runner import RunOrder, run
+    from eval.score.formats.inspect_log import predictions
+
+    options = ModelOptions(str(tiny), arguments={"dtype": "float32"})
+    order = RunOrder(str(small), ("vt_4k", "qa_1_4k"), "hf", tmp_path / "run", options=options)
+    run(dataclasses.replace(order, mode=mode, limit=2, quiet=True))
+    records = [r for path in (tmp_path / "run").glob("*.jsonl") for r in read_lines(path)]
+    wanted = {(r["config"], r["index"]): r["prediction"] for r in records}
+
+    raw = {"chat_template": "{{ messages[0].content }}"}
+    whole = {"tokenizer_call_args": {"add_special_tokens": False}}  # its template writes the BOS
+    (log,) = inspect_ai.eval(
+        ruler(str(small), "vt_4k,qa_1_4k", mode=mode, limit=2),
+        model=f"hf/{tiny}",
+        model_args={"do_sample": False, **(raw if mode == "completion" else whole)},
+        max_connections=1,  # a batch of one: its padding may move the last bits of a score
+        log_dir=str(tmp_path / "logs"),
+        display="none",
+    )
+    assert log.status == "success", log.error
+    read = predictions(Path(log.location))  # its hf provider keeps a character's truncated part
+    assert {(row.config, row.index): row.text.rstrip("\ufffd") for row in read} == wanted
+    scores = {s.id: s.scores["ruler_scorer"].value for s in log.samples}
+    results = scored(tmp_path / "logs", small)
+    assert {f"{key[0]}-{key[1]}": score for key, score in results.items()} == scores
+
+
+def scored(logs: Path, release: Path) -> dict[tuple[str, int], float]:
+    """The rows' scores as `ruler score` has them."""
+    from eval.score import scoring
+    from eval.score.prediction_source import PredictionSource
+
+    found, rows = PredictionSource(dataset=str(release)).open([logs])
+    results = scoring.score(found, rows, scoring.ScoringRules(partial=True))
+    return {
+        (config, index): score
+        for config, cell in results["configurations"].items()
+        for index, score in zip(cell["rows"]["index"], cell["rows"]["score"], strict=True)
+    }
 
 
 def test_kvpress_reads_context_and_question_as_the_prompt(tiny: Path, tiny_tokenizer: Any) -> None:

@@ -1,0 +1,41 @@
+"""Inspect's tasks on the real vLLM server: its providers ask what `ruler run` asks."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from eval.score.formats.inspect_log import predictions
+
+inspect_ai = pytest.importorskip("inspect_ai", reason="the inspect extra is not installed")
+pytest.importorskip("vllm.version", reason="vLLM has its own environment: setup.sh")
+pytestmark = pytest.mark.vllm
+
+
+@pytest.mark.parametrize(
+    ("provider", "mode"),
+    [("vllm", "prefill"), ("vllm", "chat"), ("vllm-completions", "completion")],
+)
+def test_each_mode_gives_the_offline_models_answers(
+    provider: str,
+    mode: str,
+    server: str,
+    small: Path,
+    transformers_answers: dict[str, Any],
+    tmp_path: Path,
+) -> None:
+    from ruler_release import ruler
+
+    (log,) = inspect_ai.eval(
+        ruler(str(small), "some_4k", mode=mode),
+        model=f"{provider}/tiny",
+        model_base_url=server,
+        log_dir=str(tmp_path),
+        display="none",
+    )
+    assert log.status == "success"
+    found = {(row.config, row.index): row.text.strip() for row in predictions(Path(log.location))}
+    wanted = {key: text.strip() for key, text in transformers_answers[mode].items()}
+    assert found == wanted
