@@ -198,3 +198,20 @@ def test_a_run_of_the_complexity_suite_is_scored_beside_0k_and_drawn_by_paramete
         "question answering (squad): documents": ["as many as fit", "none"],
     }
     assert all(title in drawn for title in lines)
+
+
+def test_the_cards_say_what_is_other_than_in_ruler(
+    suite_release: Callable[[str], Path], release: Path
+) -> None:
+    cards = {name: suite_release(name) for name in SUITE_LENGTHS} | {"ruler": release}
+    text = {name: (root / "README.md").read_text(encoding="utf-8") for name, root in cards.items()}
+    assert [name for name in text if "`0k` is the control" in text[name]] == [
+        "ruler_2024",
+        "ruler_complexity",
+    ]
+    assert [name for name in text if "`4000` is 4,000" in text[name]] == ["ruler_decimal"]
+    assert [name for name in text if "- `layout`: `2025`" in text[name]] == ["ruler_2024"]
+    assert [name for name in text if "- `no_documents`:" in text[name]] == ["ruler_complexity"]
+    names = (cards["ruler_2024"] / "eval.yaml").read_text(encoding="utf-8")
+    assert "all_4k" in names
+    assert "0k\n" not in names

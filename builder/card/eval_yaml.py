@@ -63,12 +63,14 @@ def headline(manifest: Manifest) -> list[str]:
 
     ruler: all tasks at each length, the longest first, then niah, vt, ag and qa at the longest.
     oneruler: all languages at each length, then each language at 8k. All of them for the default
-    tokenizer. A part that has none of these has all it holds at its longest length.
+    tokenizer, without the control 0k. A part that has none of these has all it holds at its longest
+    length.
     """
     named = tokenizers(manifest)
     tokenizer = DEFAULT_TOKENIZER if DEFAULT_TOKENIZER in named else named[0]
     mine = [e for e in manifest["files"].values() if e["tokenizer"] == tokenizer]
-    lengths = {entry["length"]: entry["max_length"] for entry in mine}
+    lengths = {e["length"]: e["max_length"] for e in mine if not e.get("evidence_alone")}
+    lengths = lengths or {entry["length"]: entry["max_length"] for entry in mine}
     longest, *shorter = sorted(lengths, key=lengths.__getitem__, reverse=True)
 
     def name(task: str, length: str, language: str = "en") -> str:

@@ -24,7 +24,15 @@ from builder.common.project_files import project_file
 from builder.sources.registry import EMBEDDED
 from builder.tasks.task_rules import OPTIONAL
 from builder.tasks.wording import standard_suite
-from ruler_dataset import COLUMNS, DEFAULT_TOKENIZER, Config, Manifest, Names, languages_of
+from ruler_dataset import (
+    COLUMNS,
+    DEFAULT_TOKENIZER,
+    Config,
+    Manifest,
+    Names,
+    in_tokens,
+    languages_of,
+)
 
 if TYPE_CHECKING:
     import jinja2
@@ -118,6 +126,9 @@ def _facts(manifest: Manifest, row: Mapping[str, Any] | None) -> dict[str, Any]:
         "pairs": sorted({languages_of(e) for e in entries if _is_crossed(e)}),
         "tokenizers": tables.tokenizers(manifest),
         "families": _families(manifest),
+        "optional": OPTIONAL,
+        "evidence_alone": any(entry["max_length"] == 0 for entry in entries),
+        "decimal": any(in_tokens(entry["length"]) for entry in entries),
         "of_their_own": _of_their_own(manifest),
         "groups": _groups(manifest, configs),
         "lengths": tables.lengths(manifest),

@@ -1,0 +1,54 @@
+"""Scores in percent of those at 0k, where the evidence stands alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from eval.score.aggregates import summary
+from eval.score.evidence_alone import mark_relative
+from ruler_dataset import Names, parse_length
+
+
+def cells(**scores: float) -> dict[str, Any]:
+    """Cells by configuration: `cells(vt_4k=80, vt_0k=100)`."""
+    found = {}
+    for name, score in scores.items():
+        task, _, length = name.rpartition("_")
+        found[name] = {
+            "task": task,
+            "length": length,
+            "max_length": parse_length(length),
+            "tokenizer": "tekken",
+            "language": "en",
+            "instruction_language": "en",
+            "score": score,
+            "strict": score,
+            "rows": {"index": [0], "score": [score / 100]},
+        }
+    return found
+
+
+def test_a_score_is_given_in_percent_of_the_same_tasks_at_0k() -> None:
+    found = cells(vt_0k=80, vt_4k=60, cwe_4k=50, fwe_0k=0, fwe_4k=10)
+    mark_relative(found)
+    relative = {n: cell["relative_to_0k"] for n, cell in found.items() if "relative_to_0k" in cell}
+    assert relative == {"vt_4k": 75}  # cwe has no control, and nothing is a share of 0
+
+
+def test_a_mean_is_given_by_the_mean_of_its_tasks_and_0k_is_in_no_mean_over_lengths() -> None:
+    names = Names("ruler", ("vt", "cwe"), {})
+    found = summary(cells(vt_0k=100, cwe_0k=60, vt_4k=60, cwe_4k=20, vt_8k=40, cwe_8k=0), names)
+    every = found["tekken"]["en"]["all"]
+    assert {name: mean.get("relative_to_0k") for name, mean in every["lengths"].items()} == {
+        "0k": None,
+        "4k": 50,
+        "8k": 25,
+    }
+    assert every["average"]["score"] == 30
+    assert every["relative_effective_length"] == 4096
+
+
+def test_a_mean_with_a_task_that_has_no_control_is_not_given() -> None:
+    names = Names("ruler", ("vt", "cwe"), {})
+    found = summary(cells(vt_0k=100, vt_4k=60, cwe_4k=20), names)
+    assert "relative_to_0k" not in found["tekken"]["en"]["all"]["lengths"]["4k"]
