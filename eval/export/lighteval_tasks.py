@@ -33,7 +33,7 @@ Made by `ruler export --format lighteval` from {provenance}.
 `override_chat_template=false` among the model's arguments. lighteval cannot begin the assistant's
 turn with the answer prefix: in a chat prompt it ends the user's, after the line of RULER's Table 6.
 Give the model's window as `max_length`: lighteval cuts longer prompts. `score` is the benchmark's
-rule, `strict` the strict variant, both 0 … 1.
+rule, `strict` the strict variant, both 0 … 1. lighteval 0.13 needs `huggingface_hub<2`.
 """
 
 
