@@ -36,6 +36,7 @@ ORDER = {
             "run",
             "score",
             "published",
+            "example",
             "analysis",
             "report",
             "publish",
