@@ -32,6 +32,7 @@ NAMES = {
 MODEL = """\
 from lighteval.models.abstract_model import LightevalModel
 from lighteval.models.model_output import ModelResponse
+from lighteval.tasks.requests import Doc
 from lighteval.utils.cache_management import SampleCache
 
 
@@ -43,8 +44,11 @@ class Knowing(LightevalModel):
     def greedy_until(self, docs):
         assert {doc.generation_size for doc in docs} == {30}
         # the first reference alone for rows whose first letter is early in the alphabet
-        wanted = [doc.get_golds() for doc in docs]
-        return [ModelResponse(text=[" ".join(w[: 1 if w[0] < "N" else None])]) for w in wanted]
+        texts = [" ".join(w[: 1 if w[0] < "N" else None]) for w in map(Doc.get_golds, docs)]
+        return [
+            ModelResponse(input=doc.query, text=[text])
+            for doc, text in zip(docs, texts, strict=True)
+        ]
 
     tokenizer, add_special_tokens, max_length = None, False, 8192
 
