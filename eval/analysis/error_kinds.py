@@ -15,6 +15,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from eval.analysis import error_rules as is_
+from eval.analysis import text_rules as in_text
 from eval.analysis.given_answer import GivenAnswer, read
 from eval.frozen_release import Row
 from eval.score.prediction import Prediction
@@ -40,11 +41,15 @@ RULES = (
     Rule("refused", "the model declined to answer", is_.refused),
     Rule("says_none", "says that there is no answer though there is one", is_.says_none),
     Rule("asked_key", "only the key that the question names, or a damaged copy", is_.asked_key),
-    Rule("copied_example", "words or names of the one-shot example", is_.from_example),
-    Rule("copied_start", "a copy of the beginning of the context or of the prompt", is_.from_start),
-    Rule("reworded", "words of the right answer, or some, written otherwise", is_.reworded),
-    Rule("distractor", "a distractor's value, or words of another document", is_.distractor),
-    Rule("other_chain", "a variable of another chain", is_.other_chain),
+    Rule("copied_example", "words or names of the one-shot example", in_text.from_example),
+    Rule(
+        "copied_start",
+        "a copy of the beginning of the context or of the prompt",
+        in_text.from_start,
+    ),
+    Rule("reworded", "words of the right answer, or some, written otherwise", in_text.reworded),
+    Rule("distractor", "a distractor's value, or words of another document", in_text.distractor),
+    Rule("other_chain", "a variable of another chain", in_text.other_chain),
     Rule("noise_word", "the noise word ...", is_.noise_word),
     Rule("frequent_word", "frequent words of the language, not in the list", is_.frequent_words),
     Rule("wrong_format", "the answer in another format or language than asked", is_.wrong_format),
@@ -53,7 +58,7 @@ RULES = (
     Rule("repeats", "some of the right ones, and one of them again", is_.repeats),
     Rule("incomplete", "k of the n right ones", is_.incomplete),
     Rule("unfinished", "an explanation that ends before an answer", is_.unfinished),
-    Rule("unrelated", "nothing of the answer is in the context", is_.unrelated),
+    Rule("unrelated", "nothing of the answer is in the context", in_text.unrelated),
     Rule("other", "none of these for sure", lambda answer: True),
 )
 KINDS = {rule.kind: rule.meaning for rule in RULES}
@@ -89,5 +94,5 @@ def error_of(
     kind = next(rule.kind for rule in RULES if rule.holds(answer))
     if kind in is_.WITHOUT_TEXT:
         return Error(kind, 0, answer.of)
-    gap = is_.distance(answer) if kind == "distractor" else None
+    gap = in_text.distance(answer) if kind == "distractor" else None
     return Error(kind, min(answer.found, answer.of), answer.of, gap)

@@ -7,10 +7,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
 
 from eval.analysis.given_answer import GivenAnswer, candidates, resembles
-from eval.frozen_release import Row
 from eval.function_words import FREQUENT
 from eval.ruler_score import ruler_score as rules_of
 
@@ -35,23 +33,12 @@ _NOTHING = re.compile(
     r"(?:mention|contain|specify|provide|state|include|appear|exist|give|say|list|have)\b"
     r"|\b(?:unable to|cannot|can't|could not|couldn't|did not|didn't) (?:find|locate|determine)\b"
 )
-_STOP = {
-    "the", "a", "an", "and", "or", "of", "in", "on", "at", "to", "from", "between", "by", "for",
-    "is", "was", "were", "are", "it",
-}  # fmt: skip
-_DIGITS = (
-    "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten",
-    "eleven", "twelve",
-)  # fmt: skip
-_LONGEST_ANSWER = 15  # words of a short answer
 _LEAST_EXPLANATION = 8  # words
 _SCRIPTS = {
     "fa": "\u0600-\u06ff", "hi": "\u0900-\u097f", "ja": "\u3040-\u30ff\u4e00-\u9fff",
     "ko": "\uac00-\ud7af", "ru": "\u0400-\u04ff", "sr": "\u0400-\u04ff", "ta": "\u0b80-\u0bff",
     "uk": "\u0400-\u04ff", "zh": "\u4e00-\u9fff",
 }  # fmt: skip
-_LEAST_COPY = 20  # characters that no honest answer shares with the beginning by chance
-_NEAR_START = 100  # characters
 
 
 def missing(answer: GivenAnswer) -> bool:
@@ -124,101 +111,6 @@ def asked_key(answer: GivenAnswer) -> bool:
     )
 
 
-def from_example(answer: GivenAnswer) -> bool:
-    """Half of the items or more stand in the example and not in the context."""
-    if answer.task not in ("vt", "cwe") or not answer.items:
-        return False
-    example = rules_of.normalize(answer.row["input"][: answer.row["context_start"]])
-    shown = set(re.findall(r"[^\s\d.,;:]+", example)) - answer.words
-    return 2 * sum(item in shown for item in answer.items) >= len(answer.items)
-
-
-def from_start(answer: GivenAnswer) -> bool:
-    """The answer begins as the context or the prompt does."""
-    beginning_of_answer = " ".join(answer.text.split())[:60]
-    if len(beginning_of_answer) >= _LEAST_COPY:
-        for start in (answer.context, answer.row["input"]):
-            beginning = " ".join(rules_of.normalize(start[:1000]).split())
-            if 0 <= beginning.find(beginning_of_answer) <= _NEAR_START:
-                return True
-    if answer.task.startswith("cwe") and len(answer.items) >= 4:
-        first = rules_of.listed_items(answer.context[:2000])
-        return answer.items == first[: len(answer.items)]
-    return False
-
-
-def reworded(answer: GivenAnswer) -> bool:
-    """qa: the content words of a reference, or some of them, and no more than a few others."""
-    if not answer.is_qa or len(answer.text.split()) > _LONGEST_ANSWER:
-        return False
-    given = _content(answer.text)
-    return any(
-        given & wanted and (given <= wanted or wanted <= given)
-        for wanted in map(_content, answer.wanted)
-    )
-
-
-def _content(text: str) -> set[str]:
-    """Words without stop words, plural endings and punctuation, small numbers as digits."""
-    words = re.findall(r"[^\W_]+", text)
-    numbers = {word: str(number) for number, word in enumerate(_DIGITS)}
-    stems = (word[:-1] if len(word) > 3 and word.endswith("s") else word for word in words)
-    return {numbers.get(word, word) for word in stems} - _STOP
-
-
-def distractor(answer: GivenAnswer) -> bool:
-    """A value of another needle, or a short answer that stands in another document."""
-    return distance(answer) is not None
-
-
-def distance(answer: GivenAnswer) -> float | None:
-    """How near in depth the nearest wrong value stood to the gold, if it is a distractor's."""
-    row, gaps = answer.row, []
-    gold = [evidence for evidence in row["evidence"] if evidence["answer"]]
-    spans = [evidence for evidence in row["evidence"] if not evidence["answer"]]
-    if answer.task in rules_of.QA_TASKS:
-        return _other_document(answer, gold)
-    if not answer.task.startswith("niah"):
-        return None
-    width = max(1, row["context_end"] - row["context_start"])
-    needle = row["input"][gold[0]["start"] : gold[0]["end"]][:_LEAST_COPY] if gold else None
-    for value in answer.wrong:
-        whole = re.compile(rf"(?<!\w){re.escape(value)}(?!\w)")
-        if (found := whole.search(answer.folded)) is None:
-            continue  # nowhere, or only part of a longer value
-        place = found.start() + row["context_start"]
-        line = row["input"].rfind("\n", 0, place) + 1
-        held = any(
-            whole.search(rules_of.normalize(row["input"][span["start"] : span["end"]]))
-            for span in spans
-        )
-        if held or (needle is not None and row["input"].startswith(needle, line)):
-            at = (place - row["context_start"]) / width
-            gaps.append(min((abs(at - span["depth"]) for span in gold), default=0.0))
-    return min(gaps, default=None)
-
-
-def _other_document(answer: GivenAnswer, gold: Sequence[Row]) -> float | None:
-    """A short answer that stands in the documents, but in none of the gold ones."""
-    short = answer.text.strip(" .\n\"'")
-    if not short or len(short.split()) > 12 or not gold:
-        return None
-    row, context = answer.row, answer.context
-    inside = any(short in row["input"][span["start"] : span["end"]].casefold() for span in gold)
-    place = context.casefold().find(short)
-    if inside or place < 0 or len(short) < 4:
-        return None
-    return min(abs(place / max(1, len(context)) - float(span["depth"])) for span in gold)
-
-
-def other_chain(answer: GivenAnswer) -> bool:
-    """A variable that another chain assigns."""
-    if answer.task != "vt":
-        return False
-    assigned = {name.casefold() for name in re.findall(r"VAR ([A-Z]+) =", answer.context)}
-    return bool(assigned.intersection(answer.wrong))
-
-
 def garbled(answer: GivenAnswer) -> bool:
     """Something that is no value of the context, and is much like a reference that is missing."""
     if not (answer.wants_numbers or answer.wants_uuids or answer.task == "vt"):
@@ -258,11 +150,12 @@ def incomplete(answer: GivenAnswer) -> bool:
 
 
 def unfinished(answer: GivenAnswer) -> bool:
-    """A text of some length that offers nothing yet and does not end as a sentence does."""
+    """A text of some length that offers nothing yet, and was truncated or ends in mid-sentence."""
     text = answer.text.strip()
     if answer.is_qa or answer.items or len(text.split()) < _LEAST_EXPLANATION:
         return False
-    return not re.search(r"[.!?。！？।]\W*$", text)
+    truncated_text = answer.prediction is not None and answer.prediction.finish_reason == "length"
+    return truncated_text or not re.search(r"[.!?。！？।]\W*$", text)
 
 
 def wrong_format(answer: GivenAnswer) -> bool:
@@ -285,15 +178,3 @@ def wrong_format(answer: GivenAnswer) -> bool:
     return sum(re.fullmatch(f"[{script}]", letter) is not None for letter in letters) < 0.2 * len(
         letters
     )
-
-
-def unrelated(answer: GivenAnswer) -> bool:
-    """Nothing of the answer stands in the context, as far as that is known."""
-    if not answer.context:
-        return False
-    context = answer.folded
-    if answer.items:
-        return not any(item in context for item in answer.items)
-    words = [word for word in re.findall(r"[^\W\d_]+", answer.text) if len(word) > 3]
-    asked = answer.task in rules_of.QA_TASKS
-    return asked and bool(words) and not any(word in context for word in words)
