@@ -68,13 +68,14 @@ def quickstart(
         typer.Option("--real", help="A real model of 135M parameters answers (extra `demo`)."),
     ] = False,
 ) -> None:
-    """Build 13 small tasks from the project's own texts; verify, load, answer and score them.
+    """Build 13 small tasks from the project's own texts; verify, load, answer, score, show them.
 
     Example: `ruler quickstart`
 
     Example: `ruler quickstart --real` (a few minutes; gets a model of 93 MB)
     """
     from builder import quickstart as builder_part
+    from eval.report.page.report_command import write_report
     from eval.run.run_command import answer_release
 
     root = root or Path("ruler-real" if real else "ruler")
@@ -89,6 +90,9 @@ def quickstart(
         typer.echo("The oracle, a reader with regular expressions and no model, answers:")
         answer_release(root, out)
     eval.cli.score([out])
+    page = out.with_name(f"{out.name}.html")
+    write_report([out], page, frozen=sentence_of)
+    typer.echo(f"\nThe page of these scores: {page.resolve()}")
     suffix = f"_{builder_part.MODEL_TOKENIZER}" if real else ""
     typer.echo(
         f"\nNext:\n  ruler list {root}\n  ruler build {root}-8k --lengths 8k --sources embedded\n"

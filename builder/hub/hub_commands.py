@@ -21,13 +21,22 @@ def register(app: typer.Typer) -> None:
 
 
 def push(
-    repo: Annotated[str, typer.Option(help="ORG/NAME on the Hub; made if it is not there.")],
     root: Annotated[
-        Path | None, typer.Argument(metavar="DIR", help="Folder of the release.")
+        Path | None,
+        typer.Argument(metavar="DIR", help="Folder of the release; with --report the page."),
+    ] = None,
+    repo: Annotated[
+        str | None, typer.Option(help="ORG/NAME on the Hub; made if it is not there.")
     ] = None,
     metric: Annotated[
         bool, typer.Option("--metric", help="Push the metric, as the Space ORG/ruler_score.")
     ] = False,
+    report: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ORG/SPACE", help="Push a page of `ruler report` as this static Space."
+        ),
+    ] = None,
     private: Annotated[bool, typer.Option("--private", help="Make a private repository.")] = False,
     revision: Annotated[
         str | None, typer.Option(help="Tag to make; else v and the data version.")
@@ -52,19 +61,29 @@ def push(
     Example: `ruler push ruler --repo ORG/ruler`
 
     Example: `ruler push --metric --repo ORG/ruler_score`
+
+    Example: `ruler push report.html --report ORG/long-context`
     """
     from builder.hub.push import PushOrder
     from builder.hub.push import push as push_order
     from builder.hub.push_tables import TerminalView
+    from builder.hub.report_space import PAGE
 
-    if metric == (root is not None):
+    page = None
+    if report is not None:
+        if metric or repo is not None:
+            raise RulerError("--report names the Space: give neither --repo nor --metric with it.")
+        repo, page, root = report, root or Path(PAGE), None
+    elif repo is None or metric == (root is not None):
         raise RulerError(
             "Give a release or the metric: ruler push DIR --repo ORG/NAME, or "
-            "ruler push --metric --repo ORG/ruler_score"
+            "ruler push --metric --repo ORG/ruler_score; or a page: ruler push report.html "
+            "--report ORG/SPACE"
         )
     order = PushOrder(
         repo=repo,
         root=root,
+        page=page,
         private=private,
         revision=revision,
         create_pr=create_pr,

@@ -43,6 +43,7 @@ def metric_shipment(repo: str) -> Shipment:
         digests=digests,
         version=version,
         title=f"{NAME} {version}",
+        sdk="gradio",
     )
 
 

@@ -1,4 +1,4 @@
-"""Publish a release, or the metric, on the Hub: check, show, verify, send, read back, tag.
+"""Publish a release, the metric or a page on the Hub: check, show, verify, send, read back, tag.
 
     push(PushOrder(repo="org/ruler", root=Path("ruler")), view)
 
@@ -19,6 +19,7 @@ from builder.common.terminal import RowsBar
 from builder.hub import release_files
 from builder.hub.metric_space import metric_shipment
 from builder.hub.push_plan import PushPlan, RepositoryState, Shipment, make_plan
+from builder.hub.report_space import check_space, report_shipment
 from builder.hub.repository import OnProgress, Repository, check_rights
 from ruler_dataset import Manifest, RulerError
 
@@ -27,10 +28,11 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True, kw_only=True)
 class PushOrder:
-    """What to push, and how: a release folder `root`, or the metric if that is None."""
+    """What to push: a release folder `root`, or a `page`, or the metric if both are None."""
 
     repo: str
     root: Path | None = None
+    page: Path | None = None
     private: bool = False
     revision: str | None = None
     """The tag to make; None: v and the data version."""
@@ -77,6 +79,8 @@ def push(order: PushOrder, view: PushView) -> None:
         there = release_files.manifest_at(repository, state)
         gone = release_files.taken_away(manifest, state, there, order.repo, order.root)
     _check_repository(order, state)
+    if order.page is not None:
+        check_space(order.repo, state.files)
     plan = make_plan(
         shipment,
         state,
@@ -107,6 +111,8 @@ def push(order: PushOrder, view: PushView) -> None:
     if plan.tag:
         repository.tag(plan.tag, sent.commit)
     view.note(f"Sent: {sent.url}")
+    if order.page is not None and not order.create_pr:
+        view.note(f"The page: {sent.url.partition('/commit/')[0]}")
     view.note(f"Read back: {len(shipment.digests)} files, every digest is right.")
     if order.create_pr:
         view.note("No tag was made: after the merge, run the command without --create-pr.")
@@ -123,7 +129,9 @@ def _check_options(order: PushOrder) -> None:
 
 
 def _shipment(order: PushOrder, view: PushView) -> tuple[Shipment, Manifest | None]:
-    """The release in a folder with its manifest, or the metric."""
+    """The release in a folder with its manifest, a page, or the metric."""
+    if order.page is not None:
+        return report_shipment(order.repo, order.page), None
     if order.root is None:
         return metric_shipment(order.repo), None
     with view.bytes_bar("Reading", release_files.size_of(order.root)) as bar:

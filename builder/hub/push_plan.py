@@ -50,14 +50,18 @@ class Digest:
 
 @dataclass(frozen=True, kw_only=True)
 class Shipment:
-    """What a repository is to hold: path -> file, and the version that its tag names."""
+    """What a repository is to hold: path -> file, and the version that its tag names.
+
+    Without a version no tag is made unless one is asked for; `sdk` is what a Space runs on.
+    """
 
     repo: str
     kind: Kind
     files: Mapping[str, Path | bytes]
     digests: Mapping[str, Digest]
-    version: str
+    version: str | None
     title: str
+    sdk: Literal["gradio", "static"] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,14 +107,15 @@ def make_plan(
 
     `gone` are the paths to take away; `same_at` says whether a commit holds the same files.
     """
-    tag = revision or f"v{shipment.version}"
-    _check_tag(tag, shipment, state)
+    tag = revision or (f"v{shipment.version}" if shipment.version else None)
+    if tag is not None:
+        _check_tag(tag, shipment, state)
     new = tuple(
         p for p, digest in shipment.digests.items() if not digest.matches(state.files.get(p))
     )
     gone = tuple(gone)
     changed = bool(new or gone)
-    if create_pr:
+    if create_pr or tag is None:
         return PushPlan(new, gone, None, there=None if changed else "main")
     if not changed and revision is None:
         named = [name for name, commit in state.tags.items() if commit == state.head]
@@ -130,7 +135,7 @@ def make_plan(
 
 def _check_tag(tag: str, shipment: Shipment, state: RepositoryState) -> None:
     version = re.fullmatch(r"v?(\d+\.\d+\.\d+)(?:[.+-].*)?", tag)
-    if version and version[1] != shipment.version:
+    if version and shipment.version and version[1] != shipment.version:
         raise RulerError(
             f"--revision {tag} names another version than {shipment.version}, which this is: "
             f"leave it out for v{shipment.version}."

@@ -9,7 +9,7 @@
 
 A large file that was uploaded before an interruption is not sent twice: over LFS the Hub is asked
 for it by its sha256; where hf-xet is installed huggingface_hub sends over Xet, which the tests do
-not exercise. What is to be sent comes from release_files.py or metric_space.py.
+not exercise. What is to be sent comes from release_files.py, metric_space.py or report_space.py.
 """
 
 from __future__ import annotations
@@ -122,19 +122,14 @@ class Repository:
     ) -> Sent:
         """Create the repository if need be, upload, and commit once upon the state's head."""
         with hub_errors(self.name):
-            head = state.head or self._create(private)
+            head = state.head or self._create(private, shipment.sdk)
             url = f"{self.api.endpoint}/{self.kind}s/{self.name}/commit/{head}"
             if plan.new or plan.gone:
                 head, url = self._commit(shipment, plan, head, create_pr, on_progress)
         return Sent(head, url)
 
-    def _create(self, private: bool) -> str:
-        self.api.create_repo(
-            self.name,
-            repo_type=self.kind,
-            private=private,
-            space_sdk="gradio" if self.kind == "space" else None,
-        )
+    def _create(self, private: bool, sdk: str | None) -> str:
+        self.api.create_repo(self.name, repo_type=self.kind, private=private, space_sdk=sdk)
         return str(self.api.repo_info(self.name, repo_type=self.kind).sha)
 
     def _commit(
