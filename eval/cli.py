@@ -201,6 +201,7 @@ def register(app: typer.Typer, frozen: FrozenSentence | None = None) -> None:
 
     `frozen` says of a manifest whether its rows are the frozen ones of its data version.
     """
+    from eval.example.example_run import example
     from eval.export.export_command import export
     from eval.publish.results_command import results
     from eval.report.show.show_command import show
@@ -208,6 +209,18 @@ def register(app: typer.Typer, frozen: FrozenSentence | None = None) -> None:
     from eval.run.run_command import run
 
     report = report_command(frozen)
-    for command in (run, score, show, errors, compare, correlate, analyze, report, export, results):
+    for command in (
+        run,
+        score,
+        show,
+        errors,
+        compare,
+        correlate,
+        analyze,
+        report,
+        export,
+        results,
+        example,
+    ):
         app.command()(command)
     app.add_typer(batch, name="batch")

@@ -149,6 +149,9 @@ def test_quickstart_makes_verifies_loads_and_says_what_next(tmp_path: Path) -> N
     assert 'load_dataset("ruler", "niah_mk_4k") gives 15 rows' in first.stdout
     assert "mean length" in first.stdout
     assert first.stdout.split("Next:")[1].count("  ruler ") == 3
+    page = tmp_path / "runs" / "quickstart.html"
+    assert f"The page of these scores: {page}" in first.stdout
+    assert page.read_text(encoding="utf-8").lower().startswith("<!doctype html>")
     again = ruler("quickstart", cwd=tmp_path)
     assert "gives 15 rows" in again.stdout
 
