@@ -6,6 +6,7 @@ with `ruler --debug` alone.
 
 from __future__ import annotations
 
+import io
 import logging
 import signal
 import sys
@@ -17,7 +18,7 @@ import typer
 import builder.cli
 import eval.cli
 from builder.common.frozen_rows import sentence_of
-from ruler_dataset import RulerError
+from ruler_dataset import RulerError, plain, without_passwords
 
 log = logging.getLogger("ruler")
 app = typer.Typer(
@@ -38,6 +39,15 @@ def _show_version(asked: bool) -> None:
         raise typer.Exit
 
 
+class _Discreet(logging.Formatter):
+    """Lines of the log, tracebacks too, without keys and passwords."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        from eval.run.backends.secrets import hide
+
+        return plain(hide(without_passwords(super().format(record))))
+
+
 @app.callback()
 def options(
     version: Annotated[
@@ -52,8 +62,9 @@ def options(
 ) -> None:
     """Options that stand before the command: `ruler --debug build …`."""
     if debug:
-        form = "%(asctime)s %(levelname)s %(name)s: %(message)s"
-        logging.basicConfig(level=logging.INFO, stream=sys.stderr, format=form)
+        shown = logging.StreamHandler()
+        shown.setFormatter(_Discreet("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+        logging.basicConfig(level=logging.INFO, handlers=[shown])
         for name in ("builder", "eval", log.name):
             logging.getLogger(name).setLevel(logging.DEBUG)
 
@@ -94,9 +105,10 @@ def quickstart(
     write_report([out], page, frozen=sentence_of)
     typer.echo(f"\nThe page of these scores: {page.resolve()}")
     suffix = f"_{builder_part.MODEL_TOKENIZER}" if real else ""
+    shown = plain(root)
     typer.echo(
-        f"\nNext:\n  ruler list {root}\n  ruler build {root}-8k --lengths 8k --sources embedded\n"
-        f"  ruler run --dataset {root} --configs all_4k{suffix} --backend hf "
+        f"\nNext:\n  ruler list {shown}\n  ruler build {shown}-8k --lengths 8k --sources embedded\n"
+        f"  ruler run --dataset {shown} --configs all_4k{suffix} --backend hf "
         f"--model {model if real else 'MODEL'} --out runs/mine"
     )
 
@@ -154,18 +166,26 @@ def _stop(*_: object) -> None:
     raise _Stopped
 
 
+def _sentence(error: Exception) -> str:
+    """What an error says, in one line that a terminal shows and does not obey."""
+    return plain("\\n".join(str(error).splitlines()))
+
+
 def main() -> None:
     """Run the command line; a RulerError becomes one sentence and exit code 2."""
     signal.signal(signal.SIGINT, _stop)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # an ASCII terminal shows é as \xe9
+            stream.reconfigure(errors="backslashreplace")
     try:
         app()
     except RulerError as error:
         log.debug("The traceback", exc_info=True)
-        typer.echo(f"Error: {error}", err=True)
+        typer.echo(f"Error: {_sentence(error)}", err=True)
         sys.exit(2)
     except OSError as error:  # a full disk, a folder that may not be written
         log.debug("The traceback", exc_info=True)
-        typer.echo(f"Error: {error}. What was finished is kept.", err=True)
+        typer.echo(f"Error: {_sentence(error)}. What was finished is kept.", err=True)
         sys.exit(2)
     except _Stopped:
         typer.echo("Stopped; what was finished is kept. The same command goes on.", err=True)

@@ -19,6 +19,7 @@ import difflib
 import glob
 import hashlib
 import json
+import math
 import os
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -280,6 +281,25 @@ class RulerError(ValueError):
 
 class Unreachable(RulerError):
     """The Hub could not be asked: no network, or HF_HUB_OFFLINE is set."""
+
+
+_OBEYED = re.compile(
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
+)
+_PASSWORD = re.compile(r"(?<=://)[^/\s@]*@")
+
+
+def plain(text: object) -> str:
+    """A text as a terminal is to show it, line by line.
+
+    Signs that it would obey are written out (colours, the direction of writing, halves of signs).
+    """
+    return _OBEYED.sub(lambda sign: repr(sign[0])[1:-1], str(text))
+
+
+def without_passwords(text: object) -> str:
+    """A text without the user name and password of any address in it."""
+    return _PASSWORD.sub("", str(text))
 
 
 def check_name(kind: str, name: str, known: Collection[str], see: str = "ruler --help") -> str:
@@ -586,22 +606,47 @@ def parse_manifest(text: str | bytes, where: str | Path) -> Manifest:
     languages are plain words, and each file lies where its configuration says. Raises RulerError,
     one sentence that names the file and the field, and for a newer format.
     """
+    remedy = "Get or build it anew."
+    found = cast(Manifest, parse_json(text, Manifest, where, remedy, FORMAT_VERSION))
+    if wrong := next(_wrong_names(found), None):
+        raise RulerError(f"'{where}' is damaged: {' '.join(wrong)}. {remedy}")
+    return found
+
+
+def parse_json(
+    text: str | bytes,
+    kind: Any,
+    where: str | Path,
+    remedy: str,
+    newest: int | None = None,
+    wrong: str = "damaged",
+) -> Any:
+    """The JSON object in a text, its fields checked by type: `kind` is a TypedDict.
+
+    Raises RulerError, one sentence that names the file and the field and ends with the remedy, and
+    for a `format` above `newest`. Stricter than JSON's own reader: no NaN, no key twice.
+    """
     try:
-        found = json.loads(text, parse_constant=_no_number, object_pairs_hook=_each_once)
+        found = json.loads(
+            text, parse_constant=_no_number, parse_float=_finite, object_pairs_hook=_each_once
+        )
         version = found.get("format")
     except (ValueError, RecursionError, AttributeError) as error:
         why = "it is no object" if isinstance(error, AttributeError) else error
-        raise RulerError(f"'{where}' is damaged: {why}. Get or build it anew.") from error
-    if type(version) is int and version > FORMAT_VERSION:
+        raise RulerError(f"'{where}' is {wrong}: {why}. {remedy}") from error
+    if newest is not None and type(version) is int and version > newest:
         raise RulerError(f"'{where}' has the newer format {version}: update this package.")
-    if wrong := _wrong_type(found) or next(_wrong_names(found), None):
-        field_name, what = (part if part.isprintable() else repr(part)[1:-1] for part in wrong)
-        raise RulerError(f"'{where}' is damaged: {field_name} {what}. Get or build it anew.")
-    return cast(Manifest, found)
+    if first := _wrong_type(found, kind):
+        raise RulerError(f"'{where}' is {wrong}: {' '.join(first)}. {remedy}")
+    return found
 
 
 def _no_number(text: str) -> float:
     raise ValueError(f"{text} is no number")
+
+
+def _finite(text: str) -> float:
+    return float(text) if math.isfinite(float(text)) else _no_number(text)
 
 
 def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -614,19 +659,19 @@ def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 @cache
-def _manifest_type() -> TypeAdapter[Manifest]:
-    """What checks the types of a manifest's fields: the TypedDicts above, read by pydantic."""
+def _checker(kind: Any) -> TypeAdapter[Any]:
+    """What checks the types of an object's fields: its TypedDict, read by pydantic."""
     from pydantic import TypeAdapter
 
-    return TypeAdapter(Manifest)
+    return TypeAdapter(kind)
 
 
-def _wrong_type(found: Any) -> tuple[str, str] | None:
+def _wrong_type(found: Any, kind: Any) -> tuple[str, str] | None:
     """The first field that is missing or of a wrong type, and what is wrong with it."""
     from pydantic import ValidationError
 
     try:
-        _manifest_type().validate_python(found, strict=True)
+        _checker(kind).validate_python(found, strict=True)
     except ValidationError as error:
         first = error.errors(include_url=False, include_context=False, include_input=False)[0]
         what = first["msg"].replace("Input should", "should").replace("Field", "the field is")
@@ -821,9 +866,16 @@ def hub_errors(repo: str) -> Iterator[None]:
 
 def _hub_error(error: Exception, repo: str) -> RulerError:
     """The sentence for what the client raised: an upload's error is caused by the telling one."""
-    from huggingface_hub import constants, errors
+    from huggingface_hub import errors
 
-    text = " ".join(str(error).split())
+    text = without_passwords(" ".join(str(error).split()))
+    if isinstance(error, UnicodeError):
+        return RulerError(
+            "The Hub's token holds a character that no token has, such as é: correct HF_TOKEN, or "
+            "log in again (hf auth login)."
+        )
+    if isinstance(error, errors.LocalTokenNotFoundError):
+        return RulerError("There is no token for the Hub: log in (hf auth login) or set HF_TOKEN.")
     if isinstance(error, ValueError) and not isinstance(error, errors.HTTPError):
         return RulerError(f"The Hub refused '{repo}': {text}")  # a card's metadata
     cause: BaseException | None = error
@@ -849,7 +901,7 @@ def _hub_error(error: Exception, repo: str) -> RulerError:
                 return RulerError(_refusal(cause.response, cause.server_message, repo))
             case errors.HTTPError():
                 return Unreachable(
-                    f"Cannot reach the Hub at {constants.ENDPOINT} ({type(cause).__name__}): check "
+                    f"Cannot reach the Hub at {hub_address()} ({type(cause).__name__}): check "
                     f"the network. {_AGAIN}"
                 )
         cause = cause.__cause__
@@ -858,14 +910,12 @@ def _hub_error(error: Exception, repo: str) -> RulerError:
 
 def _refusal(response: Any, message: str | None, repo: str) -> str:
     """A sentence for each status with which the Hub answers."""
-    from huggingface_hub import constants
-
     status: int = response.status_code
-    why = (message or "no reason given").splitlines()[0].rstrip(".")
+    why = without_passwords((message or "no reason given").splitlines()[0].rstrip("."))
     wait = response.headers.get("Retry-After")
     known = {
         401: "The Hub does not know your token (401): log in again (hf auth login) or correct "
-        f"HF_TOKEN; tokens are made at {constants.ENDPOINT}/settings/tokens.",
+        f"HF_TOKEN; tokens are made at {hub_address()}/settings/tokens.",
         403: f"Your token lacks the rights for this in '{repo}' (403: {why}): {write_token()}",
         409: f"The Hub has that already (409: {why}): another made it meanwhile, or hid it.",
         412: f"'{repo}' changed while this was sent (412), so nothing was committed. "
@@ -880,11 +930,16 @@ def _refusal(response: Any, message: str | None, repo: str) -> str:
     return known.get(status, f"The Hub refused '{repo}' ({status}: {why}). {_AGAIN}")
 
 
-def write_token() -> str:
-    """How to get a Hub token that may write."""
+def hub_address() -> str:
+    """Where the Hub is, without the password that HF_ENDPOINT may hold."""
     from huggingface_hub import constants
 
-    return f"make one with write rights at {constants.ENDPOINT}/settings/tokens (hf auth login)."
+    return without_passwords(constants.ENDPOINT)
+
+
+def write_token() -> str:
+    """How to get a Hub token that may write."""
+    return f"make one with write rights at {hub_address()}/settings/tokens (hf auth login)."
 
 
 def _revisions(repo: str) -> str:

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from builder.hub import hub_commands
+from ruler_dataset import plain
 
 Mirror = Annotated[
     Path | None,
@@ -163,7 +164,9 @@ def freeze(
     found = freeze_rows(roots, anew, published, folder)
     rows = sum(len(names) for names in found.rows.values())
     path = frozen_path(found.data_version, folder)
-    typer.echo(f"Data version {found.data_version}: {rows} configurations are frozen in '{path}'.")
+    typer.echo(
+        plain(f"Data version {found.data_version}: {rows} configurations are frozen in '{path}'.")
+    )
 
 
 def tokenizers() -> None:
@@ -225,7 +228,7 @@ def fetch(
         file = source.canonical.file
         with terminal.bytes_bar(name, file.bytes) as advance:
             path = store.get(file, advance)
-        typer.echo(f"{name}: {path}")
+        typer.echo(plain(f"{name}: {path}"))
 
 
 @sources_app.command()

@@ -16,7 +16,7 @@ from eval.report import score_tables as tables
 from eval.score.effective_length import Baseline
 from eval.score.prediction_source import PredictionSource
 from eval.score.results_file import Results, load
-from ruler_dataset import RulerError, parse_length, write_whole
+from ruler_dataset import RulerError, parse_length, plain, write_whole
 
 
 def score(
@@ -49,11 +49,11 @@ def score(
         out = predictions.run_folder / "results.json"
     if out is not None:
         results_file.write(results, out)
-    typer.echo(tables.report(results, markdown, intervals))
+    typer.echo(plain(tables.report(results, markdown, intervals)))
     if beside is not None:
         typer.echo("\n" + beside_published(results, baseline, markdown))
     if out is not None:
-        typer.echo(f"\nWritten: {out}", err=True)
+        typer.echo(f"\nWritten: {plain(out)}", err=True)
 
 
 def _progress(names: Sequence[str]) -> Iterator[str]:
@@ -92,7 +92,7 @@ def errors(
     found = error_rows.collect(predictions, release, ScoringRules.parse(cut=cut), strict)
     if out is not None:
         write_whole(out, "".join(json.dumps(e, ensure_ascii=False) + "\n" for e in found))
-    typer.echo(error_tables.report(found, markdown))
+    typer.echo(plain(error_tables.report(found, markdown)))
 
 
 def compare(
@@ -117,7 +117,7 @@ def compare(
     decision = None if max_drop is None else decide(found, max_drop)
     if out is not None:
         _write_json(out, found if decision is None else {**found, "decision": decision})
-    typer.echo(analysis_tables.comparison(found, markdown))
+    typer.echo(plain(analysis_tables.comparison(found, markdown)))
     if decision is not None:
         typer.echo("\n" + analysis_tables.decision(decision))
         raise typer.Exit(EXIT_CODES[decision["verdict"]])
@@ -149,12 +149,12 @@ def correlate(
         drawn = {name: list(map(asdict, shown)) for name, shown in figures.items()}
         _write_json(out, {**found, "complexity": drawn})
     for name, shown in figures.items():
-        typer.echo(f"Scores by complexity, {name}\n")
-        typer.echo(analysis_tables.complexity(shown, markdown) + "\n")
+        typer.echo(plain(f"Scores by complexity, {name}\n"))
+        typer.echo(plain(analysis_tables.complexity(shown, markdown) + "\n"))
     if found["correlation"] is None:
-        typer.echo(f"No correlation. {found['why']}")
+        typer.echo(plain(f"No correlation. {found['why']}"))
     else:
-        typer.echo(analysis_tables.correlation(found, markdown))
+        typer.echo(plain(analysis_tables.correlation(found, markdown)))
 
 
 def analyze(
@@ -173,7 +173,7 @@ def analyze(
     found = analyze_results(_named(paths, names), lines)
     if out is not None:
         _write_json(out, found)
-    typer.echo(report(found, markdown))
+    typer.echo(plain(report(found, markdown)))
 
 
 def _lines(path: Path) -> list[str]:

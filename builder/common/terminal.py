@@ -20,10 +20,25 @@ from rich.progress import (
 from rich.table import Table
 from rich.text import Text
 
+from ruler_dataset import plain
+
 MANY = 100
 """Files; more are summed up instead of listed."""
-out = Console(soft_wrap=True)
-err = Console(stderr=True)
+
+
+class _Terminal(Console):
+    """A console to which texts are texts: neither markup nor signs that a terminal obeys."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(markup=False, emoji=False, **options)
+
+    def print(self, *objects: Any, **options: Any) -> None:
+        shown = [plain(one) if isinstance(one, str) else one for one in objects]
+        super().print(*shown, **options)
+
+
+out = _Terminal(soft_wrap=True)
+err = _Terminal(stderr=True)
 
 
 class _Speed(ProgressColumn):
@@ -76,7 +91,12 @@ def rows_bar(verb: str) -> Iterator[RowsBar]:
 @contextmanager
 def bytes_bar(name: str, size: int | None) -> Iterator[Callable[..., None]]:
     """A progress bar over bytes; call it with the bytes there so far, and the size once known."""
-    columns = (TextColumn(name), BarColumn(), DownloadColumn(), TimeRemainingColumn())
+    columns = (
+        TextColumn(plain(name), markup=False),
+        BarColumn(),
+        DownloadColumn(),
+        TimeRemainingColumn(),
+    )
     with Progress(*columns, console=err, transient=True, disable=not err.is_terminal) as bar:
         task = bar.add_task(name, total=size)
         yield lambda done, size=None: bar.update(task, completed=done, total=size)
@@ -93,7 +113,7 @@ def steps_bar(verb: str, steps: int) -> Iterator[Callable[[], None]]:
 
 def table(title: str, *columns: str, rows: list[tuple[Any, ...]]) -> None:
     """Print a table; columns of numbers stand right."""
-    shown = Table(title=title, title_justify="left", box=None, pad_edge=False)
+    shown = Table(title=plain(title), title_justify="left", box=None, pad_edge=False)
     for place, column in enumerate(columns):
         number = bool(rows) and isinstance(rows[0][place], int | float)
         shown.add_column(column, justify="right" if number else "left")
@@ -103,4 +123,4 @@ def table(title: str, *columns: str, rows: list[tuple[Any, ...]]) -> None:
 
 
 def _cell(value: Any) -> str:
-    return f"{value:,}" if isinstance(value, int) else str(value)
+    return f"{value:,}" if isinstance(value, int) else plain(value)

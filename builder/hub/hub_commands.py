@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from ruler_dataset import RulerError
+from ruler_dataset import RulerError, plain
 
 Mirror = Annotated[
     Path | None, typer.Option(envvar="RULER_MIRROR", help="Folder that holds tokenizers' files.")
@@ -128,10 +128,10 @@ def fetch(
     total = sum(fetched.manifest["files"][path]["bytes"] for path in fetched.new)
     typer.echo(
         f"{len(fetched.new)} files, {total:,} bytes, of '{repo}' at commit {fetched.commit}: "
-        f"'{to}' holds {len(fetched.manifest['files'])}."
+        f"'{plain(to)}' holds {len(fetched.manifest['files'])}."
     )
     if not verify:
-        typer.echo(f"Every digest is right. To prove the rows: ruler verify {to}")
+        typer.echo(f"Every digest is right. To prove the rows: ruler verify {plain(to)}")
         return
     with terminal.rows_bar("Verifying") as rows:
         report = verify_release(to, 1, mirror, (), rows.total, rows.rows)

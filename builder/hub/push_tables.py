@@ -11,7 +11,7 @@ import typer
 from builder.common.terminal import MANY, RowsBar, bytes_bar, out, rows_bar, table
 from builder.hub.push_plan import PushPlan, Shipment
 from builder.hub.repository import OnProgress
-from ruler_dataset import FileEntry, Manifest
+from ruler_dataset import FileEntry, Manifest, plain, without_passwords
 
 
 class TerminalView:
@@ -19,7 +19,7 @@ class TerminalView:
 
     def note(self, text: str) -> None:
         """Print a sentence."""
-        typer.echo(text)
+        typer.echo(plain(without_passwords(text)))
 
     def plan(self, shipment: Shipment, plan: PushPlan, manifest: Manifest | None) -> None:
         """Print the table of files to send."""

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from ruler_dataset import plain
+
 if TYPE_CHECKING:
     from ruler_dataset import Config
 
@@ -33,7 +35,9 @@ def export(
 
     names = [name for name in configs.split(",") if name]
     done = export_release.export(source, form, to, names, tokenizer, revision, _progress)
-    typer.echo(f"{done.rows} rows of {done.configs} configurations in '{to}'. Next: {done.next}")
+    typer.echo(
+        plain(f"{done.rows} rows of {done.configs} configurations in '{to}'. Next: {done.next}")
+    )
 
 
 def _progress(configs: Sequence[Config]) -> Iterator[Config]:

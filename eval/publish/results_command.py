@@ -7,6 +7,8 @@ from typing import Annotated
 
 import typer
 
+from ruler_dataset import plain, without_passwords
+
 _RESULTS = "The results.json of `ruler score`, or the RUN folder that holds it."
 _DATASET = "The benchmark on the Hub, ORG/ruler; default: where the run had it from."
 _REVISION = "Its commit or tag; default: the commit the run was scored against."
@@ -40,10 +42,10 @@ def results(
         path, model, dataset_repo, revision, source, out, create_pr, allow_missing
     )
     kept = f" beside {done.kept} of earlier runs" if done.kept else ""
-    typer.echo(f"{done.entries} results{kept} in '{done.path}'.")
+    typer.echo(f"{done.entries} results{kept} in '{plain(done.path)}'.")
     if done.unchecked is not None:
-        typer.echo(f"Warning: {done.unchecked}")
+        typer.echo(f"Warning: {plain(done.unchecked)}")
     if done.pull_request is not None:
-        typer.echo(f"Pull request: {done.pull_request}")
+        typer.echo(f"Pull request: {plain(without_passwords(done.pull_request))}")
     else:
         typer.echo(f"Next: commit it to {model}, or run this again with --create-pr.")

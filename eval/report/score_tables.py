@@ -8,6 +8,7 @@ Rows are tasks, columns lengths, then the aggregates as in Tables 3 and 12 to 16
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal, get_args
@@ -15,6 +16,7 @@ from typing import Literal, get_args
 from eval.score.aggregates import EVERY_LANGUAGE, EVERY_PAIR, in_languages
 from eval.score.effective_length import written
 from eval.score.results_file import Cell, GroupSummary, Results
+from ruler_dataset import plain
 
 Trouble = Literal[
     "missing", "failed", "does_not_fit", "cut", "cut_scored",
@@ -29,8 +31,11 @@ def table(
     markdown: bool = False,
     left: Sequence[int] = (0,),
 ) -> str:
-    """A table; the columns `left` start left, the others right; wide characters count as two."""
-    lines = [list(header), *(list(row) for row in rows)]
+    """A table; the columns `left` start left, the others right; wide characters count as two.
+
+    A cell is one line of text, whatever it holds: names and answers make no markup.
+    """
+    lines = [[_cell(text, markdown) for text in line] for line in (header, *rows)]
     widths = [max(3, *(width(line[i]) for line in lines)) for i in range(len(header))]
     sides = [i in left for i in range(len(header))]
     end = ":" if markdown else "-"
@@ -44,6 +49,11 @@ def table(
         for line in [lines[0], rule, *lines[1:]]
     )
     return "\n".join(f"| {line} |" if markdown else line.rstrip() for line in drawn)
+
+
+def _cell(text: str, markdown: bool) -> str:
+    line = plain("\\n".join(text.splitlines()))
+    return re.sub(r"([|<`]|!?\[(?=[^\]]*\]\())", r"\\\1", line) if markdown else line
 
 
 def width(text: str) -> int:

@@ -9,6 +9,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from eval.run.records import STATES, Record
+from ruler_dataset import plain
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -181,7 +182,7 @@ class RunSummary:
     def print(self, console: Console) -> None:
         """Print failures and then a table of the configurations."""
         for line in self.lines():
-            console.print(line, highlight=False, markup=False)
+            console.print(plain(line), highlight=False, markup=False)
         self.print_table(console)
 
     def print_table(self, console: Console) -> None:

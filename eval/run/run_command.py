@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ruler_dataset import plain
+
 if TYPE_CHECKING:
     from eval.run.progress import RunSummary
 
@@ -123,7 +125,7 @@ def run(
         return
     summary = run_order(order)
     show(summary)
-    typer.echo(f"Next: ruler score {out}")
+    typer.echo(f"Next: ruler score {plain(out)}")
     if summary.total["error"]:
         raise typer.Exit(1)
 
