@@ -13,17 +13,18 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from eval.frozen_release import Release
 from eval.publish import model_repository as hub
 from eval.run.reasoning import ON_BUDGET
 from eval.score import results_file
 from eval.score.results_file import Cell, Results
+from eval.score.run_facts import RunFacts
 from ruler_dataset import (
     DEFAULT_TOKENIZER,
     MANIFEST,
@@ -140,6 +141,8 @@ def benchmark_of(results: Results, repo: str | None, revision: str | None) -> Be
     dataset = results["dataset"]
     if not dataset.get("files"):
         raise RulerError("These results are of no frozen files: score with --dataset RELEASE.")
+    if repo is not None and not is_repository(repo):
+        raise RulerError(f"'{repo}' is no data set on the Hub: --dataset-repo takes ORG/NAME.")
     if repo is None and dataset.get("revision"):
         repo = dataset["source"]
     if repo is None or not is_repository(repo):
@@ -240,19 +243,19 @@ def notes(results: Results, cells: list[Cell]) -> str:
     return ", ".join(f"{name} {value}" for name, value in known.items() if value is not None)
 
 
-def _thinking(run: Mapping[str, Any]) -> str | None:
+def _thinking(run: RunFacts) -> str | None:
     """The room for reasoning; None where nothing is known of the run."""
     if not run:
         return None
-    thinking = run.get("thinking") or {}
-    return f"{thinking['budget']} tokens" if thinking.get("on") else "off"
+    thinking = run.get("thinking")
+    return f"{thinking['budget']} tokens" if thinking and thinking["on"] else "off"
 
 
 def file_name(results: Results) -> str:
     """`ruler_prefill.yaml`, `ruler_chat_thinking.yaml`: one for each way of asking and scoring."""
-    thinking, rules = results["run"].get("thinking") or {}, results["rules"]
+    thinking, rules = results["run"].get("thinking"), results["rules"]
     parts = [results["dataset"]["name"], _mode(results)]
-    if thinking.get("on"):
+    if thinking and thinking["on"]:
         usual = thinking["budget"] == ON_BUDGET
         parts.append("thinking" if usual else f"thinking_{thinking['budget']}")
     parts.append(f"cut_{rules['cut']}" if rules["cut"] != "protocol" else None)

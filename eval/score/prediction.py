@@ -10,6 +10,23 @@ FAILED = ("error", "does_not_fit")
 """The finish reasons of rows without an answer (eval/run/records.py)."""
 
 
+_KINDS: dict[str, tuple[type, ...]] = {
+    **dict.fromkeys(("config", "text", "finish_reason", "thinking", "error"), (str,)),
+    **dict.fromkeys(("question", "prompt"), (str,)),
+    **dict.fromkeys(("index", "thinking_tokens", "prompt_tokens"), (int,)),
+    "thinking_ended": (bool,),
+}
+_SHOWN = 40
+
+
+def row_number(value: Any) -> int:
+    """A row's index, or a number of tokens, as JSON or CSV gives it; ValueError for any other."""
+    text = str(value).removesuffix(".0")
+    if isinstance(value, bool) or not (text.isascii() and text.isdecimal()) or len(text) > 10:
+        raise ValueError(f"{str(value)[:_SHOWN]!r} is no number of a row")
+    return int(text)
+
+
 @dataclass(slots=True)
 class Prediction:
     """One answer, whatever file it came from; a field is None where the format has none.
@@ -36,6 +53,13 @@ class Prediction:
     prompt: str | None = None
     columns: Mapping[str, Any] | None = None
     where: str = ""
+
+    def check(self) -> None:
+        """Raise TypeError for a field that is not of its type, whatever a file gave."""
+        for name, kinds in _KINDS.items():
+            value = getattr(self, name)
+            if value is not None and type(value) not in kinds:
+                raise TypeError(f"{name} is {str(value)[:_SHOWN]!r}")
 
     @property
     def failed(self) -> bool:

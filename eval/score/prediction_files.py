@@ -9,21 +9,18 @@ One call reads one run: a folder that holds several is refused, naming them.
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from eval.score.config_naming import Naming
-from eval.score.formats import inspect_log
 from eval.score.formats.prediction_formats import FileReader, kvpress_settings
 from eval.score.prediction import Prediction
+from eval.score.run_facts import RUN_FILE, RunFacts, run_facts
 from ruler_dataset import Names, RulerError
 
-RUN_FILE = "run.json"
 _SHOWN = 4  # names of runs in a message
 
 
@@ -36,7 +33,7 @@ class Predictions:
     """
 
     rows: list[Prediction] = field(default_factory=list)
-    run: dict[str, Any] = field(default_factory=dict)
+    run: RunFacts = field(default_factory=RunFacts)
     files: dict[str, str] = field(default_factory=dict)
     damaged: list[str] = field(default_factory=list)
     unproved: list[str] = field(default_factory=list)
@@ -63,11 +60,7 @@ def read(
         for file in files:
             content = file.read_bytes()
             before = len(found.rows)
-            if file.suffix == inspect_log.SUFFIX:
-                found.rows.extend(inspect_log.predictions(file, keep_prompts))
-            else:
-                reader = FileReader(file, naming, keep_prompts)
-                found.rows.extend(reader.read(content, found.damaged))
+            found.rows.extend(FileReader(file, naming, keep_prompts).read(content, found.damaged))
             found.files[str(file)] = hashlib.sha256(content).hexdigest()
             new = found.rows[before:]
             if not new:
@@ -75,8 +68,7 @@ def read(
             _no_second_run(file, new, runs)
             if file.suffix == ".csv" and all(row.outputs is None for row in new):
                 found.unproved.append(str(file))
-        for settings in _settings(path, files):
-            found.run = _joined(found.run, settings, path)
+        found.run = _joined(found.run, _settings(path, files), path)
     if not found.rows:
         raise RulerError("There are no predictions in what was given: name a RUN folder or files.")
     return found
@@ -88,9 +80,8 @@ def files_of(path: Path) -> list[Path]:
         return [path]
     if not path.is_dir():
         raise RulerError(f"There is no file or folder '{path}'.")
-    for pattern in ("*.jsonl", f"*{inspect_log.SUFFIX}"):
-        if found := sorted(path.glob(pattern)):
-            return found
+    if found := sorted(path.glob("*.jsonl")):
+        return found
     files = sorted(_walk(path))
     runs = sorted({file.parent for file in files if file.name == RUN_FILE})
     if len(runs) == 1 and runs[0] != path:
@@ -100,8 +91,7 @@ def files_of(path: Path) -> list[Path]:
     found = nested or [f for f in files if f.name in ("submission.csv", "predictions.csv")]
     if not found:
         raise RulerError(
-            f"'{path}' holds no prediction files (*.jsonl, *.eval, submission.csv or "
-            "predictions.csv)."
+            f"'{path}' holds no prediction files (*.jsonl, submission.csv or predictions.csv)."
         )
     return found
 
@@ -153,8 +143,6 @@ def _no_second_run(file: Path, rows: list[Prediction], runs: dict[str, str]) -> 
     """Refuse a configuration that two runs answer; shards and chunks of one run share a folder."""
     stamp = re.search(r"_(\d{4}-\d\d-\d\dT[\d:.-]+)\.jsonl$", file.name)  # lm-evaluation-harness
     run = f"{run_of(file)} {stamp[1]}" if stamp else run_of(file)
-    if file.suffix == inspect_log.SUFFIX:
-        run = str(file)
     for config in {row.config for row in rows}:
         if runs.setdefault(config, run) != run:
             raise RulerError(
@@ -163,36 +151,18 @@ def _no_second_run(file: Path, rows: list[Prediction], runs: dict[str, str]) -> 
             )
 
 
-def run_settings(path: Path) -> Iterator[dict[str, Any]]:
-    """The settings of a RUN folder (or of a file in one), or of each of Inspect's logs.
-
-    None where neither is there.
-    """
-    if run := _run_json(path if path.is_dir() else path.parent):
-        yield run
-        return
-    logs = files_of(path) if path.is_file() or any(path.glob(f"*{inspect_log.SUFFIX}")) else []
-    yield from (inspect_log.settings(log) for log in logs if log.suffix == inspect_log.SUFFIX)
-
-
-def _run_json(folder: Path) -> dict[str, Any] | None:
-    file = folder / RUN_FILE
-    return json.loads(file.read_text(encoding="utf-8")) if file.is_file() else None
-
-
-def _settings(path: Path, files: list[Path]) -> Iterator[dict[str, Any]]:
+def _settings(path: Path, files: list[Path]) -> RunFacts:
     folder = files[0].parent if path.is_dir() and len({f.parent for f in files}) == 1 else path
     folder = folder if folder.is_dir() else folder.parent
+    if (found := run_facts(folder)) is not None:
+        return found
     if files[0].name == "predictions.csv" and (press := kvpress_settings(files[0])):
         parts = [press.get(name) for name in ("model", "press_name", "compression_ratio")]
-        yield {"model": " ".join(filter(None, parts))}
-    elif files[0].suffix == inspect_log.SUFFIX:
-        yield from (inspect_log.settings(file) for file in files)
-    elif run := _run_json(folder):
-        yield run
+        return {"model": " ".join(filter(None, parts))}
+    return {}
 
 
-def _joined(before: dict[str, Any], new: dict[str, Any], path: Path) -> dict[str, Any]:
+def _joined(before: RunFacts, new: RunFacts, path: Path) -> RunFacts:
     """The settings of several folders of one model; of two models they are refused."""
     for name in ("model", "mode", "dataset"):
         if before.get(name) != new.get(name) and name in before and name in new:
@@ -202,7 +172,9 @@ def _joined(before: dict[str, Any], new: dict[str, Any], path: Path) -> dict[str
             )
     files = {**before.get("files", {}), **new.get("files", {})}
     sessions = [*before.get("sessions", []), *new.get("sessions", [])]
-    joined = {**before, **new}
-    return (
-        joined | ({"files": files} if files else {}) | ({"sessions": sessions} if sessions else {})
-    )
+    joined: RunFacts = {**before, **new}
+    if files:
+        joined["files"] = files
+    if sessions:
+        joined["sessions"] = sessions
+    return joined

@@ -13,8 +13,9 @@ from pathlib import Path
 
 from eval.frozen_release import Release
 from eval.score.config_naming import Naming, dataset_of
-from eval.score.prediction_files import Predictions, files_of, read, run_settings
+from eval.score.prediction_files import Predictions, files_of, read
 from eval.score.reference_answers import add_references
+from eval.score.run_facts import RunFacts, run_facts
 from ruler_dataset import Names, RulerError
 
 
@@ -57,19 +58,25 @@ class PredictionSource:
     def _release(self, files: Sequence[Path]) -> Release | None:
         if self.dataset is not None:
             return Release.open(self.dataset, self.revision)
-        runs = [run for file in files for run in run_settings(file)]
-        sessions = [session for run in runs for session in run.get("sessions", [])]
-        if not sessions:
+        runs = [run for file in files if (run := _run_of(file))]
+        sources = [
+            session["source"]
+            for run in runs
+            for session in run.get("sessions", [])
+            if "source" in session
+        ]
+        if not sources:
             return None
-        source, revision = str(sessions[-1]["source"]), runs[-1].get("data_revision")
+        source, revision = sources[-1], runs[-1].get("data_revision")
         if not Path(source).is_dir() and revision is None:
             raise RulerError(f"The run was made on '{source}', which is not here: add --dataset.")
         return Release.open(source, revision)
 
     def _names(self, files: Sequence[Path]) -> Names:
         """The task names of the files' data set: of their run, of --config, of their own names."""
-        for dataset in (run["dataset"] for file in files for run in run_settings(file)):
-            return Names.of(dataset)
+        for file in files:
+            if (run := _run_of(file)) and "dataset" in run:
+                return Names.of(run["dataset"])
         if self.config:
             return Names.of(dataset_of(self.config))
         found = [file for path in files for file in files_of(path)]
@@ -80,3 +87,7 @@ def _is_oneruler(file: Path) -> bool:
     """Whether a file's name is one that ONERULER's authors, its runs or its exports write."""
     known = file.name.startswith(("prediction_", "samples_oneruler_"))
     return known or dataset_of(file.stem) == "oneruler"
+
+
+def _run_of(path: Path) -> RunFacts | None:
+    return run_facts(path if path.is_dir() else path.parent)

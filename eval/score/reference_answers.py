@@ -13,10 +13,11 @@ import json
 import re
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from eval.score.config_naming import path_facts, read_name
 from eval.score.formats.prediction_formats import as_tuple, digest
-from eval.score.prediction import Prediction
+from eval.score.prediction import Prediction, row_number
 from eval.score.prediction_files import Predictions
 from ruler_dataset import RulerError
 
@@ -82,23 +83,44 @@ def _read(folder: Path, predictions: Predictions) -> dict[str, list[ReferenceLin
         task, tokens, _ = path_facts(file.absolute(), predictions.names)
         if task is None or "pred" in file.parts:
             continue
-        lines = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines() if line]
+        lines = _lines(file)
         if not lines or not all({"index", "outputs"} <= line.keys() for line in lines):
             continue
         of_task = [name for name in wanted if re.fullmatch(rf"{task}_\d+[km]?(?:_.+)?", name)]
+        try:
+            indices = [row_number(line["index"]) for line in lines]
+        except ValueError as error:
+            raise RulerError(f"'{file}' is no data file: {error}.") from None
         names = [name for name in of_task if tokens is None or _tokens(name, predictions) == tokens]
         for name in names if tokens is not None or len(of_task) == 1 else []:
             found[name] = [
                 ReferenceLine(
-                    int(line["index"]),
+                    index,
                     as_tuple(line["outputs"]) or (),
                     digest(line["input"] + (line.get("answer_prefix") or ""))
                     if "input" in line
                     else None,
                 )
-                for line in lines
+                for index, line in zip(indices, lines, strict=True)
             ]
     return found
+
+
+def _lines(file: Path) -> list[dict[str, Any]]:
+    """The objects of a file, or none where it holds anything else."""
+    try:
+        lines = file.read_text(encoding="utf-8-sig").split("\n")
+        found = [json.loads(line) for line in lines if line.strip()]
+    except (ValueError, RecursionError):
+        return []
+    return found if all(_is_line(line) for line in found) else []
+
+
+def _is_line(line: Any) -> bool:
+    """Whether something may be a row of a data file."""
+    if not isinstance(line, dict) or not isinstance(line.get("outputs", ""), str | list):
+        return False
+    return all(isinstance(line.get(name) or "", str) for name in ("input", "answer_prefix"))
 
 
 def _tokens(name: str, predictions: Predictions) -> int:

@@ -37,15 +37,19 @@ The schema (FORMAT 2; scores and intervals 0 … 100, lengths in tokens, null wh
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Literal, cast
 
 from typing_extensions import NotRequired, TypedDict
 
-from ruler_dataset import RulerError, write_whole
+from eval.score.run_facts import RunFacts, check_times
+from ruler_dataset import TASKS, RulerError, check_name, parse_json, write_whole
 
 FORMAT = 2
+_MOST = 1 << 53
+"""What no number of rows or tokens reaches."""
 Compat = Literal["authors"]
 CutRule = Literal["protocol", "wrong", "score"]
 Interval = list[float]
@@ -61,7 +65,7 @@ class RowScores(TypedDict):
     score: list[float]
     found: list[int]
     truncated: list[int]
-    references: list[str]
+    references: NotRequired[list[str]]
     question: list[str] | None
     prompt: list[str] | None
     thinking_tokens: NotRequired[list[int | None]]
@@ -178,7 +182,7 @@ class Results(TypedDict):
     dataset: ScoredDataset
     model: str | None
     mode: str | None
-    run: dict[str, Any]
+    run: RunFacts
     predictions: dict[str, str]
     configurations: dict[str, Cell]
     summary: Summary
@@ -199,12 +203,34 @@ def load(path: Path) -> Results:
     path = path / "results.json" if path.is_dir() else path
     if not path.exists():
         raise RulerError(f"There is no '{path}'. Make it: ruler score {path.parent}")
-    try:
-        results = json.loads(Path(path).read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise RulerError(f"'{path}' is no results.json: {error}") from error
-    if not isinstance(results, dict) or "configurations" not in results:
-        raise RulerError(f"'{path}' is no results.json of `ruler score`.")
-    if results["format"] > FORMAT:
-        raise RulerError(f"'{path}' has format {results['format']}: update this package.")
-    return cast(Results, results)
+    again = "Make it anew with `ruler score`."
+    what = "no results.json of `ruler score`"
+    found = parse_json(path.read_bytes(), Results, path, again, FORMAT, what)
+    results = cast(Results, found)
+    check_times(results["run"], path)
+    if wrong := next(_wrong_values(results), None):
+        raise RulerError(f"'{path}' is damaged: {wrong}. {again}")
+    return results
+
+
+def _wrong_values(results: Results) -> Iterator[str]:
+    """What no `ruler score` writes, though it is of the right type."""
+    check_name("dataset", results["dataset"]["name"], TASKS, "ruler score --help")
+    for name, cell in results["configurations"].items():
+        where, rows = f"configurations.{name}", cell["rows"]
+        indices, scores = rows["index"], rows["score"]
+        columns = (scores, rows["found"], rows.get("references"), rows["question"], rows["prompt"])
+        if any(column is not None and len(column) != len(indices) for column in columns):
+            yield f"{where}.rows has columns of different lengths"
+        if len({*indices}) != len(indices) or any(not 0 <= i < _MOST for i in indices):
+            yield f"{where}.rows has indices that are none"
+        if any(not 0 <= score <= 1 for score in scores):
+            yield f"{where}.rows has a score that is not between 0 and 1"
+        shares = [cell["score"], cell["strict"], *(cell["interval"] or ())]
+        if any(share is not None and not 0 <= share <= 100 for share in shares):
+            yield f"{where} has a score that is not between 0 and 100"
+        if cell["interval"] is not None and len(cell["interval"]) != 2:
+            yield f"{where}.interval has not two ends"
+        counts = (cell["n"], cell["missing"], cell["failed"], cell["max_length"])
+        if any(not 0 <= count < _MOST for count in counts):
+            yield f"{where} has a count that is none"

@@ -37,6 +37,45 @@ def record(config, index, prediction="", **fields):
     }
 
 
+def whole_results(found):
+    """A hand-written results.json with every field, its own where it has them."""
+    cells = {}
+    for name, cell in found["configurations"].items():
+        rows = {"index": [], "score": [], **cell.get("rows", {})}
+        rows = {"found": [0] * len(rows["index"]), "truncated": [], **rows}
+        counts = ("failed", "cut", "cut_scored", "thinking", "thinking_cut", "missing")
+        cells[name] = {
+            "max_length": 4096,
+            "language": "en",
+            "instruction_language": "en",
+            "score": None,
+            "strict": None,
+            "n": len(rows["index"]),
+            "interval": None,
+            **dict.fromkeys((*counts, "duplicated", "does_not_fit"), 0),
+            "depth": None,
+            **cell,
+            "rows": {"question": None, "prompt": None, **rows},
+        }
+    dataset = {"name": "ruler", "source": None, "data_version": None, "revision": None}
+    dataset |= {"files": {}, "tasks": [], "standard": None, **found.get("dataset", {})}
+    return {
+        "format": 2,
+        "score_version": "1",
+        "partial": False,
+        "model": None,
+        "mode": None,
+        "run": {},
+        "predictions": {},
+        "summary": {},
+        "notes": [],
+        **found,
+        "rules": {"compat": None, "cut": "protocol", **found.get("rules", {})},
+        "dataset": dataset,
+        "configurations": cells,
+    }
+
+
 def standard_suite():
     """The text of RULER's own suite, to be changed."""
     from importlib.resources import files

@@ -30,7 +30,7 @@ from pathlib import Path
 from typing import Any
 
 from eval.score.config_naming import Naming, path_facts
-from eval.score.prediction import Prediction
+from eval.score.prediction import Prediction, row_number
 from ruler_dataset import RulerError
 
 LM_EVAL_TASKS = {
@@ -61,7 +61,7 @@ class FileReader:
 
     def read(self, content: bytes, damaged: list[str]) -> Iterator[Prediction]:
         """The predictions in file order; notes lines that are no JSON in `damaged`."""
-        text = content.decode("utf-8", errors="replace")
+        text = content.decode("utf-8-sig", errors="replace")
         if self.file.suffix == ".csv":
             yield from self._csv(text)
             return
@@ -73,16 +73,19 @@ class FileReader:
             where = f"{name}:{number}"
             try:
                 record = json.loads(line)
-            except ValueError:
+            except (ValueError, RecursionError):
                 damaged.append(f"{where} is no JSON")
                 continue
             reader = reader or self._reader(record)
             try:
-                yield reader(record, where)
+                found = reader(record, where)
+                found.check()
             except RulerError:
                 raise
-            except (KeyError, TypeError, IndexError, AttributeError, ValueError) as error:
-                raise RulerError(f"'{where}' lacks a field or misuses one: {error}.") from error
+            except (LookupError, TypeError, AttributeError, ValueError) as error:
+                why = f"no '{error.args[0]}'" if isinstance(error, KeyError) else error
+                raise RulerError(f"'{where}' lacks a field or misuses one: {why}.") from error
+            yield found
 
     def _name(self, task: str, length: str | int | None, languages: str | None = None) -> str:
         key = (task, length, languages)
@@ -116,7 +119,7 @@ class FileReader:
         usage = record.get("usage") or {}
         return Prediction(
             str(record["config"]),
-            int(record["index"]),
+            row_number(record["index"]),
             record["prediction"] or "",
             finish_reason=record.get("finish_reason"),
             thinking=record.get("thinking"),
@@ -135,7 +138,7 @@ class FileReader:
             prompt += record["answer_prefix"]
         return Prediction(
             self._of_folder,
-            int(others["id"] if "id" in others else record["index"]),
+            row_number(others["id"] if "id" in others else record["index"]),
             record["pred"] or "",
             outputs=as_tuple(outputs),
             asked=digest(prompt) if prompt else None,
@@ -150,7 +153,7 @@ class FileReader:
             config = frozen
         else:
             tokens = doc.get("max_length", doc.get("max_seq_length"))
-            length = int(tokens) if tokens is not None else None
+            length = row_number(tokens) if tokens is not None else None
             config = self._name(LM_EVAL_TASKS.get(name, name), length)
         text = (record.get("filtered_resps") or record["resps"])[0]
         while isinstance(text, list):
@@ -160,7 +163,7 @@ class FileReader:
             prompt += doc.get("answer_prefix") or doc.get("gen_prefix") or ""
         return Prediction(
             config,
-            int(doc["index"] if "index" in doc else record["doc_id"]),
+            row_number(doc["index"] if "index" in doc else record["doc_id"]),
             text or "",
             outputs=as_tuple(doc["outputs"]),
             question=doc.get("question"),
@@ -181,7 +184,7 @@ class FileReader:
         prompt = record.get("input")
         return Prediction(
             self._name(task or "", tokens, languages),
-            int(record["index"]),
+            row_number(record["index"]),
             answers[0] or "",
             finish_reason=record.get("finish_reason"),
             thinking_tokens=record.get("reasoning_tokens"),
@@ -235,7 +238,7 @@ class FileReader:
 
     def _submission(self, row: Mapping[str, str], _: int) -> Prediction:
         config = self._name(row["Task"], self._length)
-        return Prediction(config, int(row["ID"]), row["Prediction"] or "")
+        return Prediction(config, row_number(row["ID"]), row["Prediction"] or "")
 
     def _kvpress(self, row: Mapping[str, str], number: int) -> Prediction:
         """The rows of a task stand in its data set's order; there is no index."""

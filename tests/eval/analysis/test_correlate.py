@@ -9,7 +9,7 @@ import pytest
 
 from eval.analysis.correlate import correlate
 from ruler_dataset import TASKS, RulerError
-from tests.eval.scoring_helpers import right, ruler
+from tests.eval.scoring_helpers import right, ruler, whole_results
 
 
 def results(**scores):
@@ -130,6 +130,6 @@ def observed(tmp_path, count):
         path = tmp_path / f"{count}-{number}.json"
         results = {"format": 2, "model": f"m{number}", "configurations": cells}
         results["dataset"] = {"standard": True}
-        path.write_text(json.dumps(results))
+        path.write_text(json.dumps(whole_results(results)))
         paths.append(path)
     return paths

@@ -8,7 +8,7 @@ import pytest
 
 from eval.analysis.compare import compare, decide
 from tests.eval.analysis.test_compare import results
-from tests.eval.scoring_helpers import ruler
+from tests.eval.scoring_helpers import ruler, whole_results
 
 
 def pair(tmp_path, lost, rows=500):
@@ -17,7 +17,7 @@ def pair(tmp_path, lost, rows=500):
     for name, wrong in (("base", 0), ("quantised", lost)):
         path = tmp_path / f"{name}.json"
         scores = [0.0] * wrong + [1.0] * (rows - wrong)
-        path.write_text(json.dumps({"format": 2, **results(name, vt_4k=scores)}))
+        path.write_text(json.dumps(whole_results(results(name, vt_4k=scores))))
         paths.append(path)
     return paths
 

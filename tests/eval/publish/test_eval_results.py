@@ -209,8 +209,8 @@ def test_what_is_no_whole_frozen_result_is_refused_in_a_sentence(run, built, tmp
         return error
 
     assert "add --dataset-repo" in refused(folder)
-    assert "add --dataset-repo" in refused(folder, "--dataset-repo", "no-repository")
-    assert "add --dataset-repo" in refused(folder, "--dataset-repo", "org/a--b")
+    for name in ("no-repository", "org/a--b"):
+        assert f"'{name}' is no data set on the Hub" in refused(folder, "--dataset-repo", name)
     assert "no model repository" in refused(folder, "--model", "model")
     assert "is no results.json" in refused(folder / "run.json")
     assert "Make it: ruler score" in refused(tmp_path / "nothing")

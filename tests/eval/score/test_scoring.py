@@ -304,7 +304,7 @@ def test_results_json_of_a_newer_format_and_other_files_are_refused(tmp_path):
     with pytest.raises(RulerError, match="update this package"):
         load(path)
     path.write_text("[]")
-    with pytest.raises(RulerError, match="is no results"):
+    with pytest.raises(RulerError, match=r"is no results\.json of `ruler score`: it is no object"):
         load(path)
 
 
