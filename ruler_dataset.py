@@ -609,7 +609,7 @@ def parse_manifest(text: str | bytes, where: str | Path) -> Manifest:
     remedy = "Get or build it anew."
     found = cast(Manifest, parse_json(text, Manifest, where, remedy, FORMAT_VERSION))
     if wrong := next(_wrong_names(found), None):
-        raise RulerError(f"'{where}' is damaged: {' '.join(wrong)}. {remedy}")
+        raise RulerError(f"'{where}' is damaged: {_joined(wrong)}. {remedy}")
     return found
 
 
@@ -637,8 +637,13 @@ def parse_json(
     if newest is not None and type(version) is int and version > newest:
         raise RulerError(f"'{where}' has the newer format {version}: update this package.")
     if first := _wrong_type(found, kind):
-        raise RulerError(f"'{where}' is {wrong}: {' '.join(first)}. {remedy}")
+        raise RulerError(f"'{where}' is {wrong}: {_joined(first)}. {remedy}")
     return found
+
+
+def _joined(wrong: tuple[str, str]) -> str:
+    """A field and what is wrong with it, in one line."""
+    return " ".join(part if part.isprintable() else repr(part)[1:-1] for part in wrong)
 
 
 def _no_number(text: str) -> float:
