@@ -808,7 +808,14 @@ def load(
     paths = [get(path) for path in relative]
     check_files(paths, relative, manifest["files"], verify)
     files = {SPLIT: [glob.escape(str(path)) for path in paths]}  # names, not patterns
-    return datasets.load_dataset("parquet", data_files=files, features=features(), split=SPLIT)
+    try:
+        rows = datasets.load_dataset("parquet", data_files=files, features=features(), split=SPLIT)
+    except (datasets.exceptions.DatasetGenerationError, *UNREADABLE) as error:
+        if isinstance(error, OSError) and error.errno:
+            raise  # a full disk
+        raise RulerError(f"'{paths[0]}' cannot be read: get or build it anew.") from error
+    refuse_nulls(rows.data.table, paths[0])
+    return rows
 
 
 def manifest_of(root_or_repo: str | Path, revision: str | None = None) -> Manifest:
@@ -966,3 +973,45 @@ def check_files(
             raise RulerError(f"'{path}' is in the manifest but missing. Run: ruler verify DIR")
         if verify and (found := sha256_of(path)) != files[name]["sha256"]:
             raise RulerError(f"'{path}': expected sha256 {files[name]['sha256']}, found {found}.")
+        _check_columns(path)
+
+
+UNREADABLE = (OSError, ValueError, TypeError, LookupError, MemoryError, NotImplementedError)
+"""What pyarrow raises for a Parquet file that is none, or is damaged."""
+
+
+def _check_columns(path: Path) -> None:
+    """Raise RulerError for a file that is no Parquet file, or has other columns than it must."""
+    import pyarrow.parquet as pq
+
+    try:
+        schema = pq.read_schema(path)
+    except UNREADABLE as error:
+        why = str(error).partition("\n")[0]
+        raise RulerError(f"'{path}' is no Parquet file: {why}. Get or build it anew.") from error
+    kinds = [_kind(str(field.type)) for field in schema]
+    if schema.names != [*COLUMNS] or kinds != [*COLUMNS.values()]:
+        raise RulerError(
+            f"'{path}' has not the columns of a release, {', '.join(COLUMNS)}. "
+            "Get or build it anew."
+        )
+
+
+def _kind(arrow_type: str) -> str:
+    """An Arrow type as COLUMNS writes it."""
+    return re.sub(r"\bfloat\b", "float32", re.sub("(?:item|element): ", "", arrow_type))
+
+
+def refuse_nulls(table: Any, where: object) -> None:
+    """Raise RulerError for rows (an Arrow table or batch) that lack a value anywhere."""
+    import pyarrow as pa
+
+    for name in table.schema.names:
+        column = table.column(name)
+        waiting = list(column.chunks) if isinstance(column, pa.ChunkedArray) else [column]
+        while waiting:
+            array = waiting.pop()
+            if array.null_count:
+                raise RulerError(f"'{where}' has a row without {name}: get or build it anew.")
+            if pa.types.is_nested(array.type):
+                waiting += array.flatten() if pa.types.is_struct(array.type) else [array.flatten()]

@@ -146,7 +146,7 @@ def compare(
     b: Annotated[Path, typer.Argument(help="The other one.")],
     out: Annotated[Path | None, typer.Option(help="Write the comparison as JSON.")] = None,
     max_drop: Annotated[float | None, typer.Option(help=_MAX_DROP)] = None,
-    seed: Annotated[int, typer.Option(help="Of the bootstrap.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, help="Of the bootstrap.")] = 0,
     name: ModelNames = None,
     markdown: Markdown = False,
 ) -> None:

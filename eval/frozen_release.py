@@ -88,9 +88,19 @@ class Release:
         """The rows of a configuration in file order. Raises RulerError on a wrong digest."""
         import pyarrow.parquet as pq
 
-        with pq.ParquetFile(self._path(config)) as file:
-            for batch in file.iter_batches(BATCH_ROWS, columns=list(columns)):
-                yield from batch.to_pylist()
+        path = self._path(config)
+        with pq.ParquetFile(path) as file:
+            batches = file.iter_batches(BATCH_ROWS, columns=list(columns))
+            while True:
+                try:
+                    batch = next(batches)
+                    rows = batch.to_pylist()
+                except StopIteration:
+                    return
+                except ruler_dataset.UNREADABLE as error:
+                    raise RulerError(f"'{path}' cannot be read: get or build it anew.") from error
+                ruler_dataset.refuse_nulls(batch, path)
+                yield from rows
 
     def some_rows(
         self,

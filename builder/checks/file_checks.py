@@ -14,7 +14,7 @@ from pathlib import Path
 from builder.checks.breaches import Law
 from builder.checks.inspect_rows import InspectedRowGroup, RowGroup
 from builder.checks.verify_report import WHOLE_FILE, FileReport
-from ruler_dataset import COLUMNS, FileEntry, features, sha256_of
+from ruler_dataset import COLUMNS, UNREADABLE, FileEntry, features, sha256_of
 
 
 def readable_parts(root: Path, path: str, entry: FileEntry, report: FileReport) -> list[RowGroup]:
@@ -35,10 +35,9 @@ def readable_parts(root: Path, path: str, entry: FileEntry, report: FileReport) 
                 report.add(WHOLE_FILE, Law.DIGESTS, what)
                 return []
             return [RowGroup(path, group) for group in range(file.num_row_groups)]
-    except (OSError, ValueError) as error:  # pyarrow's own errors are such
-        report.add(
-            WHOLE_FILE, Law.DIGESTS, f"the file cannot be read: {str(error).splitlines()[0]}"
-        )
+    except UNREADABLE as error:
+        why = str(error).partition("\n")[0]
+        report.add(WHOLE_FILE, Law.DIGESTS, f"the file cannot be read: {why}")
         return []
 
 

@@ -30,7 +30,7 @@ from builder.tasks.task_rules import with_optional
 from builder.tokens.reference_counter import reference
 from builder.tokens.second_engine import EngineMismatch, confirm, is_sampled, with_engine
 from builder.tokens.tokenizers import TokenCounter
-from ruler_dataset import COLUMNS, Manifest, Row
+from ruler_dataset import COLUMNS, UNREADABLE, Manifest, Row
 
 
 class RowGroup(NamedTuple):
@@ -121,7 +121,7 @@ class Inspector:
                 for group in range(file.num_row_groups):
                     for row in file.read_row_group(group).to_pylist():
                         digest_row(digest, row)
-        except (OSError, ValueError, AttributeError):  # pyarrow's own errors are such
+        except (*UNREADABLE, AttributeError):
             return path, ""
         on_progress(0)
         return path, digest.hexdigest()
@@ -148,8 +148,8 @@ class Inspector:
         try:
             with pq.ParquetFile(self.root / part.path) as file:
                 rows: list[Row] = file.read_row_group(part.group).to_pylist()
-        except (OSError, ValueError) as error:
-            why = str(error).splitlines()[0]
+        except UNREADABLE as error:
+            why = str(error).partition("\n")[0]
             what = f"row group {part.group} cannot be read: {why}"
             group.breaches.append(Found(WHOLE_FILE, Law.DIGESTS, what))
             return group

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ from builder.checks.breaches import Law
 from builder.checks.inspect_rows import InspectedRowGroup, same_text
 from builder.checks.sources_at_hand import SourcesAtHand
 from builder.checks.verify_report import WHOLE_FILE, AskedDigest, FileReport
+from builder.common.frozen_rows import read_frozen, unexplained
 from builder.sources import word_lists
 from builder.sources.registry import registry
 from builder.tasks.wording import standard_suite
@@ -68,6 +69,17 @@ def check_manifest(manifest: Manifest, sources: SourcesAtHand, report: FileRepor
             report.add(
                 WHOLE_FILE, Law.ACCOUNTED, f"the wording of '{code}' is not the published one"
             )
+
+
+def check_frozen(manifest: Manifest, reports: Mapping[str, FileReport]) -> None:
+    """Files that should hold the frozen rows of the data version, by what it was made with, do."""
+    frozen = read_frozen(manifest["data_version"])
+    for path in unexplained(manifest, frozen) if frozen else ():
+        what = (
+            f"not the rows of data version {manifest['data_version']}, though sources, seed, "
+            "reserve and suite are theirs: changed since, or made by a changed builder"
+        )
+        reports[path].add(WHOLE_FILE, Law.ACCOUNTED, what)
 
 
 def _plain(value: Any) -> Any:

@@ -19,6 +19,7 @@ from builder.checks.card_checks import check_card_files
 from builder.checks.file_checks import check_file, readable_parts
 from builder.checks.inspect_rows import InspectedRowGroup, Inspector
 from builder.checks.release_checks import (
+    check_frozen,
     check_manifest,
     check_same_asked,
     check_same_texts,
@@ -82,6 +83,7 @@ def verify(
         check_file(root / path, entries[path], manifest["reserve"], groups[path], report)
     check_same_asked(manifest, reports)
     check_same_texts((group for found in groups.values() for group in found), reports)
+    check_frozen(manifest, reports)
     for name in () if left else unlisted(root, manifest):
         reports[name] = FileReport(name)
         reports[name].add(WHOLE_FILE, Law.DIGESTS, "the file is not in the manifest")

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from builder.common.toml import read_toml
-from ruler_dataset import FileEntry, Manifest
+from ruler_dataset import FileEntry, Manifest, is_standard
 
 FROZEN = Path(__file__).resolve().parents[1] / "release" / "frozen"
 
@@ -105,7 +105,8 @@ def _reasons(manifest: Manifest, frozen: FrozenRows, entry: FileEntry) -> Iterat
     if other := [
         name
         for name, source in manifest["sources"].items()
-        if frozen.sources.get(name, source["sha256"]) != source["sha256"]
+        if source["variant"] != "canonical"
+        or frozen.sources.get(name, source["sha256"]) != source["sha256"]
     ]:
         yield f"other sources ({', '.join(sorted(other))})"
     for key, mine, theirs in (
@@ -117,6 +118,23 @@ def _reasons(manifest: Manifest, frozen: FrozenRows, entry: FileEntry) -> Iterat
     samples = frozen.samples[manifest["dataset"]]
     if entry["rows"] != min(samples, entry["most_rows"] or samples):
         yield f"the number of rows ({entry['rows']}, not {samples})"
+
+
+def unexplained(manifest: Manifest, frozen: FrozenRows) -> list[str]:
+    """The files whose rows are not the frozen ones, though by the manifest they should be.
+
+    It says of them that they were made from the same sources, with the same seed, reserve, number
+    of rows and suite. Where it says otherwise, other rows are nothing wrong.
+    """
+    known = frozen.rows.get(manifest["dataset"], {})
+    if not is_standard(manifest):
+        return []
+    return [
+        path
+        for path, entry in manifest["files"].items()
+        if known.get(entry["config"], entry["rows_sha256"]) != entry["rows_sha256"]
+        and not list(_reasons(manifest, frozen, entry))
+    ]
 
 
 def sentence_of(manifest: Manifest) -> str:

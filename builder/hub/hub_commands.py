@@ -121,6 +121,8 @@ def fetch(
     from builder.hub.fetch_release import fetch as fetch_release
 
     names = [name.strip() for name in configs.split(",") if name.strip()]
+    if configs and not names:
+        raise RulerError("--configs names no configuration: leave it out to fetch all.")
     with terminal.bytes_bar("Fetching", None) as bar:
         fetched = fetch_release(
             repo, to, names, tokenizer or (), revision, lambda size: bar(0, size), bar

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ruler_dataset import plain
+from ruler_dataset import RulerError, plain
 
 if TYPE_CHECKING:
     from ruler_dataset import Config
@@ -34,6 +34,8 @@ def export(
     from eval.export import export_release
 
     names = [name for name in configs.split(",") if name]
+    if configs and not names:
+        raise RulerError("--configs names no configuration: leave it out to export all.")
     done = export_release.export(source, form, to, names, tokenizer, revision, _progress)
     typer.echo(
         plain(f"{done.rows} rows of {done.configs} configurations in '{to}'. Next: {done.next}")

@@ -16,7 +16,7 @@ from eval.score.config_naming import Naming, dataset_of
 from eval.score.prediction_files import Predictions, files_of, read
 from eval.score.reference_answers import add_references
 from eval.score.run_facts import RunFacts, run_facts
-from ruler_dataset import Names, RulerError
+from ruler_dataset import Names, RulerError, parse_length
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,8 +41,13 @@ class PredictionSource:
         if self.references is not None and self.dataset is not None:
             raise RulerError("--references and --dataset both name references: give one of them.")
         release = None if self.references else self._release(files)
+        names = release.names if release else self._names(files)
+        if self.config is not None:
+            names.parse(self.config)
+        if self.length is not None:
+            parse_length(self.length, names.dataset)
         naming = Naming(
-            names=release.names if release else self._names(files),
+            names=names,
             length=self.length,
             tokenizer=self.tokenizer,
             config=self.config,

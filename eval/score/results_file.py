@@ -202,6 +202,8 @@ def load(path: Path) -> Results:
     """
     path = path / "results.json" if path.is_dir() else path
     if not path.exists():
+        if path.name != "results.json":
+            raise RulerError(f"There is no '{path}': name a scored RUN folder or a results.json.")
         raise RulerError(f"There is no '{path}'. Make it: ruler score {path.parent}")
     again = "Make it anew with `ruler score`."
     what = "no results.json of `ruler score`"

@@ -52,6 +52,15 @@ class Workshop(Watch):
         for name in folders:
             _link(self.base / name, self.case / name)
 
+    def options(self, command: str) -> list[tuple[str, bool]]:
+        """The options of a command, each with whether it takes a value."""
+        found = getattr(self.command, "commands", {}).get(command)
+        return [
+            (parameter.opts[0], not parameter.is_flag)
+            for parameter in (found.params if found else ())
+            if parameter.opts[0].startswith("--")
+        ]
+
     def write(self, path: str, data: str | bytes) -> None:
         """Put a file into the case, in place of the one that is there."""
         file = self.case / path

@@ -11,7 +11,10 @@ from pathlib import Path
 import pytest
 
 from builder.card.render import render
-from builder.common.frozen_rows import compare, read_frozen
+from builder.checks.breaches import Law
+from builder.checks.release_checks import check_frozen
+from builder.checks.verify_report import FileReport
+from builder.common.frozen_rows import compare, read_frozen, unexplained
 from builder.common.toml import read_toml
 from builder.release.freeze import freeze
 from ruler_dataset import MANIFEST, Manifest, RulerError, read_manifest
@@ -129,6 +132,40 @@ def test_a_release_is_compared_configuration_by_configuration(
     assert compare(read_manifest(whole("cwe", only("cwe"))), frozen).sentence == (
         "No configuration here is among the frozen ones of data version 1.0.0."
     )
+
+
+def test_rows_that_should_be_the_frozen_ones_and_are_not_break_a_law(
+    whole: Callable[..., Path], tmp_path: Path
+) -> None:
+    frozen = freeze([whole()], folder=tmp_path)
+    manifest = read_manifest(whole("again"))
+    assert unexplained(manifest, frozen) == []
+    other_rows(manifest)
+    assert unexplained(manifest, frozen) == ["data/tekken/4k/vt.parquet"]
+    for change in (
+        lambda m: m.update(seed=1),
+        lambda m: m.update(reserve=0),
+        lambda m: m["sources"]["essays"].update(variant="embedded"),
+        lambda m: m["files"]["data/tekken/4k/vt.parquet"].update(rows=20),
+        lambda m: m["tasks"]["vt"].update(hops=7),
+    ):
+        legitimate = json.loads(json.dumps(manifest))
+        change(legitimate)
+        assert unexplained(legitimate, frozen) == []
+
+
+def test_verify_names_the_files_whose_rows_should_be_the_frozen_ones(
+    whole: Callable[..., Path], release: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    freeze([whole()], folder=tmp_path)
+    monkeypatch.setattr("builder.common.frozen_rows.FROZEN", tmp_path)
+    manifest = read_manifest(whole("changed", other_rows))
+    reports = {path: FileReport(entry["config"]) for path, entry in manifest["files"].items()}
+    check_frozen(manifest, reports)
+    ((path, report),) = ((path, report) for path, report in reports.items() if report.count)
+    assert path == "data/tekken/4k/vt.parquet"
+    assert report.breaches[0].law == Law.ACCOUNTED
+    assert report.breaches[0].what.startswith("not the rows of data version 1.0.0, though sources")
 
 
 def test_the_command_freezes_and_a_release_says_what_it_is(

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import http.server
 import json
+import ssl
+import threading
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -316,3 +319,18 @@ def test_a_key_that_no_request_can_carry_is_refused(
     with pytest.raises(RulerError, match="OPENAI_API_KEY holds a character") as caught:
         run(at(order, "http://127.0.0.1:9/v1"))
     assert key not in str(caught.value)
+
+
+def test_a_certificate_that_is_not_trusted_is_named(order: RunOrder) -> None:
+    """A server of its own with a certificate that nobody signed, as vLLM's users make one."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(Path(__file__).with_name("self_signed.pem"))
+    server = http.server.HTTPServer(("127.0.0.1", 0), http.server.BaseHTTPRequestHandler)
+    server.socket = context.wrap_socket(server.socket, server_side=True)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    with pytest.raises(RulerError, match="has a certificate that is not trusted") as caught:
+        run(at(order, f"https://127.0.0.1:{server.server_port}/v1"))
+    server.shutdown()
+    server.server_close()
+    assert "self-signed certificate" in str(caught.value)
+    assert "SSL_CERT_FILE" in str(caught.value)
