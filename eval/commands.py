@@ -169,17 +169,24 @@ def analyze(
     from eval.report.language_tables import report
 
     _not_a_folder(out, "analysis.json")
-    lines = [json.loads(line) for path in errors_files for line in _lines(path)]
+    lines = [line for path in errors_files for line in _lines(path)]
     found = analyze_results(_named(paths, names), lines)
     if out is not None:
         _write_json(out, found)
     typer.echo(plain(report(found, markdown)))
 
 
-def _lines(path: Path) -> list[str]:
+def _lines(path: Path) -> list[dict[str, Any]]:
+    """The lines of `ruler errors --out`; RulerError for another file."""
     if not path.is_file():
         raise RulerError(f"There is no '{path}'. Make it: ruler errors RUN --out {path}")
-    return path.read_text(encoding="utf-8").splitlines()
+    try:
+        found = [json.loads(line) for line in path.read_bytes().split(b"\n") if line.strip()]
+        if all(isinstance(line[name], str) for line in found for name in ("languages", "kind")):
+            return found
+    except (ValueError, RecursionError, TypeError, LookupError):
+        pass
+    raise RulerError(f"'{path}' is not what `ruler errors --out` writes: name such a file.")
 
 
 def _named(paths: Sequence[Path], names: Sequence[str]) -> dict[str, Results]:

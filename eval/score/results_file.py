@@ -40,7 +40,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
-from typing import Literal, cast
+from typing import Any, Literal, cast
 
 from typing_extensions import NotRequired, TypedDict
 

@@ -280,16 +280,6 @@ WORDS = st.one_of(
 )
 OTHERS = ("export", "verify", "freeze", "tokenizers", "sources", "nope")
 COMMANDS = ("list", "score", "errors", "compare", "correlate", "analyze", "results", "run")
-    "list",
-    "score",
-    "errors",
-    "compare",
-    "correlate",
-    "analyze",
-    "results",
-    "run",
-    "export",
-)
 
 
 @cases("command lines")
