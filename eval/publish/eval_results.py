@@ -23,8 +23,8 @@ from eval.frozen_release import Release
 from eval.publish import model_repository as hub
 from eval.run.reasoning import ON_BUDGET
 from eval.score import results_file
+from eval.score.formats.run_facts import RunFacts
 from eval.score.results_file import Cell, Results
-from eval.score.run_facts import RunFacts
 from ruler_dataset import (
     DEFAULT_TOKENIZER,
     MANIFEST,

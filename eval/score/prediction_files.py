@@ -17,8 +17,8 @@ from pathlib import Path
 
 from eval.score.config_naming import Naming
 from eval.score.formats.prediction_formats import FileReader, kvpress_settings
+from eval.score.formats.run_facts import RUN_FILE, RunFacts, run_facts
 from eval.score.prediction import Prediction
-from eval.score.run_facts import RUN_FILE, RunFacts, run_facts
 from ruler_dataset import Names, RulerError
 
 _SHOWN = 4  # names of runs in a message

@@ -13,9 +13,9 @@ from pathlib import Path
 
 from eval.frozen_release import Release
 from eval.score.config_naming import Naming, dataset_of
+from eval.score.formats.run_facts import RunFacts, run_facts
 from eval.score.prediction_files import Predictions, files_of, read
 from eval.score.reference_answers import add_references
-from eval.score.run_facts import RunFacts, run_facts
 from ruler_dataset import Names, RulerError, parse_length
 
 

@@ -44,7 +44,7 @@ from typing import Any, Literal, cast
 
 from typing_extensions import NotRequired, TypedDict
 
-from eval.score.run_facts import RunFacts, check_times
+from eval.score.formats.run_facts import RunFacts, check_times
 from ruler_dataset import TASKS, RulerError, check_name, parse_json, write_whole
 
 FORMAT = 2
