@@ -4,8 +4,9 @@
 
 A step is a data set, a tokenizer and a length: it is built, with --verify verified, frozen (`ruler
 freeze`), measured and removed (--keep keeps it). Steps that WORK/steps.jsonl lists are done: the
-same command goes on after an interruption; --only ruler/tekken takes the steps whose names begin
-so, and --anew forgets what was frozen before the first step. Needs RULER_MIRROR or full caches.
+same command goes on after an interruption, and --verify after --keep verifies what was kept;
+--only ruler/tekken takes the steps whose names begin so, and --anew forgets what was frozen before
+the first step. Needs RULER_MIRROR or full caches.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from builder.tokens.tokenizers import named
@@ -33,13 +34,21 @@ PAGE = """\
 # The frozen build, measured
 
 Written by `python -m tests.bench.bench_release`, {workers} workers, {cores} cores,
-{memory:.0f} GiB. Seconds are wall-clock time; memory is the most that all processes of a build
-held at once (resident, GiB).
+{memory:.0f} GiB. Time is wall-clock seconds, which other work on the machine lengthens; CPU is the
+seconds that all processes took. Memory is the most that all processes of a build held at once
+(resident, GiB).
 
-| data set | tokenizer | length | files | rows | build s | verify s | memory GiB | MB |
-|---|---|---|---:|---:|---:|---:|---:|---:|
+All builds together took {cpu:.0f} minutes of CPU, {share:.0f} on each of {cores} cores, and
+{time:.0f} minutes by the clock.
+
+{titles}
+|---|---|---|---:|---:|---:|---:|---:|---:|---:|---:|
 {rows}
 """
+TITLES = (
+    "| data set | tokenizer | length | files | rows | build, time | build, CPU "
+    "| verify, time | verify, CPU | memory | MB |"
+)
 
 
 @dataclass(frozen=True)
@@ -56,17 +65,35 @@ class Step:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Took:
+    """What a command took: seconds of time and of CPU, and the most GiB of memory at once."""
+
+    time: float
+    cpu: float
+    memory: float = 0.0
+
+    def __add__(self, other: Took) -> Took:
+        memory = max(self.memory, other.memory)
+        return Took(time=self.time + other.time, cpu=self.cpu + other.cpu, memory=memory)
+
+
+@dataclass(frozen=True, kw_only=True)
 class Measured:
-    """What a step took: seconds, GiB of memory at once, bytes on disk."""
+    """A step that was made: its files, rows and bytes on disk, and what its commands took."""
 
     name: str
     workers: int
     files: int
     rows: int
-    build: float
-    verify: float | None
-    memory: float
     bytes: int
+    build: Took
+    verify: Took | None
+
+    @classmethod
+    def of_json(cls, text: str) -> Measured:
+        values = json.loads(text)
+        took = {key: values[key] and Took(**values[key]) for key in ("build", "verify")}
+        return cls(**{**values, **took})
 
 
 def steps() -> Iterator[Step]:
@@ -78,9 +105,9 @@ def steps() -> Iterator[Step]:
         yield from (Step("oneruler", tokenizer, length) for length in LENGTHS["oneruler"])
 
 
-def run(*command: str | Path) -> tuple[float, float]:
-    """Run a `ruler` command; seconds, and the GiB that its processes held at once."""
-    begun, most = time.perf_counter(), 0.0
+def run(*command: str | Path) -> Took:
+    """Run a `ruler` command; what it and all processes that it started took."""
+    begun, used, most = time.perf_counter(), cpu_of_children(), 0.0
     process = subprocess.Popen([sys.executable, "-m", "ruler_cli", *map(str, command)])
 
     def watch() -> None:
@@ -94,7 +121,17 @@ def run(*command: str | Path) -> tuple[float, float]:
     watcher.join()
     if process.returncode:
         sys.exit(f"This failed: ruler {' '.join(map(str, command))}")
-    return time.perf_counter() - begun, most / 2**30
+    return Took(
+        time=round(time.perf_counter() - begun, 1),
+        cpu=round(cpu_of_children() - used, 1),
+        memory=round(most / 2**30, 2),
+    )
+
+
+def cpu_of_children() -> float:
+    """Seconds of CPU of all processes that were started and have ended."""
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
 
 
 def family(pid: int) -> list[int]:
@@ -127,46 +164,54 @@ def measure(step: Step, work: Path, workers: int, verify: bool) -> Measured:
     shutil.rmtree(root, ignore_errors=True)
     root.parent.mkdir(parents=True, exist_ok=True)
     flags = ("--dataset", step.dataset, "--tokenizer", step.tokenizer, "--lengths", step.length)
-    build, memory = run("build", root, *flags, "--workers", str(workers))
-    seconds = run("verify", root, "--workers", str(workers))[0] if verify else None
+    build = run("build", root, *flags, "--workers", str(workers))
     files = read_manifest(root)["files"].values()
     return Measured(
         name=step.name,
         workers=workers,
         files=len(files),
         rows=sum(entry["rows"] for entry in files),
-        build=round(build, 1),
-        verify=seconds and round(seconds, 1),
-        memory=round(memory, 2),
         bytes=sum(entry["bytes"] for entry in files),
+        build=build,
+        verify=run("verify", root, "--workers", str(workers)) if verify else None,
     )
 
 
 def page(done: list[Measured]) -> str:
     """RELEASE.md: a line for each step, and the sums."""
     lines = [line(*one.name.split("/"), one) for one in done]
+    nothing = Took(time=0, cpu=0)
     verified = [one.verify for one in done if one.verify]
     total = Measured(
         name="",
         workers=done[0].workers,
         files=sum(one.files for one in done),
         rows=sum(one.rows for one in done),
-        build=sum(one.build for one in done),
-        verify=sum(verified) or None,
-        memory=max(one.memory for one in done),
         bytes=sum(one.bytes for one in done),
+        build=sum((one.build for one in done), nothing),
+        verify=sum(verified, nothing) if len(verified) == len(done) else None,
     )
     lines.append(line("**all**", "", "", total))
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
-    rows = "\n".join(lines)
-    return PAGE.format(workers=done[0].workers, cores=os.cpu_count(), memory=memory, rows=rows)
+    cores = os.cpu_count() or 1
+    return PAGE.format(
+        workers=done[0].workers,
+        cores=cores,
+        memory=memory,
+        cpu=total.build.cpu / 60,
+        share=total.build.cpu / 60 / cores,
+        time=total.build.time / 60,
+        titles=TITLES,
+        rows="\n".join(lines),
+    )
 
 
 def line(dataset: str, tokenizer: str, length: str, one: Measured) -> str:
-    verify = f"{one.verify:,.0f}" if one.verify else ""
+    verify = f"{one.verify.time:,.0f} | {one.verify.cpu:,.0f}" if one.verify else " | "
     return (
-        f"| {dataset} | {tokenizer} | {length} | {one.files} | {one.rows:,} | {one.build:,.0f} "
-        f"| {verify} | {one.memory:.2f} | {one.bytes / 1e6:,.0f} |"
+        f"| {dataset} | {tokenizer} | {length} | {one.files} | {one.rows:,} "
+        f"| {one.build.time:,.0f} | {one.build.cpu:,.0f} | {verify} | {one.build.memory:.2f} "
+        f"| {one.bytes / 1e6:,.0f} |"
     )
 
 
@@ -183,17 +228,23 @@ def main() -> None:
     work.mkdir(parents=True, exist_ok=True)
     journal = work / "steps.jsonl"
     text = journal.read_text(encoding="utf-8") if journal.exists() else ""
-    done = {one["name"]: Measured(**one) for one in map(json.loads, text.splitlines())}
+    done = {one.name: one for one in map(Measured.of_json, text.splitlines())}
     wanted = [step for step in steps() if step.name.startswith(arguments.only)]
     to = ("--to", arguments.frozen) if arguments.frozen else ()
     anew = arguments.anew and not done
     for step in wanted:
-        if step.name in done or arguments.dry_run:
-            print(step.name, "is done" if step.name in done else "is to be made")
+        made, kept = done.get(step.name), (work / step.name).is_dir()
+        unverified = made and not made.verify and arguments.verify and kept
+        if arguments.dry_run or (made and not unverified):
+            print(step.name, "is done" if made else "is to be made")
             continue
-        made = measure(step, work, arguments.workers, arguments.verify)
-        run("freeze", work / step.name, *to, *(["--anew"] if anew else []))
-        anew = False
+        if made:
+            verify = run("verify", work / step.name, "--workers", str(arguments.workers))
+            made = replace(made, verify=verify)
+        else:
+            made = measure(step, work, arguments.workers, arguments.verify)
+            run("freeze", work / step.name, *to, *(["--anew"] if anew else []))
+            anew = False
         done[step.name] = made
         with journal.open("a", encoding="utf-8") as file:
             file.write(json.dumps(asdict(made)) + "\n")
