@@ -64,7 +64,7 @@ def run(root: Path, model: Path | None = None) -> None:
 
     datasets.disable_progress_bars()
     order = BuildOrder(root, lengths=(LENGTH,), samples=ROWS, sources=("embedded",))
-    config = CONFIG
+    config, named = CONFIG, tuple[str, ...]()
     if model is not None:
         named = (f"{MODEL_TOKENIZER}={model}",)
         order = replace(order, tokenizers=named, samples=ROWS_OF_MODEL)
@@ -74,7 +74,7 @@ def run(root: Path, model: Path | None = None) -> None:
     with terminal.rows_bar("Building") as bar:
         build(order, bar)
     with terminal.rows_bar("Verifying") as bar:
-        report = verify(root, planned=bar.total, on_progress=bar.rows)
+        report = verify(root, tokenizers=named, planned=bar.total, on_progress=bar.rows)
     manifest = read_manifest(root)
     build_tables.show_files(manifest)
     verdict.show_report(root, report, as_json=False) if not report.ok else None
