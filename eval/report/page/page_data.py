@@ -42,7 +42,7 @@ def page_data(runs: Sequence[ReportedRun], frozen: FrozenSentence | None = None)
     series = page_scores.all_series(runs)
     lengths = page_scores.all_lengths(runs)
     tasks = page_scores.all_tasks(runs)
-    behind = rows_behind(runs, [None] * len(runs))
+    behind = rows_behind(runs)
     dataset = runs[0].results["dataset"]["name"]
     return {
         "format": FORMAT,
@@ -164,7 +164,7 @@ def _errors(
     if done < total:
         notes.append(
             f"{done:,} of {total:,} wrong rows were sorted, an even share of every configuration; "
-            "`ruler errors RUN --out RUN/errors.jsonl` sorts all of them."
+            "`ruler errors RUN` sorts all of them."
         )
     if any(run.answers and run.release is None for run in runs):
         notes.append(

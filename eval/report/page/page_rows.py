@@ -25,9 +25,9 @@ from eval.score.results_file import Cell
 
 MOST_ROWS = 20
 """Rows of a configuration that the page holds."""
-SORTED_CHARACTERS = 24_000_000
+SORTED_CHARACTERS = 12_000_000
 """Of the texts that are sorted into kinds of errors, for the whole page."""
-READ_CHARACTERS = 1_000_000_000
+READ_CHARACTERS = 500_000_000
 """Of the texts that are read at all: a row group of a release is read whole."""
 _COLUMNS = ("outputs", "question", "context_start", "context_end", "evidence", "none_word")
 _CHARACTERS = 4  # of a token, about
@@ -80,20 +80,13 @@ class _Plan:
         return [i for i in self.wrong if i in answers and not answers[i].failed]
 
 
-def rows_behind(
-    runs: Sequence[ReportedRun], known_kinds: Sequence[Mapping[tuple[str, int], str] | None]
-) -> list[dict[str, CellRows]]:
-    """For each run the rows of its configurations; none for a run without answers.
-
-    `known_kinds` are each run's kinds of errors by (configuration, index), where all wrong rows
-    were sorted before; a run without them is sorted here, as far as the budget goes.
-    """
+def rows_behind(runs: Sequence[ReportedRun]) -> list[dict[str, CellRows]]:
+    """For each run the rows of its configurations; none for a run without answers."""
     plans = [plan for run in runs if run.answers for plan in _first_plans(run)]
-    plans = _within_budget(plans)
     found: list[dict[str, CellRows]] = [{} for _ in runs]
-    for plan in plans:
+    for plan in _within_budget(plans):
         number = next(i for i, run in enumerate(runs) if run is plan.run)
-        found[number][plan.name] = _collect(plan, known_kinds[number])
+        found[number][plan.name] = _collect(plan)
     return found
 
 
@@ -145,7 +138,7 @@ def fair_shares(needs: Sequence[int], budget: int) -> list[int]:
     return shares
 
 
-def _collect(plan: _Plan, known: Mapping[tuple[str, int], str] | None) -> CellRows:
+def _collect(plan: _Plan) -> CellRows:
     cell = plan.cell["rows"]
     scores = dict(zip(cell["index"], cell["score"], strict=True))
     found = CellRows(n=len(scores), wrong=len(plan.wrong))
@@ -153,21 +146,18 @@ def _collect(plan: _Plan, known: Mapping[tuple[str, int], str] | None) -> CellRo
     task = join.rule_task(config.task, plan.run.release)
     language = config.instruction_language if config.dataset == "oneruler" else None
     answers = plan.run.answers[plan.name]
-    to_sort = plan.answered[: plan.to_sort] if known is None else []
+    to_sort = plan.answered[: plan.to_sort]
     rows = _rows(plan, {*plan.shown, *to_sort}, task)
     for index, row in rows.items():
         join.same_references(row, answers.get(index))
-    if known is not None:
-        kinds = {index: known[plan.name, index] for index in plan.wrong}
-    else:
-        unanswered = set(plan.wrong) - set(plan.answered)
-        chosen = dict.fromkeys(sorted(unanswered), _BLANK)
-        chosen |= {i: rows[i] for i in to_sort if "input" in rows.get(i, {})}
-        errors = {
-            index: error_of(row, answers.get(index), task, language, plan.run.rules)
-            for index, row in chosen.items()
-        }
-        kinds = {index: error.kind for index, error in errors.items() if error is not None}
+    unanswered = set(plan.wrong) - set(plan.answered)
+    chosen = dict.fromkeys(sorted(unanswered), _BLANK)
+    chosen |= {index: rows[index] for index in to_sort if "input" in rows.get(index, {})}
+    errors = {
+        index: error_of(row, answers.get(index), task, language, plan.run.rules)
+        for index, row in chosen.items()
+    }
+    kinds = {index: error.kind for index, error in errors.items() if error is not None}
     found.kinds = Counter(kinds.values())
     found.sorted = len(kinds)
     truncated = set(cell["truncated"])

@@ -55,12 +55,14 @@ def open_runs(
     names: Sequence[str] = (),
     dataset: str | None = None,
     revision: str | None = None,
+    references: Path | None = None,
 ) -> list[ReportedRun]:
     """Read scored RUN folders or results.json files, with their answers where these are here.
 
-    `dataset` is the release the runs were made on; default: as each run names it. Raises
-    RulerError for what is no result, for runs of two data sets, and for answers or rows that are
-    no longer those that were scored.
+    `dataset` is the release the runs were made on; default: as each run names it. `references` is
+    the reference code's data folder, for runs that were scored by one. Raises RulerError for what
+    is no result, for runs of two data sets, and for answers or rows that are no longer those that
+    were scored.
     """
     if names and len(names) != len(paths):
         raise RulerError(
@@ -72,7 +74,7 @@ def open_runs(
         raise RulerError(f"The runs are of {' and '.join(kinds)}: make a page for each.")
     labels = _labels([*names] or [found["model"] or "unnamed model" for found in results], paths)
     return [
-        _with_answers(label, found, path, dataset, revision)
+        _with_answers(label, found, path, _source(found, dataset, revision, references))
         for label, found, path in zip(labels, results, paths, strict=True)
     ]
 
@@ -90,7 +92,7 @@ def _labels(names: Sequence[str], paths: Sequence[Path]) -> list[str]:
 
 
 def _with_answers(
-    label: str, results: Results, path: Path, dataset: str | None, revision: str | None
+    label: str, results: Results, path: Path, source: PredictionSource
 ) -> ReportedRun:
     folder = path if path.is_dir() else path.parent
     files = [_here(name, folder) for name in results["predictions"]]
@@ -99,11 +101,9 @@ def _with_answers(
         return ReportedRun(label=label, results=results, problem=problem)
     found = [file for file in files if file is not None]
     try:
-        predictions, release = _source(results, dataset, revision).open(
-            _together(found), keep_prompts=True
-        )
+        predictions, release = source.open(_together(found), keep_prompts=True)
     except RulerError as error:
-        if dataset is not None:
+        if source.dataset is not None or source.references is not None:
             raise
         return ReportedRun(label=label, results=results, problem=str(error).rstrip("."))
     _same_files(predictions, results, label, path)
@@ -133,7 +133,9 @@ def _together(files: Sequence[Path]) -> list[Path]:
     return [folder] if len(folders) == 1 and (folder / "run.json").is_file() else list(files)
 
 
-def _source(results: Results, dataset: str | None, revision: str | None) -> PredictionSource:
+def _source(
+    results: Results, dataset: str | None, revision: str | None, references: Path | None
+) -> PredictionSource:
     """How files are read that do not name their configuration: by what they were scored as."""
     cells = results["configurations"]
     lengths = {cell["max_length"] for cell in cells.values()}
@@ -146,6 +148,7 @@ def _source(results: Results, dataset: str | None, revision: str | None) -> Pred
             length = None
     return PredictionSource(
         dataset=dataset,
+        references=references,
         revision=revision,
         length=length if not results["run"].get("sessions") else None,
         tokenizer=next(iter(tokenizers)) if len(tokenizers) == 1 else None,

@@ -21,6 +21,7 @@ def write_report(
     names: Sequence[str] = (),
     dataset: str | None = None,
     revision: str | None = None,
+    references: Path | None = None,
     *,
     json_file: Path | None = None,
     png: Path | None = None,
@@ -28,7 +29,8 @@ def write_report(
 ) -> list[Path]:
     """Write the page to `out`, its data to `json_file`, its figures into `png`; the files written.
 
-    `names` label the runs, `dataset` is the release they were made on, `frozen` says of a manifest
+    `names` label the runs, `dataset` is the release they were made on, `references` the reference
+    code's data folder where they were scored by one; `frozen` says of a manifest
     whether its rows are the frozen ones. Raises RulerError for what cannot be shown.
     """
     for path, example in ((out, "report.html"), (json_file, "report.json")):
@@ -39,7 +41,7 @@ def write_report(
     from eval.report.page.page_render import render
     from eval.report.page.page_runs import open_runs
 
-    page = page_data(open_runs(runs, names, dataset, revision), frozen)
+    page = page_data(open_runs(runs, names, dataset, revision, references), frozen)
     charts = figures(page)
     write_whole(out, render(page, charts))
     written = [out]
@@ -57,6 +59,9 @@ def write_report(
 _RUNS = "Scored RUN folders, or results.json files of `ruler score`."
 _DATASET = "The release they were made on: a folder or Hub repository; default: as each run names "
 _DATASET += "it. It gives the texts around the needles."
+_REFERENCES = (
+    "The data folder that runs without a release were scored by (`ruler score --references`)."
+)
 Command = Callable[..., None]
 
 
@@ -76,6 +81,7 @@ def report_command(frozen: FrozenSentence | None = None) -> Command:
         ] = None,
         dataset: Annotated[str | None, typer.Option(help=_DATASET)] = None,
         revision: Annotated[str | None, typer.Option(help="The data set's revision.")] = None,
+        references: Annotated[Path | None, typer.Option(help=_REFERENCES)] = None,
         json_file: Annotated[
             Path | None, typer.Option("--json", help="Write what the page shows as JSON.")
         ] = None,
@@ -90,7 +96,15 @@ def report_command(frozen: FrozenSentence | None = None) -> Command:
         One file that opens from disk, without a network.
         """
         written = write_report(
-            runs, out, name or (), dataset, revision, json_file=json_file, png=png, frozen=frozen
+            runs,
+            out,
+            name or (),
+            dataset,
+            revision,
+            references,
+            json_file=json_file,
+            png=png,
+            frozen=frozen,
         )
         typer.echo("Written: " + ", ".join(map(str, written)))
 

@@ -84,7 +84,7 @@ def length_axis(lengths: Sequence[Length]) -> Any:
         scale=alt.Scale(
             type="log", base=2, nice=False, domain=[min(names), max(names)], padding=12
         ),
-        axis=alt.Axis(values=list(names), labelExpr=f"{cases}''", grid=False),
+        axis=alt.Axis(values=list(names), labelExpr=f"{cases}''", grid=False, labelOverlap=False),
         title=None,
     )
 

@@ -8,6 +8,7 @@ page are HTML tables; heat_figures.py draws them for papers.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -63,6 +64,8 @@ def _curves(page: PageData) -> Iterator[tuple[str, Figure]]:
         yield "average", _one_length(page)
         return
     for number, group in enumerate(page["groups"]):
+        if not any(m["score"] is not None for r in group["rows"] for m in r["lengths"].values()):
+            continue
         title = "all tasks" if number == 0 else group["name"]
         name = "average" if number == 0 else f"category-{number}"
         yield name, Figure(f"Score by length, {title}", _curve(page, group, title))
@@ -232,6 +235,8 @@ def _main_language(pair: Pair) -> str:
 def _errors(page: PageData) -> dict[str, Figure]:
     kinds = kind_names(page)
     found = {}
+    shares = [task["wrong"] / task["rows"] for task in page["errors"]["tasks"]]
+    edge = 10 * math.ceil(10 * max(shares, default=1) or 1)
     for one in page["series"]:
         data = list(_error_shares(page, one, kinds))
         if not data:
@@ -247,7 +252,7 @@ def _errors(page: PageData) -> dict[str, Figure]:
             .mark_bar(height=ROW - 7, stroke="white", strokeWidth=0.5)
             .encode(
                 y=alt.Y("task:N", sort=order, title=None),
-                x=alt.X("share:Q", title="% of rows", scale=alt.Scale(domain=[0, 100])),
+                x=alt.X("share:Q", title="% of rows", scale=alt.Scale(domain=[0, edge])),
                 color=colour,
                 order=alt.Order("place:Q"),
                 tooltip=[
