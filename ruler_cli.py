@@ -11,7 +11,7 @@ import logging
 import signal
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -46,6 +46,15 @@ class _Discreet(logging.Formatter):
         from eval.run.backends.secrets import hide
 
         return plain(hide(without_passwords(super().format(record))))
+
+
+def _record(*args: Any, **kwargs: Any) -> logging.LogRecord:
+    """A message of the log without the passwords in addresses; huggingface_hub prints its own."""
+    found = logging.LogRecord(*args, **kwargs)
+    text = found.getMessage()
+    if (clean := without_passwords(text)) != text:
+        found.msg, found.args = clean, ()
+    return found
 
 
 @app.callback()
@@ -174,6 +183,7 @@ def _sentence(error: Exception) -> str:
 def main() -> None:
     """Run the command line; a RulerError becomes one sentence and exit code 2."""
     signal.signal(signal.SIGINT, _stop)
+    logging.setLogRecordFactory(_record)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # an ASCII terminal shows é as \xe9
             stream.reconfigure(errors="backslashreplace")

@@ -553,10 +553,13 @@ def temporary_beside(path: Path) -> Iterator[Path]:
 
 
 def write_whole(path: Path, text: str) -> None:
-    """Write a UTF-8 text file with line feeds, whole or not at all; raises OSError."""
+    """Write a UTF-8 text file with line feeds, whole or not at all; raises OSError.
+
+    Half of a surrogate pair, which has no UTF-8 form, is written as JSON escapes it.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     with temporary_beside(path) as temporary:
-        temporary.write_text(text, encoding="utf-8", newline="\n")
+        temporary.write_bytes(text.encode("utf-8", "backslashreplace"))
 
 
 def suite_digest(manifest: Manifest) -> str:

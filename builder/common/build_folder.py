@@ -32,11 +32,15 @@ class BuildPlan(Manifest):
 def read_plan(root: Path) -> BuildPlan | None:
     """The plan of an unfinished build; None if none is under way. Raises RulerError if damaged."""
     plan = root / BUILD_FOLDER / PLAN
+    if not plan.exists():
+        return None
     try:
-        text = plan.read_text(encoding="utf-8") if plan.exists() else None
-        return cast(BuildPlan, json.loads(text)) if text is not None else None
-    except json.JSONDecodeError:
-        raise RulerError(f"'{plan}' is damaged: remove it and build again.") from None
+        found = json.loads(plan.read_bytes())
+    except ValueError:
+        found = None
+    if not isinstance(found, dict) or not isinstance(found.get("todo"), list):
+        raise RulerError(f"'{plan}' is damaged: remove it and build again.")
+    return cast(BuildPlan, found)
 
 
 class ShardRecord(TypedDict):

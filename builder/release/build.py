@@ -170,7 +170,7 @@ def _write_card_files(root: Path, manifest: Manifest) -> None:
         return
     for name, text in card_files(root, manifest).items():
         path = root / name
-        if not path.is_file() or path.read_text(encoding="utf-8") != text:
+        if not path.is_file() or path.read_bytes() != text.encode("utf-8"):
             write_whole(path, text)
 
 

@@ -18,15 +18,21 @@ def read_journal(root: Path) -> dict[str, FileEntry]:
     """The files an unfinished build has made, each checked by its digest."""
     done: dict[str, FileEntry] = {}
     journal = root / BUILD_FOLDER / JOURNAL
-    lines = journal.read_text(encoding="utf-8").splitlines() if journal.exists() else []
+    lines = (
+        journal.read_text(encoding="utf-8", errors="replace").splitlines()
+        if journal.exists()
+        else []
+    )
     for line in lines:
         try:
             found = json.loads(line)
-        except json.JSONDecodeError:  # the line being written when the build was stopped
+            name, entry = str(found["path"]), found["entry"]
+            digest = entry["sha256"]
+        except (ValueError, TypeError, KeyError):  # half written when the build was stopped
             continue
-        path, entry = root / found["path"], found["entry"]
-        if path.is_file() and sha256_of(path) == entry["sha256"]:
-            done[found["path"]] = entry
+        path = root / name
+        if path.is_file() and sha256_of(path) == digest:
+            done[name] = entry
     for leftover in root.glob("data/**/.*.parquet.*"):
         leftover.unlink()
     return done

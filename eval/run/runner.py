@@ -109,17 +109,21 @@ class Prepared:
         check_settings(records.settings(), known, order.out)
         return cls(order=order, records=records, manifest=manifest, files=files, settings=settings)
 
-    def work(self, writable: bool) -> tuple[Sequence[Part], Work | None]:
-        """The rows of the run, and what is to be done of them; None where nothing is missing."""
-        parts = plan(self.order, self.manifest, self.files, self.records, writable)
+    def parts(self, writable: bool) -> Sequence[Part]:
+        """The rows of the run by configuration, and which of them are missing."""
+        return plan(self.order, self.manifest, self.files, self.records, writable)
+
+    def work(self, parts: Sequence[Part]) -> Work | None:
+        """What is to be done of the parts; None where nothing is missing."""
         if not any(part.missing for part in parts):
-            return parts, None
-        return parts, Work.of(self.order, self.settings["data_revision"], parts)
+            return None
+        return Work.of(self.order, self.settings["data_revision"], parts)
 
 
 def estimate(order: RunOrder) -> Estimate:
     """What a run would do: `ruler run --dry-run`. No model is loaded and nothing is written."""
-    _, work = Prepared.of(order).work(writable=False)
+    prepared = Prepared.of(order)
+    work = prepared.work(prepared.parts(writable=False))
     return work.estimate if work else Estimate()
 
 
@@ -133,13 +137,11 @@ def run(order: RunOrder) -> RunSummary:
     order, records = prepared.order, prepared.records
     writable = records.lock()
     try:
-        parts, work = prepared.work(writable)
+        parts = prepared.parts(writable)
+        if not writable and any(part.missing for part in parts):
+            raise RulerError(f"'{order.out}' lacks rows and cannot be written: name a new --out.")
         summary = RunSummary()
-        if work:
-            if not writable:
-                raise RulerError(
-                    f"'{order.out}' lacks rows and cannot be written: name a new --out."
-                )
+        if work := prepared.work(parts):
             session = new_session(order, prepared.files)
             with Progress(work.estimate, order.price, order.quiet) as progress:
                 answer_rows(work, records, prepared.settings, session, progress, summary)

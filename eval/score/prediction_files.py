@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from eval.score.config_naming import Naming
+from eval.score.formats import inspect_log
 from eval.score.formats.prediction_formats import FileReader, kvpress_settings
 from eval.score.formats.run_facts import RUN_FILE, RunFacts, run_facts
 from eval.score.prediction import Prediction
@@ -60,7 +61,11 @@ def read(
         for file in files:
             content = file.read_bytes()
             before = len(found.rows)
-            found.rows.extend(FileReader(file, naming, keep_prompts).read(content, found.damaged))
+            if file.suffix == inspect_log.SUFFIX:
+                found.rows.extend(inspect_log.predictions(file, keep_prompts))
+            else:
+                reader = FileReader(file, naming, keep_prompts)
+                found.rows.extend(reader.read(content, found.damaged))
             found.files[str(file)] = hashlib.sha256(content).hexdigest()
             new = found.rows[before:]
             if not new:
@@ -68,7 +73,8 @@ def read(
             _no_second_run(file, new, runs)
             if file.suffix == ".csv" and all(row.outputs is None for row in new):
                 found.unproved.append(str(file))
-        found.run = _joined(found.run, _settings(path, files), path)
+        for settings in _settings(path, files):
+            found.run = _joined(found.run, settings, path)
     if not found.rows:
         raise RulerError("There are no predictions in what was given: name a RUN folder or files.")
     return found
@@ -80,8 +86,9 @@ def files_of(path: Path) -> list[Path]:
         return [path]
     if not path.is_dir():
         raise RulerError(f"There is no file or folder '{path}'.")
-    if found := sorted(path.glob("*.jsonl")):
-        return found
+    for pattern in ("*.jsonl", f"*{inspect_log.SUFFIX}"):
+        if found := sorted(path.glob(pattern)):
+            return found
     files = sorted(_walk(path))
     runs = sorted({file.parent for file in files if file.name == RUN_FILE})
     if len(runs) == 1 and runs[0] != path:
@@ -91,7 +98,8 @@ def files_of(path: Path) -> list[Path]:
     found = nested or [f for f in files if f.name in ("submission.csv", "predictions.csv")]
     if not found:
         raise RulerError(
-            f"'{path}' holds no prediction files (*.jsonl, submission.csv or predictions.csv)."
+            f"'{path}' holds no prediction files (*.jsonl, *.eval, submission.csv or "
+            "predictions.csv)."
         )
     return found
 
@@ -143,6 +151,8 @@ def _no_second_run(file: Path, rows: list[Prediction], runs: dict[str, str]) -> 
     """Refuse a configuration that two runs answer; shards and chunks of one run share a folder."""
     stamp = re.search(r"_(\d{4}-\d\d-\d\dT[\d:.-]+)\.jsonl$", file.name)  # lm-evaluation-harness
     run = f"{run_of(file)} {stamp[1]}" if stamp else run_of(file)
+    if file.suffix == inspect_log.SUFFIX:
+        run = str(file)
     for config in {row.config for row in rows}:
         if runs.setdefault(config, run) != run:
             raise RulerError(
@@ -151,15 +161,28 @@ def _no_second_run(file: Path, rows: list[Prediction], runs: dict[str, str]) -> 
             )
 
 
-def _settings(path: Path, files: list[Path]) -> RunFacts:
+def run_settings(path: Path) -> Iterator[RunFacts]:
+    """The settings of a RUN folder (or of a file in one), or of each of Inspect's logs.
+
+    None where neither is there.
+    """
+    if run := run_facts(path if path.is_dir() else path.parent):
+        yield run
+        return
+    logs = files_of(path) if path.is_file() or any(path.glob(f"*{inspect_log.SUFFIX}")) else []
+    yield from (inspect_log.settings(log) for log in logs if log.suffix == inspect_log.SUFFIX)
+
+
+def _settings(path: Path, files: list[Path]) -> Iterator[RunFacts]:
     folder = files[0].parent if path.is_dir() and len({f.parent for f in files}) == 1 else path
     folder = folder if folder.is_dir() else folder.parent
     if (found := run_facts(folder)) is not None:
-        return found
-    if files[0].name == "predictions.csv" and (press := kvpress_settings(files[0])):
+        yield found
+    elif files[0].name == "predictions.csv" and (press := kvpress_settings(files[0])):
         parts = [press.get(name) for name in ("model", "press_name", "compression_ratio")]
-        return {"model": " ".join(filter(None, parts))}
-    return {}
+        yield {"model": " ".join(filter(None, parts))}
+    elif files[0].suffix == inspect_log.SUFFIX:
+        yield from (inspect_log.settings(file) for file in files)
 
 
 def _joined(before: RunFacts, new: RunFacts, path: Path) -> RunFacts:

@@ -13,8 +13,7 @@ from pathlib import Path
 
 from eval.frozen_release import Release
 from eval.score.config_naming import Naming, dataset_of
-from eval.score.formats.run_facts import RunFacts, run_facts
-from eval.score.prediction_files import Predictions, files_of, read
+from eval.score.prediction_files import Predictions, files_of, read, run_settings
 from eval.score.reference_answers import add_references
 from ruler_dataset import Names, RulerError, parse_length
 
@@ -63,7 +62,7 @@ class PredictionSource:
     def _release(self, files: Sequence[Path]) -> Release | None:
         if self.dataset is not None:
             return Release.open(self.dataset, self.revision)
-        runs = [run for file in files if (run := _run_of(file))]
+        runs = [run for file in files for run in run_settings(file)]
         sources = [
             session["source"]
             for run in runs
@@ -79,8 +78,8 @@ class PredictionSource:
 
     def _names(self, files: Sequence[Path]) -> Names:
         """The task names of the files' data set: of their run, of --config, of their own names."""
-        for file in files:
-            if (run := _run_of(file)) and "dataset" in run:
+        for run in (run for file in files for run in run_settings(file)):
+            if "dataset" in run:
                 return Names.of(run["dataset"])
         if self.config:
             return Names.of(dataset_of(self.config))
@@ -92,7 +91,3 @@ def _is_oneruler(file: Path) -> bool:
     """Whether a file's name is one that ONERULER's authors, its runs or its exports write."""
     known = file.name.startswith(("prediction_", "samples_oneruler_"))
     return known or dataset_of(file.stem) == "oneruler"
-
-
-def _run_of(path: Path) -> RunFacts | None:
-    return run_facts(path if path.is_dir() else path.parent)

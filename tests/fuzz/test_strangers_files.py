@@ -7,17 +7,29 @@ that the command was given.
 
 from __future__ import annotations
 
+import copy
 import json
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.fuzz.conftest import Workshop
-from tests.fuzz.hostile import CHANGES, DAMAGES, Change, changed, damaged
+from ruler_dataset import COLUMNS, sha256_of
+from tests.fuzz.conftest import KEPT, Workshop
+from tests.fuzz.hostile import CHANGES, DAMAGES, NAMES, Change, changed, damaged
 
 DATASETS = st.sampled_from(["ruler", "ruler", "oneruler"])
-CASES = {"manifests": 400, "runs": 500, "predictions": 500, "results": 500}
+CASES = {
+    "manifests": 1500,
+    "runs": 600,
+    "predictions": 900,
+    "results": 900,
+    "columns": 150,
+    "bytes": 10,
+    "command lines": 940,
+}
 
 
 def cases(kind: str) -> settings:
@@ -28,6 +40,10 @@ def cases(kind: str) -> settings:
         deadline=None,
         suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
     )
+
+
+def test_there_are_five_thousand_cases() -> None:
+    assert sum(CASES.values()) >= 5000
 
 
 READS_A_RELEASE = st.sampled_from(
@@ -190,3 +206,99 @@ def test_a_strangers_results(
     text = changed(workshop.json[f"{dataset}/results.json"], changes)
     workshop.write("results.json", damaged(text.encode(), damage))
     workshop.run(*(part.format(dataset) for part in command)).check()
+
+
+SMALLEST = ("--sources", "embedded", "--lengths", "4k", "--tasks", "vt", "--samples", "3")
+COLUMN_CHANGES = st.sampled_from(
+    ["drop", "rename", "null", "all null", "text", "number", "more", "twice", "reorder", "shorter"]
+)
+
+
+@cases("columns")
+@given(
+    change=COLUMN_CHANGES,
+    column=st.integers(0, len(COLUMNS) - 1),
+    name=st.sampled_from(NAMES),
+    command=READS_A_RELEASE,
+)
+def test_a_strangers_columns(
+    workshop: Workshop, change: str, column: int, name: str, command: tuple[str, ...]
+) -> None:
+    workshop.new("ruler")
+    path = KEPT["ruler"][0]
+    table = pq.read_table(workshop.base / "ruler" / path)
+    (workshop.case / "ruler" / path).unlink()
+    pq.write_table(changed_table(table, change, column, name), workshop.case / "ruler" / path)
+    manifest = copy.deepcopy(workshop.json["ruler/manifest.json"])
+    manifest["files"][path]["sha256"] = sha256_of(workshop.case / "ruler" / path)
+    workshop.write("ruler/manifest.json", json.dumps(manifest))
+    workshop.run(*(part.format("ruler") for part in command)).check()
+
+
+def changed_table(table: pa.Table, change: str, column: int, name: str) -> pa.Table:
+    """A file of a release with one column that is not as it should be."""
+    rows, old = len(table), table.schema.names[column]
+    nulls = pa.nulls(rows, table.schema.field(column).type)
+    name = name.encode("utf-8", "replace").decode()
+    if change == "drop":
+        return table.remove_column(column)
+    if change == "rename":
+        return table.rename_columns([name if n == old else n for n in table.schema.names])
+    if change == "null":
+        mixed = pa.concat_arrays([table.column(column).combine_chunks()[1:], nulls[:1]])
+        return table.set_column(column, old, mixed)
+    if change == "more":
+        return table.append_column(name, pa.array(range(rows)))
+    if change == "twice":
+        return table.append_column(old, table.column(column))
+    if change == "reorder":
+        return table.select([*table.schema.names[column:], *table.schema.names[:column]])
+    if change == "shorter":
+        return table.slice(0, column % rows)
+    values = {"all null": nulls, "text": pa.array([name] * rows), "number": pa.array([0.5] * rows)}
+    return table.set_column(column, old, values[change])
+
+
+@cases("bytes")
+@given(
+    path=st.sampled_from(["ruler/eval.yaml", "ruler/README.md", "ruler/.build/plan.json"]),
+    data=st.one_of(st.binary(max_size=40), st.sampled_from([b"{}", b"[]", b"null", b"\xff\xfe"])),
+    command=st.sampled_from([("list", "case/ruler"), ("build", "case/ruler", *SMALLEST)]),
+)
+def test_a_strangers_card_and_plan(
+    workshop: Workshop, path: str, data: bytes, command: tuple[str, ...]
+) -> None:
+    workshop.new("ruler")
+    workshop.write(path, data)
+    workshop.run(*command).check()
+
+
+WORDS = st.one_of(
+    st.sampled_from(NAMES),
+    st.sampled_from(["4k", "vt", "all", "ruler", "oneruler", "0", "-1", "nan", "1/2", "a=b", ",,"]),
+    st.sampled_from(["base/ruler", "base/RUN-ruler", "base", "case/OUT", "org/name", "oracle"]),
+)
+OTHERS = ("export", "verify", "freeze", "tokenizers", "sources", "nope")
+COMMANDS = ("list", "score", "errors", "compare", "correlate", "analyze", "results", "run")
+
+
+@cases("command lines")
+@given(
+    command=st.sampled_from([*COMMANDS, *OTHERS]),
+    words=st.lists(WORDS, max_size=3),
+    flags=st.lists(st.tuples(st.integers(0, 99), WORDS), max_size=4),
+)
+def test_any_command_line(
+    workshop: Workshop, command: str, words: list[str], flags: list[tuple[int, str]]
+) -> None:
+    workshop.new()
+    line = [command, *(word for word in words if not word.startswith("-"))]
+    options = workshop.options(command)
+    for number, value in flags if options else ():
+        option, takes_value = options[number % len(options)]
+        line += [option, value] if takes_value else [option]
+    if "--create-pr" in line or command in ("verify", "sources"):
+        line = [*line, "--help"]
+    if command in ("score", "errors", "results", "run", "export", "freeze"):
+        line += ["--to" if command in ("export", "freeze") else "--out", "case/OUT"]
+    workshop.run(*(word.replace("\x00", "") for word in line)).check()

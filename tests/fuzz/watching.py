@@ -14,6 +14,7 @@ import io
 import os
 import re
 import sys
+import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,6 +34,8 @@ _CHANGES = (
     "os.link",
     "os.truncate",
 )
+_LINKS = ("os.symlink", "os.link")
+"""The first name is what they lead to, and is not written."""
 _UNSAFE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 """What a terminal obeys instead of showing it: escapes, and signs that turn the writing around."""
 _seen: list[str] | None = None
@@ -45,8 +48,11 @@ def _hook(event: str, arguments: tuple[Any, ...]) -> None:
         path, _, flags = arguments
         if isinstance(path, str | bytes | os.PathLike) and flags & _WRITES:
             _seen.append(os.path.abspath(os.fsdecode(path)))
+    elif event in ("os.remove", "os.rmdir") and arguments[1] != -1:
+        return  # a name within a folder that is being removed: the listing sees what is gone
     elif event in _CHANGES:
-        names = (name for name in arguments[:2] if isinstance(name, str | bytes | os.PathLike))
+        made = arguments[1:2] if event in _LINKS else arguments[:2]
+        names = (name for name in made if isinstance(name, str | bytes | os.PathLike))
         _seen.extend(os.path.abspath(os.fsdecode(name)) for name in names)
 
 
@@ -71,6 +77,12 @@ class Done:
         if self.code == 2:
             usage = "╭─ Error" in self.stderr
             assert usage or self.stderr.splitlines()[-1].startswith("Error: "), self
+
+
+def _was_temporary(path: str) -> bool:
+    """Whether a path was in a folder of tempfile's that is gone."""
+    made = re.match(re.escape(os.path.join(tempfile.gettempdir(), "tmp")) + "[a-z0-9_]+", path)
+    return made is not None and not os.path.lexists(made[0])
 
 
 class Watch:
@@ -98,6 +110,7 @@ class Watch:
             finally:
                 seen, _seen = _seen or [], None
         wrote = [path for path in seen if not path.startswith(self.free)]
+        wrote = [path for path in wrote if not _was_temporary(path)]
         outside = [path for path in wrote if "__pycache__" not in path]
         outside += [name for name, _ in before ^ self._around()]
         return Done(code=code, stdout=out.getvalue(), stderr=err.getvalue(), outside=outside)

@@ -11,8 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
+from eval.score.formats.run_facts import RunFacts
 from eval.score.prediction import Prediction
 from ruler_dataset import RulerError
 
@@ -26,13 +27,14 @@ FINISH_REASONS = {"max_tokens": "length", "model_length": "does_not_fit"}
 _UNREAD = {"messages", "events", "store", "attachments", "scores", "timelines"}
 
 
-def settings(file: Path) -> dict[str, Any]:
+def settings(file: Path) -> RunFacts:
     """The run of a log: model, mode, release and its digests, as a RUN folder's run.json has them.
 
     Raises RulerError for another task's log.
     """
     header = _header(file)
-    return {**(header.eval.metadata or {})["ruler_release"], "model": header.eval.model}
+    about = (header.eval.metadata or {})["ruler_release"]
+    return cast(RunFacts, {**about, "model": header.eval.model})
 
 
 def predictions(file: Path, keep_prompts: bool = False) -> Iterator[Prediction]:

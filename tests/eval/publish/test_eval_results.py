@@ -213,7 +213,7 @@ def test_what_is_no_whole_frozen_result_is_refused_in_a_sentence(run, built, tmp
         assert f"'{name}' is no data set on the Hub" in refused(folder, "--dataset-repo", name)
     assert "no model repository" in refused(folder, "--model", "model")
     assert "is no results.json" in refused(folder / "run.json")
-    assert "Make it: ruler score" in refused(tmp_path / "nothing")
+    assert "name a scored RUN folder" in refused(tmp_path / "nothing")
     ruler("score", folder, "--dataset", built, "--partial")
     assert "without --partial" in refused(folder, "--dataset-repo", "org/ruler")
     alone = folder / "results.json"

@@ -104,7 +104,7 @@ def test_a_real_models_answers_have_their_page(tmp_path):
     assert code == 0, error
     rows = json.loads(data.read_text(encoding="utf-8"))["rows"]["0"]
     assert len(rows) == 13
-    assert all(len(known["rows"]) == 8 for known in rows.values())
+    assert all(len(known["rows"]) == 20 for known in rows.values())
 
 
 def test_two_real_runs_of_kvpress_are_compared(tmp_path):

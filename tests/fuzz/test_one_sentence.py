@@ -1,0 +1,92 @@
+"""Each mistake of a user is one sentence that says what is wrong, and exit code 2."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.fuzz.conftest import Workshop
+
+RUN = "run --dataset base/ruler --configs all --out case/OUT"
+OPENAI = f"{RUN} --backend openai --model m"
+
+
+@pytest.mark.parametrize(
+    ("command", "sentence"),
+    [
+        ("compare base/RUN-ruler base/RUN-ruler --seed -1", "should be greater than or equal to 0"),
+        ("compare base/RUN-ruler nope", "There is no 'nope': name a scored RUN folder"),
+        ("results base/RUN-ruler --model a/b --dataset-repo nope", "'nope' is no data set on the"),
+        ("score base/RUN-ruler --config nope", "'nope' is not a ruler configuration"),
+        ("score base/RUN-ruler --length nope", "Unknown length 'nope'"),
+        ("fetch org/ruler --configs ,, --to case/OUT", "--configs names no configuration"),
+        ("export base/ruler --format kvpress --configs ,, --to case/OUT", "no configuration"),
+        (f"{RUN} --backend nope", "Unknown backend 'nope'"),
+        (f"{RUN} --backend oracle --engine-arg x=NaN", "'x' is no finite number"),
+        (f"{RUN} --backend oracle --temperature inf", "--temperature takes a number of 0"),
+        (f"{RUN} --backend oracle --timeout 0", "--timeout takes seconds, more than 0"),
+        (f"{OPENAI} --base-url http://127.0.0.1:99999/v1", "--base-url takes http://HOST:PORT"),
+        (f"{OPENAI} --base-url http://[::1", "--base-url takes http://HOST:PORT"),
+        (f"{OPENAI} --base-url http://127.0.0.1/v1\x0b", "--base-url takes http://HOST:PORT"),
+        ("list case/[x]", "'case/[x]' is neither a folder nor a Hub repository"),
+        ("score case/[x]", "There is no file or folder 'case/[x]'"),
+        ("build case/[/x] --sources nope", "Unknown kind of source 'nope'"),
+    ],
+)
+def test_a_mistake(workshop: Workshop, command: str, sentence: str) -> None:
+    workshop.new()
+    done = workshop.run(*command.split(" "))
+    done.check()
+    assert done.code == 2
+    assert sentence in " ".join(done.stderr.replace("│", " ").split())
+    assert not list(workshop.case.iterdir())
+
+
+def test_a_folder_whose_name_looks_like_markup_is_built_and_shown(workshop: Workshop) -> None:
+    workshop.new()
+    flags = ("--sources", "embedded", "--lengths", "1k", "--tasks", "niah_single_1")
+    done = workshop.run("build", "case/out[/x][red]", *flags, "--samples", "1")
+    done.check()
+    assert done.code == 0
+    assert "made in 'case/out[/x][red]'" in done.stdout
+    assert "niah_single_1_1k" in workshop.run("list", "case/out[/x][red]").stdout
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        ({"HF_TOKEN": "hf_é"}, "The Hub's token holds a character that no token has"),
+        ({}, "Cannot reach the Hub at http://127.0.0.1:9 ("),
+    ],
+)
+def test_neither_a_token_nor_a_password_of_the_hub_is_shown(
+    tmp_path: Path, change: dict[str, str], sentence: str
+) -> None:
+    more = {"HF_ENDPOINT": "http://me:hunter2@127.0.0.1:9", "HF_HUB_OFFLINE": "0"}
+    environment = {**os.environ, **more, "HF_HOME": str(tmp_path), **change}
+    command = [sys.executable, "-m", "ruler_cli", "--debug", "list", "org/ruler"]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert done.stderr.splitlines()[-1].startswith(f"Error: {sentence}")
+    assert "hunter2" not in done.stdout + done.stderr
+    assert "hf_é" not in done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("command", ["build --help", "sources", "list é"])
+def test_an_ascii_terminal_is_no_reason_to_fail(command: str, tmp_path: Path) -> None:
+    more = {"PYTHONUTF8": "0", "LC_ALL": "C", "PYTHONCOERCECLOCALE": "0"}
+    done = subprocess.run(
+        [sys.executable, "-m", "ruler_cli", *command.split()],
+        env={**os.environ, **more},
+        cwd=tmp_path,
+        capture_output=True,
+        check=False,
+    )
+    assert done.returncode == (2 if "é" in command else 0), done.stderr
+    assert done.stdout.isascii()
+    assert done.stderr.isascii()
+    assert b"Traceback" not in done.stderr
