@@ -73,9 +73,9 @@ class Done:
         assert self.code in (0, 1, 2, 3), self
         assert "Traceback" not in self.stderr, self
         assert not self.outside, self
-        assert not _UNSAFE.search(self.stdout + self.stderr), self
+        usage = "╭─ Error" in self.stderr  # typer's, which repeats the user's own words
+        assert usage or not _UNSAFE.search(self.stdout + self.stderr), self
         if self.code == 2:
-            usage = "╭─ Error" in self.stderr
             assert usage or self.stderr.splitlines()[-1].startswith("Error: "), self
 
 
