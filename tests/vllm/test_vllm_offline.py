@@ -144,7 +144,9 @@ def test_an_engine_that_cannot_start_ends_in_one_sentence_with_its_cause(order: 
         command, env={**os.environ, **memory}, capture_output=True, text=True, timeout=300
     )
     assert done.returncode == 2
-    defaults, sentence = done.stderr.strip().splitlines()[-2:]
+    lines = done.stderr.strip().splitlines()
+    (defaults,) = [line for line in lines if line.startswith("No GPU: ")]  # the bar follows it
+    sentence = lines[-1]
     assert defaults.startswith("No GPU: vLLM runs on the CPU with gpu_memory_utilization=0.")
     assert defaults.endswith("VLLM_CPU_KVCACHE_SPACE=100000 (GiB).")
     assert sentence.startswith(f"Error: vLLM cannot start '{order.options.model}': ValueError: ")
