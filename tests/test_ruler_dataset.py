@@ -5,9 +5,11 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import resource
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -385,12 +387,23 @@ def test_a_hub_that_is_not_there_is_unreachable(tmp_path: Path) -> None:
     )
 
 
+@contextlib.contextmanager
+def files_of_at_most(size: int) -> Iterator[None]:
+    """A disk that takes no file of more than size bytes, for this process alone."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
 def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
     path = tmp_path / "made" / "file.txt"
     write_whole(path, "old\n")
-    with pytest.raises(UnicodeEncodeError):  # half of a surrogate pair, after much that is sound
-        write_whole(path, "new" * 100_000 + "\ud800")
-    assert path.read_bytes() == b"old\n"
+    with files_of_at_most(100_000), pytest.raises(OSError, match="File too large"):
+        write_whole(path, "new" * 100_000)
+    assert [path.read_bytes(), *path.parent.iterdir()] == [b"old\n", path]
     with contextlib.suppress(KeyboardInterrupt), temporary_beside(path) as temporary:
         temporary.write_text("half")
         raise KeyboardInterrupt
