@@ -81,7 +81,8 @@ def run(
     from eval.run.backends.backend import ModelOptions
     from eval.run.backends.start import known_backend
     from eval.run.reasoning import Reasoning
-    from eval.run.runner import RunOrder, estimate
+    from eval.run.run_order import RunOrder
+    from eval.run.runner import estimate
     from eval.run.runner import run as run_order
     from ruler_dataset import RulerError
 
@@ -134,7 +135,7 @@ def answer_release(root: Path, out: Path, model: Path | None = None) -> None:
     """Run the oracle, or the model of a folder by transformers, over all that a release holds."""
     from eval.run.backends.backend import ModelOptions
     from eval.run.demo_model import settings_here
-    from eval.run.runner import RunOrder
+    from eval.run.run_order import RunOrder
     from eval.run.runner import run as run_order
     from ruler_dataset import read_manifest
 

@@ -20,7 +20,8 @@ import datasets
 
 from eval.run.backends.backend import ModelOptions
 from eval.run.prompts import Prompter, load_tokenizer
-from eval.run.runner import RunOrder, run
+from eval.run.run_order import RunOrder
+from eval.run.runner import run
 from eval.run.work_plan import prefix_key
 from tests.eval.run import small_release
 

@@ -41,7 +41,8 @@ def transformers_answers(
     """What transformers answers in each mode; asked first, since vLLM pins the threads."""
     from eval.run.backends.backend import ModelOptions
     from eval.run.records import read_lines
-    from eval.run.runner import RunOrder, run
+    from eval.run.run_order import RunOrder
+    from eval.run.runner import run
 
     found = {}
     for mode in ("completion", "prefill", "chat"):
@@ -57,7 +58,7 @@ def transformers_answers(
 def order(small: Path, tiny: Path, tmp_path: Path) -> Any:
     """A order of the offline engine: 2 configurations, 6 rows."""
     from eval.run.backends.backend import ModelOptions
-    from eval.run.runner import RunOrder
+    from eval.run.run_order import RunOrder
 
     options = ModelOptions(str(tiny), arguments=ENGINE)
     return RunOrder(str(small), ("some_4k",), "vllm", tmp_path / "RUN", options=options, quiet=True)

@@ -23,7 +23,8 @@ from eval.run import answering
 from eval.run.backends.backend import Backend, ModelOptions
 from eval.run.prompts import Prompter
 from eval.run.records import read_lines
-from eval.run.runner import RunOrder, run
+from eval.run.run_order import RunOrder
+from eval.run.runner import run
 from eval.run.work_plan import Part, rows_of
 from tests.vllm.serving import served
 

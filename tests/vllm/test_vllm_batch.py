@@ -15,7 +15,8 @@ import pytest
 from eval.run.backends.backend import ModelOptions
 from eval.run.batch.batch_run import BACKEND, BatchOrder, read_batch, write_batch
 from eval.run.records import read_lines
-from eval.run.runner import RunOrder, run
+from eval.run.run_order import RunOrder
+from eval.run.runner import run
 
 pytest.importorskip("vllm.version", reason="vLLM has its own environment: setup.sh")
 pytestmark = pytest.mark.vllm

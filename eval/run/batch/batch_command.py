@@ -70,7 +70,7 @@ def write(
     from eval.run.batch.batch_run import BACKEND, BatchOrder, write_batch
     from eval.run.reasoning import Reasoning
     from eval.run.run_command import parse_arguments
-    from eval.run.runner import RunOrder
+    from eval.run.run_order import RunOrder
 
     disable_progress_bars()  # reading a file is quick; the batch has its own bar
     order = RunOrder(

@@ -40,8 +40,7 @@ from eval.run.progress import RunSummary
 from eval.run.prompts import Prompter, fits, load_tokenizer
 from eval.run.records import Records
 from eval.run.row_state import Expected, does_not_fit, record_of
-from eval.run.run_settings import RunSettings, Session, check_settings
-from eval.run.runner import (
+from eval.run.run_order import (
     RunOrder,
     asked_settings,
     data_files,
@@ -50,6 +49,7 @@ from eval.run.runner import (
     plan,
     release,
 )
+from eval.run.run_settings import RunSettings, Session, check_settings
 from eval.run.work_plan import rows_of
 from ruler_dataset import RulerError, check_name
 

@@ -60,7 +60,8 @@ def test_inspect_asks_a_model_what_ruler_run_asks_it(
 
     from eval.run.backends.backend import ModelOptions
     from eval.run.records import read_lines
-    from eval.run.runner import RunOrder, run
+    from eval.run.run_order import RunOrder
+    from eval.run.runner import run
     from eval.score.formats.inspect_log import predictions
 
     options = ModelOptions(str(tiny), arguments={"dtype": "float32"})

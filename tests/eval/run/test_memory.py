@@ -19,7 +19,8 @@ CODE = """
 import json, resource, sys
 from pathlib import Path
 from eval.run.backends.backend import ModelOptions
-from eval.run.runner import RunOrder, run
+from eval.run.run_order import RunOrder
+from eval.run.runner import run
 data, out, url, limit = sys.argv[1:]
 options = ModelOptions("m", base_url=url, concurrency=1000)
 configs = ("niah_single_1_4k",)

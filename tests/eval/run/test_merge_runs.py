@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from eval.run.merge_runs import merge_runs
-from eval.run.runner import RunOrder, run
+from eval.run.run_order import RunOrder
+from eval.run.runner import run
 from ruler_dataset import RulerError
 
 

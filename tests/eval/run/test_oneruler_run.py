@@ -12,7 +12,8 @@ import pytest
 from builder.oneruler.language_pairs import Languages
 from builder.release.build import build
 from builder.release.order import BuildOrder
-from eval.run.runner import RunOrder, run
+from eval.run.run_order import RunOrder
+from eval.run.runner import run
 from ruler_dataset import read_manifest
 from tests.conftest import Silent
 

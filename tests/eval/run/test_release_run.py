@@ -10,7 +10,8 @@ import pytest
 
 import ruler_dataset
 from eval.run.records import read_lines
-from eval.run.runner import RunOrder, run
+from eval.run.run_order import RunOrder
+from eval.run.runner import run
 from tests.conftest import Once
 
 

@@ -16,7 +16,8 @@ from eval.run.backends.backend import Completion
 from eval.run.prompts import Prompt
 from eval.run.records import MOST_OPEN, Records, read_lines
 from eval.run.row_state import Expected, record_of
-from eval.run.runner import RunOrder, run
+from eval.run.run_order import RunOrder
+from eval.run.runner import run
 from ruler_dataset import RulerError
 
 
@@ -109,7 +110,8 @@ READ_ONLY = """
 import os, sys
 from pathlib import Path
 from eval.run.run_command import show
-from eval.run.runner import RunOrder, run
+from eval.run.run_order import RunOrder
+from eval.run.runner import run
 from ruler_dataset import RulerError
 data, warm, out = sys.argv[1:]
 show(run(RunOrder(data, ("vt_4k",), "oracle", Path(warm), quiet=True)))  # imports all it needs

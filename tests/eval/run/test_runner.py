@@ -19,7 +19,8 @@ from eval.run.progress import RunSummary
 from eval.run.prompts import Prompt
 from eval.run.records import Records, read_lines
 from eval.run.row_state import Expected, record_of
-from eval.run.runner import RunOrder, run
+from eval.run.run_order import RunOrder
+from eval.run.runner import run
 from eval.run.work_plan import Part, prefix_key, rows_of
 from ruler_dataset import RulerError
 

@@ -15,7 +15,8 @@ from eval.run.progress import Progress
 from eval.run.reasoning import Reasoning
 from eval.run.records import Record
 from eval.run.run_command import parse_price, parse_tokens
-from eval.run.runner import RunOrder, estimate, run
+from eval.run.run_order import RunOrder
+from eval.run.runner import estimate, run
 from eval.run.work_plan import Estimate, Part, RowReader, common_prefix, estimated
 from ruler_dataset import RulerError
 from tests.eval.run import small_release

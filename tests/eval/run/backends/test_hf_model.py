@@ -14,7 +14,8 @@ from eval.run.backends.backend import ModelOptions
 from eval.run.prompts import Prompt
 from eval.run.reasoning import Reasoning
 from eval.run.records import read_lines
-from eval.run.runner import RunOrder, run
+from eval.run.run_order import RunOrder
+from eval.run.runner import run
 from ruler_dataset import RulerError
 
 torch = pytest.importorskip("torch", reason="the hf extra is not installed")

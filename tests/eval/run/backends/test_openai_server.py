@@ -18,7 +18,8 @@ from eval.run.backends.backend import ModelOptions
 from eval.run.backends.server_replies import wait_seconds
 from eval.run.reasoning import Reasoning
 from eval.run.records import read_lines
-from eval.run.runner import RunOrder, run
+from eval.run.run_order import RunOrder
+from eval.run.runner import run
 from ruler_dataset import RulerError
 
 pytest.importorskip("openai", reason="the openai extra is not installed")
