@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from functools import partial as with_arguments
 from pathlib import Path
 from typing import Any, cast
 
@@ -16,6 +16,7 @@ from eval.report import score_tables as tables
 from eval.score.effective_length import Baseline
 from eval.score.prediction_source import PredictionSource
 from eval.score.results_file import Results, load
+from eval.step_bar import steps
 from ruler_dataset import RulerError, parse_length, plain, write_whole
 
 
@@ -44,7 +45,8 @@ def score(
     predictions, release = source.open(files)
     dataset = release.dataset if release else "ruler"
     window = None if claimed is None else parse_length(claimed.lower(), dataset)
-    results = scoring.score(predictions, release, rules, baseline, window, _progress)
+    shown = with_arguments(steps, label="Scoring")
+    results = scoring.score(predictions, release, rules, baseline, window, shown)
     if out is None and predictions.run_folder is not None:
         out = predictions.run_folder / "results.json"
     if out is not None:
@@ -54,15 +56,6 @@ def score(
         typer.echo("\n" + beside_published(results, baseline, markdown))
     if out is not None:
         typer.echo(f"\nWritten: {plain(out)}", err=True)
-
-
-def _progress(names: Sequence[str]) -> Iterator[str]:
-    """A bar on stderr while the names are used up; none where stderr is no terminal."""
-    if not sys.stderr.isatty():
-        yield from names
-        return
-    with typer.progressbar(names, label="Scoring", file=sys.stderr) as bar:
-        yield from bar
 
 
 def _baseline(threshold: str) -> Baseline:

@@ -31,7 +31,7 @@ ORDER = {
         *("card", "checks", "release", "hub", "quickstart", "cli"),
     ),
     "eval": (
-        *("function_words", "frozen_release", "ruler_score"),
+        *("function_words", "step_bar", "frozen_release", "ruler_score"),
         *(
             "run",
             "score",

@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import ruler_dataset
+from eval.step_bar import steps
 from ruler_dataset import RulerError
 
 COLUMNS = ("index", "input", "answer_prefix", "max_new_tokens", "length")
@@ -112,15 +113,8 @@ def estimated(
 
     `reasoning_tokens` is the room for reasoning of each row.
     """
-    from rich.console import Console
-    from rich.progress import track
-
     found, prompts, answers, cached = [], 0, 0, 0
-    console = Console(stderr=True)
-    shown = track(
-        parts, "Planning", console=console, transient=True, disable=quiet or not console.is_terminal
-    )
-    for part in shown:
+    for part in steps(parts, "Planning", quiet=quiet):
         planned = _planned(reader, part, by_prefix)
         prompts += sum(planned.part.tokens)
         answers += planned.output_tokens + reasoning_tokens * len(part.missing)

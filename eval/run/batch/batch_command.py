@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -96,19 +96,8 @@ def write(
         data_revision=data_revision,
     )
     batch = BatchOrder(order, api, most_lines=max_lines, most_bytes=max_megabytes * 10**6)
-    for line in _written(write_batch(batch, _bar), out, api, model):
+    for line in _written(write_batch(batch), out, api, model):
         typer.echo(line)
-
-
-def _bar(rows: Iterable[Any], total: int) -> Iterable[Any]:
-    """A bar on stderr while the rows are used up; none where stderr is no terminal."""
-    import sys
-
-    if not sys.stderr.isatty():
-        yield from rows
-        return
-    with typer.progressbar(rows, length=total, label="Writing", file=sys.stderr) as bar:
-        yield from bar
 
 
 def _written(written: WrittenBatch, out: Path, api: str, model: str) -> Iterable[str]:

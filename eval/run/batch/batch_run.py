@@ -11,7 +11,7 @@ batch expired, and the next `write_batch` writes it again.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, cast
@@ -51,6 +51,7 @@ from eval.run.run_order import (
 )
 from eval.run.run_settings import RunSettings, Session, check_settings
 from eval.run.work_plan import rows_of
+from eval.step_bar import steps
 from ruler_dataset import RulerError, check_name
 
 Api = Literal["vllm", "openai", "other"]
@@ -58,8 +59,6 @@ APIS: tuple[Api, ...] = ("vllm", "openai", "other")
 """Who will answer: it decides which fields a request carries."""
 BACKEND = "batch"
 """What stands as the backend in run.json."""
-Bar = Callable[[Iterable[Any], int], Iterable[Any]]
-"""Shows progress over so many things while they are used up."""
 
 
 @dataclass(frozen=True)
@@ -100,7 +99,7 @@ class ReadBatch:
         return not self.missing and not self.summary.total["error"]
 
 
-def write_batch(batch: BatchOrder, bar: Bar = lambda things, _: things) -> WrittenBatch:
+def write_batch(batch: BatchOrder) -> WrittenBatch:
     """Write the rows that have no record yet; rows over the window are recorded as such.
 
     Raises RulerError before anything is written if the order cannot run as asked, or RUN holds
@@ -138,7 +137,8 @@ def write_batch(batch: BatchOrder, bar: Bar = lambda things, _: things) -> Writt
         written.done = sum(len(part.indices) - len(part.missing) for part in parts)
         if missing := sum(len(part.missing) for part in parts):
             records.record_settings(settings, new_session(order, files))
-            rows = bar(rows_of(order.dataset, revision, parts, by_prefix=True), missing)
+            rows = rows_of(order.dataset, revision, parts, by_prefix=True)
+            rows = steps(rows, "Writing", total=missing, quiet=order.quiet)
             requests = _requests(rows, batch, prompter, extra, limit, records, written)
             folder = BatchFolder(order.out)
             written.files = folder.write(requests, batch.most_lines, batch.most_bytes)
