@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from ruler_dataset import RulerError, plain
-
-if TYPE_CHECKING:
-    from ruler_dataset import Config
 
 _FORMAT = "upstream (the reference code's JSON lines), kvpress, lm-eval, lighteval or nemo."
 _CONFIGS = "Configurations, separated by commas, groups too: niah_mk_4k,vt_8k, *_4k."
@@ -36,16 +31,7 @@ def export(
     names = [name for name in configs.split(",") if name]
     if configs and not names:
         raise RulerError("--configs names no configuration: leave it out to export all.")
-    done = export_release.export(source, form, to, names, tokenizer, revision, _progress)
+    done = export_release.export(source, form, to, names, tokenizer, revision)
     typer.echo(
         plain(f"{done.rows} rows of {done.configs} configurations in '{to}'. Next: {done.next}")
     )
-
-
-def _progress(configs: Sequence[Config]) -> Iterator[Config]:
-    """A bar on stderr while the configurations are used up; none where stderr is no terminal."""
-    if not sys.stderr.isatty():
-        yield from configs
-        return
-    with typer.progressbar(configs, label="Exporting", file=sys.stderr) as bar:
-        yield from bar

@@ -17,11 +17,12 @@ from __future__ import annotations
 import importlib
 import os
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from eval.export.export_job import ExportJob
 from eval.frozen_release import Release, chosen_files
 from ruler_dataset import DEFAULT_TOKENIZER, Config, RulerError, check_name
 
@@ -34,8 +35,7 @@ FORMATS = {
 }
 """The formats and their modules.
 
-Each has `write(release, configs, folder, to, progress)`: it fills `folder`, which will be `to`, and
-gives the command that uses it.
+Each has `write(job)`: it fills the job's folder and gives the command that uses it.
 """
 
 
@@ -55,11 +55,11 @@ def export(
     configs: Sequence[str] = (),
     tokenizer: str | None = None,
     revision: str | None = None,
-    progress: Callable[[Sequence[Config]], Iterable[Config]] = iter,
+    quiet: bool = False,
 ) -> Exported:
     """Write configurations (default: all tasks) of a release into the new folder `to`.
 
-    `progress` hands on the configurations one by one. Raises RulerError for an unknown format or
+    A terminal shows a progress bar unless `quiet`. Raises RulerError for an unknown format or
     configuration, a wrong digest, a folder that is not empty.
     """
     check_name("format", form, FORMATS, "ruler export --help")
@@ -69,7 +69,8 @@ def export(
     chosen = choose(release, configs, tokenizer)
     writer = importlib.import_module(f"eval.export.{FORMATS[form]}")
     with new_folder(to) as folder:
-        command = writer.write(release, chosen, folder, to, progress)
+        job = ExportJob(release=release, configs=chosen, folder=folder, to=to, quiet=quiet)
+        command = writer.write(job)
     rows = sum(release.size(config.name) for config in chosen)
     return Exported(len(chosen), rows, command)
 

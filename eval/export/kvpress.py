@@ -15,28 +15,31 @@ where a chat template stands between the two, the assistant's turn begins with a
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Mapping
 from typing import Any
 
-from eval.frozen_release import BATCH_ROWS, Release
+from eval.export.export_job import ExportJob
+from eval.frozen_release import BATCH_ROWS
 from ruler_dataset import SPLIT, Config
 
 COLUMNS = ("input", "answer_prefix", "outputs", "task", "max_new_tokens", "context_end")
 KVPRESS_COLUMNS = ("context", "question", "answer_prefix", "answer", "task", "max_new_tokens")
 FILE = f"{SPLIT}-00000-of-00001.parquet"
 _CARD = """\
+---
+{metadata}---
+
 # {title} for kvpress
 
-The frozen rows of {source}{revision} ({dataset} {version}, tokenizer {tokenizer}) in the columns
-that kvpress's `evaluation/evaluate.py` reads; made by `ruler export --format kvpress`.
+The frozen rows of {provenance}, tokenizer {tokenizer}, in the columns that kvpress's
+`evaluation/evaluate.py` reads; made by `ruler export --format kvpress`.
 `context + question + answer_prefix` is the release's `input + answer_prefix`.
 
 ```python
 from datasets import load_dataset
 
-rows = load_dataset("{folder}", "{config}", split="{split}")
-rows = load_dataset("{folder}", data_dir="{config}", split="{split}")  # as evaluate.py loads it
+rows = load_dataset("{name}", "{config}", split="{split}")
+rows = load_dataset("{name}", data_dir="{config}", split="{split}")  # as evaluate.py loads it
 ```
 
 In kvpress's `evaluate_registry.py`, name this folder as the data set `ruler`. Its metric is RULER's
@@ -67,13 +70,7 @@ def folder_of(config: Config) -> str:
     return f"{config.max_length}{languages}"
 
 
-def write(
-    release: Release,
-    configs: Sequence[Config],
-    folder: Path,
-    to: Path,
-    progress: Callable[[Sequence[Config]], Iterable[Config]] = iter,
-) -> str:
+def write(job: ExportJob) -> str:
     """Write one Parquet file a length and a card; return the command that evaluates one."""
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -83,14 +80,14 @@ def write(
     schema = pa.schema([(column, types.get(column, text)) for column in KVPRESS_COLUMNS])
     writer, open_name = None, ""
     try:
-        for config in progress(configs):  # sorted: those of a file follow one another
+        for config in job.each():  # sorted: those of a file follow one another
             if folder_of(config) != open_name:
                 if writer is not None:
                     writer.close()
                 open_name = folder_of(config)
-                (folder / open_name).mkdir()
+                (job.folder / open_name).mkdir()
                 writer = pq.ParquetWriter(
-                    folder / open_name / FILE,
+                    job.folder / open_name / FILE,
                     schema,
                     compression="zstd",
                     compression_level=9,
@@ -98,38 +95,34 @@ def write(
                     data_page_size=1 << 28,  # one page: the texts share most of what they say
                 )
             assert writer is not None
-            rows = map(kvpress_view, release.rows(config.name, COLUMNS))
+            rows = map(kvpress_view, job.release.rows(config.name, COLUMNS))
             while batch := list(itertools.islice(rows, BATCH_ROWS)):
                 writer.write_table(pa.Table.from_pylist(batch, schema=schema))
     finally:
         if writer is not None:
             writer.close()
-    (folder / "README.md").write_text(card(release, configs, to), encoding="utf-8")
+    _write_card(job)
     return (
         f"python evaluate.py --dataset ruler --data_dir {open_name} …   (in kvpress's evaluation/)"
     )
 
 
-def card(release: Release, configs: Sequence[Config], to: Path) -> str:
+def _write_card(job: ExportJob) -> None:
     """The card: a configuration a length, and how to load it."""
     from huggingface_hub.utils import yaml_dump
 
-    names = list(dict.fromkeys(folder_of(config) for config in configs))
+    names = list(dict.fromkeys(map(folder_of, job.configs)))
     listed = [
         {"config_name": name, "data_files": [{"split": SPLIT, "path": f"{name}/{FILE}"}]}
         for name in names
     ]
-    many = release.dataset == "oneruler"
-    text = _CARD.format(
-        title=release.dataset.upper(),
-        source=release.source,
-        revision=f" at {release.revision}" if release.revision else "",
-        dataset=release.dataset,
-        version=release.manifest["data_version"],
-        tokenizer=configs[0].tokenizer,
-        folder=to.name,
+    many = job.release.dataset == "oneruler"
+    job.write_readme(
+        _CARD,
+        metadata=yaml_dump({"configs": listed}, sort_keys=False),
+        tokenizer=job.configs[0].tokenizer,
+        name=job.to.name,
         config=names[0],
         split=SPLIT,
         oneruler=" ONERULER's own rule is exactness: `ruler score` has it." if many else "",
     )
-    return f"---\n{yaml_dump({'configs': listed}, sort_keys=False)}---\n\n{text}"

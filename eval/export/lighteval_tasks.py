@@ -13,11 +13,11 @@ a folder is named by its absolute path, a Hub repository by its commit.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
-from eval.export.scorer_files import budget, provenance, write_scorer
-from eval.frozen_release import Release
+from eval.export.export_job import ExportJob
+from eval.export.scorer_files import budget, write_scorer
 from eval.run.prompts import DIRECT
 from ruler_dataset import Config
 
@@ -37,14 +37,9 @@ rule, `strict` the strict variant, both 0 … 1. lighteval 0.13 needs `huggingfa
 """
 
 
-def write(
-    release: Release,
-    configs: Sequence[Config],
-    folder: Path,
-    to: Path,
-    progress: Callable[[Sequence[Config]], Iterable[Config]] = iter,
-) -> str:
+def write(job: ExportJob) -> str:
     """Write the tasks and their metric; return the command that evaluates them."""
+    release = job.release
     tasks = [
         {
             "config": config.name,
@@ -52,30 +47,20 @@ def write(
             "direct": task_name("direct", config),
             "max_new_tokens": budget(release, config)[0],
         }
-        for config in progress(configs)
+        for config in job.each()
     ]
     write_scorer(
-        release,
-        configs,
-        folder,
+        job,
         source=release.source if release.revision else str(release.root.resolve()),
         revision=release.revision,
         data_version=release.manifest["data_version"],
         direct=DIRECT if release.dataset == "ruler" else "",
         tasks=tasks,
     )
-    shutil.copyfile(Path(__file__).with_name("lighteval_file.py"), folder / FILE)
-    example, base = (_example(kind, configs) for kind in ("direct", "frozen"))
-    text = _README.format(
-        title=release.dataset.upper(),
-        provenance=provenance(release),
-        example=example,
-        base=base,
-        folder=to,
-        file=FILE,
-    )
-    (folder / "README.md").write_text(text, encoding="utf-8")
-    return f'lighteval accelerate "model_name=MODEL" {example} --custom-tasks {to / FILE}'
+    shutil.copyfile(Path(__file__).with_name("lighteval_file.py"), job.folder / FILE)
+    example, base = (_example(kind, job.configs) for kind in ("direct", "frozen"))
+    job.write_readme(_README, example=example, base=base, file=FILE)
+    return f'lighteval accelerate "model_name=MODEL" {example} --custom-tasks {job.to / FILE}'
 
 
 def _example(kind: str, configs: Sequence[Config]) -> str:

@@ -16,11 +16,11 @@ A folder's files are named by absolute paths, a Hub repository by its commit.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Any
 
-from eval.export.scorer_files import budget, provenance, write_scorer
+from eval.export.export_job import ExportJob, write_yaml
+from eval.export.scorer_files import budget, write_scorer
 from eval.frozen_release import Release
 from eval.ruler_score import ruler_score
 from ruler_dataset import SPLIT, Config
@@ -41,34 +41,29 @@ Without `max_length` it takes what the model's configuration says.
 """
 
 
-def write(
-    release: Release,
-    configs: Sequence[Config],
-    folder: Path,
-    to: Path,
-    progress: Callable[[Sequence[Config]], Iterable[Config]] = iter,
-) -> str:
+def write(job: ExportJob) -> str:
     """Write tasks, groups and their metric; return the command that evaluates one."""
-    for config in progress(configs):
-        _write(folder / f"{task_name(release, config.name)}.yaml", task(release, config))
-    found = groups(release, configs)
+    release, folder, last = job.release, job.folder, job.configs[-1]
+    for config in job.each():
+        write_yaml(folder / f"{task_name(release, config.name)}.yaml", task(release, config))
+    found = groups(release, job.configs)
     for name, members in found:
-        _write(folder / f"{task_name(release, name)}.yaml", group(release, name, members))
-    _write(
+        write_yaml(folder / f"{task_name(release, name)}.yaml", group(release, name, members))
+    write_yaml(
         folder / "_frozen", shared(release), "process_results: !function utils.process_results\n"
     )
-    write_scorer(release, configs, folder)
-    example = task_name(release, found[-1][0] if found else configs[-1].name)
-    text = _README.format(
-        title=release.dataset.upper(),
-        provenance=provenance(release),
+    write_scorer(job)
+    example = task_name(release, found[-1][0] if found else last.name)
+    job.write_readme(
+        _README,
         score_version=ruler_score.SCORE_VERSION,
-        folder=to,
         example=example,
-        length=configs[-1].max_length,
+        length=last.max_length,
     )
-    (folder / "README.md").write_text(text, encoding="utf-8")
-    return f"lm_eval --include_path {to} --tasks {example} --model hf --model_args pretrained=MODEL"
+    return (
+        f"lm_eval --include_path {job.to} --tasks {example} "
+        "--model hf --model_args pretrained=MODEL"
+    )
 
 
 def task_name(release: Release, config: str) -> str:
@@ -133,9 +128,3 @@ def group(release: Release, name: str, members: Sequence[str]) -> dict[str, Any]
         "aggregate_metric_list": means,
         "metadata": {"version": release.manifest["data_version"]},
     }
-
-
-def _write(path: Path, settings: dict[str, Any], more: str = "") -> None:
-    from huggingface_hub.utils import yaml_dump
-
-    path.write_text(yaml_dump(settings, sort_keys=False) + more, encoding="utf-8")

@@ -15,17 +15,15 @@ endpoint the raw text.
 
 from __future__ import annotations
 
-import json
 import re
 import shutil
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from eval.export.scorer_files import budget, provenance, write_scorer
-from eval.frozen_release import Release
+from eval.export.export_job import ExportJob, write_yaml
+from eval.export.scorer_files import budget, write_scorer
 from eval.run.prompts import DIRECT
-from ruler_dataset import Config
 
 FILE = "ruler_frozen.py"
 COLUMNS = (
@@ -58,40 +56,28 @@ The budgets: {budgets}.
 """
 
 
-def write(
-    release: Release,
-    configs: Sequence[Config],
-    folder: Path,
-    to: Path,
-    progress: Callable[[Sequence[Config]], Iterable[Config]] = iter,
-) -> str:
+def write(job: ExportJob) -> str:
     """Write benchmarks, rows, budgets and scorer; return the command that evaluates them."""
-    (folder / "data").mkdir()
     tasks: list[dict[str, Any]] = []
-    for config in progress(configs):
-        tokens, _ = budget(release, config)
-        with (folder / "data" / f"{config.name}.jsonl").open("w", encoding="utf-8") as file:
-            for row in release.rows(config.name, COLUMNS):
-                file.write(json.dumps(row, ensure_ascii=False) + "\n")
+    for config in job.each():
+        tokens, _ = budget(job.release, config)
+        job.write_rows(config, COLUMNS, job.folder / "data" / f"{config.name}.jsonl")
         names = {kind: f"{config.dataset}_{kind}_{config.name}" for kind in ENDPOINTS}
         tasks.append({"config": config.name, **names, "max_new_tokens": tokens})
-    direct = DIRECT if release.dataset == "ruler" else ""
-    write_scorer(release, configs, folder, direct=direct, tasks=tasks)
+    direct = DIRECT if job.release.dataset == "ruler" else ""
+    write_scorer(job, direct=direct, tasks=tasks)
     for kind, endpoint in ENDPOINTS.items():
-        _write_yaml(folder / f"{endpoint}.yaml", run_settings(tasks, kind, endpoint, to))
-    shutil.copyfile(Path(__file__).with_name("nemo_file.py"), folder / FILE)
-    text = _README.format(
-        title=release.dataset.upper(),
-        provenance=provenance(release),
-        folder=to,
+        write_yaml(job.folder / f"{endpoint}.yaml", run_settings(tasks, kind, endpoint, job.to))
+    shutil.copyfile(Path(__file__).with_name("nemo_file.py"), job.folder / FILE)
+    job.write_readme(
+        _README,
         file=FILE,
         example=normalized(tasks[-1]["direct"]),
         config=tasks[-1]["config"],
         tokens=tasks[-1]["max_new_tokens"],
         budgets=", ".join(f"{task['config']} {task['max_new_tokens']}" for task in tasks),
     )
-    (folder / "README.md").write_text(text, encoding="utf-8")
-    return f"nel eval run {to / 'chat.yaml'}"
+    return f"nel eval run {job.to / 'chat.yaml'}"
 
 
 def normalized(name: str) -> str:
@@ -130,9 +116,3 @@ def run_settings(
         "benchmarks": benchmarks,
         "output": {"dir": f"{kind}_results"},
     }
-
-
-def _write_yaml(path: Path, settings: dict[str, Any]) -> None:
-    from huggingface_hub.utils import yaml_dump
-
-    path.write_text(yaml_dump(settings, sort_keys=False), encoding="utf-8")

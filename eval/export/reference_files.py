@@ -11,44 +11,26 @@ of their own data too. The prompt is the bare one (its template type `base`): no
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterable, Sequence
-from pathlib import Path
-
-from eval.frozen_release import Release, Row
-from ruler_dataset import Config, RulerError
+from eval.export.export_job import ExportJob
+from ruler_dataset import RulerError
 
 COLUMNS = ("index", "input", "outputs", "length", "answer_prefix")
 SUBSET = "validation"
 """The name its scripts take where `--subset` is not given."""
 
 
-def write(
-    release: Release,
-    configs: Sequence[Config],
-    folder: Path,
-    to: Path,
-    progress: Callable[[Sequence[Config]], Iterable[Config]] = iter,
-) -> str:
-    """Write `configs` below `folder`; return the command that answers one of them."""
-    if release.dataset != "ruler":
+def write(job: ExportJob) -> str:
+    """Write a file for each length and task; return the command that answers one of them."""
+    if job.release.dataset != "ruler":
         raise RulerError(
-            f"The reference code has no tasks of {release.dataset}: use --format lm-eval."
+            f"The reference code has no tasks of {job.release.dataset}: use --format lm-eval."
         )
-    for config in progress(configs):
-        path = folder / str(config.max_length) / "data" / config.task / f"{SUBSET}.jsonl"
-        path.parent.mkdir(parents=True)
-        with path.open("w", encoding="utf-8") as file:
-            for row in release.rows(config.name, COLUMNS):
-                file.write(json.dumps(upstream_row(row)) + "\n")
-    first = configs[0]
-    place = to / str(first.max_length)
+    for config in job.each():
+        data = job.folder / str(config.max_length) / "data"
+        job.write_rows(config, COLUMNS, data / config.task / f"{SUBSET}.jsonl")
+    first = job.configs[0]
+    place = job.to / str(first.max_length)
     return (
         f"python pred/call_api.py --data_dir {place}/data --save_dir {place}/pred "
         f"--task {first.task} …   (in the reference code's scripts/)"
     )
-
-
-def upstream_row(row: Row) -> Row:
-    """The fields its scripts read."""
-    return {column: row[column] for column in COLUMNS}

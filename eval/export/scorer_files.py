@@ -10,24 +10,24 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from eval.export import exported_scorer
+from eval.export.export_job import ExportJob
 from eval.frozen_release import Release
 from eval.ruler_score import ruler_score
 from eval.score.join import rule_task
 from ruler_dataset import Config, RulerError
 
 
-def write_scorer(release: Release, configs: Sequence[Config], folder: Path, **more: Any) -> None:
-    """Write the scorer's three files into `folder`; scoring.json takes `more` in."""
-    rules = {c.task: rule_task(c.task, release) for c in configs}
-    scoring = json.dumps({"dataset": release.dataset, "rules": rules, **more}, indent=1)
-    (folder / "scoring.json").write_text(scoring + "\n", encoding="utf-8")
-    shutil.copyfile(Path(str(exported_scorer.__file__)), folder / "utils.py")
-    shutil.copyfile(Path(str(ruler_score.__file__)), folder / "ruler_score.py")
+def write_scorer(job: ExportJob, **more: Any) -> None:
+    """Write the scorer's three files into the folder; scoring.json takes `more` in."""
+    rules = {config.task: rule_task(config.task, job.release) for config in job.configs}
+    scoring = json.dumps({"dataset": job.release.dataset, "rules": rules, **more}, indent=1)
+    (job.folder / "scoring.json").write_text(scoring + "\n", encoding="utf-8")
+    shutil.copyfile(Path(str(exported_scorer.__file__)), job.folder / "utils.py")
+    shutil.copyfile(Path(str(ruler_score.__file__)), job.folder / "ruler_score.py")
 
 
 def budget(release: Release, config: Config) -> tuple[int, bool]:
@@ -43,10 +43,3 @@ def budget(release: Release, config: Config) -> tuple[int, bool]:
             "begins: the harness has one setting a task."
         )
     return found.pop()
-
-
-def provenance(release: Release) -> str:
-    """Where the rows are from, for a README: `ORG/ruler at 0123456 (ruler 1.0.0)`."""
-    revision = f" at {release.revision}" if release.revision else ""
-    version = release.manifest["data_version"]
-    return f"{release.source}{revision} ({release.dataset} {version})"
