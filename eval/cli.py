@@ -9,6 +9,7 @@ import typer
 
 from eval.report.page.page_model import FrozenSentence
 from eval.report.page.report_command import report_command
+from eval.run.run_command import DataRevision
 
 _FILES = (
     "A RUN folder, or prediction files: this project's, the reference code's `pred/*.jsonl` or "
@@ -70,7 +71,7 @@ def score(
     config: Configuration = None,
     references: References = None,
     name: Name = None,
-    revision: Annotated[str | None, typer.Option(help="The data set's revision.")] = None,
+    revision: DataRevision = None,
 ) -> None:
     """Score predictions against a frozen split: tables, and everything in results.json.
 
@@ -120,7 +121,7 @@ def errors(
     config: Configuration = None,
     references: References = None,
     name: Name = None,
-    revision: Annotated[str | None, typer.Option(help="The data set's revision.")] = None,
+    revision: DataRevision = None,
 ) -> None:
     """Sort every wrong answer into the papers' kinds of errors, by task and length.
 

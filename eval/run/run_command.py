@@ -1,20 +1,28 @@
-"""`ruler run`: the flags, and nothing else; the work is in eval.run."""
+"""`ruler run`: its flags, and the order they make; the work is in eval.run.
+
+The flags that `ruler batch write` has too are declared here for both (`Dataset`, `Configs`, …), and
+`make_order` makes the order of both.
+"""
 
 from __future__ import annotations
 
+import json
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ruler_dataset import plain
+from ruler_dataset import RulerError, plain
 
 if TYPE_CHECKING:
     from eval.run.progress import RunSummary
+    from eval.run.run_order import RunOrder
 
-_CONFIGS = "Configurations, separated by commas; all_4k,niah_mk_128k, all, or *_4k."
 _MODE = "prefill (chat models), completion (base models) or chat (no answer prefix)."
-_THINKING = "off, on (8192 tokens of room) or the tokens of room for reasoning."
 _ARGUMENT = (
     "An argument of the backend itself, NAME=VALUE, repeatable: a vLLM engine argument, an argument"
     " of from_pretrained (hf), a field of the request (openai)."
@@ -24,22 +32,33 @@ _SHARD = "i/n: the i-th of n parts, in whole files, the longest first."
 _IN_FLIGHT = "openai: prompt tokens sent at once, at most; 512k, 2m or a number."
 _PRICE = "IN,OUT: of a million prompt and answer tokens, to show what a run may cost."
 _MODEL = "Folder, Hub name, or the name under which a server knows it."
+_CONFIGS = "Configurations, separated by commas; all_4k,niah_mk_128k, all, or *_4k."
+_THINKING = "off, on (8192 tokens of room) or the tokens of room for reasoning."
+Dataset = Annotated[str, typer.Option(help="A release folder or Hub repository (ORG/NAME).")]
+Configs = Annotated[str, typer.Option(help=_CONFIGS)]
+Out = Annotated[Path, typer.Option(help="Folder of this run; an existing one is resumed.")]
+Direct = Annotated[
+    bool, typer.Option("--direct", help="chat mode: the prefix in the user's turn (Table 6).")
+]
+Thinking = Annotated[str, typer.Option(help=_THINKING)]
+Limit = Annotated[int | None, typer.Option(help="Only the first rows of each configuration.")]
+ModelRevision = Annotated[str | None, typer.Option(help="The model's revision on the Hub.")]
+DataRevision = Annotated[str | None, typer.Option(help="The data set's revision.")]
+Temperature = Annotated[float, typer.Option(help="0 is greedy.")]
+TopP = Annotated[float, typer.Option()]
+Seed = Annotated[int, typer.Option()]
 
 
 def run(
-    dataset: Annotated[str, typer.Option(help="A release folder or Hub repository (ORG/NAME).")],
-    configs: Annotated[str, typer.Option(help=_CONFIGS)],
+    dataset: Dataset,
+    configs: Configs,
     backend: Annotated[str, typer.Option(help="vllm, openai, hf, or oracle (no model).")],
-    out: Annotated[Path, typer.Option(help="Folder of this run; an existing one is resumed.")],
+    out: Out,
     model: Annotated[str, typer.Option(help=_MODEL)] = "",
     mode: Annotated[str | None, typer.Option(help=_MODE)] = None,
-    direct: Annotated[
-        bool, typer.Option("--direct", help="chat mode: the prefix in the user's turn (Table 6).")
-    ] = False,
-    thinking: Annotated[str, typer.Option(help=_THINKING)] = "off",
-    limit: Annotated[
-        int | None, typer.Option(help="Only the first rows of each configuration.")
-    ] = None,
+    direct: Direct = False,
+    thinking: Thinking = "off",
+    limit: Limit = None,
     shard: Annotated[str | None, typer.Option(help=_SHARD)] = None,
     retry_failed: Annotated[
         bool, typer.Option("--retry-failed", help="Run the rows that failed once more.")
@@ -51,8 +70,8 @@ def run(
     max_model_len: Annotated[
         int | None, typer.Option(help="The model's window in tokens, where it cannot be asked.")
     ] = None,
-    revision: Annotated[str | None, typer.Option(help="The model's revision on the Hub.")] = None,
-    data_revision: Annotated[str | None, typer.Option(help="The data set's revision.")] = None,
+    revision: ModelRevision = None,
+    data_revision: DataRevision = None,
     base_url: Annotated[
         str | None, typer.Option(help="openai: the server, such as http://localhost:8000/v1.")
     ] = None,
@@ -60,9 +79,9 @@ def run(
     tokens_in_flight: Annotated[str, typer.Option(help=_IN_FLIGHT)] = "2m",
     timeout: Annotated[float, typer.Option(help="openai: seconds for one request.")] = 3600.0,
     retries: Annotated[int, typer.Option(min=1, help="openai: tries for one row, at most.")] = 8,
-    temperature: Annotated[float, typer.Option(help="0 is greedy.")] = 0.0,
-    top_p: Annotated[float, typer.Option()] = 1.0,
-    seed: Annotated[int, typer.Option()] = 0,
+    temperature: Temperature = 0.0,
+    top_p: TopP = 1.0,
+    seed: Seed = 0,
     engine_arg: Annotated[list[str] | None, typer.Option(help=_ARGUMENT)] = None,
     price: Annotated[str | None, typer.Option(help=_PRICE)] = None,
     dry_run: Annotated[
@@ -76,55 +95,22 @@ def run(
     The same command again does only what is missing. API keys come from the environment
     (OPENAI_API_KEY, HF_TOKEN) and are never written. Exit code 1: some rows failed.
     """  # noqa: E501
+    options = locals()
     from datasets import disable_progress_bars
 
-    from eval.run.backends.backend import ModelOptions
+    from eval.run import runner
     from eval.run.backends.start import known_backend
-    from eval.run.reasoning import Reasoning
-    from eval.run.run_order import RunOrder
-    from eval.run.runner import estimate
-    from eval.run.runner import run as run_order
-    from ruler_dataset import RulerError
 
     backend = known_backend(backend)
     if not model and backend != "oracle":
         raise RulerError(f"The {backend} backend needs a model: add --model NAME.")
     disable_progress_bars()  # reading a file is quick; the run has its own bar
-    options = ModelOptions(
-        model=model or "oracle",
-        revision=revision,
-        tokenizer=tokenizer,
-        max_model_len=max_model_len,
-        temperature=temperature,
-        top_p=top_p,
-        seed=seed,
-        arguments=parse_arguments(engine_arg or []),
-        base_url=base_url,
-        concurrency=concurrency,
-        tokens_in_flight=parse_tokens(tokens_in_flight),
-        timeout=timeout,
-        retries=retries,
-    )
-    order = RunOrder(
-        dataset=dataset,
-        configs=tuple(filter(None, configs.split(","))),
-        backend=backend,
-        out=out,
-        options=options,
-        mode=mode,
-        direct=direct,
-        reasoning=Reasoning.parse(thinking),
-        limit=limit,
-        shard=shard,
-        retry_failed=retry_failed,
-        data_revision=data_revision,
-        skip_missing=skip_missing,
-        price=parse_price(price),
-    )
+    del options["dry_run"]
+    order = make_order({**options, "backend": backend, "model": model or "oracle"})
     if dry_run:
-        typer.echo("\n".join(estimate(order).lines(order.price)))
+        typer.echo("\n".join(runner.estimate(order).lines(order.price)))
         return
-    summary = run_order(order)
+    summary = runner.run(order)
     show(summary)
     typer.echo(f"Next: ruler score {plain(out)}")
     if summary.total["error"]:
@@ -154,12 +140,30 @@ def show(summary: RunSummary) -> None:
     summary.print(Console())
 
 
+def make_order(options: Mapping[str, Any]) -> RunOrder:
+    """The order that a command's options make. Raises RulerError for a value that cannot be read.
+
+    An option that is no field of RunOrder or ModelOptions is a mistake of the command's author.
+    """
+    from eval.run.backends.backend import ModelOptions
+    from eval.run.reasoning import Reasoning
+    from eval.run.run_order import RunOrder
+
+    given = dict(options)
+    given["configs"] = tuple(filter(None, given["configs"].split(",")))
+    given["reasoning"] = Reasoning.parse(given.pop("thinking"))
+    given["arguments"] = parse_arguments(given.pop("engine_arg") or [])
+    if "tokens_in_flight" in given:
+        given["tokens_in_flight"] = parse_tokens(given["tokens_in_flight"])
+    if "price" in given:
+        given["price"] = parse_price(given["price"])
+    names = {field.name for field in fields(ModelOptions)}
+    model = ModelOptions(**{name: given.pop(name) for name in names & given.keys()})
+    return RunOrder(**given, options=model)
+
+
 def parse_tokens(text: str) -> int:
     """Read a number of tokens, or of binary thousands: `512k`, `2m`."""
-    import re
-
-    from ruler_dataset import RulerError
-
     match = re.fullmatch(r"([1-9]\d{0,11})([km]?)", text)
     if match is None:
         raise RulerError("--tokens-in-flight takes a number of tokens, such as 512k or 2m.")
@@ -168,10 +172,6 @@ def parse_tokens(text: str) -> int:
 
 def parse_price(text: str | None) -> tuple[float, float] | None:
     """Read IN,OUT: the prices of a million tokens of prompts and of answers."""
-    import math
-
-    from ruler_dataset import RulerError
-
     if text is None:
         return None
     try:
@@ -185,10 +185,7 @@ def parse_price(text: str | None) -> tuple[float, float] | None:
 
 def parse_arguments(pairs: list[str]) -> dict[str, Any]:
     """Read NAME=VALUE pairs; a value is JSON where it reads as JSON, else text."""
-    import json
-
     from eval.run.backends.secrets import check_argument
-    from ruler_dataset import RulerError
 
     found: dict[str, Any] = {}
     for pair in pairs:
@@ -208,8 +205,6 @@ def parse_arguments(pairs: list[str]) -> dict[str, Any]:
 
 def _is_json(value: Any) -> bool:
     """Whether a value can stand in run.json: NaN and Infinity cannot."""
-    import json
-
     try:
         json.dumps(value, allow_nan=False)
     except ValueError:

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from eval.run import run_command
+
 if TYPE_CHECKING:
     from eval.run.batch.batch_run import ReadBatch, WrittenBatch
 
@@ -24,31 +26,25 @@ _FIELD = "A further field of every request, NAME=VALUE, repeatable."
 
 @app.command()
 def write(
-    dataset: Annotated[str, typer.Option(help="A release folder or Hub repository (ORG/NAME).")],
-    configs: Annotated[str, typer.Option(help="Configurations, as for `ruler run`.")],
+    dataset: run_command.Dataset,
+    configs: run_command.Configs,
     model: Annotated[str, typer.Option(help="The model's name, as the API knows it.")],
-    out: Annotated[Path, typer.Option(help="Folder of this run; an existing one is resumed.")],
+    out: run_command.Out,
     api: Annotated[str, typer.Option(help=_API)] = "vllm",
     mode: Annotated[str | None, typer.Option(help=_MODE)] = None,
-    direct: Annotated[
-        bool, typer.Option("--direct", help="chat mode: the prefix in the user's turn (Table 6).")
-    ] = False,
-    thinking: Annotated[
-        str, typer.Option(help="off, on (8192 tokens of room) or the tokens of room for reasoning.")
-    ] = "off",
-    limit: Annotated[
-        int | None, typer.Option(help="Only the first rows of each configuration.")
-    ] = None,
+    direct: run_command.Direct = False,
+    thinking: run_command.Thinking = "off",
+    limit: run_command.Limit = None,
     retry_failed: Annotated[
         bool, typer.Option("--retry-failed", help="Write the rows that failed once more.")
     ] = False,
     tokenizer: Annotated[str | None, typer.Option(help=_TOKENIZER)] = None,
     max_model_len: Annotated[int | None, typer.Option(help=_LIMIT)] = None,
-    revision: Annotated[str | None, typer.Option(help="The model's revision on the Hub.")] = None,
-    data_revision: Annotated[str | None, typer.Option(help="The data set's revision.")] = None,
-    temperature: Annotated[float, typer.Option(help="0 is greedy.")] = 0.0,
-    top_p: Annotated[float, typer.Option()] = 1.0,
-    seed: Annotated[int, typer.Option()] = 0,
+    revision: run_command.ModelRevision = None,
+    data_revision: run_command.DataRevision = None,
+    temperature: run_command.Temperature = 0.0,
+    top_p: run_command.TopP = 1.0,
+    seed: run_command.Seed = 0,
     engine_arg: Annotated[list[str] | None, typer.Option(help=_FIELD)] = None,
     max_lines: Annotated[
         int, typer.Option(min=1, max=50_000, help="Requests of a file, at most.")
@@ -64,37 +60,14 @@ def write(
     Then `vllm run-batch -i runs/qwen/batch/requests-001.jsonl -o answers.jsonl --model …`,
     or upload the files to a batch API; and `ruler batch read runs/qwen answers.jsonl`.
     """  # noqa: E501
+    options = locals()
     from datasets import disable_progress_bars
 
-    from eval.run.backends.backend import ModelOptions
     from eval.run.batch.batch_run import BACKEND, BatchOrder, write_batch
-    from eval.run.reasoning import Reasoning
-    from eval.run.run_command import parse_arguments
-    from eval.run.run_order import RunOrder
 
     disable_progress_bars()  # reading a file is quick; the batch has its own bar
-    order = RunOrder(
-        dataset=dataset,
-        configs=tuple(filter(None, configs.split(","))),
-        backend=BACKEND,
-        out=out,
-        options=ModelOptions(
-            model=model,
-            revision=revision,
-            tokenizer=tokenizer,
-            max_model_len=max_model_len,
-            temperature=temperature,
-            top_p=top_p,
-            seed=seed,
-            arguments=parse_arguments(engine_arg or []),
-        ),
-        mode=mode,
-        direct=direct,
-        reasoning=Reasoning.parse(thinking),
-        limit=limit,
-        retry_failed=retry_failed,
-        data_revision=data_revision,
-    )
+    del options["api"], options["max_lines"], options["max_megabytes"]
+    order = run_command.make_order({**options, "backend": BACKEND})
     batch = BatchOrder(order, api, most_lines=max_lines, most_bytes=max_megabytes * 10**6)
     for line in _written(write_batch(batch), out, api, model):
         typer.echo(line)
