@@ -38,12 +38,12 @@ def example(
     for command in (
         f"score {folder / 'run'} {references} --beside published",
         f"score {folder / FIRST_LINE} {references}",
+        f"errors {folder / 'run'} {references}",
         f"compare {folder / 'run'} {folder / FIRST_LINE}",
-        f"report {folder / 'run'} {folder / FIRST_LINE} --out {folder / 'report.html'}",
+        f"report {folder / 'run'} {folder / FIRST_LINE} {references} "
+        f"--out {folder / 'report.html'}",
     ):
         typer.echo(f"  ruler {command}")
-    typer.echo("The kinds of errors need the rows, which README.md there says how to build; then:")
-    typer.echo(f"  ruler errors {folder / 'run'} --dataset ruler-smollm2")
 
 
 def write_example(folder: Path) -> None:

@@ -54,7 +54,7 @@ class PredictionSource:
         )
         predictions = read(files, naming, keep_prompts)
         if self.references is not None:
-            add_references(predictions, self.references)
+            add_references(predictions, self.references, keep_prompts)
         if self.name is not None:
             predictions.run = {**predictions.run, "model": self.name}
         return predictions, release

@@ -5,13 +5,18 @@
 Its `data/TASK/validation.jsonl` (or `TASK.jsonl`) holds a line a row: {"index", "outputs", …}, in
 the order in which the predictions stand. Its index may be no number of a row (for niah it is an
 offset, and not unique), so lines are paired by their place, and the indices must agree.
+
+A line may hold the prompt, as `input`, or parts of it where the rest may not be passed on: `pieces`
+are [offset, text] in characters and `characters` the prompt's length. Sorting errors reads them,
+with the columns context_start, context_end and evidence of a release where a line has these.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,23 +26,34 @@ from eval.score.prediction import Prediction, row_number
 from eval.score.prediction_files import Predictions
 from ruler_dataset import RulerError
 
+MOST_CHARACTERS = 20_000_000
+"""Of a prompt that a line holds pieces of."""
+
 
 @dataclass(frozen=True)
 class ReferenceLine:
-    """The index, the references and the prompt's digest of one line of a data file."""
+    """The index, the references and the prompt's digest of one line of a data file.
+
+    `prompt` and `columns` are what the line holds of the row's text, if that was asked for.
+    """
 
     index: int
     outputs: tuple[str, ...]
+    _: KW_ONLY
     asked: str | None
+    question: str | None
+    prompt: str | None = None
+    columns: Mapping[str, Any] | None = None
 
 
-def add_references(predictions: Predictions, folder: Path) -> None:
+def add_references(predictions: Predictions, folder: Path, keep_prompts: bool = False) -> None:
     """Give every prediction without references those of its line, and its line's number as index.
 
-    Configurations whose references are not in the folder are left out, with a note. Raises
-    RulerError where there are none at all, or the lines are others than the predictions'.
+    With `keep_prompts` also what the line holds of the prompt, for sorting errors. Configurations
+    whose references are not in the folder are left out, with a note. Raises RulerError where there
+    are none at all, or the lines are others than the predictions'.
     """
-    known = _read(folder, predictions)
+    known = _read(folder, predictions, keep_prompts)
     groups: dict[str, list[Prediction]] = {}
     for row in predictions.rows:
         groups.setdefault(row.config, []).append(row)
@@ -71,9 +87,13 @@ def _pair(name: str, rows: list[Prediction], lines: list[ReferenceLine], folder:
     for row, number in zip(rows, numbers, strict=True):
         line = lines[number]
         row.index, row.outputs, row.asked = number, line.outputs, row.asked or line.asked
+        row.prompt, row.columns = row.prompt or line.prompt, row.columns or line.columns
+        row.question = row.question or line.question
 
 
-def _read(folder: Path, predictions: Predictions) -> dict[str, list[ReferenceLine]]:
+def _read(
+    folder: Path, predictions: Predictions, keep_prompts: bool
+) -> dict[str, list[ReferenceLine]]:
     """The lines of the data files below a folder, by the predictions' configurations."""
     if not folder.is_dir():
         raise RulerError(f"There is no folder '{folder}': --references names one of data files.")
@@ -94,16 +114,31 @@ def _read(folder: Path, predictions: Predictions) -> dict[str, list[ReferenceLin
         names = [name for name in of_task if tokens is None or _tokens(name, predictions) == tokens]
         for name in names if tokens is not None or len(of_task) == 1 else []:
             found[name] = [
-                ReferenceLine(
-                    index,
-                    as_tuple(line["outputs"]) or (),
-                    digest(line["input"] + (line.get("answer_prefix") or ""))
-                    if "input" in line
-                    else None,
-                )
-                for index, line in zip(indices, lines, strict=True)
+                _line(index, line, keep_prompts) for index, line in zip(indices, lines, strict=True)
             ]
     return found
+
+
+def _line(index: int, line: Mapping[str, Any], keep_prompts: bool) -> ReferenceLine:
+    whole = line["input"] + (line.get("answer_prefix") or "") if "input" in line else None
+    prompt = spread(line) if whole is None and "pieces" in line else whole
+    return ReferenceLine(
+        index,
+        as_tuple(line["outputs"]) or (),
+        asked=digest(whole) if whole is not None else None,
+        question=line.get("question"),
+        prompt=prompt if keep_prompts else None,
+        columns=line if keep_prompts and "pieces" in line else None,
+    )
+
+
+def spread(line: Mapping[str, Any]) -> str:
+    """The prompt of a line that holds pieces of it: each at its offset, between them dots."""
+    text, end = [], 0
+    for start, piece in line["pieces"]:
+        text += ["." * (start - end), piece]
+        end = start + len(piece)
+    return "".join([*text, "." * (line["characters"] - end)])
 
 
 def _lines(file: Path) -> list[dict[str, Any]]:
@@ -120,7 +155,31 @@ def _is_line(line: Any) -> bool:
     """Whether something may be a row of a data file."""
     if not isinstance(line, dict) or not isinstance(line.get("outputs", ""), str | list):
         return False
-    return all(isinstance(line.get(name) or "", str) for name in ("input", "answer_prefix"))
+    texts = ("input", "answer_prefix", "question")
+    return all(isinstance(line.get(name) or "", str) for name in texts) and _is_spread(line)
+
+
+def _is_spread(line: Mapping[str, Any]) -> bool:
+    """Whether the pieces of a line follow one another, and its evidence lies within its prompt."""
+    if "pieces" not in line:
+        return True
+    try:
+        ends = [(start, start + len(text + "")) for start, text in line["pieces"]]
+        spans = [(span["start"], span["end"]) for span in line["evidence"]]
+        marks = [line["context_start"], line["context_end"], line["characters"]]
+        numbers = [number for span in (*ends, *spans, marks) for number in span]
+        depths = [
+            0 <= span["depth"] <= 1 and span["answer"] in (True, False) for span in line["evidence"]
+        ]
+    except (TypeError, ValueError, LookupError):
+        return False
+    in_order = [number for span in ends for number in span] + [line["characters"]]
+    return (
+        all(type(number) is int and 0 <= number <= line["characters"] for number in numbers)
+        and in_order == sorted(in_order)
+        and all(depths)
+        and line["characters"] <= MOST_CHARACTERS
+    )
 
 
 def _tokens(name: str, predictions: Predictions) -> int:

@@ -7,6 +7,7 @@ each configuration. The page says how many rows were sorted.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -38,6 +39,8 @@ _LONGEST_QUESTION = 400
 _LONGEST_REFERENCE = 120
 _MOST_REFERENCES = 12
 LONGEST_ANSWER = 1200
+_LEFT_OUT = re.compile(r"…?\.{8,}…?")
+"""Where a data file holds no more than pieces of a prompt (eval/score/reference_answers.py)."""
 _BLANK: Row = {
     **{"input": "", "outputs": [], "context_start": 0, "context_end": 0, "evidence": []},
     "none_word": None,
@@ -238,7 +241,7 @@ def _evidence(row: Mapping[str, Any]) -> Iterator[ShownEvidence]:
             "depth": round(min(1.0, max(0.0, float(span["depth"]))), 4),
             "answer": bool(span["answer"]),
         }
-        if row.get("input"):
+        if row.get("input", "")[span["start"] : span["end"]].strip("."):
             shown["text"] = _text_around(row["input"], span["start"], span["end"])
         yield shown
 
@@ -246,8 +249,9 @@ def _evidence(row: Mapping[str, Any]) -> Iterator[ShownEvidence]:
 def _text_around(text: str, start: int, end: int) -> list[str]:
     """The text before, the evidence (shortened where it is a document), and the text after."""
     before, after = text[max(0, start - _AROUND) : start], text[end : end + _AROUND]
-    return [
+    found = [
         ("…" if start > _AROUND else "") + shortened(before, _AROUND),
         shortened(text[start:end], _LONGEST_EVIDENCE),
         shortened(after, _AROUND) + ("…" if end + _AROUND < len(text) else ""),
     ]
+    return [_LEFT_OUT.sub(" … ", part) for part in found]

@@ -2,15 +2,12 @@
 
 tests/eval/data/wrong_answers.tsv holds the readings, stratified by task. What the rules need of a
 context is not in the published files: what may be a distractor's value was read as `other` there.
-Of the run in eval/example, smollm2_rows.jsonl.gz has the rows, without the texts that are not this
-project's to give: a haystack of essays is its needles alone, documents are those that matter.
+Of the run in eval/example its references hold what is needed of the rows.
 """
 
 from __future__ import annotations
 
 import csv
-import gzip
-import json
 from collections import Counter
 from pathlib import Path
 
@@ -18,13 +15,14 @@ import pytest
 
 import eval.example
 from eval.analysis.error_kinds import error_of
+from eval.analysis.prompt_rows import row_of_prompt
 from eval.score.config_naming import Naming
 from eval.score.prediction_files import read
+from eval.score.prediction_source import PredictionSource
 from eval.score.reference_answers import add_references
 from tests.eval import real_predictions as real
 
 READINGS = Path(__file__).parents[1] / "data/wrong_answers.tsv"
-ROWS = READINGS.with_name("smollm2_rows.jsonl.gz")
 LEAST = 0.92
 OWN = "smollm2"
 
@@ -79,16 +77,17 @@ def test_the_rules_give_the_kind_that_was_read(answers, sample):
 
 @pytest.mark.parametrize("sample", ["first", "held_out"])
 def test_the_rules_give_the_kind_that_was_read_in_a_run_with_its_rows(sample):
-    texts = map(json.loads, gzip.decompress(ROWS.read_bytes()).splitlines())
-    known = {(row["task"], row["index"]): row for row in texts}
-    run = Path(eval.example.__file__).parent / "run"
-    given = {(row.config, row.index): row for row in read([run], Naming()).rows}
+    example = Path(eval.example.__file__).parent
+    source = PredictionSource(references=example / "references")
+    predictions, _ = source.open([example / "run"], keep_prompts=True)
+    given = {(row.config, row.index): row for row in predictions.rows}
     rows = [row for row in readings() if row[0] == sample and row[1] == OWN]
     assert len(rows) >= 16
     other = []
     for _, _, task, number, read_as in rows:
         answer = given[f"{task}_4k_smollm2", int(number)]
-        error = error_of(known[task, int(number)], answer, task)
+        row = row_of_prompt(answer.prompt, answer.outputs, task, None, answer.columns)
+        error = error_of(row, answer, task)
         if error is None or error.kind != read_as:
             other.append((task, number, read_as, error))
     assert len(other) <= (1 - LEAST) * len(rows), other

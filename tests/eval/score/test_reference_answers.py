@@ -1,0 +1,82 @@
+"""The data files that --references names: their prompts, whole or in pieces, sort errors."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from eval.score.reference_answers import spread
+from tests.eval.score.test_prediction_files import lines
+from tests.eval.scoring_helpers import record, ruler
+
+NEEDLE = "One of the special magic numbers for able-cat is: {}."
+INPUT = "Remember it afterwards.\n" + "\n".join(map(NEEDLE.format, (1111111, 2222222)))
+INPUT += "\nWhat is the special magic number for able-cat mentioned in the provided text?"
+GOLD, OTHER = (NEEDLE.format(value) for value in (1111111, 2222222))
+START, SECOND = INPUT.index(GOLD), INPUT.index(OTHER)
+GOLD_SPAN = {"start": START, "end": START + len(GOLD), "depth": 0.0, "answer": True}
+PIECES = {
+    "pieces": [[SECOND, OTHER]],
+    "characters": len(INPUT),
+    "context_start": START,
+    "context_end": SECOND + len(OTHER),
+    "evidence": [
+        GOLD_SPAN,
+        {"start": SECOND, "end": SECOND + len(OTHER), "depth": 0.5, "answer": False},
+    ],
+}
+
+
+def errors(tmp_path, fields):
+    """What `ruler errors` makes of the answer 2222222 by a data file's line."""
+    path = tmp_path / "niah_multikey_1_4k.jsonl"
+    lines(path, record("niah_multikey_1_4k", 0, " 2222222"))
+    data = {"index": 0, "outputs": ["1111111"], **fields}
+    lines(tmp_path / "data/4096/niah_multikey_1/validation.jsonl", data)
+    return ruler("errors", path, "--references", tmp_path / "data", "--out", tmp_path / "e.jsonl")
+
+
+@pytest.mark.parametrize("fields", [{"input": INPUT}, PIECES], ids=["whole", "pieces"])
+def test_errors_are_sorted_by_the_prompt_of_the_data_file(tmp_path, fields):
+    _, error, code = errors(tmp_path, fields)
+    assert code == 0, error
+    found = json.loads((tmp_path / "e.jsonl").read_text())
+    assert (found["kind"], found["index"]) == ("distractor", 0)
+    assert 0.4 < found["gap"] < 1
+
+
+def test_pieces_stand_where_they_stood():
+    text = spread(PIECES)
+    assert len(text) == len(INPUT)
+    assert text[SECOND : SECOND + len(OTHER)] == OTHER
+    assert set(text.replace(OTHER, "")) == {"."}
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"pieces": [[200, "x"], [3, "y"]]},
+        {"pieces": [[-1, "x"]]},
+        {"pieces": [[0, "x" * 500]]},
+        {"pieces": [[0]]},
+        {"pieces": [[True, "x"]]},
+        {"pieces": "text"},
+        {"characters": 10**12},
+        {"context_end": None},
+        {"evidence": [{}]},
+        {"evidence": [{**GOLD_SPAN, "end": 9999}]},
+        {"evidence": [{**GOLD_SPAN, "depth": "deep"}]},
+    ],
+    ids=str,
+)
+def test_lines_whose_pieces_do_not_fit_are_no_data_files(tmp_path, fields):
+    _, error, code = errors(tmp_path, {**PIECES, **fields})
+    assert code == 2
+    assert "holds no references for niah_multikey_1_4k" in error
+
+
+def test_lines_without_a_prompt_score_and_do_not_sort(tmp_path):
+    _, error, code = errors(tmp_path, {})
+    assert code == 2
+    assert "holds no prompt" in error
