@@ -516,14 +516,37 @@ class Names:
         )
 
 
-def features() -> datasets.Features:
-    """The row schema as datasets.Features; `.arrow_schema` is what the Parquet files hold."""
-    from datasets import Features, List, Value
+def arrow_schema() -> Any:
+    """The pyarrow.Schema of the Parquet files, with what `datasets` keeps of a row's features.
 
-    int32, float32, flag = Value("int32"), Value("float32"), Value("bool")
-    evidence = {"start": int32, "end": int32, "depth": float32, "answer": flag}
-    special = {"outputs": List(Value("string")), "evidence": List(evidence)}
-    return Features({name: special.get(name) or Value(kind) for name, kind in COLUMNS.items()})
+    It is written out here because importing `datasets` takes a second.
+    """
+    import pyarrow as pa
+
+    span = {"start": pa.int32(), "end": pa.int32(), "depth": pa.float32(), "answer": pa.bool_()}
+    lists = {"outputs": pa.list_(pa.string()), "evidence": pa.list_(pa.struct(span))}
+    columns = {name: lists.get(name, kind) for name, kind in COLUMNS.items()}
+    schema = pa.schema([pa.field(name, kind) for name, kind in columns.items()])
+    features = {field.name: _feature(field.type) for field in schema}
+    return schema.with_metadata({"huggingface": json.dumps({"info": {"features": features}})})
+
+
+def _feature(kind: Any) -> dict[str, Any]:
+    """An Arrow type as `datasets` describes it."""
+    import pyarrow as pa
+
+    if pa.types.is_list(kind):
+        return {"feature": _feature(kind.value_type), "_type": "List"}
+    if pa.types.is_struct(kind):
+        return {field.name: _feature(field.type) for field in kind}
+    return {"dtype": "float32" if kind == pa.float32() else str(kind), "_type": "Value"}
+
+
+def features() -> datasets.Features:
+    """The row schema as `datasets` has it."""
+    from datasets import Features
+
+    return Features.from_arrow_schema(arrow_schema())
 
 
 def sha256_of(path: Path) -> str:

@@ -30,6 +30,7 @@ from ruler_dataset import (
     Names,
     RulerError,
     Shard,
+    arrow_schema,
     features,
     files_of,
     is_repository,
@@ -120,8 +121,17 @@ def test_an_unknown_language_is_refused() -> None:
 def test_the_files_hold_the_features(release: Path) -> None:
     schema = pq.read_schema(release / "data/tekken/4k/qa_1.parquet")
     assert schema.names == list(COLUMNS)
-    assert schema.equals(features().arrow_schema)
-    assert b"huggingface" in schema.metadata
+    assert schema.equals(arrow_schema())
+    assert schema.metadata == arrow_schema().metadata
+
+
+def test_the_schema_written_out_is_that_of_datasets() -> None:
+    kinds = {"start": "int32", "end": "int32", "depth": "float32", "answer": "bool"}
+    span = {name: datasets.Value(kind) for name, kind in kinds.items()}
+    lists = {"outputs": datasets.List(datasets.Value("string")), "evidence": datasets.List(span)}
+    columns = {name: lists.get(name) or datasets.Value(kind) for name, kind in COLUMNS.items()}
+    assert features() == datasets.Features(columns)
+    assert arrow_schema().equals(datasets.Features(columns).arrow_schema, check_metadata=True)
 
 
 def test_load_gives_a_dataset_with_the_features(release: Path) -> None:

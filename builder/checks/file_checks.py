@@ -14,7 +14,7 @@ from pathlib import Path
 from builder.checks.breaches import Law
 from builder.checks.inspect_rows import InspectedRowGroup, RowGroup
 from builder.checks.verify_report import WHOLE_FILE, FileReport
-from ruler_dataset import COLUMNS, UNREADABLE, FileEntry, features, sha256_of
+from ruler_dataset import COLUMNS, UNREADABLE, FileEntry, arrow_schema, sha256_of
 
 
 def readable_parts(root: Path, path: str, entry: FileEntry, report: FileReport) -> list[RowGroup]:
@@ -30,7 +30,7 @@ def readable_parts(root: Path, path: str, entry: FileEntry, report: FileReport) 
                 WHOLE_FILE, Law.DIGESTS, f"sha256 is {found}, the manifest says {entry['sha256']}"
             )
         with pq.ParquetFile(root / path) as file:
-            if not file.schema_arrow.equals(features().arrow_schema):
+            if not file.schema_arrow.equals(arrow_schema()):
                 what = f"the columns are not {', '.join(COLUMNS)} of the right types"
                 report.add(WHOLE_FILE, Law.DIGESTS, what)
                 return []

@@ -24,7 +24,7 @@ from builder.tasks.suite import Suite
 from builder.tasks.task import Row, Task, TaskKey
 from builder.tokens.second_engine import EngineMismatch, confirm, is_sampled, with_engine
 from builder.tokens.tokenizers import load_counter
-from ruler_dataset import Config, FileEntry, RulerError, Variant, features, sha256_of
+from ruler_dataset import Config, FileEntry, RulerError, Variant, arrow_schema, sha256_of
 
 _LEVEL_SHARED, _LEVEL_OTHER = 9, 5  # zstd: rows that share their haystack repay the harder level
 
@@ -76,7 +76,7 @@ class FileBuilder:
 
     def __init__(self, suite: Suite, settings: SourceSettings, root: Path) -> None:
         self.suite, self.settings, self.root = suite, settings, root
-        self.schema = features().arrow_schema
+        self.schema = arrow_schema()
         self._materials: tuple[tuple[str, bool], CountedSources] | None = None
         self._mismatches: dict[str, str] = {}
         self._tasks: dict[str, Task[Any]] = {}
