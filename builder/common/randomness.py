@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import hashlib
 import string
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
+from itertools import filterfalse, islice
 
 import numpy as np
 
@@ -28,16 +29,30 @@ def distinct(generator: np.random.Generator, population: int, count: int) -> lis
     return drawn
 
 
+def all_but(population: int, taken: Collection[int] | np.ndarray) -> np.ndarray:
+    """The integers below `population` that are not in `taken`, ascending."""
+    free = np.ones(population, dtype=bool)
+    free[np.array(taken, dtype=int)] = False
+    return np.flatnonzero(free)
+
+
 def numbers(
     generator: np.random.Generator, digits: int, count: int, taken: Collection[str] = ()
 ) -> list[str]:
-    """`count` different numbers of exactly `digits` digits, none of them in `taken`.
+    """`count` different numbers of exactly `digits` digits, none of them in `taken`."""
+    return list(iter_numbers(generator, digits, count, taken))
+
+
+def iter_numbers(
+    generator: np.random.Generator, digits: int, count: int, taken: Collection[str] = ()
+) -> Iterator[str]:
+    """Like `numbers`, but lazy: all are drawn at once, and written as they are read.
 
     Draws as many more as `taken` could strike out, so it never has to try again.
     """
     low, high = 10 ** (digits - 1), 10**digits
-    drawn = (str(low + n) for n in distinct(generator, high - low, count + len(taken)))
-    return [number for number in drawn if number not in taken][:count]
+    drawn = generator.choice(high - low, size=count + len(taken), replace=False)
+    return islice(filterfalse(taken.__contains__, map(str, (drawn + low).tolist())), count)
 
 
 def uuids(generator: np.random.Generator, count: int) -> list[str]:
@@ -45,9 +60,9 @@ def uuids(generator: np.random.Generator, count: int) -> list[str]:
     raw = np.frombuffer(generator.bytes(16 * count), dtype=np.uint8).reshape(count, 16).copy()
     raw[:, 6] = raw[:, 6] & 0x0F | 0x40  # the version
     raw[:, 8] = raw[:, 8] & 0x3F | 0x80  # the variant of RFC 4122
-    digits = raw.tobytes().hex()
-    parts = (digits[start : start + 32] for start in range(0, len(digits), 32))
-    return [f"{p[:8]}-{p[8:12]}-{p[12:16]}-{p[16:20]}-{p[20:]}" for p in parts]
+    digits = np.frombuffer(raw.tobytes().hex().encode(), dtype=np.uint8).reshape(count, 32)
+    text = np.insert(digits, [8, 12, 16, 20], ord("-"), axis=1).tobytes().decode()
+    return [text[start : start + 36] for start in range(0, len(text), 36)]
 
 
 def letters(

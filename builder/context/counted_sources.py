@@ -6,6 +6,7 @@ import json
 from collections.abc import Hashable, Sequence
 from dataclasses import asdict
 from functools import cached_property
+from itertools import repeat
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -88,7 +89,7 @@ class CountedSources:
     def noise(self, count: int) -> LineHaystack:
         """So many lines of the noise sentences."""
         if self._noise is None or self._noise.most != count:
-            self._noise = LineHaystack([corpora.NOISE] * count, self.counter)
+            self._noise = LineHaystack(repeat(corpora.NOISE), count, self.counter)
         return self._noise
 
     def run_on_noise(self, count: int) -> RunOnHaystack:

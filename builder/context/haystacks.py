@@ -16,6 +16,8 @@ from abc import ABC, abstractmethod
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate, islice
 
 import numpy as np
 
@@ -116,12 +118,17 @@ class EssayHaystack(Haystack):
         self._tokens = np.cumsum([0, *(known[word] for word in words)])
         starts = sentence_starts(self._text, language)
         offsets = (start + (self._text[start] == " ") for start in starts)
-        at = {int(start): word for word, start in enumerate(self._starts[:-1])}
-        self._sentences = [at[offset] for offset in offsets if offset in at]
+        found = np.fromiter(offsets, dtype=int)
+        after = np.searchsorted(self._starts, found)  # the first word from there on
+        begins = (self._starts[after] == found) & (after < len(words))
+        self._sentences: list[int] = after[begins].tolist()
         self.numbers = frozenset(seven_digit_numbers(self._text))
         """Numbers that already stand in the text, as seven-digit strings: no value may be one."""
-        self.hyphenated = frozenset(re.findall(r"(?=\b([a-z]+-[a-z]+)\b)", self._text.casefold()))
+
+    @cached_property
+    def hyphenated(self) -> frozenset[str]:
         """Hyphenated pairs that already stand in the text: no value may be one."""
+        return frozenset(re.findall(r"(?=\b([a-z]+-[a-z]+)\b)", self._text.casefold()))
 
     def capitals(self, length: int) -> frozenset[str]:
         """Every run of so many capital letters that stands in the text."""
@@ -184,27 +191,28 @@ class EssayHaystack(Haystack):
 
 
 class LineHaystack(Haystack):
-    """Lines joined by newlines, needles lines of their own; `lines` are enough for the window."""
+    """Lines joined by newlines, needles lines of their own.
+
+    `most` are enough for the window; only as many of them are read as are asked for.
+    """
 
     separator = "\n"
 
-    def __init__(self, lines: Iterable[str], counter: TokenCounter) -> None:
-        self._lines = [f"{line}{self.separator}" for line in lines]
-        self._text = "".join(self._lines)
-        self._starts = np.cumsum([0, *map(len, self._lines)])
+    def __init__(self, lines: Iterable[str], most: int, counter: TokenCounter) -> None:
+        self._unread = islice(lines, most)
+        self._lines: list[str] = []  # those read, each with its newline
+        self._tokens = [0]  # of the first n of them
         self._counter = counter
-        self._known: dict[str, int] = {}
-        self._tokens = [0]  # of the first n lines, as far as they have been asked for
-        self.most: int = len(self._lines)
+        self.most: int = most
 
     def _count(self, lines: int) -> None:
-        """Count so many lines more, each different one once."""
-        more = self._lines[len(self._tokens) - 1 :][:lines]
-        new = list(dict.fromkeys(line for line in more if line not in self._known))
-        self._known.update(zip(new, self._counter.counts(new), strict=True))
-        self._tokens += (
-            self._tokens[-1] + np.cumsum([self._known[line] for line in more])
-        ).tolist()
+        """Read so many lines more and count them, each different one once."""
+        more = [f"{line}{self.separator}" for line in islice(self._unread, lines)]
+        self._lines += more
+        different = list(dict.fromkeys(more))
+        tokens = dict(zip(different, self._counter.counts(different), strict=True))
+        before = self._tokens.pop()
+        self._tokens += accumulate(map(tokens.__getitem__, more), initial=before)
 
     def _tokens_before(self, line: int) -> int:
         """Tokens of the lines before one, each counted with its newline."""
@@ -228,7 +236,7 @@ class LineHaystack(Haystack):
     def _add_units(self, prompt: PromptBuilder, start: int, end: int) -> None:
         if start < end:
             tokens = self._tokens_before(end) - self._tokens_before(start)
-            prompt.add_counted(self._text[self._starts[start] : self._starts[end]], tokens)
+            prompt.add_counted("".join(self._lines[start:end]), tokens)
 
     def _add_needle(self, prompt: PromptBuilder, needle: Needle) -> None:
         """Add a line with its newline, so that it ends at a split point."""

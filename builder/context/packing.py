@@ -73,7 +73,7 @@ def _from_pool(
 ) -> Packed:
     """Add documents of one pool: as many of the first as fit, then the smaller ones that do."""
     before = len(packed.documents)
-    sums = np.cumsum([0, *about(pool.documents, before)])
+    sums = np.concatenate([[0], np.cumsum(about(pool.documents, before))])
 
     def draft(count: int) -> Packed:
         if not count:

@@ -12,10 +12,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import filterfalse, islice
 
 import numpy as np
 
-from builder.common.randomness import distinct, numbers, uuids
+from builder.common.randomness import distinct, iter_numbers, uuids
 from builder.context.haystacks import FEWEST_TOKENS_A_LINE, Haystack, LineHaystack, Needle
 from builder.context.prompt_builder import PromptBuilder
 from builder.sources import word_lists
@@ -26,6 +27,7 @@ TYPES = {"words": "word", "numbers": "number", "uuids": "uuid"}
 HAYSTACKS = ("noise", "essay", "needles")
 DEPTHS = tuple(np.round(np.linspace(0, 100, 40)).astype(int).tolist())
 """The 40 depths, in percent, from which needles between sentences take theirs."""
+_KEY, _VALUE = "\0", "\1"  # signs that no wording has
 _FEWEST_TOKENS = {"words": 1, "numbers": 1, "uuids": 9}  # of a key or value
 
 
@@ -119,10 +121,12 @@ class Niah(Task[NiahParams]):
         draw = self.key.draw_filling("haystack", index)
         taken = {string for key, values in asked.pairs for string in (key, *values)}
         keys = self._strings(draw, self.params.key_type, count, taken)
-        if self.params.key_type == self.params.value_type:
-            taken |= set(keys)
+        if self.params.key_type == self.params.value_type != "uuids":
+            drawn = list(keys)
+            taken |= set(drawn)
+            keys = iter(drawn)
         values = self._strings(draw, self.params.value_type, count, taken)
-        return LineHaystack(map(self._needle, keys, values), self.counter)
+        return LineHaystack(map(self._needle, keys, values), count, self.counter)
 
     def _asked(self, index: int) -> NiahQuestion:
         draw = self.key.draw_asked(index)
@@ -138,9 +142,9 @@ class Niah(Task[NiahParams]):
         self, draw: np.random.Generator, keys: int, values: int
     ) -> list[tuple[str, list[str]]]:
         """Distinct keys, each with distinct values; no two strings of the row are equal."""
-        drawn_keys = self._strings(draw, self.params.key_type, keys)
+        drawn_keys = list(self._strings(draw, self.params.key_type, keys))
         taken = self._in_the_text | set(drawn_keys)
-        drawn = self._strings(draw, self.params.value_type, keys * values, taken)
+        drawn = list(self._strings(draw, self.params.value_type, keys * values, taken))
         return [(key, drawn[i * values : (i + 1) * values]) for i, key in enumerate(drawn_keys)]
 
     @cached_property
@@ -157,20 +161,28 @@ class Niah(Task[NiahParams]):
     @staticmethod
     def _strings(
         draw: np.random.Generator, kind: str, count: int, taken: Collection[str] = ()
-    ) -> list[str]:
+    ) -> Iterator[str]:
+        """Different strings of a type, none of them in `taken`; drawn now, written when read."""
         if kind == "uuids":
-            return uuids(draw, count)
+            return iter(uuids(draw, count))
         if kind == "numbers":
-            return numbers(draw, 7, count, taken)
+            return iter_numbers(draw, 7, count, taken)
         adjectives, nouns = word_lists.key_words()
         population = len(adjectives) * len(nouns)
-        picked = (divmod(n, len(nouns)) for n in distinct(draw, population, count + len(taken)))
-        pairs = (f"{adjectives[a]}-{nouns[n]}" for a, n in picked)
-        return [pair for pair in pairs if pair not in taken][:count]
+        picked = distinct(draw, population, count + len(taken))
+        first, second = (half.tolist() for half in np.divmod(picked, len(nouns)))
+        halves = map(adjectives.__getitem__, first), map(nouns.__getitem__, second)
+        pairs = map("{}-{}".format, *halves)
+        return islice(filterfalse(taken.__contains__, pairs), count)
+
+    @cached_property
+    def _needle_form(self) -> str:
+        """A needle with a sign in the place of its key and another in that of its value."""
+        template: str = self.templates["needle"]
+        return template.format(types=self.params.value_type, key=_KEY, value=_VALUE)
 
     def _needle(self, key: str, value: str) -> str:
-        template: str = self.templates["needle"]
-        return template.format(types=self.params.value_type, key=key, value=value)
+        return self._needle_form.replace(_KEY, key).replace(_VALUE, value)
 
     def _frame(self, keys: list[str]) -> Frame:
         """The text before and after the context, the answer prefix and the question."""

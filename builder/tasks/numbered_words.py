@@ -15,7 +15,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from builder.common.randomness import distinct
+from builder.common.randomness import all_but, distinct
 from builder.context.counted_sources import CountedTexts
 from builder.context.prompt_builder import PromptBuilder
 from builder.tasks.task import Row, Task, TaskParams
@@ -130,7 +130,7 @@ class NumberedWords(Task[P]):
             self.key.draw_filling(index, "words"),
             len(self.words.texts) - self.further,
         )
-        near = np.setdiff1d(np.arange(vocabulary), picked)
+        near = all_but(vocabulary, picked)
         far = np.arange(vocabulary, len(self.words.texts))
         if len(far):
             far = far[self.further_allowed(self.words.texts[picked[: self.common]])]

@@ -20,6 +20,7 @@ from itertools import count
 
 import numpy as np
 
+from builder.common.randomness import all_but
 from builder.context.counted_sources import CountedTexts
 from builder.context.fit import refuse_if_over
 from builder.context.packing import Documents, Pool, pack
@@ -153,14 +154,13 @@ class QuestionAnswering(Task[QaParams]):
         most = self.params.documents - len(required) if self.params.documents else None
         for again in count():
             draw = self.key.draw_filling(index, "documents", again)
-            everything = np.arange(len(self._documents.texts))
             if again == 0:
-                others = np.setdiff1d(everything, [*required, *own])
-                pools = [draw.permutation(own), draw.permutation(others)]
+                rest = all_but(len(self._documents.texts), [*required, *own])
+                pools = [draw.permutation(own), draw.permutation(rest)]
             else:
                 own_again = np.array([i for i in question.own if i not in question.gold], dtype=int)
-                others = np.setdiff1d(everything, [*question.gold, *own_again])
-                pools = [draw.permutation(np.concatenate([own_again, others]))]
+                rest = all_but(len(self._documents.texts), [*question.gold, *own_again])
+                pools = [draw.permutation(np.concatenate([own_again, rest]))]
             for pool in pools:
                 yield Pool(pool[:most], again)
                 most = None if most is None else most - len(pool)

@@ -37,7 +37,7 @@ def prose(tekken: TokenCounter) -> EssayHaystack:
 
 @pytest.fixture(scope="session")
 def lines(tekken: TokenCounter) -> LineHaystack:
-    return LineHaystack([f"Line number {i} has {i * 7} cups." for i in range(30)], tekken)
+    return LineHaystack([f"Line number {i} has {i * 7} cups." for i in range(30)], 30, tekken)
 
 
 def first_words() -> set[int]:
