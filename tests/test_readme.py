@@ -7,9 +7,9 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-
-from tests.eval.export.export_helpers import serving
 
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -33,6 +33,21 @@ def run(commands: str, folder: Path, **more: str) -> str:
         capture_output=True,
         text=True,
     ).stdout
+
+
+@contextmanager
+def serving() -> Iterator[str]:
+    """An OpenAI-compatible server on loopback that answers as the oracle does; its base URL."""
+    script = ROOT / "tests/eval/run/failing_server.py"
+    process = subprocess.Popen(
+        [sys.executable, str(script), "{}"], stdout=subprocess.PIPE, text=True, cwd=ROOT
+    )
+    try:
+        assert process.stdout is not None
+        yield f"http://127.0.0.1:{process.stdout.readline().strip()}/v1"
+    finally:
+        process.kill()
+        process.wait()
 
 
 def test_the_commands_work_as_written(tmp_path: Path) -> None:

@@ -7,7 +7,9 @@
 
 A task is `ruler_frozen_4k:vt` for base models, `ruler_direct_4k:vt` for chat models; without the
 part behind the colon, all tasks of that length, and their plain mean. The rows stay where they are:
-a folder is named by its absolute path, a Hub repository by its commit.
+a folder is named by its absolute path, a Hub repository by its commit. Run with lighteval 0.13.0.
+It calls HfApi.list_models as huggingface_hub 1 has it when it starts, and hands text to xxhash,
+which takes only bytes from 4 on, when it ends.
 """
 
 from __future__ import annotations
@@ -33,7 +35,8 @@ Made by `ruler export --format lighteval` from {provenance}.
 `override_chat_template=false` among the model's arguments. lighteval cannot begin the assistant's
 turn with the answer prefix: in a chat prompt it ends the user's, after the line of RULER's Table 6.
 Give the model's window as `max_length`: lighteval cuts longer prompts. `score` is the benchmark's
-rule, `strict` the strict variant, both 0 … 1. lighteval 0.13 needs `huggingface_hub<2`.
+rule, `strict` the strict variant, both 0 … 1. lighteval 0.13.0 ends in a TypeError beside newer
+packages than these: `pip install lighteval==0.13.0 'huggingface_hub<2' 'xxhash<4'`.
 """
 
 

@@ -8,6 +8,7 @@
     TO/data/vt_4k.jsonl                              the rows
     TO/scoring.json  TO/utils.py  TO/ruler_score.py  what the scorer reads, and the rule
 
+The test runs them with nemo-evaluator 0.3.0, and holds 0.2.8 to its published interface alone.
 `ruler_direct_vt_4k` asks the chat endpoint, which cannot begin the assistant's turn: Table 6's line
 of RULER's paper and the answer prefix end the user's. `ruler_frozen_vt_4k` asks the completions
 endpoint the raw text.

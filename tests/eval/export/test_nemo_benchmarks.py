@@ -1,8 +1,9 @@
 """NeMo Evaluator's benchmark file: its interface, its budgets, its scores.
 
 The package is not part of the test environment. Here the file is imported with the published
-names of its interface (`benchmark`, `scorer`, `ScorerInput`); NEMO_EVALUATOR_PYTHON=PYTHON, an
-interpreter with nemo-evaluator 0.3 or later, runs its own command.
+names of its interface, as 0.3.0 and as 0.2.8 have them (`benchmark`, `scorer`, `ScorerInput`);
+NEMO_EVALUATOR_PYTHON=PYTHON, an interpreter (3.12 or later) with nemo-evaluator 0.3.0, runs its own
+command on both endpoints against a server that answers here, and every task's score is compared.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ import yaml
 
 from eval.run.prompts import DIRECT
 from ruler_dataset import TASKS
-from tests.eval.export.export_helpers import answer, answers_of, scored, serving
+from tests.eval.export.export_helpers import answer, answering, answers_of, scored
 from tests.eval.scoring_helpers import ruler, write_oneruler
 
 
@@ -125,31 +126,32 @@ def test_oneruler_is_asked_without_more_words_and_scored_by_its_language(tmp_pat
     assert score(ScorerInput("none at all", row))["correct"] == 0
 
 
-def test_its_own_command_gives_the_scores_of_ruler_run(exported, built, tmp_path):
+@pytest.mark.parametrize(("endpoint", "between"), [("completions", ""), ("chat", DIRECT)])
+def test_its_own_command_gives_the_scores_of_ruler_score(
+    exported, built, frozen, write_run, tmp_path, endpoint, between
+):
     python = os.environ.get("NEMO_EVALUATOR_PYTHON")
     if not python:
         pytest.skip("NEMO_EVALUATOR_PYTHON names no interpreter with nemo-evaluator")
-    arguments = ["--dataset", built, "--configs", "all_4k", "--backend", "oracle"]
-    _, error, code = ruler("run", *arguments, "--out", tmp_path / "run")
-    assert code == 0, error
-    mine = scored(tmp_path / "run", built, tmp_path / "results.json")
+    configs = [f"{task}_4k" for task in TASKS["ruler"]]
+    run = write_run(lambda config, row: {"prediction": answer(row)}, configs=configs)
+    mine = scored(run, built, tmp_path / "results.json")
     command = [python, "-c", "from nemo_evaluator.cli.main import cli; cli()", "eval", "run"]
-    with serving() as url:
-        for endpoint in ("chat", "completions"):
-            done = subprocess.run(
-                [*command, str(exported / f"{endpoint}.yaml"), "-o", str(tmp_path / endpoint)],
-                env={**os.environ, "NEMO_MODEL_URL": url, "NEMO_MODEL_ID": "m"},
-                capture_output=True,
-                text=True,
-                timeout=300,
-                check=False,
-            )
-            assert done.returncode == 0, done.stderr[-3000:]
-            found = {}
-            for path in (tmp_path / endpoint).rglob("eval-*.json"):
-                report = json.loads(path.read_text(encoding="utf-8"))["benchmark"]
-                config = report["name"].split("_", 2)[2]
-                found[config] = 100 * report["scores"]["summary"]["mean"]
-            if endpoint == "completions":  # the oracle reads the raw text
-                assert found == pytest.approx(mine, abs=0.01)
-            assert len(found) == 13
+    with answering(frozen, between) as (port, budgets):
+        url = f"http://127.0.0.1:{port}/v1"
+        done = subprocess.run(
+            [*command, str(exported / f"{endpoint}.yaml"), "-o", str(tmp_path / endpoint)],
+            env={**os.environ, "NEMO_MODEL_URL": url, "NEMO_MODEL_ID": "m"},
+            capture_output=True,
+            text=True,
+            timeout=300,
+            check=False,
+        )
+    assert done.returncode == 0, done.stderr[-3000:]
+    found = {}
+    for path in (tmp_path / endpoint).rglob("eval-*.json"):
+        report = json.loads(path.read_text(encoding="utf-8"))["benchmark"]
+        found[report["name"].split("_", 2)[2]] = 100 * report["scores"]["summary"]["mean"]
+    assert found == pytest.approx(mine, abs=0.01)
+    assert len(set(mine.values())) > 3
+    assert budgets == [True] * sum(map(frozen.size, configs))
