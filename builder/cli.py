@@ -14,11 +14,13 @@ Mirror = Annotated[
     Path | None,
     typer.Option(envvar="RULER_MIRROR", help="Folder that holds the sources; searched first."),
 ]
-Workers = Annotated[int, typer.Option(min=1, help="Processes.")]
+Workers = Annotated[int, typer.Option(min=1, help="Processes that work at a time.")]
 _LANGUAGES = (
     "Of oneruler, comma-separated: pl, en-ko (text English, instruction Korean), all, or default: "
     "all 26 and en, ko, pl in six pairs."
 )
+_ENGINE = "Where --workers run: processes of this machine, or ray (DIR on shared storage)."
+_ADDRESS = "ray: HOST:PORT of a cluster; default: this machine's, else one made for the work."
 _SHARD = "i/n: the i-th of n parts, in whole files, longest first; each has a DIR of its own."
 _SUITE = "ruler_2024, ruler_complexity, ruler_correlation, ruler_decimal; or a file of your own."
 Root = Annotated[Path, typer.Argument(metavar="DIR", help="Folder of the release.")]
@@ -70,6 +72,8 @@ def build(
         bool, typer.Option("--skip-impossible", help="Leave out what its window cannot hold.")
     ] = False,
     shard: Annotated[str | None, typer.Option(help=_SHARD)] = None,
+    engine: Annotated[str, typer.Option(help=_ENGINE)] = "processes",
+    address: Annotated[str | None, typer.Option(help=_ADDRESS)] = None,
 ) -> None:
     """Build a release, or extend one; stopped anywhere, the same command resumes.
 
@@ -100,6 +104,8 @@ def build(
         sources=tuple(sources or ()),
         skip_impossible=skip_impossible,
         shard=Shard.parse(shard) if shard else None,
+        engine=engine,
+        address=address,
     )
     with terminal.rows_bar("Building") as bar:
         built = build_release(order, bar)

@@ -13,6 +13,7 @@ import json
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from typing import Protocol, cast
@@ -25,6 +26,7 @@ from builder.common.build_folder import (
     read_plan,
 )
 from builder.common.processes import worker_pool
+from builder.common.ray_workers import ray_pool
 from builder.release.file_builder import Checked, FileBuilder, FileJob, SourceSettings
 from builder.release.journal import append, read_journal, write_plan
 from builder.release.manifest import merge_settings, new_settings, with_files
@@ -104,7 +106,9 @@ def _build(order: BuildOrder, report: BuildProgress) -> Built:
         return Built(release, [])
     mirror = str(order.mirror.resolve()) if order.mirror else None
     settings = SourceSettings(mirror, parse_choice(order.sources))
-    with worker_pool(order.workers, FileBuilder, (suite, settings, root), report.rows) as run:
+    arguments = (suite, settings, root.resolve())
+    pool = partial(ray_pool, address=order.address) if order.engine == "ray" else worker_pool
+    with pool(order.workers, FileBuilder, arguments, report.rows) as run:
         report.planned(len(todo), sum(job.rows for job in todo), len(jobs) - len(todo))
         checked = list(run(FileBuilder.check, todo))
         shared["left_out"] = {**shared.get("left_out", {}), **_left_out(todo, checked)}

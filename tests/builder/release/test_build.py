@@ -53,6 +53,21 @@ def test_workers_and_order_change_no_byte(release: Path, tmp_path: Path) -> None
     assert report.made == 260
 
 
+def test_workers_are_processes_or_actors_of_ray(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "ray", None)
+    order = replace(ORDER, root=tmp_path / "ruler")
+    for given, text in (
+        ({"engine": "rayy"}, "Did you mean 'ray'"),
+        ({"address": "auto"}, "add --engine ray"),
+        ({"engine": "ray"}, r"pip install 'ruler-release\[ray\]'"),
+    ):
+        with pytest.raises(RulerError, match=text):
+            build(replace(order, **given), Silent())
+    assert not order.root.exists()
+
+
 def test_a_hash_seed_changes_no_byte(release: Path, tmp_path: Path) -> None:
     environment = {**os.environ, "PYTHONHASHSEED": "12345"}
     command = ruler("build", str(tmp_path / "hashed"), *ARGUMENTS)
