@@ -77,6 +77,11 @@ class Progress:
     ) -> None:
         self._bar.stop()
 
+    def note(self, text: str) -> None:
+        """Print a sentence above the bar."""
+        if not self._bar.disable:
+            self._bar.console.print(text, highlight=False, markup=False, soft_wrap=True)
+
     def add(self, record: Record, row_tokens: int) -> None:
         """Count one row that reached its state; `row_tokens` of its prompt, as estimated."""
         self._states[record["finish_reason"]] += 1

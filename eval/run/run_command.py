@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -30,6 +30,8 @@ _ARGUMENT = (
 _TOKENIZER = "Folder or Hub name of the tokenizer that checks the budget; default: the model's."
 _SHARD = "i/n: the i-th of n parts, in whole files, the longest first."
 _IN_FLIGHT = "openai: prompt tokens sent at once, at most; 512k, 2m or a number."
+_ADDRESS = "ray: HOST:PORT of a cluster; default: this machine's, else one made for the run."
+_NUM_CPUS = "ray: CPUs of each engine, where engines have no GPU."
 _PRICE = "IN,OUT: of a million prompt and answer tokens, to show what a run may cost."
 _MODEL = "Folder, Hub name, or the name under which a server knows it."
 _CONFIGS = "Configurations, separated by commas; all_4k,niah_mk_128k, all, or *_4k."
@@ -52,7 +54,7 @@ Seed = Annotated[int, typer.Option()]
 def run(
     dataset: Dataset,
     configs: Configs,
-    backend: Annotated[str, typer.Option(help="vllm, openai, hf, or oracle (no model).")],
+    backend: Annotated[str, typer.Option(help="vllm, ray, openai, hf, or oracle (no model).")],
     out: Out,
     model: Annotated[str, typer.Option(help=_MODEL)] = "",
     mode: Annotated[str | None, typer.Option(help=_MODE)] = None,
@@ -83,6 +85,9 @@ def run(
     top_p: TopP = 1.0,
     seed: Seed = 0,
     engine_arg: Annotated[list[str] | None, typer.Option(help=_ARGUMENT)] = None,
+    replicas: Annotated[int, typer.Option(min=1, help="ray: engines that share the rows.")] = 1,
+    address: Annotated[str | None, typer.Option(help=_ADDRESS)] = None,
+    num_cpus: Annotated[int | None, typer.Option(min=1, help=_NUM_CPUS)] = None,
     price: Annotated[str | None, typer.Option(help=_PRICE)] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only show what is to be done, without a model.")
@@ -143,10 +148,12 @@ def show(summary: RunSummary) -> None:
 def make_order(options: Mapping[str, Any]) -> RunOrder:
     """The order that a command's options make. Raises RulerError for a value that cannot be read.
 
-    An option that is no field of RunOrder or ModelOptions is a mistake of the command's author.
+    An option that is no field of RunOrder, ModelOptions or ClusterOptions is a mistake of the
+    command's author.
     """
     from eval.run.backends.backend import ModelOptions
     from eval.run.reasoning import Reasoning
+    from eval.run.replicas.ray_placement import ClusterOptions
     from eval.run.run_order import RunOrder
 
     given = dict(options)
@@ -157,9 +164,13 @@ def make_order(options: Mapping[str, Any]) -> RunOrder:
         given["tokens_in_flight"] = parse_tokens(given["tokens_in_flight"])
     if "price" in given:
         given["price"] = parse_price(given["price"])
-    names = {field.name for field in fields(ModelOptions)}
-    model = ModelOptions(**{name: given.pop(name) for name in names & given.keys()})
-    return RunOrder(**given, options=model)
+
+    def taken(names: Iterable[str]) -> dict[str, Any]:
+        return {name: given.pop(name) for name in names if name in given}
+
+    model = ModelOptions(**taken(field.name for field in fields(ModelOptions)))
+    cluster = ClusterOptions(**taken(field.name for field in fields(ClusterOptions)))
+    return RunOrder(**given, options=model, cluster=cluster)
 
 
 def parse_tokens(text: str) -> int:

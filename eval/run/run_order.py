@@ -17,13 +17,15 @@ from pathlib import Path
 
 from eval.frozen_release import Release, chosen_files
 from eval.run.backends.backend import ModelOptions
+from eval.run.backends.start import engine_of
 from eval.run.reasoning import Reasoning
 from eval.run.records import Record, Records
+from eval.run.replicas.ray_placement import ClusterOptions
 from eval.run.run_settings import RunSettings, Session
 from eval.run.work_plan import Part
 from ruler_dataset import Manifest, RulerError
 
-VERSIONS = ("ruler-release", "transformers", "tokenizers", "torch", "openai", "datasets")
+VERSIONS = ("ruler-release", "transformers", "tokenizers", "torch", "openai", "datasets", "ray")
 
 
 @dataclass(frozen=True)
@@ -46,6 +48,8 @@ class RunOrder:
     skip_missing: bool = False
     """Whether a group stands for those of its tasks that the release holds."""
     quiet: bool = False
+    cluster: ClusterOptions = field(default_factory=ClusterOptions)
+    """How many engines the ray backend places, and where."""
     price: tuple[float, float] | None = None
     """Of a million tokens of prompts and of answers, to be shown before the first row."""
 
@@ -94,7 +98,7 @@ def asked_settings(
         "format": 1,
         "model": options.model,
         "revision": options.revision,
-        "backend": order.backend,
+        "backend": engine_of(order.backend),
         "mode": order.mode,
         "direct": order.direct,
         "tokenizer": options.tokenizer,
@@ -127,6 +131,7 @@ def new_session(order: RunOrder, files: Mapping[str, str]) -> Session:
         "source": order.dataset,
         "configs": list(files),
         "concurrency": order.options.concurrency if order.backend == "openai" else None,
+        "replicas": order.cluster.replicas if order.backend == "ray" else None,
         "versions": versions,
         "machine": platform.platform(),
     }

@@ -36,6 +36,7 @@ class Session(TypedDict):
     source: str
     configs: list[str]
     concurrency: int | None
+    replicas: NotRequired[int | None]
     versions: dict[str, str]
     machine: str
     ended: NotRequired[str]

@@ -15,10 +15,12 @@ from dataclasses import dataclass, replace
 from typing import cast
 
 from eval.run.answering import Answered, Answerer, AnswerSettings, SentRow
-from eval.run.backends.start import check_options, known_backend, shares_prefixes
+from eval.run.backends.start import check_options, engine_of, known_backend, shares_prefixes
 from eval.run.progress import Progress, RunSummary
 from eval.run.prompts import MODES
 from eval.run.records import Records
+from eval.run.replicas.ray_placement import ClusterOptions
+from eval.run.replicas.ray_replicas import RayReplicas
 from eval.run.run_order import (
     RunOrder,
     asked_settings,
@@ -50,11 +52,15 @@ class Work:
         parts, estimate = estimated(reader, parts, order.reasoning.budget, by_prefix, order.quiet)
         return cls(order=order, reader=reader, parts=parts, estimate=estimate)
 
+    def row(self, config: str, index: int) -> SentRow:
+        """A row to answer."""
+        return config, self.reader(config, index)
+
     def rows(self) -> Iterator[SentRow]:
         """The rows to answer, read one at a time."""
         for part in self.parts:
             for index in part.missing:
-                yield part.config, self.reader(part.config, index)
+                yield self.row(part.config, index)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,6 +82,8 @@ class Prepared:
         if order.limit is not None and order.limit < 1:
             raise RulerError("--limit takes a number of rows of each configuration, 1 or more.")
         check_options(order.backend, order.options)
+        if order.backend != "ray" and order.cluster != ClusterOptions():
+            raise RulerError("--replicas, --address and --num-cpus are for --backend ray.")
         records = Records(order.out, Shard.parse(order.shard) if order.shard else None)
         manifest, revision = release(order.dataset, order.data_revision)
         files = data_files(order.configs, manifest, order.skip_missing)
@@ -152,12 +160,17 @@ def answer_rows(
 
     order = work.order
     how = AnswerSettings(
-        backend=order.backend,
+        backend=engine_of(order.backend),
         options=order.options,
         mode=order.mode,
         direct=order.direct,
         reasoning=order.reasoning,
     )
+    if order.backend == "ray":
+        with closing(RayReplicas(how, order.cluster, progress.note)) as replicas:
+            records.record_settings(cast(RunSettings, {**asked, **replicas.settings()}), session)
+            replicas.answer(work.parts, work.row, settle)
+        return
     with closing(Answerer(how)) as answerer:
         records.record_settings(cast(RunSettings, {**asked, **answerer.settings()}), session)
         answerer.answer(work.rows(), settle)

@@ -65,6 +65,11 @@ class Backend(ABC):
         """Tokens of a prompt after templating; None if nobody can tell."""
         return None if prompt.token_ids is None else len(prompt.token_ids)
 
+    @property
+    def room(self) -> int:
+        """How many prompts an engine of several is given ahead of time."""
+        return 32
+
     def close(self) -> None:
         """Free what the backend holds."""
         return

@@ -9,7 +9,7 @@ from eval.run.backends.backend import Backend, ModelOptions
 from eval.run.backends.secrets import check_address, check_key
 from ruler_dataset import RulerError, check_name
 
-BACKENDS = ("vllm", "openai", "hf", "oracle")
+BACKENDS = ("vllm", "ray", "openai", "hf", "oracle")
 FORMER_NAMES = {"solver": "oracle"}
 """Names of earlier versions that still work."""
 WITHOUT_PREFIX_CACHE = ("hf", "oracle")
@@ -19,6 +19,11 @@ WITHOUT_PREFIX_CACHE = ("hf", "oracle")
 def shares_prefixes(name: str) -> bool:
     """Whether prompts with a common beginning should come one after another."""
     return known_backend(name) not in WITHOUT_PREFIX_CACHE
+
+
+def engine_of(name: str) -> str:
+    """The backend whose engines answer: `ray` only places vLLM's, and run.json names those."""
+    return "vllm" if name == "ray" else name
 
 
 def known_backend(name: str) -> str:
