@@ -650,11 +650,16 @@ def parse_json(
     """The JSON object in a text, its fields checked by type: `kind` is a TypedDict.
 
     Raises RulerError, one sentence that names the file and the field and ends with the remedy, and
-    for a `format` above `newest`. Stricter than JSON's own reader: no NaN, no key twice.
+    for a `format` above `newest`. Stricter than JSON's own reader: no NaN, no whole number
+    of over 64 bits, no key twice.
     """
     try:
         found = json.loads(
-            text, parse_constant=_no_number, parse_float=_finite, object_pairs_hook=_each_once
+            text,
+            parse_constant=_no_number,
+            parse_float=_finite,
+            parse_int=_whole,
+            object_pairs_hook=_each_once,
         )
         version = found.get("format")
     except (ValueError, RecursionError, AttributeError) as error:
@@ -678,6 +683,12 @@ def _no_number(text: str) -> float:
 
 def _finite(text: str) -> float:
     return float(text) if math.isfinite(float(text)) else _no_number(text)
+
+
+def _whole(text: str) -> int:
+    if len(text) > 20 or not -(1 << 63) <= int(text) < 1 << 63:
+        raise ValueError(f"{text[:20]}… is too large a number")
+    return int(text)
 
 
 def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -732,6 +743,8 @@ def _wrong_names(manifest: Manifest) -> Iterator[tuple[str, str]]:
                 yield part, f"has '{name}', which cannot be a name: use letters and digits"
         yield from ((part, what) for what in _alike(found))
     yield from (("tasks", what) for what in _alike([*manifest["tasks"], *manifest["groups"]]))
+    if both := manifest["tasks"].keys() & manifest["groups"].keys():
+        yield "groups", f"has '{min(both)}', which is a task too"
     for code in manifest["languages"]:
         if code not in LANGUAGES:
             yield "languages", f"has '{code}', which is no language of {dataset}"
@@ -739,6 +752,10 @@ def _wrong_names(manifest: Manifest) -> Iterator[tuple[str, str]]:
         if unknown := set(tasks) - set(manifest["tasks"]):
             yield f"groups.{group}", f"has '{min(unknown)}', which is no task of the release"
     for task, described in manifest["tasks"].items():
+        for name, value in described.items():
+            if not isinstance(value, str | int | float):
+                yield f"tasks.{task}.{name}", "is no text, number, true or false"
+                return
         if described.get("family") not in manifest["families"]:
             yield f"tasks.{task}", "names no family of the release"
     yield from (("files", what) for what in _alike(manifest["files"]))

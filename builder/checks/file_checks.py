@@ -60,7 +60,7 @@ def check_file(
     doubled = next((a for a, b in pairwise(indices) if a == b), None)
     if doubled is not None:
         report.add(doubled, Law.DIGESTS, f"index {doubled} occurs twice")
-    elif indices != list(range(entry["rows"])):
+    elif indices != list(range(len(indices))) or len(indices) != entry["rows"]:
         report.add(WHOLE_FILE, Law.DIGESTS, f"the indices are not 0 … {entry['rows'] - 1}")
     elif in_order != indices:
         report.add(WHOLE_FILE, Law.ACCOUNTED, "the rows are not in the order of their index")

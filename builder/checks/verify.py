@@ -16,6 +16,7 @@ from pathlib import Path
 
 from builder.checks.breaches import Law
 from builder.checks.card_checks import check_card_files
+from builder.checks.described_tasks import check_described
 from builder.checks.file_checks import check_file, readable_parts
 from builder.checks.inspect_rows import InspectedRowGroup, Inspector
 from builder.checks.release_checks import (
@@ -45,12 +46,14 @@ def verify(
     """Verify a whole release; `tokenizers` says where unnamed ones lie now, as `NAME=FOLDER`.
 
     `planned` is called with the number of rows, `on_progress` with each number of rows more.
-    Raises RulerError if there is no release, or a tokenizer is missing or another.
+    Raises RulerError if there is no release, its manifest is damaged, or a tokenizer is missing or
+    another.
     """
     left = unfinished(root)
     if left and not (root / MANIFEST).exists():
         return VerifyReport({}, left)
     manifest = read_manifest(root)
+    check_described(manifest, root / MANIFEST)
     entries = manifest["files"]
     reports = {path: FileReport(entry["config"]) for path, entry in entries.items()}
     parts = [

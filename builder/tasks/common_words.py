@@ -8,7 +8,6 @@ comes first; in layout `2024`, that of the paper's own code, no space stands bef
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -16,10 +15,8 @@ import numpy as np
 from builder.context.counted_sources import CountedTexts
 from builder.sources import word_lists
 from builder.tasks.numbered_words import FEWEST_TOKENS, NumberedWords
-from builder.tasks.task import TaskParams
+from builder.tasks.task_params import CommonParams
 from builder.tasks.task_rules import (
-    LAYOUTS,
-    OPTIONAL,
     ListCounts,
     example_words,
     is_short,
@@ -28,38 +25,11 @@ from builder.tasks.task_rules import (
 from builder.tasks.wording import Frame, frame_of
 
 _LONG = 131072  # tokens; above it wonderwords' words do not suffice
-_USUAL = OPTIONAL["common_words"]
-_MOST_COMMON = 200  # so many words that no other contains are surely there
-
-
-@dataclass(frozen=True, kw_only=True)
-class CommonParams(TaskParams):
-    """Number of common words and the counts (Table 5); the short ones apply below 4096 tokens."""
-
-    num_cw: int = 10
-    freq_cw: int = 30
-    freq_ucw: int = 3
-    short_freq_cw: int = 6
-    short_freq_ucw: int = 1
-    layout: str = _USUAL["layout"]
-    examples: int = _USUAL["examples"]
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self.need(1 <= self.num_cw <= _MOST_COMMON, f"num_cw must be 1 to {_MOST_COMMON}")
-        self.need(self.layout in LAYOUTS, f"layout must be one of {', '.join(LAYOUTS)}")
-        self.need(0 <= self.examples <= 5, "examples must be 0 to 5")
-        self.need(
-            self.freq_cw > self.freq_ucw >= 1, "freq_cw must be more than freq_ucw, from 1 on"
-        )
-        short = self.short_freq_cw > self.short_freq_ucw >= 1
-        self.need(short, "short_freq_cw must be more than short_freq_ucw, from 1 on")
 
 
 class CommonWords(NumberedWords[CommonParams]):
     """One cwe task of RULER for one window."""
 
-    params_type = CommonParams
     family = "common_words"
 
     @property

@@ -8,7 +8,6 @@ first is the noise word `...`; the next `words` are asked for.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -16,45 +15,18 @@ import numpy as np
 from builder.common.randomness import letters
 from builder.context.fit import Impossible
 from builder.context.prompt_builder import PromptBuilder
-from builder.tasks.task import Row, Task, TaskParams
-from builder.tasks.task_rules import OPTIONAL
+from builder.tasks.task import Row, Task
+from builder.tasks.task_params import FrequentParams
 from builder.tasks.wording import Frame, frame_of
 
 NOISE_WORD = "..."
-_USUAL = OPTIONAL["frequent_words"]
 _TOKENS_A_WORD = 50  # of the window, for each word of the vocabulary
 _NUMBERS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
-
-
-@dataclass(frozen=True, kw_only=True)
-class FrequentParams(TaskParams):
-    """The distribution's exponent and how many words are asked for (Table 5); the words' letters.
-
-    `vocabulary` is the number of different words, the noise word too; 0 is a fiftieth of the
-    window's tokens.
-    """
-
-    alpha: float = 2.0
-    words: int = 3
-    vocabulary: int = _USUAL["vocabulary"]
-    word_letters: int = _USUAL["word_letters"]
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self.need(1 < self.alpha <= 10, "alpha must be above 1 and at most 10")
-        self.need(1 <= self.words <= 10, "words must be 1 to 10")
-        self.need(4 <= self.word_letters <= 12, "word_letters must be 4 to 12")
-        enough = self.words + 2 <= self.vocabulary <= 100_000
-        self.need(
-            enough or self.vocabulary == 0,
-            f"vocabulary must be {self.words + 2} to 100000, or 0 for a fiftieth of the window",
-        )
 
 
 class FrequentWords(Task[FrequentParams]):
     """One fwe task for one window."""
 
-    params_type = FrequentParams
     family = "frequent_words"
 
     @cached_property

@@ -21,41 +21,12 @@ from builder.context.haystacks import Needle
 from builder.context.prompt_builder import PromptBuilder
 from builder.oneruler.languages import Language
 from builder.tasks.niah import DEPTHS
-from builder.tasks.task import Row, Task, TaskParams
+from builder.tasks.task import Row, Task
+from builder.tasks.task_params import MultilingualNiahParams
 from builder.tasks.wording import Frame, split_at_context
 from ruler_dataset import RulerError
 
 _DIGITS = 7
-
-
-@dataclass(frozen=True, kw_only=True)
-class MultilingualNiahParams(TaskParams):
-    """How many keys hide, with how many values each, and how many keys are asked for.
-
-    `absent` asks for a key that hides nowhere. `none_sentence` is false for the ablation of Figure
-    14, which then asks as the task `same_as` does.
-    """
-
-    keys: int = 1
-    values: int = 1
-    queries: int = 1
-    absent: bool = False
-    none_sentence: bool = True
-    same_as: str = ""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self.need(min(self.keys, self.values) >= 1, "keys and values start at 1")
-        self.need(1 <= self.queries <= 2, "queries must be 1 or 2: the prompts have no other form")
-        self.need(self.queries <= self.keys, "queries cannot be more than keys")
-        self.need(not self.absent or self.queries == 1, "one absent key can be asked for")
-        self.need(
-            self.none_sentence or not self.absent,
-            "an absent key needs the sentence that says what to answer: none_sentence = true",
-        )
-        most = len(DEPTHS)
-        self.need(self.keys * self.values <= most, f"keys x values cannot be more than {most}")
-        self.need(self.keys <= 8, "keys cannot be more than 8, so that they differ clearly")
 
 
 @dataclass(frozen=True)
@@ -73,7 +44,6 @@ class MultilingualQuestion:
 class MultilingualNiah(Task[MultilingualNiahParams]):
     """One niah task for one window."""
 
-    params_type = MultilingualNiahParams
     family = "multilingual_niah"
     crosses_languages = True
 

@@ -8,42 +8,20 @@ A small dictionary may run out before the window is full: the row is then shorte
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
 from builder.context.counted_sources import CountedTexts
 from builder.tasks.numbered_words import NumberedWords
-from builder.tasks.task import TaskParams
+from builder.tasks.task_params import MultilingualWordsParams
 from builder.tasks.task_rules import ListCounts, list_counts
 from builder.tasks.wording import Frame, split_at_context
-
-
-@dataclass(frozen=True, kw_only=True)
-class MultilingualWordsParams(TaskParams):
-    """Number of common words and the counts; the short ones apply up to 8000 tokens."""
-
-    num_cw: int = 10
-    freq_cw: int = 30
-    freq_ucw: int = 3
-    short_freq_cw: int = 10
-    short_freq_ucw: int = 1
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self.need(self.num_cw == 10, "num_cw must be 10: the published prompts ask for ten words")
-        for common, uncommon in (
-            (self.freq_cw, self.freq_ucw),
-            (self.short_freq_cw, self.short_freq_ucw),
-        ):
-            self.need(common > uncommon >= 1, "freq_cw must be more than freq_ucw, from 1 on")
 
 
 class MultilingualWords(NumberedWords[MultilingualWordsParams]):
     """cwe_easy or cwe_hard for one window."""
 
-    params_type = MultilingualWordsParams
     family = "multilingual_words"
 
     @property

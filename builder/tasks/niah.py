@@ -20,39 +20,14 @@ from builder.common.randomness import distinct, iter_numbers, uuids
 from builder.context.haystacks import FEWEST_TOKENS_A_LINE, Haystack, LineHaystack, Needle
 from builder.context.prompt_builder import PromptBuilder
 from builder.sources import word_lists
-from builder.tasks.task import Row, Task, TaskParams
+from builder.tasks.task import Row, Task
+from builder.tasks.task_params import MOST_NEEDLES, TYPES, NiahParams
 from builder.tasks.wording import Frame, frame_of
 
-TYPES = {"words": "word", "numbers": "number", "uuids": "uuid"}
-HAYSTACKS = ("noise", "essay", "needles")
-DEPTHS = tuple(np.round(np.linspace(0, 100, 40)).astype(int).tolist())
+DEPTHS = tuple(np.round(np.linspace(0, 100, MOST_NEEDLES)).astype(int).tolist())
 """The 40 depths, in percent, from which needles between sentences take theirs."""
 _KEY, _VALUE = "\0", "\1"  # signs that no wording has
 _FEWEST_TOKENS = {"words": 1, "numbers": 1, "uuids": 9}  # of a key or value
-
-
-@dataclass(frozen=True, kw_only=True)
-class NiahParams(TaskParams):
-    """Haystack, types of key and value, and how many of each (Table 5)."""
-
-    haystack: str = "essay"
-    key_type: str = "words"
-    value_type: str = "numbers"
-    keys: int = 1
-    values: int = 1
-    queries: int = 1
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self.need(self.haystack in HAYSTACKS, f"haystack must be one of {', '.join(HAYSTACKS)}")
-        for name in (self.key_type, self.value_type):
-            self.need(name in TYPES, f"key_type and value_type must be of {', '.join(TYPES)}")
-        self.need(
-            min(self.keys, self.values, self.queries) >= 1, "keys, values, queries start at 1"
-        )
-        self.need(self.queries <= self.keys, "queries cannot be more than keys")
-        most = len(DEPTHS) if self.haystack == "essay" else 1000
-        self.need(self.keys * self.values <= most, f"keys x values cannot be more than {most}")
 
 
 @dataclass(frozen=True)
@@ -66,7 +41,6 @@ class NiahQuestion:
 class Niah(Task[NiahParams]):
     """One niah task for one window."""
 
-    params_type = NiahParams
     family = "niah"
 
     @property

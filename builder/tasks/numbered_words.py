@@ -18,7 +18,8 @@ import numpy as np
 from builder.common.randomness import all_but, distinct
 from builder.context.counted_sources import CountedTexts
 from builder.context.prompt_builder import PromptBuilder
-from builder.tasks.task import Row, Task, TaskParams
+from builder.tasks.task import Row, Task
+from builder.tasks.task_params import TaskParams
 from builder.tasks.task_rules import ListCounts
 from builder.tasks.wording import Frame
 

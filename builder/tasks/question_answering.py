@@ -14,7 +14,6 @@ SQuAD the paragraphs of the question's own article come before any other article
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import count
 
@@ -26,36 +25,20 @@ from builder.context.fit import refuse_if_over
 from builder.context.packing import Documents, Pool, pack
 from builder.context.prompt_builder import PromptBuilder
 from builder.sources.corpora import Question
-from builder.tasks.task import Row, Task, TaskParams
-from builder.tasks.task_rules import OPTIONAL
+from builder.tasks.task import Row, Task
+from builder.tasks.task_params import QaParams
 from builder.tasks.wording import WITHOUT_DOCUMENTS, Frame, frame_of
 from ruler_dataset import RulerError
 
-DATASETS = ("squad", "hotpotqa")
 _FEWEST_TOKENS = 8  # of a document with its number
 _BETWEEN = "\n\n"  # two documents
 _MOST_GOLD = 100  # documents of one question
 _SURELY = 0.7  # of the room: required documents guessed to need less do fit
 
 
-@dataclass(frozen=True, kw_only=True)
-class QaParams(TaskParams):
-    """The corpus, and how many documents at the most (0: as many as fit), or none at all."""
-
-    dataset: str = "squad"
-    documents: int = 0
-    no_documents: bool = OPTIONAL["question_answering"]["no_documents"]
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self.need(self.dataset in DATASETS, f"dataset must be one of {', '.join(DATASETS)}")
-        self.need(self.documents >= 0, "documents must be 1 or more, or 0 for as many as fit")
-
-
 class QuestionAnswering(Task[QaParams]):
     """One qa task for one window."""
 
-    params_type = QaParams
     family = "question_answering"
 
     @cached_property

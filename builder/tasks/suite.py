@@ -15,14 +15,21 @@ from dataclasses import dataclass
 from functools import cached_property
 from importlib.resources import files
 from pathlib import Path
-from string import Formatter
 from typing import Any
 
 from builder.common.toml import read_toml
 from builder.context.counted_sources import CountedSources
-from builder.tasks.families import FAMILIES
-from builder.tasks.task import Task, TaskKey, TaskParams
+from builder.tasks.common_words import CommonWords
+from builder.tasks.frequent_words import FrequentWords
+from builder.tasks.multilingual_niah import MultilingualNiah
+from builder.tasks.multilingual_words import MultilingualWords
+from builder.tasks.niah import Niah
+from builder.tasks.question_answering import QuestionAnswering
+from builder.tasks.task import Task, TaskKey
+from builder.tasks.task_params import TaskParams, read_params
 from builder.tasks.task_rules import without_usual
+from builder.tasks.variable_tracking import VariableTracking
+from builder.tasks.wording import check_wording
 from ruler_dataset import (
     GROUPS,
     LENGTHS,
@@ -34,6 +41,15 @@ from ruler_dataset import (
     length_name,
     parse_length,
 )
+
+FAMILIES: dict[str, type[Task[Any]]] = {
+    family.family: family
+    for family in (
+        *(Niah, VariableTracking, CommonWords, FrequentWords, QuestionAnswering),
+        *(MultilingualNiah, MultilingualWords),
+    )
+}
+"""The task families by the names that suites give them."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,11 +76,9 @@ class Suite:
         return {task: self._read(task) for task in self.tasks}
 
     def _read(self, task: str) -> TaskParams:
-        values = dict(self.tasks[task])
         family = self._family(task)
-        values.pop("family")
-        values.setdefault("max_new_tokens", self.families[family]["max_new_tokens"])
-        return FAMILIES[family].params_type.read(task, values)
+        usual = {"max_new_tokens": self.families[family]["max_new_tokens"]}
+        return read_params(task, {**usual, **self.tasks[task], "family": family})
 
     def _family(self, task: str) -> str:
         family = self.tasks[task].get("family")
@@ -137,9 +151,8 @@ def read_suite(path: Path | None = None, dataset: str = "ruler") -> Suite:
     worded = _tables(found, "families", path)
     for family in worded:
         check_name("family", family, standard["families"], str(path))
-    families = {name: {**own, **worded.get(name, {})} for name, own in standard["families"].items()}
-    for name, wording in families.items():
-        _check_wording(name, wording, standard["families"][name])
+    families = _worded(standard["families"], worded)
+    check_wording("families", families, standard["families"])
     lengths = found.get("lengths", list(LENGTHS[dataset]))
     if not isinstance(lengths, list) or not lengths:
         raise RulerError(f'\'{path}\': lengths must be a list of names, such as ["4k", "8k"].')
@@ -171,6 +184,19 @@ _NAME = re.compile(
 _NAME_HINT = "letters, digits and '_', and no length (4k, 4000)"
 
 
+def _worded(own: dict[str, Any], mine: Mapping[str, Any]) -> dict[str, Any]:
+    """Tables of wording, in which a user's own texts take the place of a suite's."""
+    return {
+        **{key: value for key, value in mine.items() if key not in own},
+        **{
+            key: _worded(value, part)
+            if isinstance(value, dict) and isinstance(part := mine.get(key, {}), dict)
+            else mine.get(key, value)
+            for key, value in own.items()
+        },
+    }
+
+
 def _table(parent: Mapping[str, Any], key: str, path: Path | None) -> dict[str, Any]:
     if not isinstance(table := parent.get(key, {}), dict):
         raise RulerError(f"'{path}': {key} must be a table, not {table!r}.")
@@ -180,30 +206,3 @@ def _table(parent: Mapping[str, Any], key: str, path: Path | None) -> dict[str, 
 def _tables(parent: Mapping[str, Any], key: str, path: Path | None) -> dict[str, dict[str, Any]]:
     tables = _table(parent, key, path)
     return {name: _table(tables, name, path) for name in tables}
-
-
-def _check_wording(where: str, wording: Any, standard: Any) -> None:
-    """Templates have the placeholders of the dataset's own; an input holds {context} once."""
-    for key, own in standard.items():
-        value = wording[key]
-        if type(value) is not type(own):
-            raise RulerError(f"'{where}.{key}' must be of the kind {own!r} is, not {value!r}.")
-        if isinstance(own, dict):
-            _check_wording(f"{where}.{key}", {**own, **value}, own)
-        elif isinstance(own, str):
-            known = _placeholders(own)
-            strange = _placeholders(value) - known
-            if strange or (key == "input" and value.count("{context}") != 1):
-                allowed = ", ".join(f"{{{name}}}" for name in sorted(known))
-                raise RulerError(
-                    f"The template '{where}.{key}' may use {allowed or 'no placeholder'}, "
-                    "and an input holds {context} once."
-                )
-
-
-def _placeholders(template: str) -> set[str]:
-    """The names in braces; RulerError for a brace that is not closed."""
-    try:
-        return {name for _, name, _, _ in Formatter().parse(template) if name is not None}
-    except ValueError as error:
-        raise RulerError(f"The template {template!r} is malformed: {error}.") from None

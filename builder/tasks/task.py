@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
@@ -19,8 +19,8 @@ from builder.common.randomness import rng
 from builder.context.counted_sources import CountedSources
 from builder.context.fit import Fitted, Impossible, fit
 from builder.context.prompt_builder import Evidence, PromptBuilder
+from builder.tasks.task_params import TaskParams
 from builder.tasks.wording import Frame, perfect_answers
-from ruler_dataset import RulerError, check_name
 
 DATA_VERSION = "1.0.0"
 """Changes with every change to a row's bytes; part of every key, so old and new never mix."""
@@ -102,47 +102,12 @@ class Row:
         }
 
 
-_KINDS: dict[str, tuple[type, ...]] = {
-    "int": (int,), "float": (int, float), "str": (str,), "bool": (bool,),
-}  # fmt: skip
-
-
-@dataclass(frozen=True, kw_only=True)
-class TaskParams:
-    """A task's parameters, checked; `max_new_tokens` is the family's unless given."""
-
-    max_new_tokens: int
-
-    def __post_init__(self) -> None:
-        self.need(self.max_new_tokens >= 1, "max_new_tokens must be at least 1")
-
-    def need(self, condition: bool, sentence: str) -> None:
-        """Refuse impossible parameters with a sentence."""
-        if not condition:
-            raise RulerError(f"{sentence}.")
-
-    @classmethod
-    def read(cls, task: str, values: dict[str, Any]) -> TaskParams:
-        """From a suite file's table; unknown names and wrong types are refused."""
-        known = {item.name: item for item in fields(cls)}
-        for name, value in values.items():
-            check_name(f"parameter of task '{task}'", name, known, "builder/tasks/suites")
-            kind = str(known[name].type)
-            if not isinstance(value, _KINDS[kind]) or isinstance(value, bool) != (kind == "bool"):
-                raise RulerError(f"Task '{task}': {name} must be {kind}, not {value!r}.")
-        try:
-            return cls(**values)
-        except RulerError as error:
-            raise RulerError(f"Task '{task}': {error}") from None
-
-
 P = TypeVar("P", bound=TaskParams)
 
 
 class Task(ABC, Generic[P]):
     """A task for one window; subclasses say what is asked and how the haystack is laid."""
 
-    params_type: ClassVar[type[TaskParams]]
     family: ClassVar[str]
     """Its name in suites."""
     crosses_languages: ClassVar[bool] = False

@@ -23,42 +23,13 @@ from builder.context.fit import fit
 from builder.context.haystacks import FEWEST_TOKENS_A_LINE, Haystack, Needle
 from builder.context.prompt_builder import PromptBuilder
 from builder.tasks.niah import DEPTHS
-from builder.tasks.task import Row, Task, TaskParams
-from builder.tasks.task_rules import LAYOUTS, OPTIONAL
+from builder.tasks.task import Row, Task
+from builder.tasks.task_params import ChainParams
 from builder.tasks.wording import Frame, chain_example_frame, frame_of
 
-HAYSTACKS = ("noise", "essay")
 _EXAMPLE_NAME, _VALUE = 3, 5  # letters, digits
 _EXAMPLE_TOKENS = 500  # of the whole example, its answer too
 _EVERY_ROW = -1  # the index by which an example is drawn that all rows share
-_USUAL = OPTIONAL["variable_tracking"]
-
-
-@dataclass(frozen=True, kw_only=True)
-class ChainParams(TaskParams):
-    """How many chains and hops (Table 5), names' letters, solved examples, haystack and layout."""
-
-    chains: int = 1
-    hops: int = 4
-    layout: str = _USUAL["layout"]
-    haystack: str = _USUAL["haystack"]
-    name_letters: int = _USUAL["name_letters"]
-    examples: int = _USUAL["examples"]
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self.need(1 <= self.chains <= 100, "chains must be 1 to 100")
-        self.need(1 <= self.hops <= 100, "hops must be 1 to 100")
-        self.need(self.layout in LAYOUTS, f"layout must be one of {', '.join(LAYOUTS)}")
-        self.need(self.haystack in HAYSTACKS, f"haystack must be one of {', '.join(HAYSTACKS)}")
-        self.need(4 <= self.name_letters <= 10, "name_letters must be 4 to 10: examples have 3")
-        self.need(0 <= self.examples <= 5, "examples must be 0 to 5")
-        if self.layout == "2024":
-            self.need(self.haystack == "noise", "layout 2024 has the noise haystack alone")
-            self.need(self.examples <= 1, "layout 2024 has one example at the most")
-        if self.haystack == "essay":
-            links, most = self.chains * (self.hops + 1), len(DEPTHS)
-            self.need(links <= most, f"in essays, chains x (hops + 1) cannot be more than {most}")
 
 
 @dataclass(frozen=True)
@@ -104,7 +75,6 @@ class Chain:
 class VariableTracking(Task[ChainParams]):
     """One vt task for one window."""
 
-    params_type = ChainParams
     family = "variable_tracking"
 
     @property

@@ -15,9 +15,11 @@ import re
 from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.resources import files
+from string import Formatter
 from typing import Any, NamedTuple
 
 from builder.common.toml import read_toml
+from ruler_dataset import RulerError
 
 CONTEXT = "{context}"
 WITHOUT_DOCUMENTS = (
@@ -75,6 +77,60 @@ def standard_suite(name: str) -> StandardSuite:
         for task, table in named.items()
     }
     return StandardSuite(families, tasks)
+
+
+def check_wording(where: str, wording: Mapping[str, Any], own: Mapping[str, Any]) -> None:
+    """Hold tables of templates to those of the dataset's own suite: the same keys, the same kinds.
+
+    A template has no other placeholders than the dataset's own, and those without which a row
+    cannot be read back; {context} stands in it once, before the question. Raises RulerError.
+    """
+    for key in {**own, **wording}:
+        name = f"{where}.{key}"
+        if key not in own or key not in wording:
+            raise RulerError(f"'{name}' is {'missing' if key in own else 'unknown'}.")
+        mine, usual = wording[key], own[key]
+        if type(mine) is not type(usual):
+            raise RulerError(f"'{name}' must be of the kind {usual!r} is, not {mine!r}.")
+        if isinstance(usual, dict):
+            check_wording(name, mine, usual)
+        elif isinstance(usual, str):
+            _check_template(name, key, mine, placeholders(usual))
+        elif mine < 1:
+            raise RulerError(f"'{name}' must be at least 1.")
+
+
+def _check_template(name: str, key: str, template: str, known: list[str]) -> None:
+    found = placeholders(template)
+    if strange := set(found) - set(known):
+        allowed = ", ".join(f"{{{one}}}" for one in known)
+        raise RulerError(
+            f"The template '{name}' may use {allowed or 'no placeholder'}, not {{{min(strange)}}}."
+        )
+    needed = [] if key == "prefix" else [one for one in known if one not in _MAY_LACK]
+    for one in needed:
+        once = one in ("context", "document")
+        if one not in found or (once and template.count(f"{{{one}}}") != 1):
+            raise RulerError(f"The template '{name}' must have {{{one}}}{' once' * once}.")
+    if key == "input" and found.index("question") < found.index("context"):
+        raise RulerError(f"The template '{name}' must have {{question}} after {{context}}.")
+
+
+_MAY_LACK = ("type", "types", "n")
+"""Placeholders without which a row can be read back."""
+
+
+def placeholders(template: str) -> list[str]:
+    """The names in braces, in their order; RulerError for a brace that is not closed."""
+    try:
+        found = [
+            name + f"!{conversion}" * bool(conversion) + f":{form}" * bool(form)
+            for _, name, form, conversion in Formatter().parse(template)
+            if name is not None
+        ]
+    except ValueError as error:
+        raise RulerError(f"The template {template!r} is malformed: {error}.") from None
+    return found
 
 
 class ExampleFrame(NamedTuple):

@@ -160,7 +160,7 @@ def rule_task(task: str, release: Release | None) -> str:
     if task in rules_of.RULER_TASKS or task in rules_of.ONERULER_TASKS:
         return task
     family = release.family(task) if release else None
-    if release and family == "multilingual_niah" and release.manifest["tasks"][task]["absent"]:
+    if release and family == "multilingual_niah" and release.manifest["tasks"][task].get("absent"):
         return "niah_none"
     if family in FAMILY_TASK:
         return FAMILY_TASK[str(family)]

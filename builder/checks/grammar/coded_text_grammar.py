@@ -49,7 +49,7 @@ def read_coded_text(row: Row, about: FileRules) -> Reading:
         reading,
         row,
         head.format(n=n),
-        tail.format(question=question),
+        tail.format(n=n, question=question),
         prefix=prefix,
         question=question,
     )

@@ -65,8 +65,7 @@ def test_each_false_figure_of_an_entry_is_named(root: Path) -> None:
 
 def test_changed_wording_sources_words_and_parameters_are_named(root: Path) -> None:
     manifest = manifest_of(root)
-    family = next(iter(manifest["families"]["variable_tracking"]))
-    manifest["families"]["variable_tracking"][family] = "Answer 42. {context}"
+    manifest["families"]["variable_tracking"]["input"] = "Answer 42. {context} {question}"
     manifest["tasks"]["vt"]["hops"] = 3
     manifest["sources"]["essays"]["sha256"] = "0" * 64
     manifest["words"] = dict.fromkeys(manifest["words"], "0" * 64)

@@ -243,8 +243,20 @@ def test_answers_that_do_not_fit_are_refused_with_the_number_that_does(
 @pytest.mark.parametrize(
     ("wording", "said"),
     [
-        ('[families.niah]\nneedle = "{key} is {valeu}."', "may use {key}, {types}, {value}"),
-        ('[families.common_words]\ninput = "no context"', "holds {context} once"),
+        (
+            '[families.niah]\nneedle = "{key} is {valeu}."',
+            "may use {types}, {key}, {value}, not {valeu}",
+        ),
+        ('[families.niah]\nneedle = "{key:d} is {value}."', "not {key:d}"),
+        ('[families.niah]\nneedle = "It is {value}."', "must have {key}."),
+        ('[families.niah.one]\nquestion = "Which?"', "niah.one.question' must have {query}"),
+        ('[families.niah]\nneedel = "{key}: {value}"', "'families.niah.needel' is unknown"),
+        (
+            '[families.common_words]\ninput = "{question} {context}"',
+            "must have {question} after {context}",
+        ),
+        ("[families.common_words]\nmax_new_tokens = 0", "must be at least 1"),
+        ('[families.common_words]\ninput = "no context"', "must have {context} once"),
         ("[families.common_words]\nprefix = 7", "must be of the kind"),
         ('[families.common_words]\nprefix = " {n"', "malformed"),
     ],
