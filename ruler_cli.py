@@ -175,20 +175,36 @@ def _stop(*_: object) -> None:
     raise _Stopped
 
 
-def _sentence(error: Exception) -> str:
+_UsageError: type[Exception] = typer.BadParameter.__mro__[1]
+"""What typer raises for a command line that is none; it exports no name for it."""
+
+
+def _sentence(text: object) -> str:
     """What an error says, in one line that a terminal shows and does not obey."""
-    return plain("\\n".join(str(error).splitlines()))
+    return plain("\\n".join(str(text).splitlines()))
+
+
+def _usage(error: Any) -> str:
+    """The sentence for a wrong command line: it repeats the user's words, whatever they hold."""
+    path = error.ctx.command_path if error.ctx else "ruler"
+    return f"{error.format_message().rstrip('. ')}. See: {path} --help"
 
 
 def main() -> None:
-    """Run the command line; a RulerError becomes one sentence and exit code 2."""
+    """Run the command line; a mistake in it, or a RulerError, is one sentence and exit code 2."""
     signal.signal(signal.SIGINT, _stop)
     logging.setLogRecordFactory(_record)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # an ASCII terminal shows é as \xe9
             stream.reconfigure(errors="backslashreplace")
     try:
-        app()
+        sys.exit(app(standalone_mode=False))
+    except _UsageError as error:
+        if type(error).__name__ != "NoArgsIsHelpError":  # the help is shown
+            typer.echo(f"Error: {_sentence(_usage(error))}", err=True)
+        sys.exit(2)
+    except typer.Abort:
+        sys.exit(1)
     except RulerError as error:
         log.debug("The traceback", exc_info=True)
         typer.echo(f"Error: {_sentence(error)}", err=True)

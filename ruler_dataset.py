@@ -16,6 +16,7 @@ Sources: RULER (arXiv:2404.06654), Table 5; ONERULER (arXiv:2503.01996), section
 from __future__ import annotations
 
 import difflib
+import errno
 import glob
 import hashlib
 import json
@@ -99,6 +100,8 @@ SUITE_DIGESTS = {
 }
 """`suite_digest` of the suites in builder/tasks/suites; the first two are the benchmarks' own."""
 
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+"""Of a disk that takes no more."""
 _AGAIN = "What is done is kept: the same command goes on."
 _THOUSAND = {"ruler": 1024, "oneruler": 1000}
 _TASK_NAME = re.compile(r"(?!.*_(?:[0-9]+[km]|[0-9]{4,7})(?:_|$))[A-Za-z0-9_]{1,80}")
@@ -914,7 +917,7 @@ def hub_errors(repo: str) -> Iterator[None]:
         ValueError,
         OSError,
     ) as error:
-        if isinstance(error, OSError) and error.filename:
+        if isinstance(error, OSError) and (error.filename or error.errno in _FULL):
             raise
         raise _hub_error(error, repo) from error
 

@@ -5,11 +5,9 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import resource
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +41,7 @@ from ruler_dataset import (
     temporary_beside,
     write_whole,
 )
+from tests.full_disk import files_of_at_most
 from tests.hub.client import environment
 from tests.hub.hub_store import Repo
 from tests.hub.stand_in import StandIn
@@ -395,17 +394,6 @@ def test_a_hub_that_is_not_there_is_unreachable(tmp_path: Path) -> None:
     assert done.stdout.startswith(
         "Cannot reach the Hub at http://127.0.0.1:9 (ConnectError): check"
     )
-
-
-@contextlib.contextmanager
-def files_of_at_most(size: int) -> Iterator[None]:
-    """A disk that takes no file of more than size bytes, for this process alone."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (size, hard))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
 def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 
 from builder.common.toml import read_toml
@@ -45,7 +46,13 @@ def frozen_path(data_version: str, folder: Path = FROZEN) -> Path:
 def read_frozen(data_version: str, folder: Path | None = None) -> FrozenRows | None:
     """The frozen rows of a data version; None if there are none. Raises RulerError if damaged."""
     path = frozen_path(data_version, folder or FROZEN)
-    return FrozenRows(**read_toml(path)) if path.is_file() else None
+    return _read(path, path.stat().st_mtime_ns) if path.is_file() else None
+
+
+@cache
+def _read(path: Path, changed: int) -> FrozenRows:
+    """A file of digests as it was at the time `changed`; some thousand lines take a while."""
+    return FrozenRows(**read_toml(path))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -89,7 +89,14 @@ def _fetch(
     planned(sum(theirs["files"][path]["bytes"] for path in new))
     staging = root / STAGING
     staging.mkdir(parents=True, exist_ok=True)
-    source.bring({path: theirs["files"][path] for path in new}, staging, on_progress)
+    try:
+        source.bring({path: theirs["files"][path] for path in new}, staging, on_progress)
+    except OSError:  # a full disk; where the network fails, the next try goes on from here
+        for begun in staging.rglob("*"):
+            entry = manifest["files"].get(begun.relative_to(staging).as_posix())
+            if begun.is_file() and not (entry and _has_digest(begun, entry)):
+                begun.unlink()
+        raise
     for path in new:
         (root / path).parent.mkdir(parents=True, exist_ok=True)
         os.replace(staging / path, root / path)

@@ -111,6 +111,9 @@ def _download(file: Pinned, target: Path, on_bytes: OnBytes | None) -> Path:
             return _kept(file, part, target)
         except (CannotUnpack, _WrongDigestError) as error:
             reasons.append(str(error))
+        except OSError:  # a full disk
+            part.unlink(missing_ok=True)
+            raise
     import requests
 
     part = target.with_name(target.name + ".part")
@@ -122,6 +125,9 @@ def _download(file: Pinned, target: Path, on_bytes: OnBytes | None) -> Path:
             reasons.append(f"{url}: {type(error).__name__}")
         except _WrongDigestError as error:
             reasons.append(f"{url}: {error}")
+        except OSError:  # a full disk; where the network fails, the next try goes on from here
+            part.unlink(missing_ok=True)
+            raise
     where = " or ".join(file.origins) or "the network"
     why = f" [{'; '.join(reasons)}]" if reasons else ""
     raise RulerError(

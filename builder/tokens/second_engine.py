@@ -17,12 +17,16 @@ from __future__ import annotations
 import base64
 import tempfile
 from collections.abc import Sequence
+from functools import lru_cache
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from builder.tokens.split_points import PATTERNS
 from builder.tokens.tokenizers import FastCounter, TiktokenCounter, TokenCounter
+
+if TYPE_CHECKING:
+    import tiktoken
 
 ENGINE = "gigatoken"
 _SAMPLED = 100
@@ -91,12 +95,21 @@ def _load(reference: TokenCounter) -> Any:
     schemes = [scheme for name, scheme in _SCHEMES.items() if PATTERNS[name] == reference.pattern]
     if not schemes:
         return None
-    lines = [b"%s %d" % (base64.b64encode(token), rank) for token, rank in reference.ranks]
+    return _of_ranks(reference.encoding, schemes[0])
+
+
+@lru_cache(maxsize=1)
+def _of_ranks(encoding: tiktoken.Encoding, scheme: str) -> Any:
+    """Gigatoken's tokenizer of a tiktoken encoding; made once a process, as the encoding is."""
+    import gigatoken
+
+    ranks = sorted(encoding._mergeable_ranks.items(), key=lambda item: item[1])
+    lines = [b"%s %d" % (base64.b64encode(token), rank) for token, rank in ranks]
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "ranks.tiktoken"
         path.write_bytes(b"\n".join(lines) + b"\n")
         # No special tokens: their names in a text are ordinary text, as for the reference.
-        return gigatoken.Tokenizer.from_tiktoken(path, schemes[0], {})
+        return gigatoken.Tokenizer.from_tiktoken(path, scheme, {})
 
 
 def is_sampled(index: int) -> bool:

@@ -66,19 +66,13 @@ class TiktokenCounter(TokenCounter):
 
     def __init__(self, name: str, about: TokenizerEntry, encoding: Any) -> None:
         super().__init__(name, about, split_points.of_pattern(encoding._pat_str))
-        self._encoding = encoding
+        self.encoding = encoding
         self._encode = encoding.encode_ordinary
 
     @property
     def pattern(self) -> str:
         """The regular expression that splits a text before the merges."""
-        return str(self._encoding._pat_str)
-
-    @property
-    def ranks(self) -> list[tuple[bytes, int]]:
-        """The tokens and their ranks, the first merged first."""
-        ranks: dict[bytes, int] = self._encoding._mergeable_ranks
-        return sorted(ranks.items(), key=lambda item: item[1])
+        return str(self.encoding._pat_str)
 
     def count(self, text: str) -> int:
         """Tokens of a text; a special token's name in it counts as ordinary text."""

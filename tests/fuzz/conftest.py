@@ -5,78 +5,23 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from ruler_dataset import MANIFEST
 from tests.builder.checks import planting
-from tests.fuzz.watching import Watch
+from tests.fuzz.sandbox import Sandbox
 
 KEPT = {
     "ruler": ("data/tekken/4k/vt.parquet", "data/tekken/4k/qa_1.parquet"),
     "oneruler": ("data/tekken/8k/en/niah_none.parquet", "data/tekken/8k/en-zh/niah_single.parquet"),
 }
 ROWS = 3
-
-
-class Workshop(Watch):
-    """The folder of the cases, and the sound files in it that a case copies and damages."""
-
-    def __init__(self, folder: Path, releases: dict[str, Path]) -> None:
-        super().__init__(folder)
-        self.base = folder / "base"
-        self.json: dict[str, Any] = {}
-        for name, root in releases.items():
-            _small(root, self.base / name, name)
-            out = self.base / f"RUN-{name}"
-            answered = self.run(
-                *("run", "--dataset", f"base/{name}", "--configs", "all"),
-                *("--backend", "oracle", "--out", out),
-            )
-            assert answered.code == 0, answered
-            assert self.run("score", out).code == 0
-            assert self.run("errors", out, "--out", out / "errors.json").code == 0
-            for file in ("run.json", "results.json"):
-                self.json[f"{name}/{file}"] = json.loads((out / file).read_bytes())
-            manifest = (self.base / name / MANIFEST).read_bytes()
-            self.json[f"{name}/{MANIFEST}"] = json.loads(manifest)
-            for lock in out.glob(".*.lock"):
-                lock.unlink()
-
-    def new(self, *folders: str) -> None:
-        """An empty case that holds links to sound folders, whose files are to be replaced."""
-        shutil.rmtree(self.case, ignore_errors=True)
-        self.case.mkdir()
-        for name in folders:
-            _link(self.base / name, self.case / name)
-
-    def options(self, command: str) -> list[tuple[str, bool]]:
-        """The options of a command, each with whether it takes a value."""
-        found = getattr(self.command, "commands", {}).get(command)
-        return [
-            (parameter.opts[0], not parameter.is_flag)
-            for parameter in (found.params if found else ())
-            if parameter.opts[0].startswith("--")
-        ]
-
-    def write(self, path: str, data: str | bytes) -> None:
-        """Put a file into the case, in place of the one that is there."""
-        file = self.case / path
-        file.unlink(missing_ok=True)
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_bytes(data.encode("utf-8", "surrogatepass") if isinstance(data, str) else data)
-
-
-def _link(source: Path, target: Path) -> None:
-    target.mkdir()
-    with os.scandir(source) as entries:
-        for entry in entries:
-            if entry.is_dir():
-                _link(Path(entry.path), target / entry.name)
-            else:
-                os.link(entry.path, target / entry.name)
+_MEMORY = "/dev/shm"
+"""A folder in memory, where there is one: half of a case's time is files on a disk."""
 
 
 def _small(release: Path, root: Path, name: str) -> None:
@@ -88,11 +33,27 @@ def _small(release: Path, root: Path, name: str) -> None:
         shutil.copy(release / path, root / path)
     for file in ("README.md", "eval.yaml"):
         shutil.copy(release / file, root / file)
-    planting.write_manifest(root, manifest)
+    (root / MANIFEST).write_text(json.dumps(manifest), encoding="utf-8")
     for path in KEPT[name]:
         planting.plant(root, path, lambda rows: rows.__delitem__(slice(ROWS, None)))
 
 
 @pytest.fixture(scope="session")
-def workshop(release: Path, oneruler: Path, tmp_path_factory: pytest.TempPathFactory) -> Workshop:
-    return Workshop(tmp_path_factory.mktemp("fuzz"), {"ruler": release, "oneruler": oneruler})
+def sandbox(release: Path, oneruler: Path) -> Iterator[Sandbox]:
+    """Releases, and runs over them with their scores, in `base`; see Sandbox."""
+    where = _MEMORY if os.access(_MEMORY, os.W_OK) else None
+    with tempfile.TemporaryDirectory(prefix="ruler-fuzz-", dir=where) as folder:
+        made = Sandbox(Path(folder))
+        for name, root in {"ruler": release, "oneruler": oneruler}.items():
+            _small(root, made.base / name, name)
+            run, out = f"base/RUN-{name}", made.base / f"RUN-{name}"
+            answering = ("--configs", "all", "--backend", "oracle", "--out", run)
+            for command in (
+                ("run", "--dataset", f"base/{name}", *answering),
+                ("score", run),
+                ("errors", run, "--out", f"{run}/errors.json"),
+            ):
+                assert made.run(*command).code == 0
+            for lock in out.glob(".*.lock"):
+                lock.unlink()
+        yield Sandbox(made.folder)

@@ -1,12 +1,11 @@
 """What a stranger may write: values of wrong kinds, names that lead elsewhere, damaged files.
 
-change(document, [Change(steps=[3, 1], deed="replace", value=None)])       # a JSON document
-damaged(b"...", Damage("flip", 17))                                        # a file's bytes
+changed({"a": [1, 2]}, [Change(way=64, deed="replace", value=None, pick=0)])   # {"a": [1, None]}
+damaged(b"...", ("flip", 17, b"x"))                                            # a file's bytes
 """
 
 from __future__ import annotations
 
-import copy
 import json
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -40,85 +39,87 @@ Deed = Literal["like", "replace", "delete", "insert", "list", "copy"]
 
 @dataclass(frozen=True)
 class Change:
-    """A change of a JSON document at the place that `steps` lead to."""
+    """A change of a JSON document at a place: the number is a way down to it."""
 
-    steps: list[int]
+    way: int
     deed: Deed
     value: Any
     pick: int
     """Which of the values of the same kind."""
 
 
+_DEEDS: list[Deed] = [*["like"] * 6, "replace", "replace", "delete", "insert", "list", "copy"]
+_WAYS = 1 << 36  # a step for every 6 bits
+# One draw for what is done: every draw of hypothesis takes longer than a change itself.
+_WHAT = [(deed, value) for value in VALUES for deed in _DEEDS]
 CHANGES = st.lists(
     st.builds(
-        Change,
-        steps=st.lists(st.integers(0, 60), min_size=1, max_size=6),
-        deed=st.sampled_from(
-            [*["like"] * 6, "replace", "replace", "delete", "insert", "list", "copy"]
-        ),
-        value=st.one_of(
-            st.sampled_from(VALUES),
-            st.sampled_from(VALUES),
-            st.integers(),
-            st.floats(),
-            st.text(max_size=12),
-        ),
-        pick=st.integers(0, 60),
+        lambda way, what, pick: Change(way, *what, pick),
+        st.integers(0, _WAYS),
+        st.sampled_from(_WHAT),
+        st.integers(0, 60),
     ),
     min_size=1,
     max_size=3,
 )
 
 
-def changed(document: Any, changes: list[Change]) -> str:
-    """The text of a JSON document after some changes."""
-    found = copy.deepcopy(document)
+def changed(document: Any, changes: list[Change], within: str | None = None) -> Any:
+    """A JSON document after some changes, all in its field `within` if one is given."""
     for one in changes:
-        found = _apply(found, one)
-    return json.dumps(found).replace(f'"{_DEEP}"', _NESTED)
-
-
-def _apply(document: Any, one: Change) -> Any:
-    parent: Any = None
-    place: Any = None
-    here = document
-    for step in one.steps:
-        if not isinstance(here, dict | list) or not here:
-            break
-        number = step % len(here)
-        parent, place = here, list(here)[number] if isinstance(here, dict) else number
-        here = parent[place]
-    if parent is None:
-        return copy.deepcopy(one.value)
-    if one.deed == "like":
-        values = LIKE[type(here)]
-        parent[place] = values[one.pick % len(values)]
-    elif one.deed == "replace":
-        parent[place] = one.value
-    elif one.deed == "delete":
-        del parent[place]
-    elif one.deed == "list":
-        parent[place] = [here]
-    elif isinstance(parent, dict):
-        name = one.value if isinstance(one.value, str) else str(one.value)[:300]
-        parent[name] = here if one.deed == "copy" else one.value
-    else:
-        parent.append(here if one.deed == "copy" else one.value)
+        if within is None:
+            document = _apply(document, one, one.way)
+        else:
+            document = {**document, within: _apply(document[within], one, one.way)}
     return document
 
 
-DAMAGES = st.tuples(
-    st.sampled_from([*["none"] * 24, "cut", "flip", "insert", "bom", "utf-16", "huge"]),
+def written(document: Any) -> str:
+    """The text of a JSON document."""
+    return json.dumps(document).replace(f'"{_DEEP}"', _NESTED)
+
+
+def _apply(here: Any, one: Change, way: int) -> Any:
+    """A copy with the change in it, of which the rest is the old one's."""
+    if not isinstance(here, dict | list) or not here:
+        return one.value
+    keys = list(here) if isinstance(here, dict) else range(len(here))
+    key = keys[way % 64 % len(keys)]
+    new = here.copy()
+    part, rest = here[key], way // 64
+    if isinstance(part, dict | list) and part and rest % 8:
+        new[key] = _apply(part, one, rest)
+    elif one.deed == "like":
+        values = LIKE[type(part)]
+        new[key] = values[one.pick % len(values)]
+    elif one.deed == "replace":
+        new[key] = one.value
+    elif one.deed == "delete":
+        del new[key]
+    elif one.deed == "list":
+        new[key] = [part]
+    elif isinstance(new, list):
+        new.append(part if one.deed == "copy" else one.value)
+    else:
+        name = one.value if isinstance(one.value, str) else str(one.value)[:300]
+        new[name] = part if one.deed == "copy" else one.value
+    return new
+
+
+Damage = tuple[str, int, bytes]
+_KINDS = [*["none"] * 24, "truncate", "flip", "insert", "bom", "utf-16", "huge"]
+DAMAGES = st.builds(
+    lambda kind, number: (kind, number, (number % 65_521).to_bytes(2, "big")[: 1 + number % 2]),
+    st.sampled_from(_KINDS),
     st.integers(0, 1 << 20),
-    st.binary(min_size=1, max_size=4),
 )
 
 
-def damaged(data: bytes, damage: tuple[str, int, bytes]) -> bytes:
+def damaged(data: bytes, damage: Damage) -> bytes:
     """A file's bytes after something happened to them."""
     kind, at, more = damage
     at %= len(data) + 1
-    if kind == "cut":
+    if kind == "truncate":
         return data[:at]
     if kind == "flip":
         return data[:at] + more + data[at + len(more) :]

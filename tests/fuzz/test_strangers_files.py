@@ -1,14 +1,15 @@
 """Whatever files a stranger gives, a command ends with its result or one sentence.
 
 Thousands of manifests, runs, predictions, scores and Parquet files with something wrong in them:
-the exit code is 0, 1, 2 or 3, there is no traceback, and no byte is written outside the folders
-that the command was given.
+the exit code is 0, 1, 2 or 3, there is no traceback, no byte is written outside the folders that
+the command was given, and nothing is printed that a terminal obeys.
 """
 
 from __future__ import annotations
 
-import copy
 import json
+from functools import cache
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -16,19 +17,21 @@ import pyarrow.parquet as pq
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ruler_dataset import COLUMNS, sha256_of
-from tests.fuzz.conftest import KEPT, Workshop
-from tests.fuzz.hostile import CHANGES, DAMAGES, NAMES, Change, changed, damaged
+from ruler_dataset import COLUMNS, MANIFEST, sha256_of
+from tests.fuzz.conftest import KEPT
+from tests.fuzz.hostile import CHANGES, DAMAGES, NAMES, Change, Damage, changed, damaged, written
+from tests.fuzz.sandbox import Sandbox
 
 DATASETS = st.sampled_from(["ruler", "ruler", "oneruler"])
 CASES = {
-    "manifests": 1500,
+    "manifests": 1300,
+    "tasks": 400,
     "runs": 600,
     "predictions": 900,
-    "results": 900,
+    "results": 800,
     "columns": 150,
     "bytes": 10,
-    "command lines": 940,
+    "command lines": 900,
 }
 
 
@@ -46,22 +49,38 @@ def test_there_are_five_thousand_cases() -> None:
     assert sum(CASES.values()) >= 5000
 
 
+@cache
+def sound(path: Path) -> Any:
+    """What a JSON file holds that nobody has damaged; not to be changed."""
+    return json.loads(path.read_bytes())
+
+
+def faults(
+    sandbox: Sandbox,
+    file: str,
+    document: Any,
+    damage: Damage,
+    command: tuple[str, ...],
+    folder: str | None = None,
+) -> list[str]:
+    """What is wrong with how a command ends that reads a damaged JSON file of a sound folder."""
+    sandbox.new(*([folder] if folder else []))
+    sandbox.write(file, damaged(written(document).encode(), damage))
+    return sandbox.run(*command).faults()
+
+
+def for_dataset(command: tuple[str, ...], dataset: str) -> tuple[str, ...]:
+    return tuple(part.replace("{0}", dataset) for part in command)
+
+
+ANSWERING = ("--configs", "all", "--backend", "oracle")
 READS_A_RELEASE = st.sampled_from(
     [
         *[("list", "case/{0}")] * 6,
         ("score", "base/RUN-{0}", "--dataset", "case/{0}", "--out", "case/OUT/results.json"),
         ("errors", "base/RUN-{0}", "--dataset", "case/{0}", "--out", "case/OUT/errors.jsonl"),
-        (
-            "run",
-            "--dataset",
-            "case/{0}",
-            "--configs",
-            "all",
-            "--backend",
-            "oracle",
-            "--out",
-            "case/R",
-        ),
+        ("run", "--dataset", "case/{0}", *ANSWERING, "--out", "case/R"),
+        ("run", "--dataset", "case/{0}", *ANSWERING, "--out", "case/R", "--dry-run"),
         ("export", "case/{0}", "--format", "upstream", "--to", "case/OUT"),
         ("freeze", "case/{0}", "--to", "case/OUT"),
     ]
@@ -71,16 +90,47 @@ READS_A_RELEASE = st.sampled_from(
 @cases("manifests")
 @given(dataset=DATASETS, changes=CHANGES, damage=DAMAGES, command=READS_A_RELEASE)
 def test_a_strangers_manifest(
-    workshop: Workshop,
+    sandbox: Sandbox,
     dataset: str,
     changes: list[Change],
-    damage: tuple[str, int, bytes],
+    damage: Damage,
     command: tuple[str, ...],
 ) -> None:
-    workshop.new(dataset)
-    text = changed(workshop.json[f"{dataset}/manifest.json"], changes)
-    workshop.write(f"{dataset}/manifest.json", damaged(text.encode(), damage))
-    workshop.run(*(part.format(dataset) for part in command)).check()
+    document = changed(sound(sandbox.base / dataset / MANIFEST), changes)
+    line, file = for_dataset(command, dataset), f"{dataset}/{MANIFEST}"
+    assert faults(sandbox, file, document, damage, line, dataset) == []
+
+
+READS_TASKS = st.sampled_from(
+    [
+        *[("verify", "case/{0}", "--workers", "1")] * 2,
+        ("score", "base/RUN-{0}", "--dataset", "case/{0}", "--out", "case/OUT/results.json"),
+        ("run", "--dataset", "case/{0}", *ANSWERING, "--out", "case/R", "--dry-run"),
+    ]
+)
+
+
+@cases("tasks")
+@given(
+    dataset=DATASETS,
+    within=st.sampled_from(["tasks", "tasks", "families", "languages", "groups", "files"]),
+    changes=CHANGES,
+    own=st.booleans(),
+    command=READS_TASKS,
+)
+def test_a_strangers_tasks_and_wording(
+    sandbox: Sandbox,
+    dataset: str,
+    within: str,
+    changes: list[Change],
+    own: bool,
+    command: tuple[str, ...],
+) -> None:
+    """Where the suite is a user's own, nothing else tells that its tasks are not as they were."""
+    document = changed(sound(sandbox.base / dataset / MANIFEST), changes, within)
+    document = {**document, "suite": "own"} if own else document
+    line, file = for_dataset(command, dataset), f"{dataset}/{MANIFEST}"
+    assert faults(sandbox, file, document, ("none", 0, b""), line, dataset) == []
 
 
 READS_A_RUN = st.sampled_from(
@@ -88,17 +138,7 @@ READS_A_RUN = st.sampled_from(
         ("score", "case/RUN-{0}", "--dataset", "base/{0}"),
         ("score", "case/RUN-{0}"),
         ("errors", "case/RUN-{0}"),
-        (
-            "run",
-            "--dataset",
-            "base/{0}",
-            "--configs",
-            "all",
-            "--backend",
-            "oracle",
-            "--out",
-            "case/RUN-{0}",
-        ),
+        ("run", "--dataset", "base/{0}", *ANSWERING, "--out", "case/RUN-{0}"),
     ]
 )
 
@@ -106,16 +146,44 @@ READS_A_RUN = st.sampled_from(
 @cases("runs")
 @given(dataset=DATASETS, changes=CHANGES, damage=DAMAGES, command=READS_A_RUN)
 def test_a_strangers_run(
-    workshop: Workshop,
+    sandbox: Sandbox,
     dataset: str,
     changes: list[Change],
-    damage: tuple[str, int, bytes],
+    damage: Damage,
     command: tuple[str, ...],
 ) -> None:
-    workshop.new(f"RUN-{dataset}")
-    text = changed(workshop.json[f"{dataset}/run.json"], changes)
-    workshop.write(f"RUN-{dataset}/run.json", damaged(text.encode(), damage))
-    workshop.run(*(part.format(dataset) for part in command)).check()
+    folder = f"RUN-{dataset}"
+    document = changed(sound(sandbox.base / folder / "run.json"), changes)
+    line = for_dataset(command, dataset)
+    assert faults(sandbox, f"{folder}/run.json", document, damage, line, folder) == []
+
+
+READS_RESULTS = st.sampled_from(
+    [
+        ("compare", "case/results.json", "base/RUN-{0}", "--out", "case/OUT"),
+        ("compare", "base/RUN-{0}", "case/results.json", "--markdown", "--max-drop", "1"),
+        ("correlate", "case/results.json", "base/RUN-{0}", "case/results.json"),
+        ("analyze", "case/results.json", "--out", "case/OUT"),
+        (
+            *("results", "case/results.json", "--model", "org/model"),
+            *("--dataset-repo", "org/data", "--out", "case/OUT", "--allow-missing"),
+        ),
+    ]
+)
+
+
+@cases("results")
+@given(dataset=DATASETS, changes=CHANGES, damage=DAMAGES, command=READS_RESULTS)
+def test_a_strangers_results(
+    sandbox: Sandbox,
+    dataset: str,
+    changes: list[Change],
+    damage: Damage,
+    command: tuple[str, ...],
+) -> None:
+    document = changed(sound(sandbox.base / f"RUN-{dataset}" / "results.json"), changes)
+    line = for_dataset(command, dataset)
+    assert faults(sandbox, "results.json", document, damage, line) == []
 
 
 _DOC = {"index": 1, "outputs": ["a"], "max_length": 4096, "input": "x", "question": "?"}
@@ -164,51 +232,19 @@ SCORES = st.sampled_from(
     kind=st.sampled_from([*LINES, "own", "own"]), changes=CHANGES, damage=DAMAGES, command=SCORES
 )
 def test_a_strangers_predictions(
-    workshop: Workshop,
+    sandbox: Sandbox,
     kind: str,
     changes: list[Change],
-    damage: tuple[str, int, bytes],
+    damage: Damage,
     command: tuple[str, ...],
 ) -> None:
     path, line = LINES[kind]
-    workshop.new()
-    text = f"{json.dumps(line)}\n{changed(line, changes)}\n"
-    workshop.write(f"in/{path}", damaged(text.encode(), damage))
-    workshop.run(*command).check()
+    sandbox.new()
+    text = f"{json.dumps(line)}\n{written(changed(line, changes))}\n"
+    sandbox.write(f"in/{path}", damaged(text.encode(), damage))
+    assert sandbox.run(*command).faults() == []
 
 
-@cases("results")
-@given(
-    dataset=DATASETS,
-    changes=CHANGES,
-    damage=DAMAGES,
-    command=st.sampled_from(
-        [
-            ("compare", "case/results.json", "base/RUN-{0}", "--out", "case/OUT"),
-            ("compare", "base/RUN-{0}", "case/results.json", "--markdown", "--max-drop", "1"),
-            ("correlate", "case/results.json", "base/RUN-{0}", "case/results.json"),
-            ("analyze", "case/results.json", "--out", "case/OUT"),
-            (
-                *("results", "case/results.json", "--model", "org/model"),
-                *("--dataset-repo", "org/data", "--out", "case/OUT", "--allow-missing"),
-            ),
-        ]
-    ),
-)
-def test_a_strangers_results(
-    workshop: Workshop,
-    dataset: str,
-    changes: list[Change],
-    damage: tuple[str, int, bytes],
-    command: tuple[str, ...],
-) -> None:
-    workshop.new()
-    text = changed(workshop.json[f"{dataset}/results.json"], changes)
-    workshop.write("results.json", damaged(text.encode(), damage))
-    workshop.run(*(part.format(dataset) for part in command)).check()
-
-
-SMALLEST = ("--sources", "embedded", "--lengths", "4k", "--tasks", "vt", "--samples", "3")
 COLUMN_CHANGES = st.sampled_from(
     ["drop", "rename", "null", "all null", "text", "number", "more", "twice", "reorder", "shorter"]
 )
@@ -222,17 +258,18 @@ COLUMN_CHANGES = st.sampled_from(
     command=READS_A_RELEASE,
 )
 def test_a_strangers_columns(
-    workshop: Workshop, change: str, column: int, name: str, command: tuple[str, ...]
+    sandbox: Sandbox, change: str, column: int, name: str, command: tuple[str, ...]
 ) -> None:
-    workshop.new("ruler")
+    sandbox.new("ruler")
     path = KEPT["ruler"][0]
-    table = pq.read_table(workshop.base / "ruler" / path)
-    (workshop.case / "ruler" / path).unlink()
-    pq.write_table(changed_table(table, change, column, name), workshop.case / "ruler" / path)
-    manifest = copy.deepcopy(workshop.json["ruler/manifest.json"])
-    manifest["files"][path]["sha256"] = sha256_of(workshop.case / "ruler" / path)
-    workshop.write("ruler/manifest.json", json.dumps(manifest))
-    workshop.run(*(part.format("ruler") for part in command)).check()
+    table = pq.read_table(sandbox.base / "ruler" / path)
+    (sandbox.case / "ruler" / path).unlink()
+    pq.write_table(changed_table(table, change, column, name), sandbox.case / "ruler" / path)
+    manifest = sound(sandbox.base / "ruler" / MANIFEST)
+    entry = {**manifest["files"][path], "sha256": sha256_of(sandbox.case / "ruler" / path)}
+    manifest = {**manifest, "files": {**manifest["files"], path: entry}}
+    sandbox.write(f"ruler/{MANIFEST}", json.dumps(manifest))
+    assert sandbox.run(*for_dataset(command, "ruler")).faults() == []
 
 
 def changed_table(table: pa.Table, change: str, column: int, name: str) -> pa.Table:
@@ -259,6 +296,9 @@ def changed_table(table: pa.Table, change: str, column: int, name: str) -> pa.Ta
     return table.set_column(column, old, values[change])
 
 
+SMALLEST = ("--sources", "embedded", "--lengths", "4k", "--tasks", "vt", "--samples", "3")
+
+
 @cases("bytes")
 @given(
     path=st.sampled_from(["ruler/eval.yaml", "ruler/README.md", "ruler/.build/plan.json"]),
@@ -266,17 +306,19 @@ def changed_table(table: pa.Table, change: str, column: int, name: str) -> pa.Ta
     command=st.sampled_from([("list", "case/ruler"), ("build", "case/ruler", *SMALLEST)]),
 )
 def test_a_strangers_card_and_plan(
-    workshop: Workshop, path: str, data: bytes, command: tuple[str, ...]
+    sandbox: Sandbox, path: str, data: bytes, command: tuple[str, ...]
 ) -> None:
-    workshop.new("ruler")
-    workshop.write(path, data)
-    workshop.run(*command).check()
+    sandbox.new("ruler")
+    sandbox.write(path, data)
+    assert sandbox.run(*command).faults() == []
 
 
-WORDS = st.one_of(
-    st.sampled_from(NAMES),
-    st.sampled_from(["4k", "vt", "all", "ruler", "oneruler", "0", "-1", "nan", "1/2", "a=b", ",,"]),
-    st.sampled_from(["base/ruler", "base/RUN-ruler", "base", "case/OUT", "org/name", "oracle"]),
+WORDS = st.sampled_from(
+    [
+        *NAMES,
+        *("4k", "vt", "all", "ruler", "oneruler", "0", "-1", "nan", "1/2", "a=b", ",,"),
+        *("base/ruler", "base/RUN-ruler", "base", "case/OUT", "org/name", "oracle") * 3,
+    ]
 )
 OTHERS = ("export", "verify", "freeze", "tokenizers", "sources", "nope")
 COMMANDS = ("list", "score", "errors", "compare", "correlate", "analyze", "results", "run")
@@ -289,11 +331,11 @@ COMMANDS = ("list", "score", "errors", "compare", "correlate", "analyze", "resul
     flags=st.lists(st.tuples(st.integers(0, 99), WORDS), max_size=4),
 )
 def test_any_command_line(
-    workshop: Workshop, command: str, words: list[str], flags: list[tuple[int, str]]
+    sandbox: Sandbox, command: str, words: list[str], flags: list[tuple[int, str]]
 ) -> None:
-    workshop.new()
+    sandbox.new()
     line = [command, *(word for word in words if not word.startswith("-"))]
-    options = workshop.options(command)
+    options = sandbox.options(command)
     for number, value in flags if options else ():
         option, takes_value = options[number % len(options)]
         line += [option, value] if takes_value else [option]
@@ -301,4 +343,4 @@ def test_any_command_line(
         line = [*line, "--help"]
     if command in ("score", "errors", "results", "run", "export", "freeze"):
         line += ["--to" if command in ("export", "freeze") else "--out", "case/OUT"]
-    workshop.run(*(word.replace("\x00", "") for word in line)).check()
+    assert sandbox.run(*(word.replace("\x00", "") for word in line)).faults() == []
