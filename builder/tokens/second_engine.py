@@ -17,16 +17,13 @@ from __future__ import annotations
 import base64
 import tempfile
 from collections.abc import Sequence
-from functools import lru_cache
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+from weakref import WeakKeyDictionary
 
 from builder.tokens.split_points import PATTERNS
 from builder.tokens.tokenizers import FastCounter, TiktokenCounter, TokenCounter
-
-if TYPE_CHECKING:
-    import tiktoken
 
 ENGINE = "gigatoken"
 _SAMPLED = 100
@@ -82,12 +79,24 @@ def with_engine(reference: TokenCounter) -> TokenCounter:
     return counter
 
 
+_loaded: WeakKeyDictionary[TokenCounter, Any] = WeakKeyDictionary()
+"""Gigatoken's tokenizers of the counters in use."""
+
+
 def _load(reference: TokenCounter) -> Any:
     """Gigatoken's tokenizer; None where it is missing or does not know the pattern."""
     try:
-        import gigatoken
+        import gigatoken  # noqa: F401
     except ImportError:
         return None
+    if reference not in _loaded:
+        _loaded[reference] = _tokenizer(reference)
+    return _loaded[reference]
+
+
+def _tokenizer(reference: TokenCounter) -> Any:
+    import gigatoken
+
     if isinstance(reference, FastCounter):
         return gigatoken.Tokenizer.from_json(reference.serialised)
     if not isinstance(reference, TiktokenCounter):
@@ -95,21 +104,13 @@ def _load(reference: TokenCounter) -> Any:
     schemes = [scheme for name, scheme in _SCHEMES.items() if PATTERNS[name] == reference.pattern]
     if not schemes:
         return None
-    return _of_ranks(reference.encoding, schemes[0])
-
-
-@lru_cache(maxsize=1)
-def _of_ranks(encoding: tiktoken.Encoding, scheme: str) -> Any:
-    """Gigatoken's tokenizer of a tiktoken encoding; made once a process, as the encoding is."""
-    import gigatoken
-
-    ranks = sorted(encoding._mergeable_ranks.items(), key=lambda item: item[1])
+    ranks = sorted(reference.encoding._mergeable_ranks.items(), key=lambda item: item[1])
     lines = [b"%s %d" % (base64.b64encode(token), rank) for token, rank in ranks]
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "ranks.tiktoken"
         path.write_bytes(b"\n".join(lines) + b"\n")
         # No special tokens: their names in a text are ordinary text, as for the reference.
-        return gigatoken.Tokenizer.from_tiktoken(path, scheme, {})
+        return gigatoken.Tokenizer.from_tiktoken(path, schemes[0], {})
 
 
 def is_sampled(index: int) -> bool:

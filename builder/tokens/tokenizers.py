@@ -23,6 +23,7 @@ from importlib.metadata import version
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
+from weakref import WeakValueDictionary
 
 from builder.common.toml import read_toml
 from builder.sources.download import Pinned, Store
@@ -39,7 +40,7 @@ _FILES = (
 """What a Hugging Face tokenizer's folder may hold."""
 
 
-@dataclass
+@dataclass(eq=False)
 class TokenCounter(ABC):
     """Counts tokens with a tokenizer's own library; `about` is its entry in the manifest."""
 
@@ -85,16 +86,13 @@ class FastCounter(TokenCounter):
     def __init__(self, name: str, about: TokenizerEntry, backend: Any) -> None:
         backend.no_truncation()  # a tokenizer.json may ask for these; a call does only if told to
         backend.no_padding()
-        serialised = backend.to_str()
+        serialised: str = backend.to_str()
         about["backend_sha256"] = hashlib.sha256(serialised.encode()).hexdigest()
         about["backend_version"] = version("tokenizers")
         super().__init__(name, about, split_points.of_tokenizer_json(serialised))
         self._backend = backend
-
-    @property
-    def serialised(self) -> str:
+        self.serialised = serialised
         """The tokenizer as its library writes it, the form of a tokenizer.json."""
-        return str(self._backend.to_str())
 
     @property
     def counted_by(self) -> str:
@@ -195,26 +193,38 @@ class _Folder(Store):
         return super().get(beside, on_bytes)
 
 
+_in_use: WeakValueDictionary[str, TokenCounter] = WeakValueDictionary()
+"""The named tokenizers that something holds: loading one takes seconds."""
+
+
 def _named(name: str, store: Store) -> TokenCounter:
-    """A tokenizer of tokenizers.toml."""
+    """A tokenizer of tokenizers.toml; its files are looked for and checked each time."""
     entry = named()[name]
+    if entry["library"] == "mistral-common":
+        return _from_mistral_common(name, entry, store)
+    paths = [store.get(file) for file in pinned_files(name)]
+    if (counter := _in_use.get(name)) is None:
+        _in_use[name] = counter = _from_files(name, entry, paths)
+    return counter
+
+
+def _about(name: str, entry: dict[str, Any]) -> TokenizerEntry:
     library = entry["library"]
-    about = TokenizerEntry(
+    return TokenizerEntry(
         spec=name, title=entry["title"], library=library, version=version(library)
     )
-    if library == "mistral-common":
-        return _from_mistral_common(name, entry, store, about)
-    paths = [store.get(file) for file in pinned_files(name)]
+
+
+def _from_files(name: str, entry: dict[str, Any], paths: list[Path]) -> TokenCounter:
+    about = _about(name, entry)
     about["sha256"] = {Path(file["path"]).name: file["sha256"] for file in entry["files"]}
-    if library == "tiktoken":
+    if entry["library"] == "tiktoken":
         return _from_tiktoken(name, entry["files"][0]["urls"][0], paths[0], about)
     with _gathered(paths) as folder:
         return _auto_tokenizer(name, str(folder), None, about)
 
 
-def _from_mistral_common(
-    name: str, entry: dict[str, Any], store: Store, about: TokenizerEntry
-) -> TokenCounter:
+def _from_mistral_common(name: str, entry: dict[str, Any], store: Store) -> TokenCounter:
     """Its file comes with the package, unless a folder is given that has it."""
     path = Path(str(files("mistral_common") / "data" / entry["packaged"]))
     if isinstance(store, _Folder) and store.mirror:
@@ -225,13 +235,12 @@ def _from_mistral_common(
             f"'{path}': expected sha256 {entry['sha256']}, found {found}: "
             "install another version of mistral-common, or name a folder that has it."
         )
-    about["sha256"] = {entry["packaged"]: entry["sha256"]}
-    return TiktokenCounter(name, about, _tekken(path, found))
+    return _tekken(name, path, found)
 
 
 @lru_cache(maxsize=1)
-def _tekken(path: Path, digest: str) -> Any:
-    """The encoding in a file of this digest; read once a process, since that takes a second."""
+def _tekken(name: str, path: Path, digest: str) -> TokenCounter:
+    """The counter of a file of this digest; read once a process, since that takes a second."""
     from mistral_common.tokens.tokenizers.tekken import Tekkenizer
 
     class Encoder(Tekkenizer):
@@ -240,7 +249,9 @@ def _tekken(path: Path, digest: str) -> Any:
         def id_to_piece(self, token_id: int) -> str:
             return ""
 
-    return Encoder.from_file(path)._model
+    about = _about(name, named()[name])
+    about["sha256"] = {path.name: digest}
+    return TiktokenCounter(name, about, Encoder.from_file(path)._model)
 
 
 def _from_tiktoken(name: str, url: str, path: Path, about: TokenizerEntry) -> TokenCounter:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
+from tokenizers import Tokenizer
 
 from builder.context.prompt_builder import PromptBuilder
 from builder.tokens import split_points
@@ -127,6 +128,17 @@ def test_a_text_with_a_crossing_string_is_counted_whole(
     assert not gemma.split_points.hold_in(prompt.text)
     assert prompt.tokens == gemma.count(prompt.text)
     assert prompt.tokens == sum(gemma.counts(pieces)) - 1
+
+
+@pytest.mark.parametrize("kind", ["gpt2", "unigram", "whole", "sentencepiece"])
+def test_split_points_are_read_without_the_merges_a_library_writes_last(
+    made: Callable[[str], Path], kind: str
+) -> None:
+    written = Tokenizer.from_file(str(made(kind) / "tokenizer.json")).to_str()
+    assert '"merges"' not in split_points._without_merges(written)
+    whole = json.dumps(json.loads(written))  # with a space after each comma: nothing is left out
+    assert split_points._without_merges(whole) == whole
+    assert split_points.of_tokenizer_json(written) == split_points.of_tokenizer_json(whole)
 
 
 # ---- Tokenizers of other kinds, made here --------------------------------------------------------

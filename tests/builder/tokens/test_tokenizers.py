@@ -219,6 +219,15 @@ def test_the_default_tokenizer_needs_neither_mirror_nor_network(tmp_path: Path) 
     assert load_counter("tekken", Store(tmp_path / "empty")).count("The grass is green.") == 5
 
 
+def test_a_named_tokenizer_in_use_is_not_loaded_again(
+    counter_of: Callable[[str], TokenCounter], mirror: Path, tmp_path: Path
+) -> None:
+    counter = counter_of("cl100k_base")
+    assert load_counter("cl100k_base", Store(mirror)) is counter
+    with pytest.raises(RulerError, match="cl100k_base"):
+        load_counter("cl100k_base", Store(tmp_path))  # its file is looked for each time
+
+
 # ---- Names and refusals ------------------------------------------------------------------------
 
 
