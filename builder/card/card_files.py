@@ -16,16 +16,19 @@ from ruler_dataset import MANIFEST, Manifest, RulerError
 CARD = "README.md"
 
 
-def card_files(root: Path, manifest: Manifest, benchmark: bool = True) -> dict[str, str]:
+def card_files(
+    root: Path, manifest: Manifest, benchmark: bool = True, repo: str | None = None
+) -> dict[str, str]:
     """File name -> text, for the release in `root`; eval.yaml only for a `benchmark`.
 
+    croissant.json describes the folder, or the Hub's dataset `repo`, ORG/NAME.
     Raises RulerError for a manifest that lacks what these show: it may be anyone's.
     """
     try:
         files = {CARD: render(manifest, first_row(root, manifest))}
         if benchmark:
             files[eval_yaml.FILE] = eval_yaml.eval_yaml(manifest)
-        files[croissant.FILE] = croissant.croissant(manifest)
+        files[croissant.FILE] = croissant.croissant(manifest, repo)
     except Exception as error:  # whatever a manifest lacks: a wording, a parameter, rows
         why = f"{type(error).__name__}: {error}"
         raise RulerError(

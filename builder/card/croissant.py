@@ -1,10 +1,13 @@
 """croissant.json: a release described for machines, by the Croissant vocabulary (version 1.0).
 
-    croissant(manifest)        # '{"@context": …, "distribution": [{"@id": "data/tekken/4k/…
+    croissant(manifest)                 # of a folder: files by their paths beside croissant.json
+    croissant(manifest, "ORG/ruler")    # of a Hub repository: files contained in its git clone
 
 Search engines and mlcroissant read it. It lists every Parquet file with its sha256 and one record
 set for the columns that all share; the Hub's own description stops at 100 configurations and has no
 digests. Prose stands in dataset_cards/croissant.toml, everything else is the manifest's.
+`ruler push` sends that of the repository, in the Hub's own form: `url`, and the files in a clone,
+which `mlcroissant.Dataset(…, mapping={"repo": FOLDER})` replaces by a download.
 Specification: https://docs.mlcommons.org/croissant/docs/croissant-spec-1.0.html
 """
 
@@ -12,6 +15,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 from builder.card.provenance import citation_file, citations, licences
@@ -23,6 +27,9 @@ from ruler_dataset import COLUMNS, Evidence, Manifest
 FILE = "croissant.json"
 ROWS = "rows"
 """The record set's id."""
+REPOSITORY = "repo"
+"""The id of a Hub repository's clone, as in the Hub's own descriptions."""
+_HUB = "https://huggingface.co/datasets/"
 _FILES = "parquet-files"
 _PATH = "file"
 """The one field that is no column: a row's file, which names tokenizer, length and task."""
@@ -49,8 +56,11 @@ _EVIDENCE = {
 assert _EVIDENCE.keys() == Evidence.__annotations__.keys()
 
 
-def croissant(manifest: Manifest) -> str:
-    """The text of a release's croissant.json: a line for each property, file and field."""
+def croissant(manifest: Manifest, repo: str | None = None) -> str:
+    """The text of a release's croissant.json: a line for each property, file and field.
+
+    Of the folder that holds it, or of the Hub's dataset `repo`, ORG/NAME.
+    """
     prose = read_toml(project_file("dataset_cards") / "croissant.toml")
     about = {**prose["both"], **prose[manifest["dataset"]]}
     title, description = about.pop("title"), about.pop("description")
@@ -66,6 +76,7 @@ def croissant(manifest: Manifest) -> str:
         ],
         "name": title,
         "description": description,
+        **({"url": _HUB + repo} if repo else {}),
         "version": manifest["data_version"],
         "datePublished": str(cff["date-released"]),
         "creator": [{"@type": "sc:Organization", "name": one["name"]} for one in cff["authors"]],
@@ -75,7 +86,7 @@ def croissant(manifest: Manifest) -> str:
         "keywords": ["long context", "benchmark", "needle in a haystack", manifest["dataset"]],
         "isLiveDataset": False,
         **{f"rai:{name}": text for name, text in sorted(about.items())},
-        "distribution": [*_files(manifest), _file_set()],
+        "distribution": [*_repository(repo), *_files(manifest, repo), _file_set(repo)],
         "recordSet": [_record_set()],
     }
     return _text(found)
@@ -98,13 +109,36 @@ def _context() -> dict[str, Any]:
     }
 
 
-def _files(manifest: Manifest) -> Iterator[dict[str, str]]:
+def described_repository(root: Path) -> str | None:
+    """The Hub repository, ORG/NAME, that the croissant.json of a folder describes; None if none."""
+    try:
+        url = json.loads((root / FILE).read_bytes())["url"]
+    except (OSError, ValueError, LookupError, TypeError):
+        return None
+    return url.removeprefix(_HUB) if isinstance(url, str) and url.startswith(_HUB) else None
+
+
+def _repository(repo: str | None) -> Iterator[dict[str, str]]:
+    if repo is not None:
+        yield {
+            **_node("FileObject", REPOSITORY, "The Hugging Face git repository."),
+            "contentUrl": _HUB + repo,
+            "encodingFormat": "git+https",
+            # a repository has no digest: the Hub's descriptions name the open question instead
+            "sha256": "https://github.com/mlcommons/croissant/issues/80",
+        }
+
+
+def _contained(repo: str | None) -> dict[str, Any]:
+    """Where a file is: in the repository, or beside croissant.json."""
+    return {"containedIn": {"@id": REPOSITORY}} if repo else {}
+
+
+def _files(manifest: Manifest, repo: str | None) -> Iterator[dict[str, Any]]:
     for path, entry in manifest["files"].items():
         yield {
-            "@type": "cr:FileObject",
-            "@id": path,
-            "name": path,
-            "description": f"{entry['config']}, {entry['rows']} rows",
+            **_node("FileObject", path, f"{entry['config']}, {entry['rows']} rows"),
+            **_contained(repo),
             "contentUrl": path,
             "contentSize": f"{entry['bytes']} B",
             "encodingFormat": "application/x-parquet",
@@ -112,12 +146,11 @@ def _files(manifest: Manifest) -> Iterator[dict[str, str]]:
         }
 
 
-def _file_set() -> dict[str, str]:
+def _file_set(repo: str | None) -> dict[str, Any]:
+    what = "All rows, a file for each tokenizer, length, language and task."
     return {
-        "@type": "cr:FileSet",
-        "@id": _FILES,
-        "name": _FILES,
-        "description": "All rows, a file for each tokenizer, length, language and task.",
+        **_node("FileSet", _FILES, what),
+        **_contained(repo),
         "encodingFormat": "application/x-parquet",
         "includes": "data/**/*.parquet",
     }
@@ -126,10 +159,7 @@ def _file_set() -> dict[str, str]:
 def _record_set() -> dict[str, Any]:
     """The columns, and each row's file."""
     return {
-        "@type": "cr:RecordSet",
-        "@id": ROWS,
-        "name": ROWS,
-        "description": "The columns that all files share.",
+        **_node("RecordSet", ROWS, "The columns that all files share."),
         "key": [{"@id": f"{ROWS}/{_PATH}"}, {"@id": f"{ROWS}/index"}],
         "field": [_path_field(), *map(_field, COLUMNS)],
     }
@@ -155,8 +185,17 @@ def _field(name: str) -> dict[str, Any]:
 
 
 def _described(name: str, meaning: str) -> dict[str, str]:
-    identity = f"{ROWS}/{name}"
-    return {"@type": "cr:Field", "@id": identity, "name": identity, "description": meaning}
+    return _node("Field", f"{ROWS}/{name}", meaning)
+
+
+def _node(kind: str, identity: str, description: str) -> dict[str, str]:
+    """What every part has: its type, its id, which is its name too, and what it is."""
+    return {
+        "@type": f"cr:{kind}",
+        "@id": identity,
+        "name": identity,
+        "description": description,
+    }
 
 
 def _read(kind: str, extract: dict[str, str], **more: dict[str, str]) -> dict[str, Any]:

@@ -33,7 +33,8 @@ def check_card_files(
 ) -> Iterator[str]:
     """Report each file that is missing or another; yield what could not be checked, and why.
 
-    eval.yaml may be left out: a data set need not be a benchmark of the Hub.
+    eval.yaml may be left out: a data set need not be a benchmark of the Hub. croissant.json may
+    describe the folder or, as in a download, a repository of the Hub.
     """
     mine, theirs = version(DISTRIBUTION), manifest["builder_version"]
     if mine != theirs:
@@ -42,7 +43,8 @@ def check_card_files(
     if not manifest["files"]:  # a shard that was left nothing to build
         return
     try:
-        files = card_files(root, manifest, benchmark=(root / eval_yaml.FILE).exists())
+        benchmark, repo = (root / eval_yaml.FILE).exists(), croissant.described_repository(root)
+        files = card_files(root, manifest, benchmark, repo)
     except RulerError as error:
         _report(reports, CARD, str(error))
         return

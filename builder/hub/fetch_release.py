@@ -20,6 +20,7 @@ from typing import Any
 
 from builder.card import provenance
 from builder.card.card_files import card_files
+from builder.card.croissant import FILE as CROISSANT
 from builder.card.eval_yaml import FILE as EVAL_YAML
 from builder.common.build_folder import unfinished
 from builder.hub.repository import Repository
@@ -268,12 +269,15 @@ def _of_files(theirs: Manifest, files: dict[str, FileEntry]) -> Manifest:
 def _write_card_files(
     root: Path, manifest: Manifest, theirs: Manifest, source: HubSnapshot
 ) -> None:
-    """Write card, eval.yaml and manifest: the Hub's where the release is whole, else its part's."""
+    """Write card, eval.yaml and manifest: the Hub's where the release is whole, else its part's.
+
+    croissant.json is always the folder's own, so that its files are read here.
+    """
     benchmark = source.find(EVAL_YAML, source.commit) or (root / EVAL_YAML).exists()
     files = card_files(root, manifest, bool(benchmark))
     files[MANIFEST] = json.dumps(manifest, indent=1, ensure_ascii=False) + "\n"
     if manifest["files"] == theirs["files"]:
-        for name in files:
+        for name in files.keys() - {CROISSANT}:
             if found := source.find(name, source.commit):
                 files[name] = found.read_text(encoding="utf-8")
     for name, text in files.items():  # the manifest last

@@ -15,6 +15,7 @@ from typing import Any
 
 from builder.card.card_files import CARD, card_files
 from builder.card.croissant import FILE as CROISSANT
+from builder.card.croissant import croissant, described_repository
 from builder.card.eval_yaml import FILE as EVAL_YAML
 from builder.common.build_folder import unfinished
 from builder.hub.push_plan import Digest, RepositoryState, Shipment
@@ -41,6 +42,7 @@ def release_shipment(
 ) -> tuple[Shipment, Manifest]:
     """A complete release, each file's digest the manifest's, and its manifest; else RulerError.
 
+    Its croissant.json is that of the repository, whatever the folder's describes.
     `read` is called with the number of bytes read so far.
     """
     manifest = read_manifest(root)
@@ -64,6 +66,8 @@ def release_shipment(
             )
         read(sum(digest.size for digest in digests.values()))
     _check_card_files(root, manifest)
+    files[CROISSANT] = description = croissant(manifest, repo).encode()
+    digests[CROISSANT] = Digest.of(description)
     version, mark = manifest["data_version"], digests[MANIFEST].sha256[:12]
     title = f"{manifest['dataset']} {version}, {len(manifest['files'])} files, manifest {mark}"
     return Shipment(
@@ -73,7 +77,8 @@ def release_shipment(
 
 def _check_card_files(root: Path, manifest: Manifest) -> None:
     """Refuse a card, eval.yaml or croissant.json that is not rendered from this manifest."""
-    files = card_files(root, manifest, benchmark=(root / EVAL_YAML).exists())
+    benchmark = (root / EVAL_YAML).exists()
+    files = card_files(root, manifest, benchmark, described_repository(root))
     for name, text in files.items():
         if (root / name).read_bytes() != text.encode():
             raise RulerError(

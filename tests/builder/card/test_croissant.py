@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import logging
+import shutil
+import subprocess
 from pathlib import Path
 from typing import Any
 
 import mlcroissant as mlc
 import pytest
 
-from builder.card.croissant import FILE, ROWS, croissant
+from builder.card.croissant import FILE, REPOSITORY, ROWS, croissant, described_repository
 from ruler_dataset import COLUMNS, Config, load, read_manifest
 
 Manifest = dict[str, Any]
@@ -32,9 +34,12 @@ def test_mlcroissant_finds_nothing_wrong(root: Path, caplog: pytest.LogCaptureFi
 
 @pytest.mark.parametrize("evidence", [True, False])
 def test_a_record_is_a_row_of_the_release(root: Path, evidence: bool) -> None:
-    dataset = mlc.Dataset(jsonld=str(root / FILE))
-    records = dataset.records(ROWS)
-    record = next(one for one in records if bool(one[f"{ROWS}/evidence"]) is evidence)
+    records = mlc.Dataset(jsonld=str(root / FILE)).records(ROWS)
+    check(next(one for one in records if bool(one[f"{ROWS}/evidence"]) is evidence), root)
+
+
+def check(record: dict[str, Any], root: Path) -> None:
+    """Hold a record of mlcroissant's against the row of the release in `root`."""
     manifest = read_manifest(root)
     path = record.pop(f"{ROWS}/file").decode()
     row = load(manifest["files"][path]["config"], root)[int(record[f"{ROWS}/index"])]
@@ -55,6 +60,63 @@ def plain(value: Any) -> Any:
     if isinstance(value, bytes):
         return value.decode()
     return value.item() if hasattr(value, "item") else value
+
+
+# ---- Of a repository on the Hub --------------------------------------------------------------
+
+
+@pytest.fixture
+def pushed(manifest: Manifest, tmp_path: Path) -> Path:
+    """The croissant.json of a repository, in a folder of its own."""
+    (tmp_path / FILE).write_text(croissant(manifest, "org/ruler"), encoding="utf-8")
+    return tmp_path / FILE
+
+
+def test_that_of_a_repository_names_it_and_has_nothing_wrong(
+    pushed: Path, root: Path, manifest: Manifest, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.WARNING, logger="absl"):
+        dataset = mlc.Dataset(jsonld=str(pushed))
+    assert dataset.metadata.ctx.issues.report() == ""
+    assert caplog.messages == []
+    assert dataset.metadata.url == "https://huggingface.co/datasets/org/ruler"
+    assert described_repository(pushed.parent) == "org/ruler"
+    assert described_repository(root) is None
+    clone, *files, rows = described(pushed.parent)["distribution"]
+    assert clone["contentUrl"] == dataset.metadata.url
+    assert {part["containedIn"]["@id"] for part in (*files, rows)} == {REPOSITORY}
+    assert {file["contentUrl"]: file["sha256"] for file in files} == {
+        path: entry["sha256"] for path, entry in manifest["files"].items()
+    }
+
+
+def test_a_download_takes_the_place_of_the_repositorys_clone(pushed: Path, root: Path) -> None:
+    dataset = mlc.Dataset(jsonld=str(pushed), mapping={REPOSITORY: str(root)})
+    check(next(iter(dataset.records(ROWS))), root)
+
+
+def test_the_repositorys_clone_holds_the_rows(
+    release: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("git", reason="the extra `git` of mlcroissant is not installed")
+    from etils import epath
+    from mlcroissant._src.core import constants
+
+    copy, downloads = tmp_path / "hub", epath.Path(tmp_path / "downloads")
+    shutil.copytree(release, copy)
+    (copy / FILE).write_text(croissant(read_manifest(release), "org/ruler"), encoding="utf-8")
+    git = ["git", "-C", str(copy), "-c", "user.name=x", "-c", "user.email=x@example.org"]
+    for command in (["init", "-q"], ["add", "."], ["commit", "-qm", "A release"]):
+        subprocess.run([*git, *command], check=True)
+    monkeypatch.setattr(constants, "DOWNLOAD_PATH", downloads)
+    monkeypatch.setenv("GIT_CONFIG_COUNT", "1")  # git takes this repository for the Hub's
+    monkeypatch.setenv("GIT_CONFIG_KEY_0", f"url.file://{copy}.insteadOf")
+    monkeypatch.setenv("GIT_CONFIG_VALUE_0", "https://huggingface.co/datasets/org/ruler")
+    check(next(iter(mlc.Dataset(jsonld=str(copy / FILE)).records(ROWS))), release)
+    assert list(downloads.iterdir())
+
+
+# ---- Its parts -------------------------------------------------------------------------------
 
 
 def test_every_file_stands_there_with_its_digest(root: Path, manifest: Manifest) -> None:

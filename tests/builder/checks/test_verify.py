@@ -12,9 +12,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from builder.card.croissant import croissant
 from builder.checks.verify import verify
 from builder.checks.verify_report import VerifyReport
-from ruler_dataset import MANIFEST, features, sha256_of
+from ruler_dataset import MANIFEST, features, read_manifest, sha256_of
 from tests.builder.checks import planting
 
 Rows = list[dict[str, Any]]
@@ -297,6 +298,15 @@ def test_a_changed_card_file_is_named(copy: Path, name: str) -> None:
     assert [file.config for file in report.files.values() if file.count] == [name]
     (copy / name).write_bytes(b"\xff")
     assert 8 in laws(verify(copy), name)
+
+
+def test_the_description_of_a_repository_is_one_of_this_manifest_too(copy: Path) -> None:
+    few_rows(copy)
+    text = croissant(read_manifest(copy), "org/ruler")
+    (copy / "croissant.json").write_text(text, encoding="utf-8")
+    assert verify(copy).ok
+    (copy / "croissant.json").write_text(text.replace("git+https", "git", 1), encoding="utf-8")
+    assert 8 in laws(verify(copy), "croissant.json")
 
 
 def test_a_missing_card_is_named_and_a_missing_registration_is_allowed(copy: Path) -> None:

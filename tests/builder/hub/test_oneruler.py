@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from builder.card.croissant import croissant
 from ruler_dataset import read_manifest
 from tests.builder.hub.test_fetch import contents
 from tests.hub.client import Client, environment
@@ -31,7 +32,9 @@ def test_it_is_pushed_with_a_card_that_the_hub_takes(
     assert "Tagged v1.0.0" in pushed
     repo = hub.dataset(REPO)
     held = {name: blob.data for name, blob in repo.commits[repo.main].items()}
-    assert {name: held[name] for name in contents(oneruler)} == contents(oneruler)
+    mine = contents(oneruler)
+    mine["croissant.json"] = croissant(read_manifest(oneruler), REPO).encode()
+    assert {name: held[name] for name in mine} == mine
 
 
 @pytest.mark.usefixtures("pushed")

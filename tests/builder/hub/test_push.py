@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
+from builder.card.croissant import croissant
 from builder.hub.push_plan import Digest, PushPlan, Shipment
 from builder.hub.push_tables import show_plan
 from builder.hub.release_files import release_files
-from ruler_dataset import MANIFEST, sha256_of
+from ruler_dataset import MANIFEST, read_manifest, sha256_of
 from tests.builder.hub.conftest import rewrite
 from tests.hub.client import Client
 from tests.hub.hub_store import Blob
@@ -31,9 +32,10 @@ def test_a_push_makes_one_commit_and_a_tag_that_hold_the_release(
     sent = {path.relative_to(small).as_posix(): path for path in release_files(small)}
     assert {"README.md", MANIFEST, *ROWS} <= set(sent)
     assert set(files) == {".gitattributes", *sent}
-    for name, path in sent.items():
-        assert files[name].data == path.read_bytes(), name
-    size = sum(path.stat().st_size for path in sent.values())
+    contents = {name: path.read_bytes() for name, path in sent.items()}
+    contents["croissant.json"] = croissant(read_manifest(small), "org/first").encode()
+    assert {name: files[name].data for name in sent} == contents
+    size = sum(map(len, contents.values()))
     assert f"org/first: {len(sent)} files to send, {size:,} bytes; 0 are there" in said
     assert "niah_single_1_1k … niah_single_3_1k 3" in said
     assert "Verified: all laws hold, 3 files." in said
