@@ -66,10 +66,11 @@ def _of_prompts(
     answers: Mapping[int, Prediction], task: str, language: str | None
 ) -> Iterator[Row]:
     for index, answer in sorted(answers.items()):
-        if answer.prompt is None or not answer.outputs:
+        prompt = answer.known_prompt
+        if prompt is None or not answer.outputs:
             raise RulerError(
                 f"'{answer.where}' holds no prompt, and the kinds of errors need the row's "
                 "context: add --dataset."
             )
-        row = row_of_prompt(answer.prompt, answer.outputs, task, language, answer.columns)
+        row = row_of_prompt(prompt, answer.outputs, task, language, answer.columns)
         yield {"index": index, **row}

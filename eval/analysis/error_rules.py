@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 
-from eval.analysis.given_answer import GivenAnswer, candidates, resembles
+from eval.analysis.given_answer import GivenAnswer, candidates, find_whole, resembles
 from eval.function_words import FREQUENT
 from eval.ruler_score import ruler_score as rules_of
 
@@ -119,7 +119,7 @@ def garbled(answer: GivenAnswer) -> bool:
     return any(
         resembles(text, value)
         for text in candidates(answer)
-        if not re.search(rf"(?<!\w){re.escape(text)}(?!\w)", answer.folded)
+        if find_whole(text, answer.folded) < 0
         for value in lacking
     )
 

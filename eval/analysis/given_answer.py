@@ -8,7 +8,7 @@ from __future__ import annotations
 import difflib
 import re
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from eval.frozen_release import Row
 from eval.ruler_score import ruler_score as rules_of
@@ -17,6 +17,7 @@ from eval.score.scoring import RowScore
 
 UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _UUID_LIKE = re.compile(r"(?<!\w)[0-9a-fx]{3,}(?:-[0-9a-f]{2,}){2,}")
+_BEYOND_ASCII = re.compile(r"([^\x00-\x7f]+)")
 _CAPITALS = re.compile(r"\b[A-Z]{2,8}\b")
 _UUID_LENGTH = 36
 _LEAST_PREFIX = 3  # digits of a number that was broken off
@@ -85,12 +86,12 @@ class GivenAnswer:
     @cached_property
     def folded(self) -> str:
         """The context, normalized."""
-        return rules_of.normalize(self.context)
+        return normalize_long(self.context)
 
     @cached_property
-    def words(self) -> set[str]:
+    def words(self) -> frozenset[str]:
         """The context's words, normalized."""
-        return set(re.findall(r"[^\s\d.,;:]+", self.folded))
+        return _words_of(self.folded)
 
 
 def read(
@@ -136,6 +137,49 @@ def _items(raw: str, text: str, task: str, asked: bool, wanted: set[str]) -> lis
     return []
 
 
+@lru_cache(maxsize=4)  # several runs answer one row
+def _words_of(text: str) -> frozenset[str]:
+    """What stands between spaces, digits and punctuation of a normalized text."""
+    for separator in "0123456789.,;:":
+        text = text.replace(separator, " ")
+    return frozenset(text.split())
+
+
+@lru_cache(maxsize=4)
+def normalize_long(text: str) -> str:
+    """What `normalize` makes of a text, sooner where few characters are beyond ASCII.
+
+    Nothing composes with an ASCII character that follows it, so a text may be taken apart there.
+    """
+    if text.isascii() or len(text.encode(errors="replace")) > 1.1 * len(text):
+        return rules_of.normalize(text)
+    parts = _BEYOND_ASCII.split(text)
+    found = []
+    for plain, other in zip(parts[::2], [*parts[1::2], ""], strict=True):
+        found += [plain[:-1].casefold(), _normalize_few(plain[-1:] + other)]
+    return "".join(found)
+
+
+@lru_cache(maxsize=4096)
+def _normalize_few(text: str) -> str:
+    return rules_of.normalize(text)
+
+
+def find_whole(value: str, text: str) -> int:
+    """Where a value stands in a text, not within a longer word or number; -1 if nowhere."""
+    at = text.find(value)
+    while at >= 0:
+        before, after = text[at - 1 : at], text[at + len(value) : at + len(value) + 1]
+        if not (_of_word(before) or _of_word(after)):
+            return at
+        at = text.find(value, at + 1)
+    return -1
+
+
+def _of_word(character: str) -> bool:
+    return character.isalnum() or character == "_"
+
+
 def candidates(answer: GivenAnswer) -> list[str]:
     """What may be a damaged copy of a value: numbers, names, or strings that look like a UUID."""
     if not answer.wants_uuids:
@@ -153,21 +197,29 @@ def resembles(text: str, value: str) -> bool:
     if len(value) == _UUID_LENGTH:
         if value[:8] in text or _edits(text[:8], value[:8]) <= 2:
             return True
-        return difflib.SequenceMatcher(None, text, value, autojunk=False).ratio() >= 0.8
+        matcher = difflib.SequenceMatcher(None, text, value, autojunk=False)
+        return matcher.quick_ratio() >= 0.8 and matcher.ratio() >= 0.8  # the first is no smaller
     if value.isdecimal() and len(text) >= _LEAST_PREFIX and value.startswith(text):
         return True
-    return abs(len(text) - len(value)) <= 2 and _edits(text, value) <= 2
+    if abs(len(text) - len(value)) > 2 or len(set(text) ^ set(value)) > 4:  # two for each edit
+        return False
+    return _edits(text, value) <= 2
 
 
 def _edits(a: str, b: str) -> int:
-    """Edits from a to b: insertions, deletions, changes, swaps of neighbours."""
+    """Edits from a to b, or a number above two where it takes more than two.
+
+    Edits are insertions, deletions, changes, and swaps of neighbours.
+    """
     before, row = [0] * (len(b) + 1), list(range(len(b) + 1))
     for i, x in enumerate(a, 1):
         new = [i]
         for j, y in enumerate(b, 1):
-            cost = min(row[j] + 1, new[j - 1] + 1, row[j - 1] + (x != y))
-            if i > 1 and j > 1 and x == b[j - 2] and a[i - 2] == y:
-                cost = min(cost, before[j - 2] + 1)
+            cost = row[j - 1] if x == y else 1 + min(row[j], new[j - 1], row[j - 1])
+            if i > 1 and j > 1 and x == b[j - 2] and a[i - 2] == y and before[j - 2] < cost:
+                cost = before[j - 2] + 1
             new.append(cost)
         before, row = row, new
+        if min(before) > 2 and min(row) > 2:
+            return 3
     return row[-1]

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 
-from eval.analysis.given_answer import GivenAnswer
+from eval.analysis.given_answer import GivenAnswer, find_whole
 from eval.frozen_release import Row
 from eval.ruler_score import ruler_score as rules_of
 
@@ -41,13 +42,17 @@ def from_start(answer: GivenAnswer) -> bool:
     beginning_of_answer = " ".join(answer.text.split())[:60]
     if len(beginning_of_answer) >= _LEAST_COPY:
         for start in (answer.context, answer.row["input"]):
-            beginning = " ".join(rules_of.normalize(start[:1000]).split())
-            if 0 <= beginning.find(beginning_of_answer) <= _NEAR_START:
+            if 0 <= _beginning(start[:1000]).find(beginning_of_answer) <= _NEAR_START:
                 return True
     if answer.task.startswith("cwe") and len(answer.items) >= 4:
         first = rules_of.listed_items(answer.context[:2000])
         return answer.items == first[: len(answer.items)]
     return False
+
+
+@lru_cache(maxsize=8)  # several runs answer one row
+def _beginning(text: str) -> str:
+    return " ".join(rules_of.normalize(text).split())
 
 
 def reworded(answer: GivenAnswer) -> bool:
@@ -87,13 +92,12 @@ def distance(answer: GivenAnswer) -> float | None:
     width = max(1, row["context_end"] - row["context_start"])
     needle = row["input"][gold[0]["start"] : gold[0]["end"]][:_LEAST_COPY] if gold else None
     for value in answer.wrong:
-        whole = re.compile(rf"(?<!\w){re.escape(value)}(?!\w)")
-        if (found := whole.search(answer.folded)) is None:
+        if (found := find_whole(value, answer.folded)) < 0:
             continue  # nowhere, or only part of a longer value
-        place = found.start() + row["context_start"]
+        place = found + row["context_start"]
         line = row["input"].rfind("\n", 0, place) + 1
         held = any(
-            whole.search(rules_of.normalize(row["input"][span["start"] : span["end"]]))
+            find_whole(value, rules_of.normalize(row["input"][span["start"] : span["end"]])) >= 0
             for span in spans
         )
         if held or (needle is not None and row["input"].startswith(needle, line)):

@@ -62,6 +62,20 @@ class Prediction:
                 raise TypeError(f"{name} is {str(value)[:_SHOWN]!r}")
 
     @property
+    def known_prompt(self) -> str | None:
+        """The prompt; of one whose pieces alone are known, each at its offset, between them dots.
+
+        Such `columns` hold `pieces`, [[offset, text], …] in characters, and `characters`, a size.
+        """
+        if self.prompt is not None or self.columns is None or "pieces" not in self.columns:
+            return self.prompt
+        text, end = [], 0
+        for start, piece in self.columns["pieces"]:
+            text += ["." * (start - end), piece]
+            end = start + len(piece)
+        return "".join([*text, "." * (self.columns["characters"] - end)])
+
+    @property
     def failed(self) -> bool:
         """Whether there is no answer to score: an error, or a prompt that did not fit."""
         return self.error is not None or self.finish_reason in FAILED

@@ -7,8 +7,8 @@ the order in which the predictions stand. Its index may be no number of a row (f
 offset, and not unique), so lines are paired by their place, and the indices must agree.
 
 A line may hold the prompt, as `input`, or parts of it where the rest may not be passed on: `pieces`
-are [offset, text] in characters and `characters` the prompt's length. Sorting errors reads them,
-with the columns context_start, context_end and evidence of a release where a line has these.
+are [offset, text] in characters, `characters` is the prompt's length, and context_start,
+context_end and evidence are a release's. Sorting errors reads them.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -103,42 +104,40 @@ def _read(
         task, tokens, _ = path_facts(file.absolute(), predictions.names)
         if task is None or "pred" in file.parts:
             continue
-        lines = _lines(file)
-        if not lines or not all({"index", "outputs"} <= line.keys() for line in lines):
+        status = file.stat()
+        lines = _data_lines(file, status.st_mtime_ns, status.st_size, keep_prompts)
+        if not lines:
             continue
         of_task = [name for name in wanted if re.fullmatch(rf"{task}_\d+[km]?(?:_.+)?", name)]
-        try:
-            indices = [row_number(line["index"]) for line in lines]
-        except ValueError as error:
-            raise RulerError(f"'{file}' is no data file: {error}.") from None
         names = [name for name in of_task if tokens is None or _tokens(name, predictions) == tokens]
-        for name in names if tokens is not None or len(of_task) == 1 else []:
-            found[name] = [
-                _line(index, line, keep_prompts) for index, line in zip(indices, lines, strict=True)
-            ]
+        found |= dict.fromkeys(names if tokens is not None or len(of_task) == 1 else [], lines)
     return found
 
 
-def _line(index: int, line: Mapping[str, Any], keep_prompts: bool) -> ReferenceLine:
+@lru_cache(maxsize=128)  # the runs of one page are of the same rows
+def _data_lines(file: Path, changed: int, size: int, keep_prompts: bool) -> list[ReferenceLine]:
+    """The lines of a data file as it was `changed`; none where it is something else."""
+    lines = _lines(file)
+    if not all({"index", "outputs"} <= line.keys() for line in lines):
+        return []
+    try:
+        indices = [row_number(line["index"]) for line in lines]
+    except ValueError as error:
+        raise RulerError(f"'{file}' is no data file: {error}.") from None
+    found = [_line(index, line) for index, line in zip(indices, lines, strict=True)]
+    return found if keep_prompts else [replace(one, prompt=None, columns=None) for one in found]
+
+
+def _line(index: int, line: Mapping[str, Any]) -> ReferenceLine:
     whole = line["input"] + (line.get("answer_prefix") or "") if "input" in line else None
-    prompt = spread(line) if whole is None and "pieces" in line else whole
     return ReferenceLine(
         index,
         as_tuple(line["outputs"]) or (),
         asked=digest(whole) if whole is not None else None,
         question=line.get("question"),
-        prompt=prompt if keep_prompts else None,
-        columns=line if keep_prompts and "pieces" in line else None,
+        prompt=whole,
+        columns=line if "pieces" in line else None,
     )
-
-
-def spread(line: Mapping[str, Any]) -> str:
-    """The prompt of a line that holds pieces of it: each at its offset, between them dots."""
-    text, end = [], 0
-    for start, piece in line["pieces"]:
-        text += ["." * (start - end), piece]
-        end = start + len(piece)
-    return "".join([*text, "." * (line["characters"] - end)])
 
 
 def _lines(file: Path) -> list[dict[str, Any]]:

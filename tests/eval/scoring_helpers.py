@@ -112,7 +112,7 @@ def write_oneruler(root, languages=("pl", "en-ko"), length="8k", rows=4):
             path = root / config.path
             path.parent.mkdir(parents=True, exist_ok=True)
             schema = ruler_dataset.features().arrow_schema
-            pq.write_table(pa.Table.from_pylist(table, schema=schema), path)
+            pq.write_table(pa.Table.from_pylist(table, schema=schema), path, row_group_size=50)
             files[config.path] = {
                 "config": config.name,
                 "task": task,

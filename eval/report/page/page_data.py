@@ -23,8 +23,8 @@ from eval.report.page.page_model import (
     ShownRows,
     TaskErrors,
 )
-from eval.report.page.page_rows import CellRows, rows_behind
 from eval.report.page.page_runs import ReportedRun
+from eval.report.page.rows.page_rows import CellRows, rows_behind
 from eval.report.page.visible_text import shortened, visible
 from eval.report.score_tables import TROUBLES
 
@@ -34,15 +34,18 @@ _MOST_NOTES = 40
 _TITLES = {"ruler": "RULER", "oneruler": "ONERULER"}
 
 
-def page_data(runs: Sequence[ReportedRun], frozen: FrozenSentence | None = None) -> PageData:
+def page_data(
+    runs: Sequence[ReportedRun], frozen: FrozenSentence | None = None, every_error: bool = False
+) -> PageData:
     """All that the page shows of these runs; `frozen` tells whether rows are the frozen ones.
 
+    With `every_error` every wrong row is sorted into its kind, however long reading its text takes.
     Raises RulerError for answers or rows that are no longer those that were scored.
     """
     series = page_scores.all_series(runs)
     lengths = page_scores.all_lengths(runs)
     tasks = page_scores.all_tasks(runs)
-    behind = rows_behind(runs)
+    behind = rows_behind(runs, every_error)
     dataset = runs[0].results["dataset"]["name"]
     return {
         "format": FORMAT,
@@ -164,9 +167,9 @@ def _errors(
     if done < total:
         notes.append(
             f"{done:,} of {total:,} wrong rows were sorted, an even share of every configuration; "
-            "`ruler errors RUN` sorts all of them."
+            "`ruler report --every-error` sorts all of them."
         )
-    if any(run.answers and run.release is None for run in runs):
+    if any(_without_texts(run) for run in runs):
         notes.append(
             "Rows whose release is not at hand were sorted without their texts, so that no "
             "distractor is known (--dataset)."
@@ -176,6 +179,14 @@ def _errors(
         "tasks": found,
         "notes": notes,
     }
+
+
+def _without_texts(run: ReportedRun) -> bool:
+    """Whether neither a release nor the files of the answers hold prompts."""
+    if run.release is not None:
+        return False
+    firsts = (next(iter(answers.values()), None) for answers in run.answers.values())
+    return any(first is not None and first.known_prompt is None for first in firsts)
 
 
 def _task_errors(series: int, task: str, rows: Sequence[CellRows]) -> TaskErrors:

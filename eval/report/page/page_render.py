@@ -13,7 +13,6 @@ import base64
 import hashlib
 import json
 from collections.abc import Mapping
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -23,9 +22,10 @@ from markupsafe import Markup
 from eval.report.page.figures.chart_parts import Figure
 from eval.report.page.figures.colour_scale import colour, text_colour
 from eval.report.page.figures.page_figures import KIND_COLOURS, kind_names
+from eval.report.page.figures.vega_runtime import vega_runtime
 from eval.report.page.page_model import HeatCell, PageData
 from eval.report.page.page_numbers import tables, trouble_names
-from eval.report.page.page_size import MOST_BYTES, fitted, packed
+from eval.report.page.rows.page_size import MOST_BYTES, fitted, packed
 
 _HERE = Path(__file__).resolve().parent
 _ROWS, _ABOUT_ROWS = "<!--rows-->", "<!--about the rows-->"
@@ -79,7 +79,7 @@ def render(page: PageData, figures: Mapping[str, Figure]) -> str:
     for one in page["series"]:
         first_series.setdefault(one["run"], one["id"])
     kinds = kind_names(page)
-    charts = {name: figure.chart.to_dict() for name, figure in figures.items()}
+    charts = {name: figure.chart.to_dict(validate=False) for name, figure in figures.items()}
 
     def data() -> Markup:
         """What the script reads; asked for when every cell is drawn."""
@@ -112,14 +112,6 @@ def render(page: PageData, figures: Mapping[str, Figure]) -> str:
     head, _, tail = html.rpartition(_ROWS)
     before, _, after = head.rpartition(_ABOUT_ROWS)
     return f"{before}{rows.sentence}{after}{rows.text}{tail}"
-
-
-@cache
-def vega_runtime() -> str:
-    """Vega, Vega-Lite and vega-embed in one script, as `vegaEmbed`."""
-    import vl_convert
-
-    return str(vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;"))
 
 
 def _script(name: str) -> str:

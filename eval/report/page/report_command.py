@@ -25,13 +25,15 @@ def write_report(
     *,
     json_file: Path | None = None,
     png: Path | None = None,
+    every_error: bool = False,
     frozen: FrozenSentence | None = None,
 ) -> list[Path]:
     """Write the page to `out`, its data to `json_file`, its figures into `png`; the files written.
 
     `names` label the runs, `dataset` is the release they were made on, `references` the reference
-    code's data folder where they were scored by one; `frozen` says of a manifest
-    whether its rows are the frozen ones. Raises RulerError for what cannot be shown.
+    code's data folder where they were scored by one; with `every_error` all wrong rows are sorted
+    into kinds; `frozen` says of a manifest whether its rows are the frozen ones. Raises RulerError
+    for what cannot be shown.
     """
     for path, example in ((out, "report.html"), (json_file, "report.json")):
         if path is not None and path.is_dir():
@@ -41,7 +43,7 @@ def write_report(
     from eval.report.page.page_render import render
     from eval.report.page.page_runs import open_runs
 
-    page = page_data(open_runs(runs, names, dataset, revision, references), frozen)
+    page = page_data(open_runs(runs, names, dataset, revision, references), frozen, every_error)
     charts = figures(page)
     write_whole(out, render(page, charts))
     written = [out]
@@ -62,6 +64,8 @@ _DATASET += "it. It gives the texts around the needles."
 _REFERENCES = (
     "The data folder that runs without a release were scored by (`ruler score --references`)."
 )
+_EVERY_ERROR = "Sort every wrong row into its kind of error. Without it, of a release of more than "
+_EVERY_ERROR += "about a gigabyte of text an even share is; with it, some minutes go by."
 Command = Callable[..., None]
 
 
@@ -88,6 +92,7 @@ def report_command(frozen: FrozenSentence | None = None) -> Command:
         png: Annotated[
             Path | None, typer.Option(metavar="FOLDER", help="Write the figures as PNG and SVG.")
         ] = None,
+        every_error: Annotated[bool, typer.Option("--every-error", help=_EVERY_ERROR)] = False,
     ) -> None:
         """Make a page of scored runs: tables, curves, heat maps, and the rows behind each number.
 
@@ -104,6 +109,7 @@ def report_command(frozen: FrozenSentence | None = None) -> Command:
             references,
             json_file=json_file,
             png=png,
+            every_error=every_error,
             frozen=frozen,
         )
         typer.echo("Written: " + ", ".join(map(str, written)))

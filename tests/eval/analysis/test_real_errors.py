@@ -86,7 +86,7 @@ def test_the_rules_give_the_kind_that_was_read_in_a_run_with_its_rows(sample):
     other = []
     for _, _, task, number, read_as in rows:
         answer = given[f"{task}_4k_smollm2", int(number)]
-        row = row_of_prompt(answer.prompt, answer.outputs, task, None, answer.columns)
+        row = row_of_prompt(answer.known_prompt, answer.outputs, task, None, answer.columns)
         error = error_of(row, answer, task)
         if error is None or error.kind != read_as:
             other.append((task, number, read_as, error))

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from eval.score.reference_answers import spread
+from eval.score.prediction import Prediction
 from tests.eval.score.test_prediction_files import lines
 from tests.eval.scoring_helpers import record, ruler
 
@@ -47,7 +47,7 @@ def test_errors_are_sorted_by_the_prompt_of_the_data_file(tmp_path, fields):
 
 
 def test_pieces_stand_where_they_stood():
-    text = spread(PIECES)
+    text = Prediction("niah_multikey_1_4k", 0, "", columns=PIECES).known_prompt
     assert len(text) == len(INPUT)
     assert text[SECOND : SECOND + len(OTHER)] == OTHER
     assert set(text.replace(OTHER, "")) == {"."}

@@ -13,8 +13,7 @@ import pytest
 from eval.report.page.figures.colour_scale import colour, text_colour
 from eval.report.page.figures.page_figures import figures
 from eval.report.page.page_render import render
-from eval.report.page.page_rows import fair_shares
-from eval.report.page.page_size import fitted
+from eval.report.page.rows.page_size import fitted
 from eval.report.page.visible_text import visible
 from tests.eval import real_predictions as real
 from tests.eval.scoring_helpers import ruler
@@ -127,12 +126,6 @@ def test_colours_run_from_dark_to_light_with_readable_numbers():
     assert (colour(0), text_colour(0)) == ("#002051", "#ffffff")
     assert (colour(100), text_colour(100)) == ("#fdea45", "#000000")
     assert len({colour(score) for score in range(101)}) == 101
-
-
-def test_a_budget_is_shared_evenly_and_small_needs_leave_the_rest():
-    assert fair_shares([10, 100, 1000], 300) == [10, 100, 190]
-    assert fair_shares([50, 50], 60) == [30, 30]
-    assert fair_shares([], 5) == []
 
 
 def test_every_character_of_a_text_is_shown():

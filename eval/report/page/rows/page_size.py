@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from eval.report.page.page_model import ShownRow, ShownRows
-from eval.report.page.page_rows import LONGEST_ANSWER, MOST_ROWS
+from eval.report.page.rows.page_rows import MOST_ROWS
+from eval.report.page.rows.shown_rows import LONGEST_ANSWER
 
 MOST_BYTES = 1_900_000
 """Of the whole page."""

@@ -1,0 +1,144 @@
+"""How long `ruler report` takes: `python -m tests.bench.bench_report [ROWS] [RELEASE]`.
+
+The whole command, start-up included, in seconds of the processor and of the clock, with the size
+of its page. Three models x 13 tasks x 6 lengths, ROWS in all (39,000), are the real answers of
+eval/example, repeated: once with their references, once by results.json alone. With RELEASE, a
+folder of the frozen rows, a model answers every row of it, and half of its answers are wrong.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import eval.example
+from eval.example.example_run import FIRST_LINE, write_example
+from eval.frozen_release import Release
+from ruler_dataset import LENGTHS, parse_length
+
+ROWS = int(sys.argv[1]) if len(sys.argv) > 1 else 39_000
+RELEASE = Path(sys.argv[2]) if len(sys.argv) > 2 else None
+EXAMPLE = Path(eval.example.__file__).parent
+REPEATED = 20
+"""Rows of a task in the example."""
+
+
+def ruler(*arguments: object) -> tuple[float, float, int]:
+    """Run the command; seconds of the processor and of the clock, and megabytes at most."""
+    before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
+    environment = {**os.environ, "HF_HUB_OFFLINE": "1"}
+    command = [sys.executable, "-m", "ruler_cli", *map(str, arguments)]
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    subprocess.run(command, check=True, env=environment, **quiet)
+    clock, after = time.perf_counter() - start, resource.getrusage(resource.RUSAGE_CHILDREN)
+    seconds = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return seconds, clock, after.ru_maxrss // 1024
+
+
+def write_lines(path: Path, lines: Iterator[Mapping[str, Any]]) -> None:
+    """A file of JSON lines."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+
+
+def repeated(lines: Sequence[Mapping[str, Any]], rows: int) -> Iterator[Mapping[str, Any]]:
+    """So many rows of a task, with indices of their own."""
+    for index in range(rows):
+        yield {**lines[index % len(lines)], "index": index}
+
+
+def write_runs(folder: Path) -> list[Path]:
+    """Three scored runs on the example's rows, their references beside them."""
+    write_example(folder / "example")
+    rows, runs = ROWS // (3 * 13 * len(LENGTHS["ruler"])), []
+    for path in sorted((EXAMPLE / "references/4096").glob("*.jsonl")):
+        lines = [json.loads(line) for line in path.open(encoding="utf-8")]
+        for length in LENGTHS["ruler"]:
+            data = folder / f"data/{parse_length(length)}/{path.name}"
+            write_lines(data, repeated(lines, rows))
+    for number, name in enumerate(("run", FIRST_LINE, "run")):
+        runs.append(folder / f"model-{number}")
+        runs[-1].mkdir()
+        for path in sorted((folder / "example" / name).glob("*.jsonl")):
+            records = [json.loads(line) for line in path.open(encoding="utf-8")]
+            if number == 2:  # answers to other rows: all wrong
+                texts = [record["prediction"] for record in records]
+                records = [{**r, "prediction": texts[i - 1]} for i, r in enumerate(records)]
+            task = path.stem.removesuffix("_4k_smollm2")
+            for length in LENGTHS["ruler"]:
+                config = f"{task}_{length}_smollm2"
+                named = [{**record, "config": config} for record in records]
+                write_lines(runs[-1] / f"{config}.jsonl", repeated(named, rows))
+        settings = json.loads((EXAMPLE / "run/run.json").read_text(encoding="utf-8"))
+        known = {"model": f"Model {number}", "mode": settings["mode"], "dataset": "ruler"}
+        (runs[-1] / "run.json").write_text(json.dumps(known))
+        ruler("score", runs[-1], "--references", folder / "data")
+    return runs
+
+
+def write_run(folder: Path, release: Release) -> Path:
+    """A scored run on every row of a release."""
+    real = {
+        path.stem.removesuffix("_4k_smollm2"): [
+            json.loads(line)["prediction"] for line in path.open(encoding="utf-8")
+        ]
+        for path in sorted((EXAMPLE / "run").glob("*.jsonl"))
+    }
+    run = folder / "on-release"
+    for name in release.configs:
+        texts = real[release.parse(name).task]
+
+        def record(row: Mapping[str, Any], name: str = name, texts: list[str] = texts) -> Any:
+            index, right = row["index"], ", ".join(row["outputs"])
+            some = ", ".join(row["outputs"][:2]) + ", 7654321 and more"
+            text = (right, some, right, texts[index % len(texts)])[index % 4]
+            known = {"config": name, "index": index, "prediction": text, "finish_reason": "stop"}
+            return {**known, "thinking": None, "usage": None, "error": None, "thinking_ended": None}
+
+        write_lines(run / f"{name}.jsonl", map(record, release.rows(name, ("index", "outputs"))))
+    (run / "run.json").write_text(json.dumps({"model": "On a release", "dataset": "ruler"}))
+    ruler("score", run, "--dataset", release.source)
+    return run
+
+
+def measured(name: str, folder: Path, runs: Sequence[Path], *arguments: object) -> None:
+    """Print a line: rows, seconds, bytes of the page, memory."""
+    out = folder / "report.html"
+    seconds, clock, memory = ruler("report", *runs, "--out", out, *arguments)
+    results = [json.loads((run / "results.json").read_bytes()) for run in runs]
+    rows = sum(cell["n"] for found in results for cell in found["configurations"].values())
+    print(
+        f"{name:40} {rows:7,} rows {seconds:6.2f} s of the processor {clock:6.2f} s "
+        f"{out.stat().st_size:9,} bytes {memory:5,} MB",
+        flush=True,
+    )
+
+
+def main() -> None:
+    """Print a line a case."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        runs = write_runs(folder)
+        measured("three models, with references", folder, runs, "--references", folder / "data")
+        for run in runs:
+            shutil.copytree(run, folder / "alone" / run.name, ignore=shutil.ignore_patterns("*l"))
+            shutil.rmtree(run)
+        alone = [folder / "alone" / run.name for run in runs]
+        measured("three models, results.json alone", folder, alone)
+        if RELEASE is not None:
+            release = Release.open(str(RELEASE))
+            run = write_run(folder, release)
+            measured("a model, with the release", folder, [run], "--dataset", RELEASE)
+
+
+if __name__ == "__main__":
+    main()

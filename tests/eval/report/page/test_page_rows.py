@@ -1,0 +1,75 @@
+"""The rows behind the page: which texts are read, and what is kept between two pages."""
+
+from __future__ import annotations
+
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+
+from eval.report.page.figures.vega_runtime import kept_script
+from eval.report.page.page_data import page_data
+from eval.report.page.page_runs import open_runs
+from eval.report.page.rows import page_rows
+from eval.report.page.rows.page_rows import fair_shares
+from tests.conftest import Once
+from tests.eval.report.page.page_helpers import worse, write_run
+from tests.eval.scoring_helpers import write_oneruler
+
+ROWS = 120  # three row groups
+
+
+@pytest.fixture(scope="session")
+def two_runs(once: Once) -> list[Path]:
+    """Two runs on one release, half of whose rows are wrong, and a third of them."""
+
+    def make(root: Path) -> None:
+        release = write_oneruler(root / "oneruler", ("pl",), rows=ROWS)
+        for share in (2, 3):
+            write_run(root / f"run{share}", release, worse(share), f"Worse-{share}")
+
+    root = once("page/large", make)
+    return [root / "run2", root / "run3"]
+
+
+def test_of_a_large_release_some_texts_are_read_and_the_page_says_how_many(two_runs, monkeypatch):
+    monkeypatch.setattr(page_rows, "READ_CHARACTERS", 1)
+    runs = open_runs(two_runs)
+    errors = page_data(runs)["errors"]
+    assert [(one["wrong"], one["sorted"]) for one in errors["tasks"]] == [
+        *[(60, 25)] * 4,
+        *[(40, 17)] * 4,
+    ]
+    (note,) = errors["notes"]
+    assert note.startswith("168 of 400 wrong rows were sorted, an even share of every")
+    errors = page_data(runs, every_error=True)["errors"]
+    assert all(
+        one["wrong"] == one["sorted"] == sum(one["kinds"].values()) for one in errors["tasks"]
+    )
+    assert errors["notes"] == []
+
+
+def test_shown_rows_beyond_the_texts_that_were_read_have_their_references(two_runs, monkeypatch):
+    monkeypatch.setattr(page_rows, "READ_CHARACTERS", 1)
+    page = page_data(open_runs(two_runs))
+    for series in ("0", "1"):
+        rows = page["rows"][series]["niah_single_8k_pl_cl100k"]["rows"]
+        assert len(rows) == 20
+        assert all(row["references"] and row["score"] == 0 and row["evidence"] for row in rows)
+        assert [row["index"] for row in rows][-1] >= 38
+
+
+def test_a_budget_is_shared_evenly_and_small_needs_leave_the_rest():
+    assert fair_shares([10, 100, 1000], 300) == [10, 100, 190]
+    assert fair_shares([50, 50], 60) == [30, 30]
+    assert fair_shares([], 5) == []
+
+
+def test_a_kept_script_is_read_where_its_digest_is_that_in_its_name(tmp_path):
+    text = "window.vegaEmbed = null;"
+    assert kept_script(tmp_path / "gone", "vega-1") is None
+    (tmp_path / f"vega-1-{'0' * 16}.js").write_text(text)
+    assert kept_script(tmp_path, "vega-1") is None
+    (tmp_path / f"vega-1-{sha256(text.encode()).hexdigest()[:16]}.js").write_text(text)
+    assert kept_script(tmp_path, "vega-1") == text
+    assert kept_script(tmp_path, "vega-2") is None
