@@ -11,10 +11,13 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import IntEnum
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from builder.checks.sources_at_hand import SourcesAtHand
 from ruler_dataset import FileEntry, LanguageEntry, Row
+
+_NUMBER = re.compile(r"(?:^| )(\d+)\. (?=\S)")
 
 
 class Law(IntEnum):
@@ -98,6 +101,13 @@ def pattern_of(template: str, **groups: str) -> re.Pattern[str]:
 def context_of(row: Row) -> str:
     """The part of a row's input that holds the haystack and the needles."""
     return row["input"][row["context_start"] : row["context_end"]]
+
+
+@lru_cache(maxsize=1)  # the laws and the grammar read the same list one after the other
+def numbered_items(text: str) -> tuple[list[str], list[str]]:
+    """The numbers and the words of a list `1. garden 2. river …`, as they stand in a text."""
+    parts = _NUMBER.split(text)
+    return parts[1::2], parts[2::2]
 
 
 def texts_of(row: Row, answer: bool) -> list[str]:

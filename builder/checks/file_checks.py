@@ -34,7 +34,8 @@ def readable_parts(root: Path, path: str, entry: FileEntry, report: FileReport) 
                 what = f"the columns are not {', '.join(COLUMNS)} of the right types"
                 report.add(WHOLE_FILE, Law.DIGESTS, what)
                 return []
-            return [RowGroup(path, group) for group in range(file.num_row_groups)]
+            alone = file.num_row_groups == 1
+            return [RowGroup(path, group, whole_file=alone) for group in range(file.num_row_groups)]
     except UNREADABLE as error:
         why = str(error).partition("\n")[0]
         report.add(WHOLE_FILE, Law.DIGESTS, f"the file cannot be read: {why}")

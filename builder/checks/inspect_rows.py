@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import hashlib
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple, cast
@@ -24,7 +24,7 @@ from builder.checks.grammar.running_text import text_digest
 from builder.checks.laws import asked, breaches, unanswerable
 from builder.checks.sources_at_hand import SourcesAtHand
 from builder.checks.verify_report import WHOLE_FILE, AskedDigest, Found
-from builder.common.parquet_rows import digest_row
+from builder.common.parquet_rows import digest_row, read_groups
 from builder.common.processes import OnProgress
 from builder.tasks.task_rules import with_optional
 from builder.tokens.reference_counter import reference
@@ -40,6 +40,8 @@ class RowGroup(NamedTuple):
     group: int
     fast: bool = True
     """Whether a second engine may count, where there is one (builder/tokens/second_engine.py)."""
+    whole_file: bool = False
+    """Whether the file has no other row group: its digest is then taken at once."""
 
 
 class SharedText(NamedTuple):
@@ -77,6 +79,8 @@ class InspectedRowGroup:
     """That text, where its source is not at hand."""
     missing: frozenset[str] = frozenset()
     """Sources that were not at hand."""
+    digest: str = ""
+    """Of a whole file's rows (see Inspector.digest)."""
 
 
 class Inspector:
@@ -113,18 +117,9 @@ class Inspector:
 
     def digest(self, path: str, on_progress: OnProgress) -> tuple[str, str]:
         """A file's path, and the digest of its rows whatever wrote them; "" if it is unreadable."""
-        import pyarrow.parquet as pq
-
-        digest = hashlib.sha256()
-        try:
-            with pq.ParquetFile(self.root / path) as file:
-                for group in range(file.num_row_groups):
-                    for row in file.read_row_group(group).to_pylist():
-                        digest_row(digest, row)
-        except (*UNREADABLE, AttributeError):
-            return path, ""
+        found = _digest(row for rows in read_groups(self.root / path) for row in rows)
         on_progress(0)
-        return path, digest.hexdigest()
+        return path, found
 
     def inspect(self, part: RowGroup, on_progress: OnProgress) -> InspectedRowGroup:
         """Check every row of a row group alone, and collect what the file's checks need.
@@ -153,6 +148,8 @@ class Inspector:
             what = f"row group {part.group} cannot be read: {why}"
             group.breaches.append(Found(WHOLE_FILE, Law.DIGESTS, what))
             return group
+        if part.whole_file:
+            group.digest = _digest(rows)
         texts: list[SharedText] = []
         for row in rows:
             if null := _null(row):
@@ -204,6 +201,17 @@ class Inspector:
             group.questions.append(digest_of_question(row))
             group.places += _places(row, rules.wording["document"])
         group.alone = rules.alone
+
+
+def _digest(rows: Iterable[Row]) -> str:
+    """The digest of rows; "" if they cannot be read, or lack what a row has."""
+    digest = hashlib.sha256()
+    try:
+        for row in rows:
+            digest_row(digest, row)
+    except (*UNREADABLE, AttributeError):
+        return ""
+    return digest.hexdigest()
 
 
 def _tokens(row: Row, counter: TokenCounter, config: str) -> int:

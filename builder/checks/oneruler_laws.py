@@ -19,6 +19,7 @@ from builder.checks.breaches import (
     Law,
     context_of,
     leading,
+    numbered_items,
     only_in_evidence,
     pattern_of,
     texts_of,
@@ -27,8 +28,7 @@ from builder.tasks.task_rules import list_counts
 from ruler_dataset import LanguageEntry, Row
 
 _TAG = re.compile(r"<(/?)([^<>/\n]{1,40})>")
-_LONG_NUMBER = re.compile(r"\d{7,}")  # of digits in any script or width
-_ITEM = re.compile(r"(\d+)\. (\S.*?)(?= \d+\. |$)")
+_LONG_NUMBER = re.compile(r"\d\d{6,}")  # of digits in any script; found faster than by \d{7,}
 
 
 _AHEAD = 60  # characters after a needle that show whether a sentence goes on
@@ -232,10 +232,10 @@ def _words(row: Row, rules: FileRules) -> Iterator[Breach]:
         yield Breach(
             Law.UNAMBIGUOUS, "a list has no needles and no none word, and the prompt's question"
         )
-    items = _ITEM.findall(context_of(row))
-    if [int(number) for number, _ in items] != list(range(1, len(items) + 1)):
+    numbers, words = numbered_items(context_of(row))
+    if list(map(int, numbers)) != list(range(1, len(numbers) + 1)):
         yield Breach(Law.UNAMBIGUOUS, "the list is not numbered from 1 in order")
-    tally = Counter(word for _, word in items)
+    tally = Counter(words)
     common, uncommon = list_counts("multilingual_words", rules.task, row["max_length"])
     folded = {_fold(word): times for word, times in tally.items()}
     if len(folded) != len(tally):

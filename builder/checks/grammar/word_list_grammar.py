@@ -10,7 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Mapping
 
-from builder.checks.breaches import FileRules, context_of
+from builder.checks.breaches import FileRules, context_of, numbered_items
 from builder.checks.grammar.reading import Reading, foreign, framed
 from builder.checks.sources_at_hand import vocabulary
 from builder.oneruler.errata import is_word
@@ -21,7 +21,6 @@ _SHORT, _LONG = 4096, 131072  # tokens; RULER's counts are short below, its word
 _ONERULER_SHORT = 8000  # tokens; up to it the counts are the short ones
 _EXAMPLE, _SHORT_EXAMPLE = (10, 3), (3, 1)  # times of a common and another word
 _LONGEST = 32  # words counted
-_ITEM = re.compile(r"(\d+)\. (\S.*?)(?= \d+\. |$)")
 
 
 def read_common_words(row: Row, about: FileRules) -> Reading:
@@ -76,7 +75,7 @@ def _times(task: Mapping[str, int], short: bool) -> tuple[int, int]:
 
 def _items(reading: Reading, text: str) -> list[str]:
     """The words of a numbered list; a fault unless the text is that list to the character."""
-    words = [match[2] for match in _ITEM.finditer(text)]
+    _, words = numbered_items(text)
     if (again := numbered(words)) != text:
         at = next((i for i, (a, b) in enumerate(zip(again, text, strict=False)) if a != b), 0)
         reading.fault(f"the list is not `1. word 2. word …` at {text[at : at + 40]!r}")
