@@ -35,7 +35,7 @@ _MANY = 20
 """A sign that occurs more often than this in a book is no accident."""
 _SIGNS = [
     ("book-page-marks", re.compile(r"\{\d+\}"), 0),
-    ("book-note-digits", re.compile(r"[^\W\d_]+\d{1,2}(?!\w)"), _MANY),
+    ("book-note-digits", re.compile(r"(?<![^\W\d_])[^\W\d_]+\d{1,2}(?!\w)"), _MANY),
     ("book-stray-letters", re.compile(r"[\u07c0-\u07ff]"), 0),  # N'Ko: of none of the languages
     ("book-editors-notes", re.compile(r"［＃[^］]*］"), 0),
     ("book-entities", re.compile(r"&#?\w+;"), 0),

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
+import ruler_cli
 from builder.oneruler.language_pairs import Languages
 from builder.release.build import build
 from builder.release.order import BuildOrder
@@ -38,9 +38,8 @@ def audited(mirror: Path, once: Once) -> dict[str, Any]:
     """What `ruler sources audit oneruler --json` finds in the published files."""
 
     def make(path: Path) -> None:
-        command = [sys.executable, "-m", "ruler_cli", "sources", "audit", "oneruler", "--json"]
-        done = subprocess.run(command, capture_output=True, text=True, check=True)
-        assert done.stderr == ""
+        done = CliRunner().invoke(ruler_cli.app, ["sources", "audit", "oneruler", "--json"])
+        assert (done.exit_code, done.stderr) == (0, "")
         path.write_text(done.stdout, encoding="utf-8")
 
     return json.loads(once("audit.json", make).read_text(encoding="utf-8"))
