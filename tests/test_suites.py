@@ -15,6 +15,7 @@ from builder.release.order import BuildOrder
 from builder.tasks.suite import read_suite, suite_names
 from builder.tasks.task_rules import OPTIONAL as OPTIONAL_PARAMETERS
 from eval.frozen_release import Release
+from eval.report.page.figures.page_figures import figures as figures_of_page
 from eval.ruler_score.ruler_score import score_row
 from eval.run.backends.oracle import solve
 from eval.score.join import rule_task
@@ -198,6 +199,18 @@ def test_a_run_of_the_complexity_suite_is_scored_beside_0k_and_drawn_by_paramete
         "question answering (squad): documents": ["as many as fit", "none"],
     }
     assert all(title in drawn for title in lines)
+    report = ["report", run, "--out", tmp_path / "page.html", "--json", tmp_path / "page.json"]
+    assert ruler(*report)[2] == 0
+    page = json.loads((tmp_path / "page.json").read_text(encoding="utf-8"))
+    shown = {panel["title"]: panel["lines"] for panel in page["complexity"]}
+    assert shown == {panel["title"]: panel["lines"] for panel in figures}
+    charts = figures_of_page(page)
+    assert [charts[f"complexity-{place}"].title for place in range(4)] == [
+        f"Score by length, {title}" for title in lines
+    ]
+    (alone,) = [d for d in charts["complexity-1"].chart.data.values if d["alone"]]
+    assert (alone["task"], alone["length"]) == ("qa_1_no_documents", "0K")  # the dashed line
+    assert charts["average"].title == "Score at 4K by category"  # 0k is no window
 
 
 def test_the_cards_say_what_is_other_than_in_ruler(

@@ -37,7 +37,7 @@
         labelOverlap: true },
       axisQuantitative: { tickCount: 5 },
       header: { labelColor: soft, labelFontSize: 12 },
-      legend: { labelColor: ink, labelFontSize: 12 },
+      legend: { labelColor: ink, labelFontSize: 12, titleColor: ink },
       bar: { stroke: night ? "#14171c" : "#ffffff" },
     };
   }
@@ -60,7 +60,7 @@
     const spec = structuredClone(data.charts[place.dataset.chart]);
     keepShown(spec);
     /* The names of the models stand above the sections, those of the kinds beside their bars. */
-    if (!place.dataset.chart.startsWith("differences")) withoutLegend(spec);
+    if (!/^(differences|complexity)-/.test(place.dataset.chart)) withoutLegend(spec);
     const settings = { actions: false, ast: true, renderer: "svg", config: theme(), defaultStyle: false,
       tooltip: { disableDefaultStyle: true } };
     if (place.result) place.result.finalize();

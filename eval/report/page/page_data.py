@@ -60,6 +60,7 @@ def page_data(
         "heat_maps": [
             page_scores.task_heat_map(runs[one["run"]], one, tasks, lengths) for one in series
         ],
+        "complexity": page_scores.complexity(runs, series),
         "depth": [
             depth
             for one in series

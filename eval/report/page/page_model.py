@@ -215,6 +215,22 @@ class ShownRows(TypedDict):
     rows: list[ShownRow]
 
 
+class ComplexityLine(TypedDict):
+    """A task of a panel: its value of the panel's parameter, and its scores by length."""
+
+    value: str
+    task: str
+    scores: dict[str, float]
+
+
+class ComplexityPanel(TypedDict):
+    """A series' tasks that differ in one parameter alone; the title names it, `niah: keys`."""
+
+    series: int
+    title: str
+    lines: list[ComplexityLine]
+
+
 class Languages(TypedDict):
     """What ONERULER's paper draws, by series; see eval/analysis/language_scores.py."""
 
@@ -236,6 +252,8 @@ class PageData(TypedDict):
     tasks: list[str]
     groups: list[Group]
     heat_maps: list[HeatMap]
+    complexity: list[ComplexityPanel]
+    """Of runs on other tasks than the benchmark's; see eval/analysis/complexity.py."""
     depth: list[DepthMap]
     pairs: list[Pair]
     errors: Errors

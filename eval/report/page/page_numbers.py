@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from eval.report.page.page_model import Group, HeatMap, PageData, Pair
+from eval.report.page.page_model import ComplexityPanel, Group, HeatMap, PageData, Pair
 from eval.report.score_tables import TROUBLES, bounds, number
 from eval.score.results_file import Mean
 
@@ -46,6 +46,8 @@ def tables(page: PageData) -> dict[str, NumberTable]:
         found["average" if place == 0 else f"category-{place}"] = _curve(page, group)
     for heat in page["heat_maps"]:
         found[f"heat-{heat['series']}"] = _heat(page, heat, "task")
+    for place, panel in enumerate(page["complexity"]):
+        found[f"complexity-{place}"] = _complexity(page, panel)
     for pair in page["pairs"]:
         found[f"differences-{pair['a']}-{pair['b']}"] = _differences(page, pair)
     found["errors"] = _errors(page)
@@ -87,6 +89,17 @@ def _heat(page: PageData, heat: HeatMap, first: str) -> NumberTable:
                 rows.append([name, length["label"], *shown, str(cell["n"]), ", ".join(troubles)])
     header = [first, "length", "score", "95 % interval", "strict", "rows", "of these"]
     return NumberTable(f"{_label(page, heat['series'])}: every cell", header, rows)
+
+
+def _complexity(page: PageData, panel: ComplexityPanel) -> NumberTable:
+    rows = [
+        [line["value"], line["task"], length["label"], number(line["scores"][length["name"]])]
+        for line in panel["lines"]
+        for length in page["lengths"]
+        if length["name"] in line["scores"]
+    ]
+    header = [panel["title"].rpartition(": ")[2], "task", "length", "score"]
+    return NumberTable(f"{_label(page, panel['series'])}, {panel['title']}", header, rows)
 
 
 def _differences(page: PageData, pair: Pair) -> NumberTable:

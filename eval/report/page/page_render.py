@@ -45,6 +45,7 @@ _SECTIONS = {
     "scores": "Scores",
     "curves": "By length",
     "tasks": "Tasks",
+    "complexity": "Complexity",
     "depth": "Depth",
     "differences": "Differences",
     "errors": "Errors",
@@ -170,6 +171,7 @@ def _columns(page: PageData) -> list[tuple[str, str]]:
 
 def _sections(page: PageData) -> list[tuple[str, str]]:
     there = {
+        "complexity": bool(page["complexity"]),
         "depth": bool(page["depth"]),
         "differences": bool(page["pairs"]),
         "errors": bool(page["errors"]["tasks"]),

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from eval.analysis.complexity import panels
 from eval.published.published_tables import ModelKind, newest_tables
 from eval.report.page.page_model import (
+    ComplexityPanel,
     DepthMap,
     Group,
     GroupRow,
@@ -228,6 +230,24 @@ def depth_maps(run: ReportedRun, series: Series, tasks: Sequence[str]) -> list[D
             }
             found.append({"series": series["id"], "task": task, "lengths": lengths})
     return found
+
+
+def complexity(runs: Sequence[ReportedRun], series: Sequence[Series]) -> list[ComplexityPanel]:
+    """Tasks that differ in one parameter alone, of runs on changed suites."""
+    return [
+        {
+            "series": one["id"],
+            "title": panel.title,
+            "lines": [
+                {"value": line.value, "task": line.task, "scores": line.scores}
+                for line in panel.lines
+            ],
+        }
+        for one in series
+        if (results := runs[one["run"]].results)["dataset"]["standard"] is False
+        for panel in panels(results)
+        if panel.tokenizer == one["tokenizer"]
+    ]
 
 
 def by_language(cells: Cells) -> dict[str, list[str]]:

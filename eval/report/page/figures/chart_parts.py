@@ -75,6 +75,11 @@ def by_shape(series: Sequence[Series]) -> Any:
     return alt.Shape("model:N", scale=scale, legend=alt.Legend(orient="top", title=None))
 
 
+def windows(lengths: Sequence[Length]) -> list[Length]:
+    """The lengths that have a window: the control `0k` has none, nor a place on such an axis."""
+    return [item for item in lengths if item["tokens"]]
+
+
 def length_axis(lengths: Sequence[Length]) -> Any:
     """Lengths on a logarithmic axis under their own names."""
     names = {item["tokens"]: item["label"] for item in lengths}

@@ -26,9 +26,11 @@ from eval.report.page.figures.chart_parts import (
     dots,
     interval_text,
     length_axis,
+    windows,
 )
+from eval.report.page.figures.complexity_figures import complexity_figures
 from eval.report.page.figures.language_figures import language_figures
-from eval.report.page.page_model import Group, PageData, Pair, Series
+from eval.report.page.page_model import Group, Length, PageData, Pair, Series
 
 KIND_COLOURS = (
     *("#4269d0", "#efb118", "#ff725c", "#6cc5b0", "#a463f2", "#97bbf5"),
@@ -40,7 +42,7 @@ OTHER_KINDS = "other kinds"
 
 def figures(page: PageData) -> dict[str, Figure]:
     """Every chart that has data, by its name, in the page's order."""
-    found = dict(_curves(page))
+    found = dict(_curves(page)) | complexity_figures(page)
     for pair in page["pairs"]:
         if pair["differences"]:
             found[f"differences-{pair['a']}-{pair['b']}"] = _differences(page, pair)
@@ -60,8 +62,10 @@ def kind_names(page: PageData) -> list[str]:
 
 def _curves(page: PageData) -> Iterator[tuple[str, Figure]]:
     """A curve by length for all tasks and each category; dots where there is one length alone."""
-    if len(page["lengths"]) == 1:
-        yield "average", _one_length(page)
+    shown = windows(page["lengths"])
+    if len(shown) == 1:
+        yield "average", _one_length(page, shown[0])
+    if len(shown) < 2:
         return
     for number, group in enumerate(page["groups"]):
         if not any(m["score"] is not None for r in group["rows"] for m in r["lengths"].values()):
@@ -73,7 +77,7 @@ def _curves(page: PageData) -> Iterator[tuple[str, Figure]]:
 
 def _curve(page: PageData, group: Group, title: str) -> Any:
     labels = {one["id"]: one["label"] for one in page["series"]}
-    tokens = {item["name"]: item for item in page["lengths"]}
+    tokens = {item["name"]: item for item in windows(page["lengths"])}
     data: list[Datum] = [
         {
             "model": labels[row["series"]],
@@ -84,7 +88,7 @@ def _curve(page: PageData, group: Group, title: str) -> Any:
         }
         for row in group["rows"]
         for name, mean in row["lengths"].items()
-        if mean["score"] is not None and mean["tasks"] == mean["of"]
+        if name in tokens and mean["score"] is not None and mean["tasks"] == mean["of"]
     ]
     if not data:  # at no length all tasks: means over some of them, as the table marks them
         data = [
@@ -97,7 +101,7 @@ def _curve(page: PageData, group: Group, title: str) -> Any:
             }
             for row in group["rows"]
             for name, mean in row["lengths"].items()
-            if mean["score"] is not None
+            if name in tokens and mean["score"] is not None
         ]
     published: list[Datum] = [
         {
@@ -111,7 +115,7 @@ def _curve(page: PageData, group: Group, title: str) -> Any:
         for name, score in row["lengths"].items()
         if name in tokens
     ]
-    x = length_axis(page["lengths"])
+    x = length_axis(list(tokens.values()))
     y = alt.Y("score:Q", scale=alt.Scale(domain=[0, 100]), title=None)
     colour, shape = by_colour(page["series"]), by_shape(page["series"])
     tooltip = [alt.Tooltip(field) for field in ("model:N", "length:N", "score:Q", "interval:N")]
@@ -135,9 +139,8 @@ def _curve(page: PageData, group: Group, title: str) -> Any:
     )
 
 
-def _one_length(page: PageData) -> Figure:
+def _one_length(page: PageData, length: Length) -> Figure:
     """Where one length alone was scored: categories with their intervals."""
-    length = page["lengths"][0]
     labels = {one["id"]: one["label"] for one in page["series"]}
     data: list[Datum] = [
         {
