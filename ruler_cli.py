@@ -198,7 +198,7 @@ def main() -> None:
         if isinstance(stream, io.TextIOWrapper):  # an ASCII terminal shows é as \xe9
             stream.reconfigure(errors="backslashreplace")
     try:
-        sys.exit(app(standalone_mode=False))
+        sys.exit(app(prog_name="ruler", standalone_mode=False))
     except _UsageError as error:
         if type(error).__name__ != "NoArgsIsHelpError":  # the help is shown
             typer.echo(f"Error: {_sentence(_usage(error))}", err=True)

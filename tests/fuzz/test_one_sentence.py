@@ -6,10 +6,11 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tests.fuzz.sandbox import Sandbox
+from tests.fuzz.sandbox import Done, Sandbox
 
 RUN = "run --dataset base/ruler --configs all --out case/OUT"
 OPENAI = f"{RUN} --backend openai --model m"
@@ -44,6 +45,48 @@ def test_a_mistake(sandbox: Sandbox, command: str, sentence: str) -> None:
     assert done.code == 2
     assert sentence in done.stderr
     assert not list(sandbox.case.iterdir())
+
+
+HOSTILE = "\x1b[31mx\u202e[red][/x]\u2066\x9b0m"
+SHOWN = r"\x1b[31mx\u202e[red][/x]\u2066\x9b0m"
+
+
+@pytest.mark.parametrize(
+    ("command", "sentence"),
+    [
+        ([HOSTILE], f"Error: No such command '{SHOWN}'. See: ruler --help"),
+        (["list", f"--{HOSTILE}"], f"Error: No such option: --{SHOWN}. See: ruler list --help"),
+        (["list", "x", HOSTILE], f"extra argument(s) ({SHOWN}). See: ruler list --help"),
+        (["score", "x", "--cut"], "Option '--cut' requires an argument. See: ruler --help"),
+        (["results"], "Error: Missing argument 'RESULTS'. See: ruler results --help"),
+        (["a\nb"], r"No such command 'a\nb'. See: ruler --help"),
+        (["list", HOSTILE], f"'{SHOWN}' is neither a folder nor a Hub repository"),
+    ],
+)
+def test_a_wrong_command_line_is_one_sentence_whatever_its_words(
+    sandbox: Sandbox, command: list[str], sentence: str
+) -> None:
+    sandbox.new()
+    done = sandbox.run(*command)
+    assert (done.faults(), done.code, done.stderr.count("\n")) == ([], 2, 1)
+    assert sentence in done.stderr
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"code": 5},
+        {"stderr": "Traceback (most recent call last):\n"},
+        {"outside": ["/etc/x"]},
+        {"stdout": "\x1b[31m"},
+        {"stdout": "\u202e"},
+        {"code": 2, "stderr": "Error: one\nand more\n"},
+    ],
+)
+def test_a_fault_would_be_seen(change: dict[str, Any]) -> None:
+    good: dict[str, Any] = {"code": 0, "stdout": "", "stderr": "", "outside": []}
+    assert Done(**good).faults() == []
+    assert Done(**{**good, **change}).faults()
 
 
 def test_a_folder_whose_name_looks_like_markup_is_built_and_shown(sandbox: Sandbox) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -12,7 +13,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from ruler_dataset import MANIFEST, load, read_manifest
+from ruler_dataset import MANIFEST, load, read_manifest, sha256_of
+from tests.full_disk import small_disk
 from tests.hub.client import Client, environment
 from tests.hub.stand_in import StandIn
 
@@ -48,6 +50,21 @@ def test_a_whole_release_arrives_byte_for_byte(
     assert contents(tmp_path / "tag") == contents(small)
     again = client.ruler("fetch", REPO, "--to", tmp_path / "all")
     assert again.startswith("0 files, 0 bytes")
+
+
+def test_nothing_half_fetched_stays_on_a_full_disk(
+    client: Client, extended: Path, tmp_path: Path
+) -> None:
+    whole = read_manifest(extended)["files"]
+    with small_disk(tmp_path / "disk", 16384, client.process.pid) as disk:
+        said = client.ruler("fetch", REPO, "--to", disk / "all", code=2)
+        assert re.search("No space left on device|File too large", said)
+        left = [path for path in disk.rglob("*") if path.is_file() and path.suffix != ".lock"]
+        for path in left:
+            name = path.relative_to(disk / "all").as_posix().removeprefix(".fetch/")
+            assert sha256_of(path) == whole[name]["sha256"]
+    client.ruler("fetch", REPO, "--to", tmp_path / "all")
+    assert contents(tmp_path / "all") == contents(extended)
 
 
 def test_a_part_is_a_release_of_its_own(client: Client, small: Path, tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ import pytest
 from builder.sources.download import Pinned, Store, cache_dir, download
 from builder.tokens.tokenizers import named, pinned_files
 from ruler_dataset import RulerError
+from tests.full_disk import files_of_at_most
 
 TEXT = b"It was a bright cold day in April. " * 40_000  # 1.4 MB: several chunks
 DIGEST = hashlib.sha256(TEXT).hexdigest()
@@ -106,6 +107,16 @@ def test_the_network_is_asked_last_and_fills_the_cache(
     assert (cache / PATH).read_bytes() == TEXT
     assert Store(folder).read(file) == TEXT
     assert served.asked == [None]
+
+
+def test_nothing_of_a_download_stays_on_a_full_disk(
+    cache: Path, folder: Path, serve: Serve
+) -> None:
+    file = pinned(serve(Served()))
+    with files_of_at_most(len(TEXT) // 2), pytest.raises(OSError, match="File too large"):
+        Store(folder).get(file)
+    assert [path.name for path in (cache / PATH).parent.iterdir()] == []
+    assert Store(folder).read(file) == TEXT
 
 
 def test_the_environment_names_a_mirror_where_no_option_does(
