@@ -289,6 +289,9 @@ class Unreachable(RulerError):
 _OBEYED = re.compile(
     r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]"
 )
+_MARKUP = re.compile(
+    r"[\\`*~|<&]|\](?=[(\[:])|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])|^(?:#|>|[-+](?= ))"
+)
 _PASSWORD = re.compile(r"(?<=://)[^/\s@]*@")
 
 
@@ -298,6 +301,11 @@ def plain(text: object) -> str:
     Signs that it would obey are written out (colours, the direction of writing, halves of signs).
     """
     return _OBEYED.sub(lambda sign: repr(sign[0])[1:-1], str(text))
+
+
+def markdown_text(text: object) -> str:
+    """A text as a line or table cell of Markdown is to show it: nothing in it makes markup."""
+    return _MARKUP.sub(r"\\\g<0>", plain(" ".join(str(text).split())))
 
 
 def without_passwords(text: object) -> str:
@@ -732,6 +740,8 @@ def _wrong_names(manifest: Manifest) -> Iterator[tuple[str, str]]:
         return
     if not re.fullmatch(r"[0-9]+\.[0-9]+\.[0-9]+", manifest["data_version"]):
         yield "data_version", f"is '{manifest['data_version']}', not written 1.0.0"
+    if not re.fullmatch(r"[0-9A-Za-z.+!_-]{1,80}", manifest["builder_version"]):
+        yield "builder_version", "is no version"
     if manifest["reserve"] < 0:
         yield "reserve", "is less than 0"
     names: dict[str, tuple[Collection[str], re.Pattern[str]]] = {

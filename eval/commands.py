@@ -142,7 +142,7 @@ def correlate(
         drawn = {name: list(map(asdict, shown)) for name, shown in figures.items()}
         _write_json(out, {**found, "complexity": drawn})
     for name, shown in figures.items():
-        typer.echo(plain(f"Scores by complexity, {name}\n"))
+        typer.echo(tables.line_of(f"Scores by complexity, {name}", markdown) + "\n")
         typer.echo(plain(analysis_tables.complexity(shown, markdown) + "\n"))
     if found["correlation"] is None:
         typer.echo(plain(f"No correlation. {found['why']}"))

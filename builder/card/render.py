@@ -12,6 +12,7 @@ with its files, one a line; a group lists the files of its tasks.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
@@ -32,6 +33,8 @@ from ruler_dataset import (
     Names,
     in_tokens,
     languages_of,
+    markdown_text,
+    plain,
 )
 
 if TYPE_CHECKING:
@@ -99,6 +102,7 @@ def _templates() -> jinja2.Environment:
         lstrip_blocks=True,
     )
     environment.filters |= {"percent": _percent, "count": "{:,}".format, "cell": _cell}
+    environment.filters |= {"text": markdown_text, "code": code}
     return environment
 
 
@@ -127,6 +131,7 @@ def _facts(manifest: Manifest, row: Mapping[str, Any] | None) -> dict[str, Any]:
         "tokenizers": tables.tokenizers(manifest),
         "families": _families(manifest),
         "optional": OPTIONAL,
+        "fence": _fence(manifest["families"]),
         "evidence_alone": any(entry["max_length"] == 0 for entry in entries),
         "decimal": any(in_tokens(entry["length"]) for entry in entries),
         "of_their_own": _of_their_own(manifest),
@@ -236,6 +241,20 @@ def _percent(share: float) -> str:
     return f"{100 * share:.2f} %"
 
 
+def _fence(texts: object) -> str:
+    """What begins and ends a block of code that holds these texts: more ticks than they have."""
+    ticks = re.findall("`+", json.dumps(texts))
+    return "`" * max(3, 1 + max(map(len, ticks), default=0))
+
+
+def code(text: object) -> str:
+    """A text as a span of code of Markdown: in one line, between more ticks than it has."""
+    line = plain(" ".join(str(text).split())).replace("|", "\\|")  # as tables need it
+    ticks = "`" * (1 + max(map(len, re.findall("`+", line)), default=0))
+    space = " " * (line.startswith("`") or line.endswith("`"))
+    return f"{ticks}{space}{line}{space}{ticks}"
+
+
 def _cell(text: object) -> str:
-    """A text as a cell of a Markdown table holds it."""
+    """A text of the project's own, which may hold markup, as a cell of a Markdown table."""
     return " ".join(str(text).replace("|", "\\|").split())

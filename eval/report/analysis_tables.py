@@ -7,7 +7,7 @@ from typing import Any
 
 from eval.analysis.compare import Decision
 from eval.analysis.complexity import Panel
-from eval.report.score_tables import bounds, number, table
+from eval.report.score_tables import bounds, line_of, number, table
 
 _CAUTION = 0.6  # a correlation by chance that is worth a word
 
@@ -27,7 +27,7 @@ def comparison(found: Mapping[str, Any], markdown: bool = False) -> str:
     means = [(f"mean at {n.upper()}", mean) for n, mean in found["lengths"].items()]
     for name, mean in [*means, ("mean over all", found["all"])]:
         rows.append([name, "", *_differences(mean), "", _detectable(mean["detectable"]), ""])
-    return f"{title}\n\n{table(header, rows, markdown)}"
+    return f"{line_of(title, markdown)}\n\n{table(header, rows, markdown)}"
 
 
 def decision(found: Decision) -> str:
@@ -73,7 +73,8 @@ def correlation(found: Mapping[str, Any], markdown: bool = False) -> str:
         parts += ["Clusters as they join, by their rows above (average linkage of 1 − r)"]
         parts += [table(["cluster", "joins", "distance"], merges, markdown, left=(0, 1))]
     if found["constant"]:
-        parts.append(f"Never change, so correlate with nothing: {', '.join(found['constant'])}")
+        same = f"Never change, so correlate with nothing: {', '.join(found['constant'])}"
+        parts.append(line_of(same, markdown))
     if found["left_out"]:
         parts.append(f"Left out, because tasks are missing there: {len(found['left_out'])} pairs")
     return "\n\n".join(parts)
@@ -89,7 +90,8 @@ def complexity(found: Sequence[Panel], markdown: bool = False) -> str:
         ]
         parameter = panel.title.rpartition(": ")[2]
         header = [parameter, "task", *(length.upper() for length in panel.lengths)]
-        parts += [f"{panel.title} ({panel.tokenizer})", table(header, rows, markdown, left=(0, 1))]
+        title = line_of(f"{panel.title} ({panel.tokenizer})", markdown)
+        parts += [title, table(header, rows, markdown, left=(0, 1))]
     return "\n\n".join(parts)
 
 

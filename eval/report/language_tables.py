@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from eval.report.score_tables import bounds, number, table
+from eval.report.score_tables import bounds, line_of, number, table
 
 
 def report(found: Mapping[str, Any], markdown: bool = False) -> str:
@@ -107,4 +107,5 @@ def _titled(
     markdown: bool,
     left: Sequence[int] = (0,),
 ) -> str:
-    return f"{title}\n\n{table(header, rows, markdown, left)}" if rows else ""
+    text = table(header, rows, markdown, left)
+    return f"{line_of(title, markdown)}\n\n{text}" if rows else ""

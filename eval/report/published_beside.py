@@ -10,7 +10,7 @@ Jamba-1.5-large (94B/398B)       >128K  96.7  96.6      95.1  96.0        95.7  
 from __future__ import annotations
 
 from eval.published.published_tables import PublishedTable, newest_tables
-from eval.report.score_tables import mean_name, number, table
+from eval.report.score_tables import line_of, mean_name, number, table
 from eval.score.effective_length import Baseline
 from eval.score.results_file import GroupSummary, Results
 
@@ -41,7 +41,8 @@ def beside_published(results: Results, baseline: Baseline = "chat", markdown: bo
                 )
                 title = f"Beside published models ({name}): {published.source}, {published.date}"
                 label = results["model"] or "unnamed model"
-                parts += [title, _table(own, f"own: {label}", published, markdown)]
+                parts.append(line_of(title, markdown))
+                parts.append(_table(own, f"own: {label}", published, markdown))
                 shown.append(published)
     if not shown:
         return f"No published results fit what was scored of {data['name']}."

@@ -8,7 +8,6 @@ Rows are tasks, columns lengths, then the aggregates as in Tables 3 and 12 to 16
 
 from __future__ import annotations
 
-import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal, get_args
@@ -16,7 +15,7 @@ from typing import Literal, get_args
 from eval.score.aggregates import EVERY_LANGUAGE, EVERY_PAIR, in_languages
 from eval.score.effective_length import written
 from eval.score.results_file import Cell, GroupSummary, Results
-from ruler_dataset import plain
+from ruler_dataset import markdown_text, plain
 
 Trouble = Literal[
     "missing", "failed", "does_not_fit", "cut", "cut_scored",
@@ -35,7 +34,7 @@ def table(
 
     A cell is one line of text, whatever it holds: names and answers make no markup.
     """
-    lines = [[_cell(text, markdown) for text in line] for line in (header, *rows)]
+    lines = [[line_of(text, markdown) for text in line] for line in (header, *rows)]
     widths = [max(3, *(width(line[i]) for line in lines)) for i in range(len(header))]
     sides = [i in left for i in range(len(header))]
     end = ":" if markdown else "-"
@@ -51,9 +50,10 @@ def table(
     return "\n".join(f"| {line} |" if markdown else line.rstrip() for line in drawn)
 
 
-def _cell(text: str, markdown: bool) -> str:
-    line = plain("\\n".join(text.splitlines()))
-    return re.sub(r"([|<`]|!?\[(?=[^\]]*\]\())", r"\\\1", line) if markdown else line
+def line_of(text: str, markdown: bool) -> str:
+    """A text as one line beside tables, or a cell of them: names and answers make no markup."""
+    line = "\\n".join(text.splitlines())
+    return markdown_text(line) if markdown else plain(line)
 
 
 def width(text: str) -> int:
@@ -77,7 +77,7 @@ def bounds(interval: Sequence[float] | None) -> str:
 
 def report(results: Results, markdown: bool = False, intervals: bool = False) -> str:
     """The whole report: scores, aggregates, what went wrong with rows, scores by depth."""
-    parts = [headline(results)]
+    parts = [line_of(headline(results), markdown)]
     for tokenizer, by_language in results["summary"].items():
         for languages, groups in by_language.items():
             name = f"{results['dataset']['name']}, {tokenizer}"
@@ -85,13 +85,13 @@ def report(results: Results, markdown: bool = False, intervals: bool = False) ->
                 name += f", {_MEANS.get(languages, languages)}"
             cells = _chosen(results, tokenizer, languages)
             text = scores(cells, groups, results["dataset"]["tasks"], markdown, intervals)
-            parts.append(_titled(f"Scores ({name})", text))
+            parts.append(_titled(line_of(f"Scores ({name})", markdown), text))
             parts.append(_titled("Aggregates", aggregates(groups, markdown)))
             relative = relative_to_alone(cells, groups, results["dataset"]["tasks"], markdown)
             parts.append(_titled("Scores in percent of those at 0k (the evidence alone)", relative))
     parts.append(_titled("Rows that are missing, failed or truncated", troubles(results, markdown)))
     parts.append(_titled("Scores by depth of the evidence", by_depth(results, markdown)))
-    parts.append("\n".join(f"Note: {note}." for note in results["notes"]))
+    parts.append("\n".join(line_of(f"Note: {note}.", markdown) for note in results["notes"]))
     return "\n\n".join(filter(None, parts))
 
 
