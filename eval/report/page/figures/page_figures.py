@@ -78,31 +78,24 @@ def _curves(page: PageData) -> Iterator[tuple[str, Figure]]:
 def _curve(page: PageData, group: Group, title: str) -> Any:
     labels = {one["id"]: one["label"] for one in page["series"]}
     tokens = {item["name"]: item for item in windows(page["lengths"])}
-    data: list[Datum] = [
-        {
-            "model": labels[row["series"]],
-            "series": row["series"],
-            "tokens": tokens[name]["tokens"],
-            "length": tokens[name]["label"],
-            **bounds(mean["score"], mean["interval"]),
-        }
+    scored = [
+        (row["series"], tokens[name], mean, mean["score"])
         for row in group["rows"]
         for name, mean in row["lengths"].items()
-        if name in tokens and mean["score"] is not None and mean["tasks"] == mean["of"]
+        if name in tokens and mean["score"] is not None
     ]
-    if not data:  # at no length all tasks: means over some of them, as the table marks them
-        data = [
-            {
-                "model": labels[row["series"]],
-                "series": row["series"],
-                "tokens": tokens[name]["tokens"],
-                "length": tokens[name]["label"],
-                **bounds(mean["score"], mean["interval"]),
-            }
-            for row in group["rows"]
-            for name, mean in row["lengths"].items()
-            if name in tokens and mean["score"] is not None
-        ]
+    whole = [one for one in scored if one[2]["tasks"] == one[2]["of"]]
+    data: list[Datum] = [
+        {
+            "model": labels[series],
+            "series": series,
+            "tokens": length["tokens"],
+            "length": length["label"],
+            **bounds(score, mean["interval"]),
+        }
+        # where no length has all tasks: means over some of them, as the table marks them
+        for series, length, mean, score in whole or scored
+    ]
     published: list[Datum] = [
         {
             "model": row["model"],
