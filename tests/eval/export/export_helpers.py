@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 import threading
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 
 from tests.eval.scoring_helpers import ruler
 
@@ -34,6 +37,16 @@ def scored(folder, release, out, *more):
     _, error, code = ruler("score", folder, "--dataset", release, "--out", out, *more)
     assert code == 0, error
     return scores(out)
+
+
+def in_hub_cache(release, repo, revision="main"):
+    """Put a release into the Hub's cache as a repository at a commit, named by a tag or branch."""
+    commit = "0123456789abcdef0123456789abcdef01234567"
+    place = Path(os.environ["HF_HOME"]) / "hub" / f"datasets--{repo.replace('/', '--')}"
+    shutil.copytree(release, place / "snapshots" / commit)
+    (place / "refs").mkdir()
+    (place / "refs" / revision).write_text(commit)
+    return commit
 
 
 def answers_of(config, release):

@@ -14,7 +14,7 @@ import pytest
 from eval.frozen_release import Release
 from eval.run.prompts import DIRECT
 from ruler_dataset import TASKS
-from tests.eval.export.export_helpers import answer, scored
+from tests.eval.export.export_helpers import answer, in_hub_cache, scored
 from tests.eval.scoring_helpers import ruler as ruler_command
 from tests.eval.scoring_helpers import write_oneruler
 
@@ -125,6 +125,15 @@ def test_ruler_score_finds_the_release_and_the_model_in_the_log(logged, tmp_path
     assert sum(cell["missing"] + cell["failed"] for cell in cells) == 0
     assert {cell["cut"] for cell in cells} == {1}  # row 3 of each
     assert {cell["thinking"] for cell in cells} == {1}  # row 1 of each
+
+
+def test_a_hub_repository_is_asked_at_its_revision(built, frozen, tmp_path):
+    commit = in_hub_cache(built, "org/inspect", "v1.0.0")
+    task = ruler("org/inspect", "vt_4k", revision="v1.0.0", limit=1)
+    log, ((turns, _),) = evaluate(task, knowing(frozen), tmp_path)
+    assert turns[0].text == next(frozen.rows("vt_4k", COLUMNS))["input"]
+    known = log.eval.metadata["ruler_release"]
+    assert (known["data_revision"], known["files"]["vt_4k"]) == (commit, frozen.sha256("vt_4k"))
 
 
 def test_standard_errors_are_those_of_the_rows_and_of_a_mean_over_tasks():

@@ -22,7 +22,7 @@ import pytest
 
 from eval.run.prompts import DIRECT
 from ruler_dataset import TASKS
-from tests.eval.export.export_helpers import BUDGET, answer, answers_of, scored
+from tests.eval.export.export_helpers import BUDGET, answer, answers_of, in_hub_cache, scored
 from tests.eval.scoring_helpers import ruler, write_oneruler
 
 NAMES = {
@@ -118,6 +118,13 @@ def test_a_task_names_its_rows_their_split_and_their_budget(tasks, built):
     assert (task.hf_repo, task.hf_subset, task.hf_revision) == (str(built), "vt_4k", None)
     assert task.evaluation_splits == task.hf_avail_splits == ["test"]
     assert (task.generation_size, task.version) == (30, "1.0.0")
+
+
+def test_a_hub_repository_is_named_by_its_commit(built, tmp_path, monkeypatch):
+    commit = in_hub_cache(built, "org/lighteval")
+    folder, _ = export("org/lighteval", tmp_path / "out", "--configs", "vt_4k")
+    task = imported(folder, monkeypatch)["ruler_frozen_4k:vt"]
+    assert (task.hf_repo, task.hf_subset, task.hf_revision) == ("org/lighteval", "vt_4k", commit)
 
 
 def test_lighteval_loads_the_rows_by_these_names(tasks):

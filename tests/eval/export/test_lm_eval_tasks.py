@@ -6,9 +6,7 @@ A model with a chat template and one without run in run/test_export_engines.py.
 from __future__ import annotations
 
 import json
-import os
 import runpy
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -19,7 +17,7 @@ import yaml
 from eval.export import lm_eval_tasks as folder
 from eval.frozen_release import Release
 from ruler_dataset import GROUPS, TASKS
-from tests.eval.export.export_helpers import answer, scored
+from tests.eval.export.export_helpers import answer, in_hub_cache, scored
 from tests.eval.scoring_helpers import ruler, write_oneruler
 
 COLUMNS = ("index", "input", "answer_prefix", "outputs", "max_new_tokens")
@@ -98,11 +96,7 @@ def test_the_metric_is_a_copy_of_the_projects_own(exported):
 
 
 def test_a_hub_repository_is_named_by_its_commit(built, tmp_path):
-    commit = "0123456789abcdef0123456789abcdef01234567"
-    place = Path(os.environ["HF_HOME"]) / "hub/datasets--org--frozen"
-    shutil.copytree(built, place / "snapshots" / commit)
-    (place / "refs").mkdir()
-    (place / "refs/main").write_text(commit)
+    commit = in_hub_cache(built, "org/frozen")
     found = export("org/frozen", tmp_path / "tasks", "--configs", "vt_4k")
     task = yaml.safe_load((found / "ruler_frozen_vt_4k.yaml").read_text())
     assert (task["dataset_path"], task["dataset_name"]) == ("org/frozen", "vt_4k")
