@@ -10,13 +10,12 @@ from pathlib import Path
 
 import pytest
 
+from tests import in_process
 
-def ruler(
-    *arguments: str | Path, cwd: Path | None = None, code: int = 0
-) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "ruler_cli", *map(str, arguments)]
-    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, check=False)
-    assert done.returncode == code, done.stdout + done.stderr
+
+def ruler(*arguments: object, cwd: Path | None = None, code: int = 0) -> in_process.Printed:
+    done = in_process.ruler(*arguments, cwd=cwd)
+    assert done.code == code, done.stdout + done.stderr
     assert "Traceback" not in done.stderr
     return done
 

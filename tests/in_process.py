@@ -1,0 +1,54 @@
+"""Run `ruler` in this process: what a process of its own would print and return, without its start.
+
+That it does the same as a real process is shown where commands are run as users write them: the
+README's, the wheel's, the card's.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import ruler_cli
+
+
+class Printed(NamedTuple):
+    """How a command ended, and what it printed."""
+
+    code: Any
+    stdout: str
+    stderr: str
+
+
+@contextlib.contextmanager
+def as_program(arguments: Sequence[object], folder: Path | None) -> Iterator[None]:
+    """A command line in place of this program's, in a folder."""
+    there, argv = Path.cwd(), sys.argv
+    os.chdir(folder or there)
+    sys.argv = ["ruler", *map(str, arguments)]
+    try:
+        yield
+    finally:
+        os.chdir(there)
+        sys.argv = argv
+
+
+def ruler(*arguments: object, cwd: Path | None = None) -> Printed:
+    """Run `ruler ARGUMENTS` by the program's own entry point."""
+    out, err = io.StringIO(), io.StringIO()
+    code: Any = 0
+    with (
+        as_program(arguments, cwd),
+        contextlib.redirect_stdout(out),
+        contextlib.redirect_stderr(err),
+    ):
+        try:
+            ruler_cli.main()
+        except SystemExit as end:
+            code = end.code or 0
+    return Printed(code, out.getvalue(), err.getvalue())
