@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +13,7 @@ import pytest
 from builder.checks.verify import verify
 from builder.checks.verify_report import VerifyReport
 from ruler_dataset import MANIFEST, sha256_of
+from tests import in_process
 from tests.builder.checks import planting
 
 VT, QA = "data/tekken/4k/vt.parquet", "data/tekken/4k/qa_1.parquet"
@@ -105,9 +104,8 @@ def test_a_damaged_file_is_named_and_the_rest_still_checked(root: Path, damage: 
     if damage == "a page":
         data[200:400] = bytes(200)
     (root / VT).write_bytes({"a page": data, "the end": data[:-30], "all of it": b""}[damage])
-    command = [sys.executable, "-m", "ruler_cli", "verify", str(root), "--json"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr) == (1, "")
+    done = in_process.ruler("verify", root, "--json")
+    assert (done.code, done.stderr) == (1, "")
     files = json.loads(done.stdout)["files"]
     assert "sha256 is" in files[VT]["first"][0]["what"]
     assert any("cannot be read" in breach["what"] for breach in files[VT]["first"])

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -15,6 +13,7 @@ from builder.release.order import BuildOrder
 from eval.run.run_order import RunOrder
 from eval.run.runner import run
 from ruler_dataset import read_manifest
+from tests import in_process
 from tests.conftest import Silent
 
 SUITE = """
@@ -36,9 +35,8 @@ freq_cw = 12
 def scores(dataset: Path, configs: tuple[str, ...], out: Path) -> dict[str, float]:
     outcome = run(RunOrder(str(dataset), configs, "oracle", out, quiet=True))
     assert set(outcome.total) == {"stop"}
-    command = [sys.executable, "-m", "ruler_cli", "score", str(out)]
-    done = subprocess.run(command, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
+    done = in_process.ruler("score", out)
+    assert done.code == 0, done.stderr
     results = json.loads((out / "results.json").read_text(encoding="utf-8"))
     return {name: cell["score"] for name, cell in results["configurations"].items()}
 

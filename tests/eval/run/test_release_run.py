@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -12,17 +10,16 @@ import ruler_dataset
 from eval.run.records import read_lines
 from eval.run.run_order import RunOrder
 from eval.run.runner import run
+from tests import in_process
 from tests.conftest import Once
 
 
 @pytest.fixture(scope="session")
 def built(once: Once) -> Path:
     def make(root: Path) -> None:
-        command = [sys.executable, "-m", "ruler_cli", "build", str(root), "--sources", "embedded"]
-        done = subprocess.run(
-            [*command, "--lengths", "4k,128k", "--samples", "3"], capture_output=True, text=True
-        )
-        assert done.returncode == 0, done.stderr
+        flags = ("--sources", "embedded", "--lengths", "4k,128k", "--samples", "3")
+        done = in_process.ruler("build", root, *flags)
+        assert done.code == 0, done.stderr
 
     return once("long/ruler", make)
 
