@@ -8,10 +8,10 @@
     TO/data/vt_4k.jsonl                              the rows
     TO/scoring.json  TO/utils.py  TO/ruler_score.py  what the scorer reads, and the rule
 
-The test runs them with nemo-evaluator 0.3.0, and holds 0.2.8 to its published interface alone.
 `ruler_direct_vt_4k` asks the chat endpoint, which cannot begin the assistant's turn: Table 6's line
 of RULER's paper and the answer prefix end the user's. `ruler_frozen_vt_4k` asks the completions
-endpoint the raw text.
+endpoint the raw text. Run with nemo-evaluator 0.3.0 and 0.2.8: the scores are those of
+`ruler score`.
 """
 
 from __future__ import annotations

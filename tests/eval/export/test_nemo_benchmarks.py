@@ -1,9 +1,9 @@
 """NeMo Evaluator's benchmark file: its interface, its budgets, its scores.
 
 The package is not part of the test environment. Here the file is imported with the published
-names of its interface, as 0.3.0 and as 0.2.8 have them (`benchmark`, `scorer`, `ScorerInput`);
-NEMO_EVALUATOR_PYTHON=PYTHON, an interpreter (3.12 or later) with nemo-evaluator 0.3.0, runs its own
-command on both endpoints against a server that answers here, and every task's score is compared.
+names of its interface (`benchmark`, `scorer`, `ScorerInput`); NEMO_EVALUATOR_PYTHON=PYTHON, an
+interpreter with nemo-evaluator 0.3.0 (Python 3.12 or later) or 0.2.8, runs its own command on both
+endpoints against a server that answers here, and every task's score is compared.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from types import ModuleType
 import pytest
 import yaml
 
+from eval.export import nemo_benchmarks
 from eval.run.prompts import DIRECT
 from ruler_dataset import TASKS
 from tests.eval.export.export_helpers import answer, answering, answers_of, scored
@@ -126,9 +127,9 @@ def test_oneruler_is_asked_without_more_words_and_scored_by_its_language(tmp_pat
     assert score(ScorerInput("none at all", row))["correct"] == 0
 
 
-@pytest.mark.parametrize(("endpoint", "between"), [("completions", ""), ("chat", DIRECT)])
+@pytest.mark.parametrize("kind", ["frozen", "direct"])
 def test_its_own_command_gives_the_scores_of_ruler_score(
-    exported, built, frozen, write_run, tmp_path, endpoint, between
+    exported, built, frozen, write_run, tmp_path, kind
 ):
     python = os.environ.get("NEMO_EVALUATOR_PYTHON")
     if not python:
@@ -136,22 +137,56 @@ def test_its_own_command_gives_the_scores_of_ruler_score(
     configs = [f"{task}_4k" for task in TASKS["ruler"]]
     run = write_run(lambda config, row: {"prediction": answer(row)}, configs=configs)
     mine = scored(run, built, tmp_path / "results.json")
-    command = [python, "-c", "from nemo_evaluator.cli.main import cli; cli()", "eval", "run"]
-    with answering(frozen, between) as (port, budgets):
-        url = f"http://127.0.0.1:{port}/v1"
-        done = subprocess.run(
-            [*command, str(exported / f"{endpoint}.yaml"), "-o", str(tmp_path / endpoint)],
-            env={**os.environ, "NEMO_MODEL_URL": url, "NEMO_MODEL_ID": "m"},
-            capture_output=True,
-            text=True,
-            timeout=300,
-            check=False,
-        )
-    assert done.returncode == 0, done.stderr[-3000:]
-    found = {}
-    for path in (tmp_path / endpoint).rglob("eval-*.json"):
-        report = json.loads(path.read_text(encoding="utf-8"))["benchmark"]
-        found[report["name"].split("_", 2)[2]] = 100 * report["scores"]["summary"]["mean"]
+    version = "from importlib.metadata import version; print(version('nemo-evaluator'))"
+    evaluate = by_runner if run_by(python, "-c", version).startswith("0.2.") else by_settings
+    with answering(frozen, DIRECT if kind == "direct" else "") as (port, budgets):
+        found = evaluate(python, exported, kind, f"http://127.0.0.1:{port}/v1", tmp_path / "out")
     assert found == pytest.approx(mine, abs=0.01)
     assert len(set(mine.values())) > 3
     assert budgets == [True] * sum(map(frozen.size, configs))
+
+
+def by_settings(python, folder, kind, url, out):
+    """The scores by configuration, 0 … 100, of 0.3's `nel eval run`."""
+    command = ["-c", "from nemo_evaluator.cli.main import cli; cli()", "eval", "run"]
+    settings = folder / f"{nemo_benchmarks.ENDPOINTS[kind]}.yaml"
+    run_by(python, *command, settings, "-o", out, NEMO_MODEL_URL=url, NEMO_MODEL_ID="m")
+    reports = [json.loads(path.read_text(encoding="utf-8")) for path in out.rglob("eval-*.json")]
+    return {
+        report["benchmark"]["name"].split("_", 2)[2]: 100
+        * report["benchmark"]["scores"]["summary"]["mean"]
+        for report in reports
+    }
+
+
+def by_runner(python, folder, kind, url, out):
+    """The scores by configuration, 0 … 100, of 0.2's runner: one benchmark at a time."""
+    found = {}
+    for task in json.loads((folder / "scoring.json").read_text(encoding="utf-8"))["tasks"]:
+        run_by(
+            *(python, "-m", "nemo_evaluator.contrib.byob.runner"),
+            *("--benchmark-module", folder / nemo_benchmarks.FILE),
+            *("--benchmark-name", nemo_benchmarks.normalized(task[kind])),
+            *("--dataset", folder / f"data/{task['config']}.jsonl", "--output-dir", out),
+            *("--model-url", url, "--model-id", "m"),
+            *("--model-type", nemo_benchmarks.ENDPOINTS[kind]),
+            *("--max-tokens", task["max_new_tokens"]),
+        )
+        report = out / nemo_benchmarks.normalized(task[kind]) / "byob_results.json"
+        (scores,) = json.loads(report.read_text(encoding="utf-8"))["tasks"].values()
+        found[task["config"]] = 100 * scores["metrics"]["pass@1"]["scores"]["correct"]["value"]
+    return found
+
+
+def run_by(python, *arguments, **environment):
+    """Run a program of the interpreter's that must end well; its output."""
+    done = subprocess.run(
+        [python, *map(str, arguments)],
+        env={**os.environ, **environment},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    return done.stdout
