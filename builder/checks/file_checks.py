@@ -34,6 +34,9 @@ def readable_parts(root: Path, path: str, entry: FileEntry, report: FileReport) 
                 what = f"the columns are not {', '.join(COLUMNS)} of the right types"
                 report.add(WHOLE_FILE, Law.DIGESTS, what)
                 return []
+            if file.schema_arrow.metadata != arrow_schema().metadata:
+                what = "the file describes its columns otherwise than a release does (its metadata)"
+                report.add(WHOLE_FILE, Law.DIGESTS, what)
             alone = file.num_row_groups == 1
             return [RowGroup(path, group, whole_file=alone) for group in range(file.num_row_groups)]
     except UNREADABLE as error:
@@ -70,6 +73,7 @@ def check_file(
         return
     report.asked = {index: asked for group in groups for index, asked in group.asked.items()}
     _spread(groups, report)
+    _asked_twice(groups, report)
     questions = [digest for group in groups for digest in group.questions]
     for index, (given, right) in enumerate(
         zip(entry.get("questions", []), questions, strict=False)
@@ -100,6 +104,15 @@ def _spread(groups: list[InspectedRowGroup], report: FileReport) -> None:
         report.add(WHOLE_FILE, Law.POSITIONS, "the gold stands at the same place in every row")
 
 
+def _asked_twice(groups: list[InspectedRowGroup], report: FileReport) -> None:
+    """No row is another one again. A corpus may have a question twice, with the same answers."""
+    first: dict[str, int] = {}
+    for group in groups:
+        for index, digest in group.texts.items():
+            if (before := first.setdefault(digest, index)) != index:
+                report.add(index, Law.ACCOUNTED, f"the row is row {before} again")
+
+
 def _from_even(depths: list[float]) -> float:
     """Greatest distance of the depths' distribution from an even one (Kolmogorov–Smirnov)."""
     ordered, n = sorted(depths), len(depths)
@@ -125,6 +138,8 @@ def _wrong_figures(
         "tokens.max": (tokens["max"], max(lengths)),
         "fill": (entry["fill"], mean / window if window > 0 else 0.0),
     }
+    if any(group.alone for group in groups):
+        figures["unit"] = (entry["unit"], 0)
     exhausted = [one for group in groups for one in group.exhausted]
     if None not in exhausted:
         figures["exhausted"] = (entry["exhausted"], sum(map(bool, exhausted)))

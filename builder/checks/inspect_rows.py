@@ -16,7 +16,7 @@ from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
-from builder.checks.breaches import Breach, FileRules, Law, pattern_of
+from builder.checks.breaches import Breach, FileRules, Law, context_of, pattern_of
 from builder.checks.grammar.documents_grammar import digest_of_question
 from builder.checks.grammar.families_read import GRAMMARS
 from builder.checks.grammar.reading import Reading
@@ -30,7 +30,10 @@ from builder.tasks.task_rules import with_optional
 from builder.tokens.reference_counter import reference
 from builder.tokens.second_engine import EngineMismatch, confirm, is_sampled, with_engine
 from builder.tokens.tokenizers import TokenCounter
-from ruler_dataset import COLUMNS, UNREADABLE, Manifest, Row
+from ruler_dataset import COLUMNS, UNREADABLE, Manifest, Row, RulerError
+
+_LISTS = ("common_words", "frequent_words", "multilingual_words")
+"""Families whose references stand all over a list of words, and in no evidence."""
 
 
 class RowGroup(NamedTuple):
@@ -73,6 +76,8 @@ class InspectedRowGroup:
     exhausted: list[bool | None] = field(default_factory=list)
     repeats: list[int | None] = field(default_factory=list)
     questions: list[str] = field(default_factory=list)
+    texts: dict[int, str] = field(default_factory=dict)
+    """Digests of what each row asks, or in qa of its whole text."""
     longest: tuple[int, str] = (0, "")
     """Characters and digest of the longest text of the group."""
     text: SharedText | None = None
@@ -157,8 +162,14 @@ class Inspector:
                 group.breaches.append(Found(index, Law.ACCOUNTED, f"{null} is null"))
                 continue
             tokens = _tokens(row, counter, rules.entry["config"])
-            for law, what in self._row(row, tokens, counter, rules, group, texts):
-                group.breaches.append(Found(row["index"], law, what))
+            try:
+                found = list(self._row(row, tokens, counter, rules, group, texts))
+            except (EngineMismatch, RulerError):
+                raise
+            except Exception as error:  # a row that a stranger wrote; the others are still checked
+                why = f"the row cannot be read back ({type(error).__name__}: {str(error)[:80]})"
+                found = [Breach(Law.ACCOUNTED, why)]
+            group.breaches += [Found(row["index"], law, what) for law, what in found]
             on_progress(1)
         group.breaches += _other_texts(texts)
         group.text = max(texts, key=lambda shared: len(shared.text), default=None)
@@ -197,10 +208,22 @@ class Inspector:
         group.repeats.append(reading.repeats)
         group.asked[row["index"]] = AskedDigest(scope, digest, depths)
         group.depths += [span["depth"] for span in row["evidence"] if span["answer"]]
+        if family in _LISTS and not rules.alone:
+            group.depths += _depths_in_list(row)
         if family == "question_answering":
             group.questions.append(digest_of_question(row))
+            digest = hashlib.blake2b(row["input"].encode(), digest_size=8).hexdigest()
             group.places += _places(row, rules.wording["document"])
+        if family != "question_answering" or not rules.alone:  # a question may be there twice
+            group.texts[row["index"]] = digest
         group.alone = rules.alone
+
+
+def _depths_in_list(row: Row) -> list[float]:
+    """Where the asked words stand in a list of words, as shares of the list."""
+    words = context_of(row).split(" ")
+    asked = {*row["outputs"]}
+    return [place / len(words) for place, word in enumerate(words) if word in asked]
 
 
 def _digest(rows: Iterable[Row]) -> str:

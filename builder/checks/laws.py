@@ -85,7 +85,7 @@ def _spans(row: Row, rules: FileRules) -> Iterator[Breach]:
             yield Breach(
                 Law.POSITIONS, f"evidence {span['start']}…{span['end']} lies outside the context"
             )
-        elif abs(depth - span["depth"]) > 1e-5:
+        elif not abs(depth - span["depth"]) <= 1e-5:  # no number is neither
             yield Breach(Law.POSITIONS, f"depth {span['depth']:.5f} should be {depth:.5f}")
 
 

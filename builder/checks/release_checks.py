@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +14,11 @@ from builder.checks.inspect_rows import InspectedRowGroup, same_text
 from builder.checks.sources_at_hand import SourcesAtHand
 from builder.checks.verify_report import WHOLE_FILE, AskedDigest, FileReport
 from builder.common.frozen_rows import read_frozen, unexplained
+from builder.common.project_files import DISTRIBUTION
 from builder.sources import word_lists
-from builder.sources.registry import registry
+from builder.sources.registry import entry_of, registry
 from builder.tasks.wording import standard_suite
+from builder.tokens.tokenizers import named
 from ruler_dataset import OWN_SUITE, SUITE_DIGESTS, Manifest, parse_length, suite_digest
 
 _NEAR = 0.1  # of the context: needles stand between sentences, and these differ in length
@@ -61,7 +64,10 @@ def check_same_texts(groups: Iterable[InspectedRowGroup], reports: dict[str, Fil
 
 def check_manifest(manifest: Manifest, sources: SourcesAtHand, report: FileReport) -> None:
     """The manifest's wording, sources and words are the project's, where it names those."""
-    for what in [*_wording(manifest), *_sources(manifest), *_words(manifest)]:
+    for what in (
+        *(*_wording(manifest), *_groups(manifest), *_sources(manifest), *_words(manifest)),
+        *(*_tokenizers(manifest), *_most_rows(manifest, sources), *_left_out(manifest)),
+    ):
         report.add(WHOLE_FILE, Law.ACCOUNTED, what)
     for code, worded in manifest.get("languages", {}).items():
         published = sources.language(code)
@@ -118,8 +124,62 @@ def _wording(manifest: Manifest) -> Iterator[str]:
                 yield f"{parameter} of '{task}' is {mine!r}, the suite has {value!r}"
 
 
+def _groups(manifest: Manifest) -> Iterator[str]:
+    """The groups, over whose tasks scores are means, are those of the suite that is named."""
+    name = manifest.get("suite", manifest["dataset"])
+    if is_own_suite(manifest) or name not in SUITE_DIGESTS:
+        return
+    right = standard_suite(name).groups
+    for group in {**right, **manifest["groups"]}:
+        if tuple(manifest["groups"].get(group, ())) != right.get(group, ()):
+            yield f"the group '{group}' does not hold the tasks that it has in the suite '{name}'"
+
+
+def _tokenizers(manifest: Manifest) -> Iterator[str]:
+    """A named tokenizer is described as the project does; of others the digest of a file is there.
+
+    Verify counts every row again by the tokenizer itself, whatever is said of it.
+    """
+    mine = version(DISTRIBUTION) == manifest["builder_version"]
+    for name, about in manifest["tokenizers"].items():
+        if not (about.get("sha256") or about.get("backend_sha256")):
+            yield f"the tokenizer '{name}' has no digest"
+        known = named().get(name)
+        if (
+            known
+            and mine
+            and (about["spec"], about["title"], about["library"])
+            != (*(name, known["title"], known["library"]),)
+        ):
+            yield f"the tokenizer '{name}' is not described as the one of this name"
+
+
+def _most_rows(manifest: Manifest, sources: SourcesAtHand) -> Iterator[str]:
+    """There are as many rows as a corpus has questions, and no end of them in other tasks."""
+    for entry in manifest["files"].values():
+        task, right = manifest["tasks"][entry["task"]], entry["most_rows"]
+        if task["family"] != "question_answering":
+            right = None
+        elif (corpus := sources.corpus(task["dataset"])) is not None:
+            right = len(corpus.questions)
+        if entry["most_rows"] != right:
+            yield f"most_rows of {entry['config']} is {entry['most_rows']}, not {right}"
+
+
+def _left_out(manifest: Manifest) -> Iterator[str]:
+    """What is left out is not there."""
+    there = {entry["config"] for entry in manifest["files"].values()}
+    for name in there & {*manifest.get("left_out", {})}:
+        yield f"left_out names '{name}', which is there"
+
+
 def _sources(manifest: Manifest) -> Iterator[str]:
-    """Each source is one of the registry, in the variant and with the digest it has there."""
+    """Each source is one of the registry, in the variant, with the digest and rights it has there.
+
+    Another version of the builder may know more of the rights: of its releases they are not held
+    to what this one knows.
+    """
+    mine = version(DISTRIBUTION) == manifest["builder_version"]
     for name, entry in manifest.get("sources", {}).items():
         source = registry().get(name)
         of_variant = {"canonical": source.canonical, "embedded": source.embedded} if source else {}
@@ -127,6 +187,8 @@ def _sources(manifest: Manifest) -> Iterator[str]:
             yield f"'{name}' ({entry['variant']}) is no source that this version knows"
         elif (entry["sha256"], entry["bytes"]) != (known.file.sha256, known.file.bytes):
             yield f"the digest of '{name}' is not that of its {entry['variant']} file"
+        elif mine and _plain(dict(entry)) != _plain(dict(entry_of(name, known))):
+            yield f"title, licence, citation or rights of '{name}' are not those of this source"
 
 
 def _words(manifest: Manifest) -> Iterator[str]:
@@ -143,8 +205,8 @@ def _words(manifest: Manifest) -> Iterator[str]:
 
 
 def unlisted(root: Path, manifest: Manifest) -> Iterator[str]:
-    """The Parquet files of a release folder that the manifest does not list."""
-    for found in sorted(root.glob("data/**/*.parquet")):
+    """The files among a release's data that the manifest does not list, but for hidden ones."""
+    for found in sorted(root.glob("data/**/*")):
         name = found.relative_to(root).as_posix()
-        if name not in manifest["files"]:
+        if name not in manifest["files"] and found.is_file() and not found.name.startswith("."):
             yield name

@@ -107,7 +107,7 @@ def _variable_tracking(row: Row, rules: FileRules) -> Iterator[Breach]:
 
 def _common_words(row: Row, rules: FileRules) -> Iterator[Breach]:
     items = re.findall(r"(\d+)\. (\S+)", context_of(row))
-    if [int(number) for number, _ in items] != list(range(1, len(items) + 1)):
+    if [number for number, _ in items] != [str(i + 1) for i in range(len(items))]:
         yield Breach(Law.UNAMBIGUOUS, "the list is not numbered from 1 in order")
     tally = Counter(word.casefold() for _, word in items)
     common, uncommon = list_counts("common_words", rules.task, row["max_length"])
@@ -135,8 +135,8 @@ def _question_answering(row: Row, rules: FileRules) -> Iterator[Breach]:
         return
     before, after = rules.wording["document"].split("{document}")
     label = pattern_of(before, i=r"\d+")
-    numbers = [int(match["i"]) for match in label.finditer(context)]
-    if numbers != list(range(1, len(numbers) + 1)):
+    numbers = [match["i"] for match in label.finditer(context)]
+    if numbers != [str(i + 1) for i in range(len(numbers))]:
         yield Breach(Law.UNAMBIGUOUS, "the documents are not numbered from 1 in order")
     answers = [output.casefold() for output in row["outputs"]]
     gold = [(row["input"][s["start"] : s["end"]], s["answer"]) for s in row["evidence"]]

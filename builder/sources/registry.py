@@ -227,18 +227,24 @@ class Sources:
             data = chosen.read(self.store)
         except RulerError as error:
             raise RulerError(f"{error}{_other_way(name)}") from error
-        self.used[name] = entry = SourceEntry(
-            variant=chosen.variant,
-            title=chosen.title,
-            sha256=chosen.file.sha256,
-            bytes=chosen.file.bytes,
-            licence=chosen.licence,
-            citation=registry()[name].citation,
-            urls=chosen.file.origins,
-        )
-        if chosen.book:
-            entry["book"] = chosen.book
+        self.used[name] = entry_of(name, chosen)
         return data
+
+
+def entry_of(name: str, chosen: SourceFile) -> SourceEntry:
+    """What a manifest says of a source's file."""
+    entry = SourceEntry(
+        variant=chosen.variant,
+        title=chosen.title,
+        sha256=chosen.file.sha256,
+        bytes=chosen.file.bytes,
+        licence=chosen.licence,
+        citation=registry()[name].citation,
+        urls=chosen.file.origins,
+    )
+    if chosen.book:
+        entry["book"] = chosen.book
+    return entry
 
 
 def _other_way(name: str) -> str:

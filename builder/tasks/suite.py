@@ -29,9 +29,8 @@ from builder.tasks.task import Task, TaskKey
 from builder.tasks.task_params import TaskParams, read_params
 from builder.tasks.task_rules import without_usual
 from builder.tasks.variable_tracking import VariableTracking
-from builder.tasks.wording import check_wording
+from builder.tasks.wording import check_wording, groups_of
 from ruler_dataset import (
-    GROUPS,
     LENGTHS,
     OWN_SUITE,
     TASKS,
@@ -134,15 +133,13 @@ def read_suite(path: Path | None = None, dataset: str = "ruler") -> Suite:
         tasks = {**standard["tasks"], **tasks}
     if not tasks:
         raise RulerError(f"'{path}' defines no task: add a table [tasks.NAME].")
-    groups = {name: group for name, group in GROUPS[dataset].items() if set(group) <= set(tasks)}
-    groups["all"] = tuple(tasks)
     for name, members in _table(found, "groups", path).items():
         if not isinstance(members, list):
             raise RulerError(f"'{path}': group '{name}' must be a list of tasks.")
-        groups[name] = tuple(str(member) for member in members)
+    groups = groups_of(dataset, tasks, found)
     for group, named in groups.items():
         for member in named:
-            check_name(f"task in group '{group}'", member, tasks, str(path))
+            check_name(f"task in group '{group}'", str(member), tasks, str(path))
         if group in tasks:
             raise RulerError(f"'{path}': '{group}' names both a task and a group.")
     for name in (*tasks, *groups):

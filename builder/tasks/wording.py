@@ -12,14 +12,14 @@ tells a benchmark's own tasks from a user's.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 from string import Formatter
 from typing import Any, NamedTuple
 
 from builder.common.toml import read_toml
-from ruler_dataset import RulerError
+from ruler_dataset import GROUPS, RulerError
 
 CONTEXT = "{context}"
 WITHOUT_DOCUMENTS = (
@@ -51,10 +51,11 @@ def frame_of(template: str, question: str, prefix: str, **names: str) -> Frame:
 
 
 class StandardSuite(NamedTuple):
-    """A suite of the project's: the wording of each family, each task's family and parameters."""
+    """A suite of the project's: each family's wording, each task's parameters, the groups."""
 
     families: dict[str, dict[str, Any]]
     tasks: dict[str, dict[str, Any]]
+    groups: dict[str, tuple[str, ...]]
 
 
 @cache
@@ -76,7 +77,16 @@ def standard_suite(name: str) -> StandardSuite:
         task: {"max_new_tokens": families[table["family"]]["max_new_tokens"], **table}
         for task, table in named.items()
     }
-    return StandardSuite(families, tasks)
+    return StandardSuite(families, tasks, groups_of(found["dataset"], tasks, found))
+
+
+def groups_of(
+    dataset: str, tasks: Collection[str], suite: Mapping[str, Any]
+) -> dict[str, tuple[str, ...]]:
+    """The groups of a suite: the dataset's whose tasks it has, `all`, and those it names."""
+    found = {name: group for name, group in GROUPS[dataset].items() if {*group} <= {*tasks}}
+    found["all"] = tuple(tasks)
+    return {**found, **{name: tuple(group) for name, group in suite.get("groups", {}).items()}}
 
 
 def check_wording(where: str, wording: Mapping[str, Any], own: Mapping[str, Any]) -> None:
