@@ -126,8 +126,10 @@ def _real_model() -> Path:
     """The folder of the demonstration's model; got and converted on first use."""
     from builder import quickstart as builder_part
     from eval.run import demo_model
+    from eval.run.backends.hf_model import let_threads_sleep
 
     demo_model.check_packages()
+    let_threads_sleep()
     folder = builder_part.model_folder()
     if not folder.is_dir():
         gguf = builder_part.model_file()

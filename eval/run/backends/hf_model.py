@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from itertools import islice
 from typing import Any
@@ -22,12 +23,22 @@ WINDOW = 64
 """Prompts that are looked at together to fill batches of like lengths."""
 
 
+def let_threads_sleep() -> None:
+    """Let torch's threads sleep while they wait for each other. Call it before torch is imported.
+
+    By default they spin, and where another program has one of the cores, a generated token takes
+    several times as long: 67 s for a row that takes 10 asleep, on two busy cores.
+    """
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+
+
 class Transformers(Backend):
     """Generates in batches of prompts of nearly the same length, padded on the left."""
 
     name = "hf"
 
     def __init__(self, options: ModelOptions) -> None:
+        let_threads_sleep()
         import torch
         from transformers import AutoModelForCausalLM
 
