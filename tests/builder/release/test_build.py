@@ -20,6 +20,7 @@ import pytest
 from builder.checks.verify import verify
 from builder.release.build import BUILD_FOLDER, build, digest_of
 from builder.release.order import BuildOrder
+from builder.tokens.tokenizers import TokenCounter
 from ruler_dataset import MANIFEST, RulerError, load, read_manifest, sha256_of
 from tests.conftest import Silent
 
@@ -320,8 +321,9 @@ def test_haystacks_that_run_out_are_in_the_manifest(tmp_path: Path) -> None:
 @pytest.mark.mirror
 @pytest.mark.parametrize("tokenizer", ["cl100k_base", "qwen2.5", "gemma3"])
 def test_real_sources_and_tokenizers_make_a_release_without_a_breach(
-    mirror: Path, tmp_path: Path, tokenizer: str
+    mirror: Path, counter_of: Callable[[str], TokenCounter], tmp_path: Path, tokenizer: str
 ) -> None:
+    assert counter_of(tokenizer).split_points.proved  # held: build and verify do not load it anew
     root = tmp_path / "real"
     order = BuildOrder(
         root,
