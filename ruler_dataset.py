@@ -645,6 +645,13 @@ def parse_manifest(text: str | bytes, where: str | Path) -> Manifest:
     """
     remedy = "Get or build it anew."
     found = cast(Manifest, parse_json(text, Manifest, where, remedy, FORMAT_VERSION))
+    escapes = rb"\\u[dD][89a-fA-F]" if isinstance(text, bytes) else r"\\u[dD][89a-fA-F]"
+    if re.search(escapes, text):  # type: ignore[arg-type, type-var]
+        try:
+            json.dumps(found, ensure_ascii=False).encode()
+        except UnicodeEncodeError as error:
+            why = "it holds half a character"
+            raise RulerError(f"'{where}' is damaged: {why}. {remedy}") from error
     if wrong := next(_wrong_names(found), None):
         raise RulerError(f"'{where}' is damaged: {_joined(wrong)}. {remedy}")
     return found

@@ -277,6 +277,13 @@ def test_a_file_lies_where_its_configuration_says(release: Path, path: str) -> N
         parse_manifest(json.dumps(manifest), "here")
 
 
+def test_half_a_character_in_a_manifest_is_damage(release: Path) -> None:
+    text = (release / MANIFEST).read_text(encoding="utf-8").replace("tekken_2", "\\ud800_2")
+    for manifest in (text, text.encode()):
+        with pytest.raises(RulerError, match="'here' is damaged: it holds half a character"):
+            parse_manifest(manifest, "here")
+
+
 @pytest.mark.parametrize("text", ['{"format": 1, "format": 1}', '{"seed": NaN}', "[" * 100_000])
 def test_json_that_programs_read_differently_is_damaged(text: str) -> None:
     with pytest.raises(RulerError, match=r"^'here' is damaged: "):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import shutil
@@ -56,4 +57,7 @@ def sandbox(release: Path, oneruler: Path) -> Iterator[Sandbox]:
                 assert made.run(*command).code == 0
             for lock in out.glob(".*.lock"):
                 lock.unlink()
+        gc.collect()
+        gc.freeze()  # what is loaded by now stays: no case is to look through it
         yield Sandbox(made.folder)
+        gc.unfreeze()

@@ -74,15 +74,17 @@ def for_dataset(command: tuple[str, ...], dataset: str) -> tuple[str, ...]:
 
 
 ANSWERING = ("--configs", "all", "--backend", "oracle")
+QUICK = 3
+"""How much more often those commands are tried that take a tenth of a run's time."""
 READS_A_RELEASE = st.sampled_from(
     [
-        *[("list", "case/{0}")] * 6,
-        ("score", "base/RUN-{0}", "--dataset", "case/{0}", "--out", "case/OUT/results.json"),
-        ("errors", "base/RUN-{0}", "--dataset", "case/{0}", "--out", "case/OUT/errors.jsonl"),
+        *[("list", "case/{0}")] * 6 * QUICK,
+        *[("score", "base/RUN-{0}", "--dataset", "case/{0}", "--out", "case/OUT/a.json")] * QUICK,
+        *[("errors", "base/RUN-{0}", "--dataset", "case/{0}", "--out", "case/OUT/a.jsonl")] * QUICK,
         ("run", "--dataset", "case/{0}", *ANSWERING, "--out", "case/R"),
         ("run", "--dataset", "case/{0}", *ANSWERING, "--out", "case/R", "--dry-run"),
-        ("export", "case/{0}", "--format", "upstream", "--to", "case/OUT"),
-        ("freeze", "case/{0}", "--to", "case/OUT"),
+        *[("export", "case/{0}", "--format", "upstream", "--to", "case/OUT")] * QUICK,
+        *[("freeze", "case/{0}", "--to", "case/OUT")] * QUICK,
     ]
 )
 
@@ -103,8 +105,8 @@ def test_a_strangers_manifest(
 
 READS_TASKS = st.sampled_from(
     [
-        *[("verify", "case/{0}", "--workers", "1")] * 2,
-        ("score", "base/RUN-{0}", "--dataset", "case/{0}", "--out", "case/OUT/results.json"),
+        *[("verify", "case/{0}", "--workers", "1")] * 2 * QUICK,
+        *[("score", "base/RUN-{0}", "--dataset", "case/{0}", "--out", "case/OUT/a.json")] * QUICK,
         ("run", "--dataset", "case/{0}", *ANSWERING, "--out", "case/R", "--dry-run"),
     ]
 )
@@ -135,9 +137,8 @@ def test_a_strangers_tasks_and_wording(
 
 READS_A_RUN = st.sampled_from(
     [
-        ("score", "case/RUN-{0}", "--dataset", "base/{0}"),
-        ("score", "case/RUN-{0}"),
-        ("errors", "case/RUN-{0}"),
+        *[("score", "case/RUN-{0}", "--dataset", "base/{0}")] * QUICK,
+        *[("score", "case/RUN-{0}"), ("errors", "case/RUN-{0}")] * QUICK,
         ("run", "--dataset", "base/{0}", *ANSWERING, "--out", "case/RUN-{0}"),
     ]
 )
