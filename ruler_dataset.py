@@ -645,8 +645,8 @@ def parse_manifest(text: str | bytes, where: str | Path) -> Manifest:
     """
     remedy = "Get or build it anew."
     found = cast(Manifest, parse_json(text, Manifest, where, remedy, FORMAT_VERSION))
-    escapes = rb"\\u[dD][89a-fA-F]" if isinstance(text, bytes) else r"\\u[dD][89a-fA-F]"
-    if re.search(escapes, text):  # type: ignore[arg-type, type-var]
+    raw = text if isinstance(text, bytes) else text.encode("utf-8", "surrogatepass")
+    if re.search(rb"\\u[dD][89a-fA-F]", raw):
         try:
             json.dumps(found, ensure_ascii=False).encode()
         except UnicodeEncodeError as error:
