@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from ruler_dataset import RulerError, hub_errors
 from tests.fuzz.sandbox import Done, Sandbox
 
 RUN = "run --dataset base/ruler --configs all --out case/OUT"
@@ -117,6 +118,35 @@ def test_neither_a_token_nor_a_password_of_the_hub_is_shown(
     assert done.stderr.splitlines()[-1].startswith(f"Error: {sentence}")
     assert "hunter2" not in done.stdout + done.stderr
     assert "hf_é" not in done.stdout + done.stderr
+
+
+NESTED = "[" * 20_000 + "]" * 20_000
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        *[("index", value) for value in ("Infinity", "NaN", "true", "-1", '"x"', "1.5", NESTED)],
+        *[("prediction", value) for value in ("3", "true", "NaN", '["a"]', '{"a": 1}', NESTED)],
+    ],
+)
+def test_a_prediction_that_is_none(sandbox: Sandbox, field: str, value: str) -> None:
+    line = {"config": '"vt_4k"', "index": "0", "prediction": '"a"', field: value}
+    text = ", ".join(f'"{name}": {given}' for name, given in line.items())
+    sandbox.new()
+    sandbox.write("in/vt_4k.jsonl", f"{{{text}}}\n")
+    done = sandbox.run("score", "case/in", "--dataset", "base/ruler")
+    assert (done.faults(), done.code) == ([], 2)
+    named = "There are no predictions" if value == NESTED else "case/in/vt_4k.jsonl"
+    assert named in done.stderr
+
+
+def test_a_token_that_is_not_there_is_no_refusal_of_the_hub() -> None:
+    from huggingface_hub.errors import LocalTokenNotFoundError
+
+    sentence = r"^There is no token for the Hub: log in \(hf auth login\) or set HF_TOKEN\.$"
+    with pytest.raises(RulerError, match=sentence), hub_errors("org/name"):
+        raise LocalTokenNotFoundError("Token is required")
 
 
 @pytest.mark.parametrize("command", ["build --help", "sources", "list é"])
