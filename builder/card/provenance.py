@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from functools import cache
 from typing import Any, NamedTuple
 
 from builder.common import frozen_rows
@@ -168,6 +169,7 @@ def _sections(text: str, mark: str) -> Iterator[tuple[str, str]]:
         yield title.strip(), body
 
 
+@cache
 def citation_file() -> dict[str, Any]:
     """CITATION.cff: the project's authors, its version and its date, and the papers."""
     import yaml  # type: ignore[import-untyped]
