@@ -10,7 +10,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from builder.common.randomness import distinct, letters, numbers, rng, uuids
+from builder.common.randomness import all_but, distinct, letters, numbers, rng, uuids
 
 LETTERS = st.characters(min_codepoint=32, exclude_categories=["Cs"])
 PARTS = st.integers(-(10**6), 10**6) | st.text(LETTERS, max_size=8)
@@ -82,6 +82,17 @@ def test_distinct_integers_differ_and_lie_below_the_population(
 def test_distinct_integers_come_in_random_order() -> None:
     places = [distinct(rng(seed), 10, 10).index(0) for seed in range(400)]
     assert all(20 <= places.count(place) <= 65 for place in range(10))
+
+
+@LAWS
+@given(st.integers(1, 60), st.data())
+def test_all_but_some_integers_are_the_others_in_order(
+    population: int, data: st.DataObject
+) -> None:
+    taken = data.draw(st.lists(st.integers(0, population - 1)))
+    expected = [n for n in range(population) if n not in taken]
+    assert all_but(population, taken).tolist() == expected
+    assert all_but(population, np.array(taken, dtype=int)).tolist() == expected
 
 
 @LAWS

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import count
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -206,6 +207,20 @@ def test_a_step_is_as_many_lines_as_hold_so_many_tokens(
         assert found == 30 or tokens(units) + more < tokens(found + 1)
     else:
         assert found == 0
+
+
+def test_no_more_lines_are_read_than_a_window_takes(tekken: TokenCounter) -> None:
+    read: list[int] = []
+
+    def endless() -> Iterator[str]:
+        for number in count():
+            read.append(number)
+            yield f"Line {number} of very many."
+
+    haystack = LineHaystack(endless(), 5000, tekken)
+    assert haystack.step(0, 900) > 80
+    assert len(read) < 300
+    assert haystack.step(0, 10**9) == len(read) == haystack.most == 5000
 
 
 def test_the_noise_is_the_reference_codes_line() -> None:
