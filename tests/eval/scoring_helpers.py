@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 
 from typer.testing import CliRunner
@@ -88,7 +89,10 @@ def right(config, row):
     return " " + " ".join(row["outputs"])
 
 
-def write_oneruler(root, languages=("pl", "en-ko"), length="8k", rows=4):
+WRITTEN_TASKS = ("niah_single", "niah_multivalue", "niah_none", "cwe_easy")
+
+
+def write_oneruler(root, languages=("pl", "en-ko"), lengths=("8k",), rows=4, tasks=WRITTEN_TASKS):
     """A release of ONERULER by hand: four tasks in two languages, short rows."""
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -96,42 +100,41 @@ def write_oneruler(root, languages=("pl", "en-ko"), length="8k", rows=4):
     from eval.ruler_score.ruler_score import NONE_WORDS
 
     files = {}
-    for task in ("niah_single", "niah_multivalue", "niah_none", "cwe_easy"):
-        for pair in languages:
-            text, instruction = (pair.split("-") * 2)[:2]
-            config = ruler_dataset.Config(
-                "oneruler",
-                task,
-                length,
-                tokenizer="cl100k",
-                language=text,
-                instruction_language=instruction,
-            )
-            none = NONE_WORDS[instruction][0]
-            table = [_oneruler_row(config, index, none) for index in range(rows)]
-            path = root / config.path
-            path.parent.mkdir(parents=True, exist_ok=True)
-            schema = ruler_dataset.features().arrow_schema
-            pq.write_table(pa.Table.from_pylist(table, schema=schema), path, row_group_size=50)
-            files[config.path] = {
-                "config": config.name,
-                "task": task,
-                "tokenizer": config.tokenizer,
-                "length": length,
-                "max_length": config.max_length,
-                "language": text,
-                "instruction_language": instruction,
-                "rows": rows,
-                "most_rows": None,
-                "tokens": {"min": 500, "mean": 500.0, "max": 500},
-                "fill": 1.0,
-                "unit": 1,
-                "exhausted": 0,
-                "repeats": 1,
-                "bytes": path.stat().st_size,
-                "sha256": ruler_dataset.sha256_of(path),
-                "rows_sha256": "",
-            }
+    for task, pair, length in itertools.product(tasks, languages, lengths):
+        text, instruction = (pair.split("-") * 2)[:2]
+        config = ruler_dataset.Config(
+            "oneruler",
+            task,
+            length,
+            tokenizer="cl100k",
+            language=text,
+            instruction_language=instruction,
+        )
+        none = NONE_WORDS[instruction][0]
+        table = [_oneruler_row(config, index, none) for index in range(rows)]
+        path = root / config.path
+        path.parent.mkdir(parents=True, exist_ok=True)
+        schema = ruler_dataset.features().arrow_schema
+        pq.write_table(pa.Table.from_pylist(table, schema=schema), path, row_group_size=50)
+        files[config.path] = {
+            "config": config.name,
+            "task": task,
+            "tokenizer": config.tokenizer,
+            "length": length,
+            "max_length": config.max_length,
+            "language": text,
+            "instruction_language": instruction,
+            "rows": rows,
+            "most_rows": None,
+            "tokens": {"min": 500, "mean": 500.0, "max": 500},
+            "fill": 1.0,
+            "unit": 1,
+            "exhausted": 0,
+            "repeats": 1,
+            "bytes": path.stat().st_size,
+            "sha256": ruler_dataset.sha256_of(path),
+            "rows_sha256": "",
+        }
     names = ruler_dataset.Names.of("oneruler")
     manifest = {
         "format": 1,
@@ -157,6 +160,7 @@ def _oneruler_row(config, index, none):
     values = [str(1_000_000 + 10 * index + i) for i in range(4)]
     outputs = {
         "niah_single": values[:1],
+        "niah_single_nonone": values[:1],
         "niah_multivalue": values,
         "niah_none": [none],
         "cwe_easy": [f"słowo{letter}" for letter in "abcdefghij"],

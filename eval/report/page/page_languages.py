@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import combinations
 
 from eval.analysis.language_scores import NIAH, analyze
 from eval.report.page.page_model import HeatMap, Languages, Length, Series
@@ -17,8 +18,11 @@ def languages(
     if runs[0].results["dataset"]["name"] != "oneruler":
         return None
     found = analyze({run.label: run.results for run in runs})
+    pairs = combinations(range(len(runs)), 2)
     rankings = [
-        {"models": pair, **value} for pair, value in found["rankings"].items() if value is not None
+        {"runs": list(pair), **value}
+        for pair, value in zip(pairs, found["rankings"].values(), strict=True)
+        if value is not None
     ]
     models = [{"run": number, **found["models"][run.label]} for number, run in enumerate(runs)]
     maps = [_languages_by_lengths(runs[one["run"]], one, lengths) for one in series]

@@ -8,7 +8,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from eval.report.page.page_model import ComplexityPanel, Group, HeatMap, PageData, Pair
+from eval.report.page.page_model import (
+    ComplexityPanel,
+    DepthMap,
+    Group,
+    HeatMap,
+    PageData,
+    Pair,
+    Series,
+)
 from eval.report.score_tables import TROUBLES, bounds, number
 from eval.score.results_file import Mean
 
@@ -50,7 +58,10 @@ def tables(page: PageData) -> dict[str, NumberTable]:
         found[f"complexity-{place}"] = _complexity(page, panel)
     for pair in page["pairs"]:
         found[f"differences-{pair['a']}-{pair['b']}"] = _differences(page, pair)
-    found["errors"] = _errors(page)
+    for depth in page["depth"]:
+        found[f"depth-{depth['series']}-{depth['task']}"] = _depth(page, depth)
+    for one in page["series"]:
+        found[f"errors-{one['id']}"] = _errors(page, one)
     if page["languages"] is not None:
         for heat in page["languages"]["heat_maps"]:
             found[f"languages-{heat['series']}"] = _heat(page, heat, "language")
@@ -129,26 +140,46 @@ def _differences(page: PageData, pair: Pair) -> NumberTable:
     return NumberTable(f"{names[0]} minus {names[1]}", header, rows)
 
 
-def _errors(page: PageData) -> NumberTable:
+def _depth(page: PageData, depth: DepthMap) -> NumberTable:
+    lengths = [item for item in page["lengths"] if item["name"] in depth["lengths"]]
+    rows = []
+    for place in range(10):
+        bins = [depth["lengths"][item["name"]][place] for item in lengths]
+        texts = (
+            "-" if one["score"] is None else f"{one['score']:.1f} ({one['n']})" for one in bins
+        )
+        rows.append([f"{10 * place} to {10 * place + 10} %", *texts])
+    caption = f"{depth['task']} by depth, {_label(page, depth['series'])}: score (references)"
+    return NumberTable(caption, ["depth", *(item["label"] for item in lengths)], rows)
+
+
+def _errors(page: PageData, series: Series) -> NumberTable:
     rows = [
         [
-            task["task"],
-            _label(page, task["series"]),
-            kind,
-            str(count),
-            f"{100 * count / task['sorted']:.0f} %",
+            *(task["task"], kind, str(count), f"{100 * count / task['sorted']:.0f} %"),
+            f"{task['sorted']:,} of {task['wrong']:,}",
         ]
         for task in page["errors"]["tasks"]
+        if task["series"] == series["id"]
         for kind, count in task["kinds"].items()
     ]
-    header = ["task", "model", "kind", "rows", "share of the sorted"]
-    return NumberTable("Kinds of errors", header, rows)
+    header = ["task", "kind", "rows", "share of the sorted", "wrong rows sorted"]
+    return NumberTable(f"Kinds of errors, {series['label']}", header, rows)
 
 
 def _languages(page: PageData) -> Iterator[tuple[str, NumberTable]]:
     languages = page["languages"]
     assert languages is not None
     models = [(page["runs"][model["run"]]["label"], model) for model in languages["models"]]
+    for model in languages["models"]:
+        pairs = [
+            [text, instruction, number(score)]
+            for text, scores in model["cross_lingual"].items()
+            for instruction, score in scores.items()
+        ]
+        name = page["runs"][model["run"]]["label"]
+        header = ["text", "instruction", "score"]
+        yield f"cross-{model['run']}", NumberTable(f"Two languages, {name}", header, pairs)
     rows = [
         [
             *(str(item["rank"]), item["language"], name),

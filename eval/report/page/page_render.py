@@ -39,6 +39,7 @@ _FACTS = (
     ("Mode", "mode"),
     ("Reasoning", "reasoning"),
     ("Engine", "engine"),
+    ("Score version", "score_version"),
 )
 _SECTIONS = {
     "runs": "Run",

@@ -89,7 +89,13 @@ def length_axis(lengths: Sequence[Length]) -> Any:
         scale=alt.Scale(
             type="log", base=2, nice=False, domain=[min(names), max(names)], padding=12
         ),
-        axis=alt.Axis(values=list(names), labelExpr=f"{cases}''", grid=False, labelOverlap=False),
+        axis=alt.Axis(
+            values=list(names),
+            labelExpr=f"{cases}''",
+            grid=False,
+            labelOverlap=False,
+            tickCount=4 * len(names),  # a logarithmic axis labels no more than are counted here
+        ),
         title=None,
     )
 

@@ -25,7 +25,7 @@ _STOPS = 20
 
 
 def heat_figures(page: PageData) -> dict[str, Figure]:
-    """Tasks by lengths, languages by lengths, and depth by length of every series and task."""
+    """Tasks or languages by lengths, depth by length of every task, text by instruction."""
     found = {}
     labels = {one["id"]: one["label"] for one in page["series"]}
     for heat in page["heat_maps"]:
@@ -36,6 +36,10 @@ def heat_figures(page: PageData) -> dict[str, Figure]:
     if page["languages"] is not None:
         for heat in page["languages"]["heat_maps"]:
             found[f"languages-{heat['series']}"] = _heat(page, heat, labels[heat["series"]])
+        for model in page["languages"]["models"]:
+            if model["cross_lingual"]:
+                label = page["runs"][model["run"]]["label"]
+                found[f"cross-{model['run']}"] = _cross(model["cross_lingual"], label)
     return found
 
 
@@ -95,6 +99,17 @@ def _depth(page: PageData, depth: DepthMap, label: str) -> Figure:
     rows = [f"{number * 10} %" for number in range(10)]
     title = f"{label}: {depth['task']} by depth"
     return Figure(title, _map(data, rows, [item["label"] for item in lengths], "depth", "%.0f"))
+
+
+def _cross(matrix: Mapping[str, Mapping[str, float]], label: str) -> Figure:
+    codes = sorted({code for scores in matrix.values() for code in scores})
+    data = [
+        {"row": text, "length": code, **_score(scores.get(code))}
+        for text, scores in matrix.items()
+        for code in codes
+    ]
+    title = f"{label}: text (rows) and instruction (columns) in two languages"
+    return Figure(title, _map(data, list(matrix), codes, "text", "%.1f"))
 
 
 def _score(score: float | None) -> dict[str, Any]:

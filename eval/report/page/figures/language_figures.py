@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import altair as alt
 
-from eval.report.page.figures.chart_parts import Datum, Figure, bounds, by_colour, chart_of, dots
+from eval.report.page.figures.chart_parts import (
+    GREY,
+    Datum,
+    Figure,
+    bounds,
+    by_colour,
+    by_shape,
+    dots,
+)
 from eval.report.page.page_model import Languages, PageData, Series
 
 
@@ -59,18 +67,23 @@ def language_figures(page: PageData, languages: Languages) -> dict[str, Figure]:
     if tokens:
         title = "Reasoning tokens of right and of wrong answers"
         order = [item["label"] for item in page["lengths"]]
-        chart = (
-            chart_of(tokens)
-            .mark_line(point=True)
-            .encode(
-                x=alt.X("length:N", sort=order, title=None, axis=alt.Axis(labelAngle=0)),
-                y=alt.Y("tokens:Q", title=None),
-                color=by_colour(list(shown.values())),
-                strokeDash=alt.StrokeDash("answers:N", legend=alt.Legend(title=None, orient="top")),
-                tooltip=[alt.Tooltip(f) for f in ("model:N", "length:N", "answers:N", "tokens:Q")],
-            )
-            .properties(width="container", height=220, description=title)
+        base = alt.Chart().encode(
+            x=alt.X("length:N", sort=order, title=None, axis=alt.Axis(labelAngle=0)),
+            y=alt.Y("tokens:Q", title=None),
+            color=by_colour(list(shown.values())),
+            detail="answers:N",
         )
+        dashes = alt.Legend(
+            title=None, orient="top", symbolType="stroke", symbolSize=400, symbolStrokeColor=GREY
+        )
+        tooltip = [alt.Tooltip(f) for f in ("model:N", "length:N", "answers:N", "tokens:Q")]
+        chart = alt.layer(
+            base.mark_line().encode(strokeDash=alt.StrokeDash("answers:N", legend=dashes)),
+            base.mark_point(filled=True, size=44, opacity=1).encode(
+                shape=by_shape(list(shown.values())), tooltip=tooltip
+            ),
+            data=alt.Data(values=tokens),
+        ).properties(width="container", height=220, description=title)
         found["reasoning"] = Figure(title, chart)
     return found
 

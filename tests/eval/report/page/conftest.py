@@ -1,14 +1,18 @@
-"""Scored runs on the built release, and pages of them, made once."""
+"""Scored runs on the built releases, pages of them, and a browser to open these in."""
 
 from __future__ import annotations
 
+import shutil
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.conftest import Once
-from tests.eval.report.page.page_helpers import hostile, worse, write_run
-from tests.eval.scoring_helpers import right, ruler
+from tests.eval.report.page.page_helpers import DESK, hostile, worse, write_run
+from tests.eval.scoring_helpers import WRITTEN_TASKS, right, ruler, write_oneruler
 
 
 @pytest.fixture(scope="session")
@@ -28,10 +32,88 @@ def three_runs(once: Once, built: Path) -> list[Path]:
 @pytest.fixture(scope="session")
 def page_file(once: Once, three_runs: list[Path]) -> Path:
     """The page of the three runs."""
+    return once("page/report.html", partial(write_page, three_runs))
 
-    def make(path: Path) -> None:
-        arguments = ["--out", path, "--json", path.with_suffix(".json")]
-        _, error, code = ruler("report", *three_runs, *arguments)
-        assert code == 0, error
 
-    return once("page/report.html", make)
+@pytest.fixture(scope="session")
+def language_runs(once: Once) -> list[Path]:
+    """Two models with reasoning on ONERULER: three languages, a pair both ways, two lengths."""
+
+    def thinking(least: int, most: int) -> Callable[[str, Mapping[str, object]], dict[str, object]]:
+        """Wrong in more rows the longer the text and the rarer its language; then it thinks on."""
+        hard = {"de": 1, "pl": 0, "ko": 2, "_32k_": 2, "nonone": -1}
+
+        def fields(config: str, row: Mapping[str, object]) -> dict[str, object]:
+            wrong = int(str(row["index"])) < least + sum(n for k, n in hard.items() if k in config)
+            usage = {"prompt_tokens": 500, "completion_tokens": 400, "cached_tokens": 0}
+            usage["thinking_tokens"] = most * (1 + wrong) + 10 * int(str(row["index"]))
+            text = " It is 7654321, I think." if wrong else right(config, row)
+            return {"prediction": text, "usage": usage, "thinking": "So it is."}
+
+        return fields
+
+    def make(root: Path) -> None:
+        languages = ("pl", "de", "ko", "en-ko", "ko-en")
+        tasks = (*WRITTEN_TASKS, "niah_single_nonone")
+        release = write_oneruler(root / "oneruler", languages, ("8k", "32k"), 8, tasks)
+        write_run(root / "worse", release, thinking(0, 300), "Worse-8B")
+        write_run(root / "worst", release, thinking(3, 150), "Worst-1B")
+
+    root = once("page/languages", make)
+    return [root / "worse", root / "worst"]
+
+
+@pytest.fixture(scope="session")
+def languages_file(once: Once, language_runs: list[Path]) -> Path:
+    """The page of ONERULER."""
+    return once("page/oneruler.html", partial(write_page, language_runs))
+
+
+def write_page(runs: list[Path], path: Path) -> None:
+    """The page of some runs, and what it shows as JSON beside it."""
+    arguments = ["--out", path, "--json", path.with_suffix(".json")]
+    _, error, code = ruler("report", *runs, *arguments)
+    assert code == 0, error
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    """Debian's Chromium, or another one of the system."""
+    api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    found = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
+    if found is None:
+        pytest.skip("no chromium here: apt-get install chromium")
+    with api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=found, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def open_file(browser: Any) -> Iterator[Callable[..., Any]]:
+    """Open a page without a network: `open_file(path, color_scheme="dark")`.
+
+    A message on the console, or a request for anything but the file, is an error.
+    """
+    contexts, messages = [], []
+
+    def open_page(path: Path, viewport: Mapping[str, int] = DESK, **settings: Any) -> Any:
+        context = browser.new_context(offline=True, viewport=viewport, **settings)
+        contexts.append(context)
+        page = context.new_page()
+        page.on("console", lambda message: messages.append(message.text))
+        page.on("pageerror", lambda error: messages.append(str(error)))
+        page.on("request", lambda request: messages.extend(_beyond(request.url)))
+        page.goto(path.as_uri())
+        page.evaluate("async () => { await window.pageDrawn; }")
+        return page
+
+    yield open_page
+    for context in contexts:
+        context.close()
+    assert messages == []
+
+
+def _beyond(url: str) -> list[str]:
+    """A request for anything but the file."""
+    return [] if url.startswith(("file:", "blob:", "data:")) else [url]

@@ -5,10 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 from eval.frozen_release import Release
 from tests.eval.scoring_helpers import record, right, ruler
 
+PHONE = {"width": 390, "height": 800}
+DESK = {"width": 1280, "height": 900}
+AXE = Path(__file__).parent / "axe_core/axe.min.js"
 HOSTILE = {
     "markup": "<script>window.stolen = 1</script><img src=x onerror='window.stolen = 1'>",
     "end": "</script></dialog></body><script>window.stolen = 1</script><!--",
@@ -74,3 +78,23 @@ def worse(share: int) -> Callable[[str, Mapping[str, object]], str]:
 def hostile(config: str, row: Mapping[str, object]) -> str:
     """A hostile answer to each row, one after the other."""
     return list(HOSTILE.values())[int(str(row["index"])) % len(HOSTILE)]
+
+
+def serious_faults(page: Any, place: str = "body") -> list[tuple[str, str, list[str]]]:
+    """What axe-core finds serious or critical below a place of an opened page."""
+    if not page.evaluate("typeof window.axe === 'object'"):
+        page.evaluate(AXE.read_text(encoding="utf-8"))
+    found = page.evaluate("async place => (await axe.run(place)).violations", place)
+    return [
+        (one["id"], one["help"], [node["html"][:200] for node in one["nodes"][:3]])
+        for one in found
+        if one["impact"] in ("serious", "critical")
+    ]
+
+
+def figures_without_table(html: str) -> list[str]:
+    """The figures of a page that have no table of their numbers to fold out, by their beginning."""
+    figures = html.split("<figure")[1:]
+    wanted = ('<details class="numbers">', '<th scope="col">', "<tbody><tr><td>", "<caption>")
+    bodies = [one.partition("</figure>")[0] for one in figures]
+    return [body[:120] for body in bodies if not all(text in body for text in wanted)]

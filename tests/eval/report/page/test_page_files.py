@@ -16,6 +16,7 @@ from eval.report.page.page_render import render
 from eval.report.page.rows.page_size import fitted
 from eval.report.page.visible_text import visible
 from tests.eval import real_predictions as real
+from tests.eval.report.page.page_helpers import figures_without_table
 from tests.eval.scoring_helpers import ruler
 
 EXAMPLE = Path(__file__).resolve().parents[4] / "eval/example"
@@ -68,6 +69,12 @@ def test_rows_that_fit_are_all_there():
         "At most 20 rows of a configuration are in the page, their answers shortened to 1,200 "
         "characters."
     )
+
+
+def test_every_figure_has_its_numbers_in_a_table_to_fold_out(page_file):
+    html = page_file.read_text(encoding="utf-8")
+    assert html.count("<figure") > 30
+    assert figures_without_table(html) == []
 
 
 def test_the_page_names_nothing_to_load_and_allows_its_own_scripts_alone(page_file):

@@ -6,59 +6,21 @@ axe_core/ holds axe-core 4.14.1 (MPL-2.0), which finds faults of accessibility.
 from __future__ import annotations
 
 import json
-import shutil
-from collections.abc import Iterator
-from pathlib import Path
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import pytest
 
-from tests.eval.report.page.page_helpers import HOSTILE
+from tests.eval.report.page.page_helpers import DESK, HOSTILE, PHONE, serious_faults
 
-AXE = Path(__file__).parent / "axe_core/axe.min.js"
 SECTIONS = ["runs", "scores", "curves", "tasks", "depth", "differences", "errors"]
-PHONE = {"width": 390, "height": 800}
-DESK = {"width": 1280, "height": 900}
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    """Debian's Chromium, or another one of the system."""
-    api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    found = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
-    if found is None:
-        pytest.skip("no chromium here: apt-get install chromium")
-    with api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=found, args=["--no-sandbox"])
-        yield browser
-        browser.close()
 
 
 @pytest.fixture
-def opened(browser, page_file) -> Iterator[Any]:
-    """Open the page: `opened(color_scheme="dark")`; a message on the console is an error."""
-    contexts, messages = [], []
-
-    def open_page(viewport=DESK, **settings):
-        context = browser.new_context(offline=True, viewport=viewport, **settings)
-        contexts.append(context)
-        page = context.new_page()
-        page.on("console", lambda message: messages.append(message.text))
-        page.on("pageerror", lambda error: messages.append(str(error)))
-        page.on("request", lambda request: messages.extend(_beyond(request.url)))
-        page.goto(page_file.as_uri())
-        page.evaluate("async () => { await window.pageDrawn; }")
-        return page
-
-    yield open_page
-    for context in contexts:
-        context.close()
-    assert messages == []
-
-
-def _beyond(url: str) -> list[str]:
-    """A request for anything but the file."""
-    return [] if url.startswith(("file:", "blob:", "data:")) else [url]
+def opened(open_file, page_file) -> Callable[..., Any]:
+    """Open the page: `opened(color_scheme="dark")`."""
+    return partial(open_file, page_file)
 
 
 @pytest.fixture(scope="module")
@@ -185,21 +147,11 @@ def test_it_works_by_keyboard(opened):
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_no_serious_fault_of_accessibility_in(scheme, opened):
     page = opened(color_scheme=scheme, reduced_motion="reduce")
-    page.evaluate(AXE.read_text(encoding="utf-8"))
-    run = "async place => (await axe.run(place)).violations"
     page.check("#published")
     page.eval_on_selector_all("details", "all => all.forEach(one => { one.open = true; })")
-    assert _serious(page.evaluate(run, "body")) == []
+    assert serious_faults(page) == []
     rows_of(page, "niah_single_2 at 4K")
-    assert _serious(page.evaluate(run, "dialog")) == []
-
-
-def _serious(violations: list[dict[str, Any]]) -> list[tuple[str, str, list[str]]]:
-    return [
-        (one["id"], one["help"], [node["html"][:200] for node in one["nodes"][:3]])
-        for one in violations
-        if one["impact"] in ("serious", "critical")
-    ]
+    assert serious_faults(page, "dialog") == []
 
 
 def test_both_colour_schemes_and_a_phone_have_their_picture(opened):

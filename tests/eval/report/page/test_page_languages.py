@@ -1,4 +1,4 @@
-"""ONERULER's part of the page: languages by lengths, ranking, the offer of "none", pairs."""
+"""ONERULER's part of the page: languages, ranking, the offer of "none", pairs, reasoning."""
 
 from __future__ import annotations
 
@@ -9,54 +9,80 @@ from typing import Any
 import pytest
 
 from eval.analysis.language_scores import analyze
+from eval.report.page.figures.heat_figures import heat_figures
 from eval.score.results_file import load
-from tests.conftest import Once
-from tests.eval.report.page.page_helpers import worse, write_run
-from tests.eval.scoring_helpers import ruler, write_oneruler
+from tests.eval.report.page.page_helpers import DESK, PHONE, figures_without_table, serious_faults
 
 
 @pytest.fixture(scope="session")
-def languages_page(once: Once) -> Path:
-    """A page of one run in Polish, German, Korean and across two languages."""
-
-    def make(root: Path) -> None:
-        release = write_oneruler(root / "oneruler", ("pl", "de", "ko", "en-ko", "ko-en"))
-        run = write_run(root / "run", release, worse(3), "Worse-8B")
-        out = root / "report.html"
-        _, error, code = ruler("report", run, "--out", out, "--json", root / "page.json")
-        assert code == 0, error
-
-    return once("page/languages", make)
+def page(languages_file: Path) -> dict[str, Any]:
+    return json.loads(languages_file.with_suffix(".json").read_text(encoding="utf-8"))
 
 
-@pytest.fixture(scope="session")
-def page(languages_page: Path) -> dict[str, Any]:
-    return json.loads((languages_page / "page.json").read_text(encoding="utf-8"))
-
-
-def test_the_analyses_are_those_of_ruler_analyze(page, languages_page):
-    known = analyze({"Worse-8B": load(languages_page / "run")})["models"]["Worse-8B"]
-    (model,) = page["languages"]["models"]
-    assert model == {"run": 0, **known}
-    assert {item["language"] for item in model["languages"]} == {"pl", "de", "ko"}
-    assert model["cross_lingual"]["en"].keys() == {"ko"}
+def test_the_analyses_are_those_of_ruler_analyze(page, language_runs):
+    names = ("Worse-8B", "Worst-1B")
+    known = analyze({name: load(run) for name, run in zip(names, language_runs, strict=True)})
+    models = page["languages"]["models"]
+    assert models == [{"run": run, **known["models"][name]} for run, name in enumerate(names)]
+    assert {item["language"] for item in models[0]["languages"]} == {"pl", "de", "ko"}
+    assert models[0]["cross_lingual"]["en"].keys() == {"ko"}
+    assert {item["length"] for item in models[1]["none_ablation"]} == {"8k", "32k"}
+    assert all(item["right"] > 0 < item["wrong"] for item in models[0]["reasoning"])
 
 
 def test_languages_by_lengths_and_their_mean_by_task(page):
-    (heat,) = page["languages"]["heat_maps"]
+    heat, _ = page["languages"]["heat_maps"]
     assert heat["rows"] == ["de", "ko", "pl", "en-ko", "ko-en"]
-    (tasks,) = page["heat_maps"]
+    tasks, _ = page["heat_maps"]
     assert page["series"][0]["languages"] == "*"
     first = tasks["cells"][tasks["rows"].index("niah_single")][0]
     assert sorted(first["configurations"]) == [
         f"niah_single_8k_{language}_cl100k" for language in ("de", "ko", "pl")
     ]
-    assert first["n"] == 12
+    assert first["n"] == 24
 
 
-def test_the_page_has_the_section_and_every_row(page, languages_page):
-    html = (languages_page / "report.html").read_text(encoding="utf-8")
-    assert 'id="languages"' in html
-    assert "text and instruction" in html.lower() or "instruction (columns)" in html
-    assert 'data-chart="ranking"' in html
-    assert len(page["rows"]["0"]) == 5 * 4
+def test_every_row_is_there_and_every_figure_has_its_table(page, languages_file):
+    assert len(page["rows"]["0"]) == 5 * 5 * 2
+    assert figures_without_table(languages_file.read_text(encoding="utf-8")) == []
+
+
+def test_the_matrix_of_two_languages_is_a_figure_for_papers(page):
+    spec = heat_figures(page)["cross-1"].chart.to_dict()
+    values = next(iter(spec["datasets"].values())) if "datasets" in spec else spec["data"]["values"]
+    scores = {(one["row"], one["length"]): one["score"] for one in values}
+    assert scores["en", "ko"] == page["languages"]["models"][1]["cross_lingual"]["en"]["ko"]
+    assert scores["en", "en"] is None
+
+
+def test_it_opens_from_disk_with_every_part(open_file, languages_file):
+    page = open_file(languages_file)
+    found = page.eval_on_selector_all("main > section", "all => all.map(one => one.id)")
+    assert found == [
+        *("runs", "scores", "curves", "tasks", "depth", "differences", "errors", "languages")
+    ]
+    for chart in ("ranking", "none", "reasoning"):
+        box = page.locator(f'#languages [data-chart="{chart}"] svg').bounding_box()
+        assert box["height"] > 80 < box["width"]
+    heads = page.locator("#languages table.cross thead").first.locator("th").all_inner_texts()
+    assert heads[1:] == ["en", "ko"]
+    page.click('#languages figure[data-series="0"] button[aria-label^="ko at 32K:"]')
+    page.wait_for_selector("dialog[open] .row")
+    assert page.inner_text("#rows-title") == "Worse-8B: ko at 32K"
+    assert page.locator("dialog .row").count() == 20  # of eight rows of three niah tasks
+    assert "niah_multivalue_32k_ko_cl100k" in page.inner_text("#rows-list")
+    page.keyboard.press("Escape")
+    assert "rank 3 languages with Kendall’s τ = 1.00" in page.inner_text("#languages")
+    page.uncheck('[data-model="0"]')
+    assert not page.is_visible('#languages figure[data-series="0"]')
+    assert page.is_visible('#languages figure[data-series="1"] >> nth=0')
+
+
+@pytest.mark.parametrize("settings", [{}, {"color_scheme": "dark", "viewport": PHONE}], ids=str)
+def test_its_parts_have_no_serious_fault_of_accessibility(settings, open_file, languages_file):
+    page = open_file(languages_file, **settings)
+    page.eval_on_selector_all("details", "all => all.forEach(one => { one.open = true; })")
+    assert serious_faults(page, "#languages") == []
+    width = page.evaluate("document.documentElement.scrollWidth")
+    assert width <= settings.get("viewport", DESK)["width"]
+    assert len(page.screenshot(full_page=True)) > 100_000
