@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import difflib
 import re
+import unicodedata
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
@@ -18,6 +19,9 @@ from eval.score.scoring import RowScore
 UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _UUID_LIKE = re.compile(r"(?<!\w)[0-9a-fx]{3,}(?:-[0-9a-f]{2,}){2,}")
 _BEYOND_ASCII = re.compile(r"([^\x00-\x7f]+)")
+_ASCII = bytes(range(128))
+_FEW = 600  # characters beyond ASCII that a text may hold, to be normalized one by one
+_PLAIN = 0x10000  # beyond these some letters compose that are no marks
 _CAPITALS = re.compile(r"\b[A-Z]{2,8}\b")
 _UUID_LENGTH = 36
 _LEAST_PREFIX = 3  # digits of a number that was broken off
@@ -91,7 +95,7 @@ class GivenAnswer:
     @cached_property
     def words(self) -> frozenset[str]:
         """The context's words, normalized."""
-        return _words_of(self.folded)
+        return words_of(self.folded)
 
 
 def read(
@@ -138,7 +142,7 @@ def _items(raw: str, text: str, task: str, asked: bool, wanted: set[str]) -> lis
 
 
 @lru_cache(maxsize=4)  # several runs answer one row
-def _words_of(text: str) -> frozenset[str]:
+def words_of(text: str) -> frozenset[str]:
     """What stands between spaces, digits and punctuation of a normalized text."""
     for separator in "0123456789.,;:":
         text = text.replace(separator, " ")
@@ -147,22 +151,46 @@ def _words_of(text: str) -> frozenset[str]:
 
 @lru_cache(maxsize=4)
 def normalize_long(text: str) -> str:
-    """What `normalize` makes of a text, sooner where few characters are beyond ASCII.
+    """What `normalize` makes of a text, many times sooner where few characters are beyond ASCII.
 
-    Nothing composes with an ASCII character that follows it, so a text may be taken apart there.
+    Each of these is normalized once and replaced wherever it stands, in UTF-8. Where some compose
+    with others, every run of them is normalized with the ASCII character before it: nothing
+    composes with one that follows it.
     """
-    if text.isascii() or len(text.encode(errors="replace")) > 1.1 * len(text):
+    if text.isascii():
+        return text.casefold()
+    data = text.encode("utf-8", "surrogatepass")
+    beyond = set(data.translate(None, _ASCII).decode("utf-8", "surrogatepass"))
+    if len(beyond) > _FEW:
         return rules_of.normalize(text)
-    parts = _BEYOND_ASCII.split(text)
-    found = []
-    for plain, other in zip(parts[::2], [*parts[1::2], ""], strict=True):
-        found += [plain[:-1].casefold(), _normalize_few(plain[-1:] + other)]
-    return "".join(found)
+    if not all(map(_stands_alone, beyond)):
+        parts = _BEYOND_ASCII.split(text)
+        pairs = zip(parts[::2], [*parts[1::2], ""], strict=True)
+        return "".join(
+            part for a, b in pairs for part in (a[:-1].casefold(), _normalize_few(a[-1:] + b))
+        )
+    data = data.lower()
+    for character in beyond:
+        if (normalized := rules_of.normalize(character)) != character:
+            data = data.replace(character.encode(), normalized.encode())
+    return data.decode()
 
 
 @lru_cache(maxsize=4096)
 def _normalize_few(text: str) -> str:
     return rules_of.normalize(text)
+
+
+@lru_cache(maxsize=4096)
+def _stands_alone(character: str) -> bool:
+    """Whether a character is normalized alike wherever it stands: it composes with none before."""
+    first = unicodedata.normalize("NFKD", character)[:1]
+    return (
+        ord(character) < _PLAIN
+        and unicodedata.category(first) not in ("Cs", "Mc", "Me", "Mn")
+        and not "\u1160" <= first <= "\u11ff"
+        and all(rules_of.normalize(c) == c for c in rules_of.normalize(character))
+    )
 
 
 def find_whole(value: str, text: str) -> int:

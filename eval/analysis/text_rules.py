@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from functools import lru_cache
 
-from eval.analysis.given_answer import GivenAnswer, find_whole
+from eval.analysis.given_answer import GivenAnswer, find_whole, normalize_long, words_of
 from eval.frozen_release import Row
 from eval.ruler_score import ruler_score as rules_of
 
@@ -32,8 +31,8 @@ def from_example(answer: GivenAnswer) -> bool:
     """Half of the items or more stand in the example and not in the context."""
     if answer.task not in ("vt", "cwe") or not answer.items:
         return False
-    example = rules_of.normalize(answer.row["input"][: answer.row["context_start"]])
-    shown = set(re.findall(r"[^\s\d.,;:]+", example)) - answer.words
+    example = normalize_long(answer.row["input"][: answer.row["context_start"]])
+    shown = words_of(example) - answer.words
     return 2 * sum(item in shown for item in answer.items) >= len(answer.items)
 
 
@@ -42,17 +41,15 @@ def from_start(answer: GivenAnswer) -> bool:
     beginning_of_answer = " ".join(answer.text.split())[:60]
     if len(beginning_of_answer) >= _LEAST_COPY:
         for start in (answer.context, answer.row["input"]):
-            if 0 <= _beginning(start[:1000]).find(beginning_of_answer) <= _NEAR_START:
+            beginning = normalize_long(start[:1000])
+            if beginning_of_answer.split(" ", 1)[0] not in beginning:
+                continue
+            if 0 <= " ".join(beginning.split()).find(beginning_of_answer) <= _NEAR_START:
                 return True
     if answer.task.startswith("cwe") and len(answer.items) >= 4:
         first = rules_of.listed_items(answer.context[:2000])
         return answer.items == first[: len(answer.items)]
     return False
-
-
-@lru_cache(maxsize=8)  # several runs answer one row
-def _beginning(text: str) -> str:
-    return " ".join(rules_of.normalize(text).split())
 
 
 def reworded(answer: GivenAnswer) -> bool:

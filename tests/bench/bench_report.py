@@ -2,8 +2,9 @@
 
 The whole command, start-up included, in seconds of the processor and of the clock, with the size
 of its page. Three models x 13 tasks x 6 lengths, ROWS in all (39,000), are the real answers of
-eval/example, repeated: once with their references, once by results.json alone. With RELEASE, a
-folder of the frozen rows, a model answers every row of it, and half of its answers are wrong.
+eval/example, repeated, of the third every second one is right: once with their references, once by
+results.json alone. With RELEASE, a folder of the frozen rows, a model answers every row of it, and
+a third of its answers are wrong.
 """
 
 from __future__ import annotations
@@ -28,8 +29,6 @@ from ruler_dataset import LENGTHS, parse_length
 ROWS = int(sys.argv[1]) if len(sys.argv) > 1 else 39_000
 RELEASE = Path(sys.argv[2]) if len(sys.argv) > 2 else None
 EXAMPLE = Path(eval.example.__file__).parent
-REPEATED = 20
-"""Rows of a task in the example."""
 
 
 def ruler(*arguments: object) -> tuple[float, float, int]:
@@ -70,10 +69,11 @@ def write_runs(folder: Path) -> list[Path]:
         runs[-1].mkdir()
         for path in sorted((folder / "example" / name).glob("*.jsonl")):
             records = [json.loads(line) for line in path.open(encoding="utf-8")]
-            if number == 2:  # answers to other rows: all wrong
-                texts = [record["prediction"] for record in records]
-                records = [{**r, "prediction": texts[i - 1]} for i, r in enumerate(records)]
             task = path.stem.removesuffix("_4k_smollm2")
+            if number == 2:
+                data = (EXAMPLE / f"references/4096/{task}.jsonl").open(encoding="utf-8")
+                for record, line in list(zip(records, map(json.loads, data), strict=True))[::2]:
+                    record["prediction"] = ", ".join(line["outputs"])
             for length in LENGTHS["ruler"]:
                 config = f"{task}_{length}_smollm2"
                 named = [{**record, "config": config} for record in records]
