@@ -27,6 +27,7 @@ _SPECIAL = re.compile(
     r"<\|[^|<>\n]{1,40}\|>|<(?:s|/s|pad|bos|eos|unk|mask|start_of_turn|end_of_turn)>|"
     r"\[/?INST\]|<</?SYS>>|</?think>|<｜[^<>\n]{1,40}｜>"
 )
+_SPECIAL_SIGNS = "<["  # with which every special token begins
 _SHOWN = 40  # characters
 _PIECE = 8  # letters of a template's literal piece that no other text has by chance
 
@@ -133,5 +134,7 @@ def _pieces(template: str) -> Iterator[str]:
 
 def foreign(text: str) -> str | None:
     """A control character or a special token of some model in a text, shown; None if none is."""
-    found = _CONTROL.search(text) or _SPECIAL.search(text)
+    found = None if text.isprintable() else _CONTROL.search(text)  # the first is fast
+    if found is None and any(sign in text for sign in _SPECIAL_SIGNS):
+        found = _SPECIAL.search(text)
     return repr(found[0]) if found else None
