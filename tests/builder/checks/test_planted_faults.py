@@ -6,15 +6,20 @@ the law "accounted for" can find it.
 
 from __future__ import annotations
 
+import copy
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from builder.checks.laws import breaches
 from builder.tokens.tokenizers import TokenCounter
 from ruler_dataset import read_manifest
 from tests.builder.checks.planted_oneruler import ONERULER
 from tests.builder.checks.planted_ruler import RULER
-from tests.builder.checks.planting import planted, read, rows_of, wording_of
+from tests.builder.checks.planting import edit, planted, read, rows_of, wording_of
 
 ROW = 3
 
@@ -35,6 +40,31 @@ def test_a_fault_planted_in_oneruler_is_named(
     path = f"data/tekken/8k/{file}.parquet"
     row = planted(rows_of(oneruler, path)[ROW], ONERULER[file, fault], tekken)
     assert read(row, wording_of(oneruler, path, tekken)).faults
+
+
+@settings(max_examples=200, derandomize=True, database=None, deadline=None)
+@given(
+    file=st.integers(0, 1000),
+    number=st.integers(0, 1),
+    place=st.floats(0, 1),
+    sign=st.sampled_from(["é", "\u200b", "\n", "\t", "１", "{", "<", " ", "\u202e"]),
+)
+def test_a_sign_too_many_is_named_wherever_it_stands(
+    roots: list[Path], tekken: TokenCounter, file: int, number: int, place: float, sign: str
+) -> None:
+    files = [(root, path) for root in roots for path in read_manifest(root)["files"]]
+    root, path = files[file % len(files)]
+    row = copy.deepcopy(rows_of(root, path)[number])
+    at = int(place * len(row["input"]))
+    edit(row, at, at, sign)
+    about = wording_of(root, path, tekken)
+    assert read(row, about).faults or list(breaches(row, row["length"], about))
+
+
+@pytest.fixture(scope="module")
+def roots(release: Path, oneruler: Path, suite_release: Callable[[str], Path]) -> list[Path]:
+    """Releases of both data sets, of the controls at 0k and of every optional parameter."""
+    return [release, oneruler, *map(suite_release, ("ruler_2024", "ruler_complexity", "optional"))]
 
 
 def test_the_table_covers_every_family_of_both_datasets(release: Path, oneruler: Path) -> None:
