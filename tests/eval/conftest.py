@@ -9,7 +9,7 @@ import pytest
 
 from eval.frozen_release import Release
 from tests.conftest import Once
-from tests.eval.scoring_helpers import record, right, ruler
+from tests.eval.scoring_helpers import right, ruler, write_answers
 
 
 @pytest.fixture(scope="session")
@@ -39,17 +39,8 @@ def write_run(tmp_path, built, frozen):
     def write(answer, name="run", configs=None) -> Path:
         folder = tmp_path / name
         folder.mkdir()
-        files = {}
-        for config in configs or frozen.configs:
-            files[config] = frozen.sha256(config)
-            lines = []
-            for row in frozen.rows(config, ("index", "outputs", "input", "task")):
-                fields = answer(config, row)
-                if fields is not None:
-                    fields = {"prediction": fields} if isinstance(fields, str) else fields
-                    lines.append(record(config, row["index"], **fields))
-            text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
-            (folder / f"{config}.jsonl").write_text(text, encoding="utf-8")
+        columns = ("index", "outputs", "input", "task")
+        files = write_answers(folder, frozen, configs or list(frozen.configs), columns, answer)
         run = {
             "format": 1,
             "model": name,

@@ -89,6 +89,23 @@ def right(config, row):
     return " " + " ".join(row["outputs"])
 
 
+def write_answers(folder, held, configs, columns, answer):
+    """Files of a run on a release: `answer(config, row)` gives a text, a line's fields, or None.
+
+    Returns the digests of the release's files by configuration.
+    """
+    for config in configs:
+        lines = []
+        for row in held.rows(config, columns):
+            fields = answer(config, row)
+            if fields is not None:
+                fields = {"prediction": fields} if isinstance(fields, str) else fields
+                lines.append(record(config, row["index"], **fields))
+        text = "".join(json.dumps(line) + "\n" for line in lines)  # half characters as escapes
+        (folder / f"{config}.jsonl").write_text(text, encoding="utf-8")
+    return {config: held.sha256(config) for config in configs}
+
+
 WRITTEN_TASKS = ("niah_single", "niah_multivalue", "niah_none", "cwe_easy")
 
 

@@ -46,6 +46,17 @@ def test_merged_shards_are_the_rows_of_one_run(order: RunOrder, tmp_path: Path) 
     assert run(replace(order, out=tmp_path / "all")).total["stop"] == 20
 
 
+def answered_twice(order: RunOrder, tmp_path: Path, a: str, b: str) -> tuple[Path, Path]:
+    """Two runs of one configuration, in the second of which the text `a` is `b`."""
+    order = replace(order, configs=("vt_4k",))
+    run(order)
+    second = replace(order, out=tmp_path / "second")
+    run(second)
+    path = second.out / "vt_4k.jsonl"
+    path.write_text(path.read_text().replace(a, b))
+    return order.out, second.out
+
+
 def test_a_missing_shard_is_refused_and_nothing_is_written(order: RunOrder, tmp_path: Path) -> None:
     parts = shards(order, tmp_path, 2)
     with pytest.raises(RulerError, match=r"2 configurations are missing; shards here: 2/2"):
@@ -54,25 +65,15 @@ def test_a_missing_shard_is_refused_and_nothing_is_written(order: RunOrder, tmp_
 
 
 def test_an_answer_stands_before_a_failure(order: RunOrder, tmp_path: Path) -> None:
-    order = replace(order, configs=("vt_4k",))
-    run(order)
-    failed = replace(order, out=tmp_path / "failed")
-    run(failed)
-    path = failed.out / "vt_4k.jsonl"
-    path.write_text(path.read_text().replace('"stop"', '"error"'))
-    merge_runs(tmp_path / "all", [failed.out, order.out])
-    assert lines(tmp_path / "all") == lines(order.out)
+    whole, failed = answered_twice(order, tmp_path, '"stop"', '"error"')
+    merge_runs(tmp_path / "all", [failed, whole])
+    assert lines(tmp_path / "all") == lines(whole)
 
 
 def test_two_answers_to_one_row_are_refused(order: RunOrder, tmp_path: Path) -> None:
-    order = replace(order, configs=("vt_4k",))
-    run(order)
-    other = replace(order, out=tmp_path / "other")
-    run(other)
-    path = other.out / "vt_4k.jsonl"
-    path.write_text(path.read_text().replace('"prediction": "', '"prediction": "not ', 1))
+    folders = answered_twice(order, tmp_path, '"prediction": "', '"prediction": "not ')
     with pytest.raises(RulerError, match="answers vt_4k row 0 otherwise"):
-        merge_runs(tmp_path / "all", [order.out, other.out])
+        merge_runs(tmp_path / "all", folders)
 
 
 def test_runs_of_other_settings_are_refused(order: RunOrder, tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from eval.frozen_release import Release
-from tests.eval.scoring_helpers import record, right, ruler
+from tests.eval.scoring_helpers import right, ruler, write_answers
 
 PHONE = {"width": 390, "height": 800}
 DESK = {"width": 1280, "height": 900}
@@ -37,15 +37,7 @@ def write_run(
     folder.mkdir(parents=True)
     held = Release.open(str(release))
     chosen = configs or list(held.configs)
-    for config in chosen:
-        lines = []
-        for row in held.rows(config, ("index", "outputs", "evidence", "question")):
-            fields = answer(config, row)
-            if fields is not None:
-                fields = {"prediction": fields} if isinstance(fields, str) else fields
-                lines.append(record(config, row["index"], **fields))
-        text = "".join(json.dumps(line) + "\n" for line in lines)  # half characters as escapes
-        (folder / f"{config}.jsonl").write_text(text, encoding="utf-8")
+    columns = ("index", "outputs", "evidence", "question")
     run = {
         "format": 1,
         "model": model,
@@ -55,7 +47,7 @@ def write_run(
         "thinking": {"on": False, "budget": 0},
         "dataset": held.dataset,
         "data_version": "1.0.0",
-        "files": {config: held.sha256(config) for config in chosen},
+        "files": write_answers(folder, held, chosen, columns, answer),
         "sessions": [{"source": str(release), "configs": chosen, "shard": None}],
     }
     (folder / "run.json").write_text(json.dumps(run), encoding="utf-8")
