@@ -13,6 +13,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
+import socket
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -81,17 +82,25 @@ def _connect(address: str | None) -> tuple[Any, bool]:
     if ray.is_initialized():
         return ray, False
     try:
+        _check_reachable(address)
         ray.init(
             address=address,
             include_dashboard=False,
             log_to_driver=False,
             logging_level=logging.ERROR,
         )
-    except (ConnectionError, ValueError, RuntimeError, TimeoutError) as error:
+    except (OSError, ValueError, RuntimeError) as error:
         raise RulerError(
             f"No Ray cluster at {address or 'this machine'}: {_one_line(error)}. See --address."
         ) from error
     return ray, True
+
+
+def _check_reachable(address: str | None) -> None:
+    """Raise OSError where nothing answers at HOST:PORT: Ray itself would try for minutes."""
+    host, _, port = (address or "").rpartition(":")
+    if port.isdigit() and "/" not in host:
+        socket.create_connection((host, int(port)), timeout=10).close()
 
 
 class _Actor:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import os
+import socket
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -86,13 +87,14 @@ class RayCluster:
         self._own = not ray.is_initialized()
         if self._own:
             try:
+                _check_reachable(options.address)
                 ray.init(
                     address=options.address,
                     include_dashboard=False,
                     log_to_driver=False,
                     logging_level=logging.ERROR,
                 )
-            except (ConnectionError, ValueError, RuntimeError, TimeoutError) as error:
+            except (OSError, ValueError, RuntimeError) as error:
                 where = options.address or "this machine"
                 reason = " ".join(str(error).split())[:300].rstrip(".")
                 raise RulerError(f"No Ray cluster at {where}: {reason}. See --address.") from error
@@ -163,3 +165,10 @@ class RayCluster:
             self.ray.util.remove_placement_group(group)
         if self._own:
             self.ray.shutdown()
+
+
+def _check_reachable(address: str | None) -> None:
+    """Raise OSError where nothing answers at HOST:PORT: Ray itself would try for minutes."""
+    host, _, port = (address or "").rpartition(":")
+    if port.isdigit() and "/" not in host:
+        socket.create_connection((host, int(port)), timeout=10).close()

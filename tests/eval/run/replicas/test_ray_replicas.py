@@ -30,7 +30,7 @@ ROWS = range(400)
 PARTS = [Part("vt_4k", tuple(ROWS), tuple(ROWS), (1000,) * len(ROWS))]
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def cluster() -> Any:
     return two_nodes()
 
