@@ -256,7 +256,7 @@ COLUMN_CHANGES = st.sampled_from(
     change=COLUMN_CHANGES,
     column=st.integers(0, len(COLUMNS) - 1),
     name=st.sampled_from(NAMES),
-    command=READS_A_RELEASE,
+    command=st.one_of(READS_A_RELEASE, READS_TASKS),
 )
 def test_a_strangers_columns(
     sandbox: Sandbox, change: str, column: int, name: str, command: tuple[str, ...]
