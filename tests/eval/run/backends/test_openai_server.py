@@ -274,7 +274,7 @@ def test_no_part_of_a_key_is_written(
 
 def test_an_endless_answer_is_an_error_of_its_row(order: RunOrder, serve: Serve) -> None:
     url = serve(scripts=[["huge"], ["ok"]])
-    run(at(replace(order, configs=("vt_4k",), limit=2), url))
+    run(at(replace(order, configs=("vt_4k",), limit=2), url, timeout=120.0))
     errors = [record["error"] for record in records(order)]
     assert [error for error in errors if error] == ["TooLong: the answer is longer than 64 MB"]
     assert None in errors
