@@ -6,8 +6,9 @@ by the clock). Memory is the largest process's peak. What counts is gigatoken, t
 
     RULER_MIRROR=… python -m tests.bench.bench_build --tokenizer cl100k_base --samples 100
 
-Without a mirror: --tokenizer tekken --sources embedded. Bounds, for 13 tasks at 128k: building at
-most 0.25 T for cl100k_base and 0.06 T for qwen2.5, two workers at least 1.7 times one, verifying at
+Without a mirror: --tokenizer tekken --sources embedded. Bounds, for 13 tasks at 128k and 500 rows
+(--samples 500 --every 10; every build pays 4 s to start and to read HotpotQA): building at most
+0.25 T for cl100k_base and 0.06 T for qwen2.5, two workers at least 1.7 times one, verifying at
 most twice the building, 1.5 GB a process (3 GB at 1m), an essay file of 500 rows at most 15 MB. For
 the 26 languages of oneruler at 128k with a Hugging Face tokenizer: building at most 1.0 T, 1.5 GB:
 
