@@ -64,7 +64,9 @@ _DATASET += "it. It gives the texts around the needles."
 _REFERENCES = (
     "The data folder that runs without a release were scored by (`ruler score --references`)."
 )
-_EVERY_ERROR = "Sort every wrong row into its kind of error: some minutes for 39,000 rows to 128k. "
+_EVERY_ERROR = (
+    "Sort every wrong row into its kind of error: about a minute for 39,000 rows to 128k. "
+)
 _EVERY_ERROR += "Without it, of a release whose texts are that large an even share is sorted."
 Command = Callable[..., None]
 
