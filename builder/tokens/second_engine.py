@@ -15,11 +15,12 @@ the reference counts everything.
 from __future__ import annotations
 
 import base64
+import json
 import tempfile
 from collections.abc import Sequence
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 from builder.tokens.split_points import PATTERNS
@@ -42,12 +43,23 @@ class EngineMismatch(Exception):
     """The engine and the tokenizer's own library differ on a text; the message is a sentence."""
 
 
-class WatchedCounter(TokenCounter):
-    """Counts with gigatoken; `reference` is the tokenizer's own library."""
+class _Engine(NamedTuple):
+    """Gigatoken's tokenizer, and the bytes that the tokenizer's vocabulary does not have."""
 
-    def __init__(self, reference: TokenCounter, encode: Any) -> None:
+    tokenizer: Any
+    unknown: bytes = b""
+
+
+class WatchedCounter(TokenCounter):
+    """Counts with gigatoken; `reference` is the tokenizer's own library.
+
+    A text with a byte that the vocabulary does not have is counted by the reference.
+    """
+
+    def __init__(self, reference: TokenCounter, engine: _Engine) -> None:
         super().__init__(reference.name, reference.about, reference.split_points)
-        self.reference, self._encode = reference, encode
+        self.reference, self._unknown = reference, engine.unknown
+        self._encode = getattr(engine.tokenizer, "backend", engine.tokenizer).encode
 
     @property
     def counted_by(self) -> str:
@@ -56,20 +68,22 @@ class WatchedCounter(TokenCounter):
 
     def count(self, text: str) -> int:
         """Tokens of a text, as the engine counts them."""
+        if self._unknown and len(data := text.encode()) > len(data.translate(None, self._unknown)):
+            return self.reference.count(text)
         return len(self._encode(text))
 
     def counts(self, texts: Sequence[str]) -> list[int]:
         """Tokens of each text, as the engine counts them."""
-        return [len(self._encode(text)) for text in texts]
+        return [self.count(text) for text in texts]
 
 
 def with_engine(reference: TokenCounter) -> TokenCounter:
     """The same counter, faster where gigatoken is installed and knows the tokenizer."""
     try:
-        tokenizer = _load(reference)
-        if tokenizer is None:
+        engine = _load(reference)
+        if engine is None:
             return reference
-        counter = WatchedCounter(reference, getattr(tokenizer, "backend", tokenizer).encode)
+        counter = WatchedCounter(reference, engine)
         if counter.counts(_PROBES) != reference.counts(_PROBES):
             return reference
     except (KeyboardInterrupt, SystemExit):
@@ -79,26 +93,27 @@ def with_engine(reference: TokenCounter) -> TokenCounter:
     return counter
 
 
-_loaded: WeakKeyDictionary[TokenCounter, Any] = WeakKeyDictionary()
+_loaded: WeakKeyDictionary[TokenCounter, _Engine | None] = WeakKeyDictionary()
 """Gigatoken's tokenizers of the counters in use."""
 
 
-def _load(reference: TokenCounter) -> Any:
-    """Gigatoken's tokenizer; None where it is missing or does not know the pattern."""
+def _load(reference: TokenCounter) -> _Engine | None:
+    """The engine for a tokenizer; None where it is missing or does not know the pattern."""
     try:
         import gigatoken  # noqa: F401
     except ImportError:
         return None
     if reference not in _loaded:
-        _loaded[reference] = _tokenizer(reference)
+        _loaded[reference] = _engine(reference)
     return _loaded[reference]
 
 
-def _tokenizer(reference: TokenCounter) -> Any:
+def _engine(reference: TokenCounter) -> _Engine | None:
     import gigatoken
 
     if isinstance(reference, FastCounter):
-        return gigatoken.Tokenizer.from_json(reference.serialised)
+        serialised, unknown = _with_every_byte(reference.serialised)
+        return _Engine(gigatoken.Tokenizer.from_json(serialised), unknown)
     if not isinstance(reference, TiktokenCounter):
         return None
     schemes = [scheme for name, scheme in _SCHEMES.items() if PATTERNS[name] == reference.pattern]
@@ -110,7 +125,29 @@ def _tokenizer(reference: TokenCounter) -> Any:
         path = Path(folder) / "ranks.tiktoken"
         path.write_bytes(b"\n".join(lines) + b"\n")
         # No special tokens: their names in a text are ordinary text, as for the reference.
-        return gigatoken.Tokenizer.from_tiktoken(path, schemes[0], {})
+        return _Engine(gigatoken.Tokenizer.from_tiktoken(path, schemes[0], {}))
+
+
+def _with_every_byte(serialised: str) -> tuple[str, bytes]:
+    """A tokenizer.json whose byte-level vocabulary has all 256 bytes, and those it did not have.
+
+    Gigatoken takes no other; SmolLM2's, for one, lacks 21 bytes, most of them in no UTF-8 text.
+    """
+    from tokenizers.pre_tokenizers import ByteLevel
+
+    described = json.loads(serialised)
+    vocabulary = described["model"].get("vocab")
+    if '"ByteLevel"' not in serialised or not isinstance(vocabulary, dict):
+        return serialised, b""
+    if vocabulary.keys() >= {*ByteLevel.alphabet()}:
+        return serialised, b""
+    from transformers.convert_slow_tokenizer import bytes_to_unicode
+
+    added = {token["id"] for token in described["added_tokens"]}
+    unknown = [(byte, sign) for byte, sign in bytes_to_unicode().items() if sign not in vocabulary]
+    for number, (_, sign) in enumerate(unknown, max(added | {*vocabulary.values()}) + 1):
+        vocabulary[sign] = number
+    return json.dumps(described), bytes(byte for byte, _ in unknown)
 
 
 def is_sampled(index: int) -> bool:

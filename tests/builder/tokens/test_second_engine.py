@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 import sys
 from collections.abc import Callable
 from importlib.metadata import version
@@ -14,6 +16,7 @@ from hypothesis import given
 from builder.checks.verify import verify
 from builder.release.build import build
 from builder.release.order import BuildOrder
+from builder.sources.download import Store
 from builder.tokens import second_engine
 from builder.tokens.second_engine import (
     EngineMismatch,
@@ -22,7 +25,7 @@ from builder.tokens.second_engine import (
     is_sampled,
     with_engine,
 )
-from builder.tokens.tokenizers import TokenCounter
+from builder.tokens.tokenizers import TokenCounter, load_counter
 from ruler_dataset import read_manifest
 from tests.builder.tokens.test_tokenizers import ANY_TEXT, HF, KINDS, LAWS, TEXTS
 from tests.conftest import Silent
@@ -71,6 +74,23 @@ def test_a_users_tokenizer_is_counted_right_with_or_without_the_engine(
     reference = counter_made(kind)
     texts = [*TEXTS, embedded_text[:20_000]]
     assert with_engine(reference).counts(texts) == reference.counts(texts)
+
+
+def test_a_vocabulary_without_some_bytes_is_counted_by_both(
+    made: Callable[[str], Path], store: Store, tmp_path: Path
+) -> None:
+    """As SmolLM2's: gigatoken wants all 256, and the reference leaves out what it does not know."""
+    described = json.loads((made("gpt2") / "tokenizer.json").read_text(encoding="utf-8"))
+    for sign in ("Ą", "ñ", "ÿ"):  # the bytes 0x04, 0xf1 and 0xff
+        del described["model"]["vocab"][sign]
+    shutil.copytree(made("gpt2"), tmp_path / "few")
+    (tmp_path / "few/tokenizer.json").write_text(json.dumps(described), encoding="utf-8")
+    reference = load_counter(f"mine={tmp_path / 'few'}", store)
+    counter = with_engine(reference)
+    assert isinstance(counter, WatchedCounter)
+    texts = [*TEXTS, "\x04", "a\x04b", "\U00040000 and \U00080000", "ñ ÿ"]
+    assert counter.counts(texts) == reference.counts(texts)
+    assert reference.count("\x04") == 0
 
 
 def test_without_gigatoken_the_reference_counts(
