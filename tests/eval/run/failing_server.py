@@ -110,9 +110,9 @@ class Server:
         if step == "echo-key":
             sent = headers.get("authorization", "")
             return await self.send(writer, 400, {"error": {"message": f"bad key {sent}"}})
-        if step == "huge":  # 1 GB of spaces, packed
+        if step == "huge":  # 256 MB of spaces, packed
             packed = zlib.compressobj(wbits=31)
-            data = b"".join(packed.compress(b" " * (1 << 24)) for _ in range(64)) + packed.flush()
+            data = b"".join(packed.compress(b" " * (1 << 24)) for _ in range(16)) + packed.flush()
             return await self.send(writer, 200, data, {"Content-Encoding": "gzip"})
         if step == "disconnect":
             writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n")
