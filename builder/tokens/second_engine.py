@@ -43,7 +43,7 @@ class EngineMismatch(Exception):
     """The engine and the tokenizer's own library differ on a text; the message is a sentence."""
 
 
-class _Engine(NamedTuple):
+class Engine(NamedTuple):
     """Gigatoken's tokenizer, and the bytes that the tokenizer's vocabulary does not have."""
 
     tokenizer: Any
@@ -56,7 +56,7 @@ class WatchedCounter(TokenCounter):
     A text with a byte that the vocabulary does not have is counted by the reference.
     """
 
-    def __init__(self, reference: TokenCounter, engine: _Engine) -> None:
+    def __init__(self, reference: TokenCounter, engine: Engine) -> None:
         super().__init__(reference.name, reference.about, reference.split_points)
         self.reference, self._unknown = reference, engine.unknown
         self._encode = getattr(engine.tokenizer, "backend", engine.tokenizer).encode
@@ -93,11 +93,11 @@ def with_engine(reference: TokenCounter) -> TokenCounter:
     return counter
 
 
-_loaded: WeakKeyDictionary[TokenCounter, _Engine | None] = WeakKeyDictionary()
+_loaded: WeakKeyDictionary[TokenCounter, Engine | None] = WeakKeyDictionary()
 """Gigatoken's tokenizers of the counters in use."""
 
 
-def _load(reference: TokenCounter) -> _Engine | None:
+def _load(reference: TokenCounter) -> Engine | None:
     """The engine for a tokenizer; None where it is missing or does not know the pattern."""
     try:
         import gigatoken  # noqa: F401
@@ -108,12 +108,12 @@ def _load(reference: TokenCounter) -> _Engine | None:
     return _loaded[reference]
 
 
-def _engine(reference: TokenCounter) -> _Engine | None:
+def _engine(reference: TokenCounter) -> Engine | None:
     import gigatoken
 
     if isinstance(reference, FastCounter):
         serialised, unknown = _with_every_byte(reference.serialised)
-        return _Engine(gigatoken.Tokenizer.from_json(serialised), unknown)
+        return Engine(gigatoken.Tokenizer.from_json(serialised), unknown)
     if not isinstance(reference, TiktokenCounter):
         return None
     schemes = [scheme for name, scheme in _SCHEMES.items() if PATTERNS[name] == reference.pattern]
@@ -125,7 +125,7 @@ def _engine(reference: TokenCounter) -> _Engine | None:
         path = Path(folder) / "ranks.tiktoken"
         path.write_bytes(b"\n".join(lines) + b"\n")
         # No special tokens: their names in a text are ordinary text, as for the reference.
-        return _Engine(gigatoken.Tokenizer.from_tiktoken(path, schemes[0], {}))
+        return Engine(gigatoken.Tokenizer.from_tiktoken(path, schemes[0], {}))
 
 
 def _with_every_byte(serialised: str) -> tuple[str, bytes]:

@@ -19,6 +19,7 @@ from builder.release.order import BuildOrder
 from builder.sources.download import Store
 from builder.tokens import second_engine
 from builder.tokens.second_engine import (
+    Engine,
     EngineMismatch,
     WatchedCounter,
     confirm,
@@ -118,9 +119,13 @@ class Wrong:
         return [0] * (self.reference.count(text) - (len(text) > 500))
 
 
+def wrong(reference: TokenCounter) -> Engine:
+    return Engine(Wrong(reference))
+
+
 @pytest.fixture
 def wrong_engine(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(second_engine, "_load", Wrong)
+    monkeypatch.setattr(second_engine, "_load", wrong)
 
 
 def order(root: Path) -> BuildOrder:
@@ -153,7 +158,7 @@ def test_a_build_drops_a_wrong_engine_and_counts_again(
         patch.setitem(sys.modules, "gigatoken", None)
         build(order(tmp_path / "reference"), Silent())
     build(order(tmp_path / "fast"), Silent())
-    monkeypatch.setattr(second_engine, "_load", Wrong)
+    monkeypatch.setattr(second_engine, "_load", wrong)
     progress = Silent()
     build(order(tmp_path / "wrong"), progress)
     right = rows_and_engines(tmp_path / "reference")
@@ -169,7 +174,7 @@ def test_verify_drops_a_wrong_engine_and_counts_again(
     release: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patch:
-        patch.setattr(second_engine, "_load", Wrong)
+        patch.setattr(second_engine, "_load", wrong)
         report = verify(release)
     assert report.ok, [file.breaches for file in report.files.values() if file.count]
     (note,) = report.notes
