@@ -35,20 +35,26 @@ def test_mlcroissant_finds_nothing_wrong(root: Path, caplog: pytest.LogCaptureFi
 @pytest.mark.parametrize("evidence", [True, False])
 def test_a_record_is_a_row_of_the_release(root: Path, evidence: bool) -> None:
     records = mlc.Dataset(jsonld=str(root / FILE)).records(ROWS)
-    check(next(one for one in records if bool(one[f"{ROWS}/evidence"]) is evidence), root)
+    record = next(one for one in records if bool(one[f"{ROWS}/evidence"]) is evidence)
+    assert as_row(record) == row_of(record, root)
 
 
-def check(record: dict[str, Any], root: Path) -> None:
-    """Hold a record of mlcroissant's against the row of the release in `root`."""
-    manifest = read_manifest(root)
-    path = record.pop(f"{ROWS}/file").decode()
-    row = load(manifest["files"][path]["config"], root)[int(record[f"{ROWS}/index"])]
+def row_of(record: dict[str, Any], root: Path) -> dict[str, Any]:
+    """The row of the release in `root` that a record of mlcroissant's stands for."""
+    config = read_manifest(root)["files"][record[f"{ROWS}/file"].decode()]["config"]
+    row: dict[str, Any] = load(config, root)[int(record[f"{ROWS}/index"])]
+    return row
+
+
+def as_row(record: dict[str, Any]) -> dict[str, Any]:
+    """A record of mlcroissant's in the form of a row."""
     found = {name.removeprefix(f"{ROWS}/"): plain(value) for name, value in record.items()}
     found["evidence"] = [
         {name.rpartition("/")[2]: value for name, value in span.items()}
         for span in found["evidence"]
     ]
-    assert found == row
+    del found["file"]
+    return found
 
 
 def plain(value: Any) -> Any:
@@ -92,7 +98,8 @@ def test_that_of_a_repository_names_it_and_has_nothing_wrong(
 
 def test_a_download_takes_the_place_of_the_repositorys_clone(pushed: Path, root: Path) -> None:
     dataset = mlc.Dataset(jsonld=str(pushed), mapping={REPOSITORY: str(root)})
-    check(next(iter(dataset.records(ROWS))), root)
+    record = next(iter(dataset.records(ROWS)))
+    assert as_row(record) == row_of(record, root)
 
 
 def test_the_repositorys_clone_holds_the_rows(
@@ -112,7 +119,8 @@ def test_the_repositorys_clone_holds_the_rows(
     monkeypatch.setenv("GIT_CONFIG_COUNT", "1")  # git takes this repository for the Hub's
     monkeypatch.setenv("GIT_CONFIG_KEY_0", f"url.file://{copy}.insteadOf")
     monkeypatch.setenv("GIT_CONFIG_VALUE_0", "https://huggingface.co/datasets/org/ruler")
-    check(next(iter(mlc.Dataset(jsonld=str(copy / FILE)).records(ROWS))), release)
+    record = next(iter(mlc.Dataset(jsonld=str(copy / FILE)).records(ROWS)))
+    assert as_row(record) == row_of(record, release)
     assert list(downloads.iterdir())
 
 

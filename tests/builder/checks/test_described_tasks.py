@@ -29,6 +29,15 @@ def damaged(root: Path, steps: str, value: object) -> Any:
     return found
 
 
+def refusal(manifest: Any) -> str | None:
+    """The sentence with which a manifest's tasks and wording are refused; None if they are not."""
+    try:
+        check_described(manifest, WHERE)
+    except RulerError as error:
+        return str(error)
+    return None
+
+
 @pytest.mark.parametrize(
     ("steps", "value", "sentence"),
     [
@@ -55,11 +64,10 @@ def damaged(root: Path, steps: str, value: object) -> Any:
 def test_a_task_that_no_suite_could_have_is_refused(
     release: Path, steps: str, value: object, sentence: str
 ) -> None:
-    with pytest.raises(RulerError) as error:
-        check_described(damaged(release, steps, value), WHERE)
-    assert str(error.value).startswith("'x/manifest.json' is damaged: ")
-    assert sentence in str(error.value)
-    assert "\n" not in str(error.value)
+    found = str(refusal(damaged(release, steps, value)))
+    assert found.startswith("'x/manifest.json' is damaged: ")
+    assert sentence in found
+    assert "\n" not in found
 
 
 @pytest.mark.parametrize(
@@ -80,9 +88,7 @@ def test_a_task_that_no_suite_could_have_is_refused(
 def test_a_language_without_its_prompts_is_refused(
     oneruler: Path, steps: str, value: object, sentence: str
 ) -> None:
-    with pytest.raises(RulerError) as error:
-        check_described(damaged(oneruler, steps, value), WHERE)
-    assert sentence in str(error.value)
+    assert sentence in str(refusal(damaged(oneruler, steps, value)))
 
 
 def test_verify_refuses_it_before_it_reads_a_row(release: Path, tmp_path: Path) -> None:
@@ -95,4 +101,4 @@ def test_verify_refuses_it_before_it_reads_a_row(release: Path, tmp_path: Path) 
 
 @pytest.mark.parametrize("suite", ["ruler_2024", "ruler_complexity", "optional"])
 def test_the_projects_own_and_a_users_suite_can_be_read(suite: str, suite_release: Any) -> None:
-    check_described(read_manifest(suite_release(suite)), WHERE)
+    assert refusal(read_manifest(suite_release(suite))) is None
