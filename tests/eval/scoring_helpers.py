@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 import ruler_cli
 import ruler_dataset
 from ruler_dataset import RulerError
-from tests.whole_manifest import whole
+from tests.hand_written import whole, write_file
 
 
 def ruler(*arguments: object):
@@ -111,9 +111,6 @@ WRITTEN_TASKS = ("niah_single", "niah_multivalue", "niah_none", "cwe_easy")
 
 def write_oneruler(root, languages=("pl", "en-ko"), lengths=("8k",), rows=4, tasks=WRITTEN_TASKS):
     """A release of ONERULER by hand: four tasks in two languages, short rows."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     from eval.ruler_score.ruler_score import NONE_WORDS
 
     files = {}
@@ -129,29 +126,8 @@ def write_oneruler(root, languages=("pl", "en-ko"), lengths=("8k",), rows=4, tas
         )
         none = NONE_WORDS[instruction][0]
         table = [_oneruler_row(config, index, none) for index in range(rows)]
-        path = root / config.path
-        path.parent.mkdir(parents=True, exist_ok=True)
-        schema = ruler_dataset.features().arrow_schema
-        pq.write_table(pa.Table.from_pylist(table, schema=schema), path, row_group_size=50)
-        files[config.path] = {
-            "config": config.name,
-            "task": task,
-            "tokenizer": config.tokenizer,
-            "length": length,
-            "max_length": config.max_length,
-            "language": text,
-            "instruction_language": instruction,
-            "rows": rows,
-            "most_rows": None,
-            "tokens": {"min": 500, "mean": 500.0, "max": 500},
-            "fill": 1.0,
-            "unit": 1,
-            "exhausted": 0,
-            "repeats": 1,
-            "bytes": path.stat().st_size,
-            "sha256": ruler_dataset.sha256_of(path),
-            "rows_sha256": "",
-        }
+        tokens = {"min": 500, "mean": 500.0, "max": 500}
+        files[config.path] = write_file(root, config, table, tokens=tokens, unit=1, repeats=1)
     names = ruler_dataset.Names.of("oneruler")
     manifest = {
         "format": 1,

@@ -7,11 +7,8 @@ import random
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-
 import ruler_dataset
-from tests.whole_manifest import whole
+from tests.hand_written import whole, write_file
 
 NOISE = "The grass is green. The sky is blue. The sun is yellow. Here we go. There and back again."
 Row = dict[str, Any]
@@ -155,29 +152,8 @@ def write(
     for task, make in makers.items():
         config = ruler_dataset.Config("ruler", task, length)
         table = [full_row(make(), i, task, config.max_length) for i in range(rows)]
-        path = root / config.path
-        path.parent.mkdir(parents=True, exist_ok=True)
-        schema = ruler_dataset.features().arrow_schema
-        pq.write_table(pa.Table.from_pylist(table, schema=schema), path)
-        files[config.path] = {
-            "config": config.name,
-            "task": task,
-            "tokenizer": config.tokenizer,
-            "length": length,
-            "max_length": config.max_length,
-            "language": "en",
-            "instruction_language": "en",
-            "rows": rows,
-            "most_rows": None,
-            "tokens": {"min": 1, "mean": 1.0, "max": 1},
-            "fill": 1.0,
-            "unit": 1,
-            "exhausted": 0,
-            "repeats": 0,
-            "rows_sha256": "0" * 64,
-            "bytes": path.stat().st_size,
-            "sha256": ruler_dataset.sha256_of(path),
-        }
+        tokens = {"min": 1, "mean": 1.0, "max": 1}
+        files[config.path] = write_file(root, config, table, tokens=tokens, unit=1)
     manifest = {
         "format": 1,
         "dataset": "ruler",

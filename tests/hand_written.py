@@ -1,9 +1,12 @@
-"""Give a hand-written manifest the fields that every manifest has and that a test does not need."""
+"""Write a release by hand: its files, and the fields of a manifest that a test does not need."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
+
+import ruler_dataset
 
 _ENTRY = {
     "most_rows": None,
@@ -58,4 +61,30 @@ def whole(manifest: Mapping[str, Any]) -> dict[str, Any]:
         "families": families,
         "tokenizers": {name: {**_TOKENIZER, **about} for name, about in tokenizers.items()},
         "languages": {code: {"code": code, **_LANGUAGE, **worded} for code, worded in languages},
+    }
+
+
+def write_file(
+    root: Path, config: ruler_dataset.Config, rows: Sequence[Mapping[str, Any]], **entry: Any
+) -> dict[str, Any]:
+    """Write a configuration's Parquet file into a release; its entry, with these fields."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    path = root / config.path
+    path.parent.mkdir(parents=True, exist_ok=True)
+    table = pa.Table.from_pylist(list(rows), schema=ruler_dataset.features().arrow_schema)
+    pq.write_table(table, path, row_group_size=50)
+    return {
+        "config": config.name,
+        "task": config.task,
+        "tokenizer": config.tokenizer,
+        "length": config.length,
+        "max_length": config.max_length,
+        "language": config.language,
+        "instruction_language": config.instruction_language,
+        "rows": len(rows),
+        "bytes": path.stat().st_size,
+        "sha256": ruler_dataset.sha256_of(path),
+        **entry,
     }
