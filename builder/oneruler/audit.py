@@ -18,7 +18,7 @@ from math import ceil
 from typing_extensions import NotRequired, TypedDict
 
 from builder.oneruler import errata, faults
-from builder.oneruler.languages import Language, dictionary, language, sentences
+from builder.oneruler.languages import Language, dictionary, entries, language, sentences
 from builder.sources.registry import NOUNS, Sources, registry
 from builder.tokens.tokenizers import TokenCounter
 from ruler_dataset import LANGUAGES, parse_length
@@ -120,7 +120,7 @@ def audit(
         found["dictionaries"].append(
             DictionaryFigures(
                 language=code,
-                entries=len(faults.entries(files["words"])) if own else len(words),
+                entries=len(entries(files["words"])) if own else len(words),
                 words=len(words),
                 with_spaces=sum(" " in word for word in words),
                 scripts=scripts,

@@ -135,12 +135,16 @@ def _apply(erratum: Erratum, items: list[str]) -> list[str]:
 
 def identity(word: str) -> str:
     """The form in which two spellings are equal: NFKC, case-folded, no zero-width signs."""
+    if word.isascii():
+        return word.lower()
     folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", word).casefold())
     return "".join(char for char in folded if unicodedata.category(char) != "Cf")
 
 
 def is_word(text: str) -> bool:
     """Whether a text is a word: letters, marks; inside it hyphens, apostrophes, single spaces."""
+    if text.isalpha():
+        return True
     kinds = [unicodedata.category(char)[0] for char in text]
     whole = all(kind in "LM" or char in _INNER for char, kind in zip(text, kinds, strict=True))
     ends = bool(text) and (kinds[0] == "L" or text[0] in _FIRST) and kinds[-1] in "LM"
@@ -149,12 +153,15 @@ def is_word(text: str) -> bool:
 
 def scripts(text: str) -> Counter[str]:
     """Count a text's letters by script: LATIN, CYRILLIC, …; Japanese counts as CJK."""
-    return Counter(_script(char) for char in text if unicodedata.category(char) in _LETTERS)
+    return Counter(filter(None, map(_script, text)))
 
 
 @cache
-def _script(letter: str) -> str:
-    name = unicodedata.name(letter, "").split(" ")[0]
+def _script(char: str) -> str:
+    """The script of a letter; an empty text for any other character."""
+    if unicodedata.category(char) not in _LETTERS:
+        return ""
+    name = unicodedata.name(char, "UNNAMED").split(" ")[0]
     return "CJK" if name in ("HIRAGANA", "KATAKANA") else name
 
 

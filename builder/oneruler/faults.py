@@ -8,15 +8,14 @@ found; the measures find errors that are left as published. audit.py compares bo
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from builder.oneruler.errata import identity, is_word, scripts
+from builder.oneruler.languages import entries
 
 Found = Iterator[tuple[str, str]]
 """Id of the erratum and what was found."""
@@ -92,17 +91,12 @@ def nouns(text: str) -> dict[str, dict[str, str]]:
     return found
 
 
-def entries(text: str) -> list[dict[str, str]]:
-    """The entries of a dictionary."""
-    return list(csv.DictReader(io.StringIO(text, newline="")))
-
-
 def words(text: str) -> Found:
     """Faults of a dictionary, of the words that cwe could ask for."""
     rows = entries(text)
     if "\r\n" in text:
         yield "words-newlines", "carriage return at line ends"
-    asked = [row["words"] for row in rows if row["pos"] in _CLASSES]
+    asked = [word for word, kind in rows if kind in _CLASSES]
     kinds: dict[str, list[str]] = {}
     for word in asked:
         for kind in _kinds(word):
@@ -181,17 +175,18 @@ def measures(book: str, words: Sequence[str]) -> dict[str, int]:
     `initials` is the share of the book's words that begin with a letter that some word of the
     dictionary begins with.
     """
-    tokens = re.findall(r"[^\W\d_]+", book)
+    count = Counter(re.findall(r"[^\W\d_]+", book))
+    own = Counter(words)
     initials = {word[0].casefold() for word in words if word}
     return {
-        "words": len(tokens),
+        "words": count.total(),
         "spaced_letters": len(re.findall(r"(?<!\w)(?:[^\W\d_] ){3,}[^\W\d_](?!\w)", book)),
         "note_marks": len(re.findall(r"\[\d+\]", book)),
-        "mixed_words": sum(n for word, n in Counter(tokens).items() if _is_mixed(word)),
-        "accents_of_book": round(100 * _share(list(map(_is_accented, tokens)))),
-        "accents_of_words": round(100 * _share(list(map(_is_accented, words)))),
-        "capitalised": round(100 * _share([word[:1].isupper() for word in words])),
-        "initials": round(100 * _share([w[0].casefold() in initials for w in tokens])),
+        "mixed_words": sum(n for word, n in count.items() if _is_mixed(word)),
+        "accents_of_book": _percent(count, _is_accented),
+        "accents_of_words": _percent(own, _is_accented),
+        "capitalised": _percent(own, lambda word: word[:1].isupper()),
+        "initials": _percent(count, lambda word: word[0].casefold() in initials),
         "long_numbers": len(re.findall(r"\d{7,}", book)),
         "not_nfc": int(book != unicodedata.normalize("NFC", book)),
     }
@@ -207,8 +202,10 @@ def _is_accented(word: str) -> bool:
     return not word.lower().replace("ñ", "").isascii()
 
 
-def _share(flags: Sequence[bool]) -> float:
-    return sum(flags) / max(1, len(flags))
+def _percent(count: Counter[str], holds: Callable[[str], bool]) -> int:
+    """How many of the counted words something holds for, in percent."""
+    found = sum(n for word, n in count.items() if holds(word))
+    return round(100 * (found / max(1, count.total())))
 
 
 def kept(scripts: Mapping[str, str], measured: Mapping[str, int]) -> set[str]:

@@ -16,6 +16,7 @@ import io
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 from builder.oneruler import errata
 from builder.sources.registry import NOUNS, Sources
@@ -103,13 +104,26 @@ def dictionary(code: str, sources: Sources) -> list[str]:
         from builder.sources.word_lists import vocabulary
 
         return vocabulary()
-    rows = csv.DictReader(io.StringIO(_text(f"words-{code}", sources), newline=""))
-    return errata.fix("words", code, [row["words"] for row in rows if row["pos"] in CLASSES])
+    listed = entries(_text(f"words-{code}", sources))
+    return errata.fix("words", code, [word for word, kind in listed if kind in CLASSES])
+
+
+def entries(text: str) -> list[tuple[str, str]]:
+    """The entries of a dictionary's file: each word with its class."""
+    header, *rows = filter(None, csv.reader(io.StringIO(text, newline="")))
+    word, kind = header.index("words"), header.index("pos")
+    return [(row[word], row[kind]) for row in rows]
 
 
 def nouns(sources: Sources) -> dict[str, tuple[str, ...]]:
     """The nouns of every language as parallel columns: rows unique in all and not ambiguous."""
-    rows = [line.split("\t") for line in _text(NOUNS, sources).splitlines()]
+    return _columns(_text(NOUNS, sources))
+
+
+@lru_cache(maxsize=1)
+def _columns(text: str) -> dict[str, tuple[str, ...]]:
+    """The columns of the noun list; kept, since every language reads the same list."""
+    rows = [line.split("\t") for line in text.splitlines()]
     columns = {
         name: errata.fix("nouns", name, column)
         for name, *column in zip(*rows, strict=True)

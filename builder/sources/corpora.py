@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import Any
 
 from ruler_dataset import RulerError
@@ -37,6 +38,11 @@ class Corpus:
     """Whether a question's own documents must all be in its context (HotpotQA)."""
 
 
+_MOST_KEPT = 4
+_kept: dict[tuple[str, bytes], Corpus] = {}
+"""The corpora that were read, by name and digest of the file."""
+
+
 def essays(data: bytes) -> str:
     """The text of an essay corpus."""
     text = data.decode("utf-8")
@@ -44,13 +50,21 @@ def essays(data: bytes) -> str:
 
 
 def questions(name: str, data: bytes) -> Corpus:
-    """The corpus of a question-answering source, `squad` or `hotpotqa`."""
+    """The corpus of a question-answering source, `squad` or `hotpotqa`; not to be changed.
+
+    The last ones are kept: HotpotQA takes a second to read.
+    """
     readers: dict[str, Callable[[Any], Corpus]] = {"squad": _squad, "hotpotqa": _hotpotqa}
     if name not in readers:
         raise RulerError(
             f"Unknown question-answering dataset '{name}'. Known: {', '.join(readers)}."
         )
-    return readers[name](json.loads(data))
+    key = name, sha256(data).digest()
+    if key not in _kept:
+        if len(_kept) == _MOST_KEPT:
+            del _kept[next(iter(_kept))]
+        _kept[key] = readers[name](json.loads(data))
+    return _kept[key]
 
 
 def _index(documents: Iterable[str]) -> dict[str, int]:

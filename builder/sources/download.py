@@ -68,19 +68,23 @@ class Store:
         path = self.local(file)
         if path is None:
             return download(file, on_bytes)
-        if (found := sha256_of(path)) != file.sha256:
-            raise RulerError(
-                f"'{path}' has the wrong digest: expected sha256 {file.sha256}, found {found}; "
-                "it is not used and not deleted: move it away or replace it."
-            )
+        _refuse_wrong(file, path, sha256_of(path))
         return path
 
     def read(self, file: Pinned) -> bytes:
         """The bytes of the checked file. Raises RulerError."""
-        data = self.get(file).read_bytes()
-        if hashlib.sha256(data).hexdigest() != file.sha256:
-            raise RulerError(f"'{file.path}' changed while it was read: run the command again.")
+        path = self.local(file) or self.get(file)
+        data = path.read_bytes()
+        _refuse_wrong(file, path, hashlib.sha256(data).hexdigest())
         return data
+
+
+def _refuse_wrong(file: Pinned, path: Path, found: str) -> None:
+    if found != file.sha256:
+        raise RulerError(
+            f"'{path}' has the wrong digest: expected sha256 {file.sha256}, found {found}; "
+            "it is not used and not deleted: move it away or replace it."
+        )
 
 
 def download(file: Pinned, on_bytes: OnBytes | None = None) -> Path:

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
-from builder.tokens.split_points import PATTERNS
+from builder.tokens.split_points import PATTERNS, without_merges
 from builder.tokens.tokenizers import FastCounter, TiktokenCounter, TokenCounter
 
 ENGINE = "gigatoken"
@@ -135,14 +135,15 @@ def _with_every_byte(serialised: str) -> tuple[str, bytes]:
     """
     from tokenizers.pre_tokenizers import ByteLevel
 
-    described = json.loads(serialised)
-    vocabulary = described["model"].get("vocab")
-    if '"ByteLevel"' not in serialised or not isinstance(vocabulary, dict):
+    if '"ByteLevel"' not in serialised:
         return serialised, b""
-    if vocabulary.keys() >= {*ByteLevel.alphabet()}:
+    vocabulary = json.loads(without_merges(serialised))["model"].get("vocab")
+    if not isinstance(vocabulary, dict) or vocabulary.keys() >= {*ByteLevel.alphabet()}:
         return serialised, b""
     from transformers.convert_slow_tokenizer import bytes_to_unicode
 
+    described = json.loads(serialised)
+    vocabulary = described["model"]["vocab"]
     added = {token["id"] for token in described["added_tokens"]}
     unknown = [(byte, sign) for byte, sign in bytes_to_unicode().items() if sign not in vocabulary]
     for number, (_, sign) in enumerate(unknown, max(added | {*vocabulary.values()}) + 1):

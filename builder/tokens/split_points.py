@@ -94,7 +94,7 @@ def of_pattern(pattern: str) -> SplitPoints:
 
 def of_tokenizer_json(text: str) -> SplitPoints:
     """The split points of a Hugging Face fast tokenizer, from its tokenizer.json."""
-    parts = json.loads(_without_merges(text))
+    parts = json.loads(without_merges(text))
     added = [token["content"] for token in parts.get("added_tokens") or []]
     strips = any(token["lstrip"] or token["rstrip"] for token in parts.get("added_tokens") or [])
     if strips or parts.get("truncation") or parts["model"].get("dropout"):
@@ -111,7 +111,7 @@ def of_tokenizer_json(text: str) -> SplitPoints:
     return SplitPoints(False, spaces=_is_split_as_gpt2(parts))
 
 
-def _without_merges(text: str) -> str:
+def without_merges(text: str) -> str:
     """A tokenizer.json less its merges, most of it, which stand last as its library writes it."""
     before, merges, _ = text.rpartition(',"merges":[')
     return f"{before}}}}}" if merges else text

@@ -128,6 +128,16 @@ def test_hotpotqas_gold_holds_the_supporting_facts_and_the_rest_of_its_context_i
     assert corpus.own_required
 
 
+def test_a_corpus_is_read_once_and_only_the_last_ones_are_kept() -> None:
+    first = hotpotqa()
+    assert hotpotqa() is first
+    for question in "abcd":
+        other = json.dumps([HOTPOT[0] | {"question": question}]).encode()
+        assert corpora.questions("hotpotqa", other).questions[0].text == question
+    assert hotpotqa() is not first
+    assert hotpotqa() == first
+
+
 def test_an_unknown_corpus_is_refused() -> None:
     with pytest.raises(RulerError, match="Unknown question-answering dataset 'triviaqa'"):
         corpora.questions("triviaqa", b"{}")

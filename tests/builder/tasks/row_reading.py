@@ -6,7 +6,6 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable
-from functools import cache
 from itertools import cycle, islice, pairwise
 
 import pytest
@@ -40,9 +39,6 @@ def task_of(
         dataset="ruler", task=name, max_length=parse_length(length), reserve=reserve, seed=seed
     )
     return (suite or read_suite()).task(key, counted_sources)
-
-
-read_corpus = cache(corpora.questions)
 
 
 def parts(row: Row) -> tuple[str, str, str]:
@@ -204,7 +200,7 @@ def check_frequent(row: Row, task: Task) -> None:
 
 def check_documents(row: Row, task: Task) -> None:
     p, context = task.params, parts(row)[1]
-    corpus = read_corpus(p.dataset, task.counted_sources.sources.read(p.dataset))
+    corpus = corpora.questions(p.dataset, task.counted_sources.sources.read(p.dataset))
     question = corpus.questions[row.index]
     found = documents(context)
     labels = [int(i) for i in re.findall(r"^Document (\d+):$", context, re.MULTILINE)]

@@ -135,9 +135,9 @@ def test_split_points_are_read_without_the_merges_a_library_writes_last(
     made: Callable[[str], Path], kind: str
 ) -> None:
     written = Tokenizer.from_file(str(made(kind) / "tokenizer.json")).to_str()
-    assert '"merges"' not in split_points._without_merges(written)
+    assert '"merges"' not in split_points.without_merges(written)
     whole = json.dumps(json.loads(written))  # with a space after each comma: nothing is left out
-    assert split_points._without_merges(whole) == whole
+    assert split_points.without_merges(whole) == whole
     assert split_points.of_tokenizer_json(written) == split_points.of_tokenizer_json(whole)
 
 
