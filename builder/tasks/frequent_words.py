@@ -13,6 +13,7 @@ from functools import cached_property
 import numpy as np
 
 from builder.common.randomness import letters
+from builder.common.zeta import zeta
 from builder.context.fit import Impossible
 from builder.context.prompt_builder import PromptBuilder
 from builder.tasks.task import Row, Task
@@ -32,8 +33,6 @@ class FrequentWords(Task[FrequentParams]):
     @cached_property
     def _weights(self) -> np.ndarray:
         """The share of each rank that can appear at all, the noise word's first."""
-        from scipy.special import zeta
-
         usual = max(self.key.max_length // _TOKENS_A_WORD, self.params.words + 2)
         vocabulary = self.params.vocabulary or usual
         ranks = np.arange(1, vocabulary + 1)

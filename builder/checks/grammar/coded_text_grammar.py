@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from builder.checks.breaches import FileRules, context_of
 from builder.checks.grammar.reading import Reading, framed
+from builder.common.zeta import zeta
 from ruler_dataset import Row
 
 _WORD = re.compile(r"[a-z]+")
@@ -69,8 +70,6 @@ def read_coded_text(row: Row, about: FileRules) -> Reading:
 
 @cache
 def _weights(alpha: float, vocabulary: int) -> npt.NDArray[np.float64]:
-    from scipy.special import zeta
-
     ranks = np.arange(1, vocabulary + 1, dtype=float)
     return np.asarray(ranks**-alpha / zeta(alpha))
 
