@@ -88,9 +88,9 @@ def main() -> None:
 
     metric = evaluate.load(str(METRIC))
     for name, inputs in cases(random.Random(0)).items():
-        start = time.perf_counter()
+        start = time.process_time()
         result = metric.compute(**inputs)
-        seconds = time.perf_counter() - start
+        seconds = time.process_time() - start
         print(f"{name:36} {result['n']:7,} rows {seconds:6.2f} s   score {result['score']:5.1f}")
 
 

@@ -7,7 +7,6 @@ import math
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -184,14 +183,39 @@ def test_it_combines_with_other_metrics():
     assert both.compute(predictions=["a"], references=[["a"]])["one_score"] == 100
 
 
-def test_39000_rows_take_less_than_3_seconds(metric):
+def test_39000_rows_are_scored_each_by_its_own_references(metric):
     rows = 39_000
     numbers = [[str(1_000_000 + 7 * row + i) for i in range(4)] for row in range(rows)]
     predictions = [f" the magic numbers are {', '.join(values)}." * 4 for values in numbers]
-    start = time.process_time()
+    predictions[::10] = predictions[1::10]  # every tenth answers the next row
     result = metric.compute(predictions=predictions, references=numbers, tasks="niah_multivalue")
-    assert result["score"] == 100
-    assert time.process_time() - start < 3
+    assert (result["n"], result["score"], result["strict"]) == (rows, 90, 90)
+
+
+@pytest.mark.parametrize(("task", "language"), [("niah_multivalue", None), ("niah_single", "ko")])
+def test_a_row_is_as_much_work_among_many_as_among_few(task, language):
+    def calls(rows: int) -> int:
+        numbers = [[str(1_000_000 + 7 * row)] for row in range(rows)]
+        texts = [f"<think>hm</think>It is {values[0]}." for values in numbers]
+        counted = 0
+
+        def count(_frame, event, _argument):
+            nonlocal counted
+            counted += event in ("call", "c_call")
+
+        before = sys.getprofile()
+        sys.setprofile(count)
+        try:
+            result = rules.compute(texts, numbers, task, [language] * rows)
+        finally:
+            sys.setprofile(before)
+        assert result["score"] == 100
+        return counted
+
+    calls(100)  # patterns are compiled once
+    few, more, many = calls(100), calls(200), calls(400)
+    assert more - few >= 100
+    assert many - more == 2 * (more - few)
 
 
 def test_the_rules_load_without_evaluate_and_its_seconds():
