@@ -11,7 +11,6 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import datasets
 import pyarrow.parquet as pq
 import pytest
 from huggingface_hub.utils import validate_repo_id
@@ -125,6 +124,8 @@ def test_the_files_hold_the_features(release: Path) -> None:
 
 
 def test_the_schema_written_out_is_that_of_datasets() -> None:
+    import datasets
+
     kinds = {"start": "int32", "end": "int32", "depth": "float32", "answer": "bool"}
     span = {name: datasets.Value(kind) for name, kind in kinds.items()}
     lists = {"outputs": datasets.List(datasets.Value("string")), "evidence": datasets.List(span)}
@@ -134,6 +135,8 @@ def test_the_schema_written_out_is_that_of_datasets() -> None:
 
 
 def test_load_gives_a_dataset_with_the_features(release: Path) -> None:
+    import datasets
+
     rows = load("niah_mk_4k", release)
     assert isinstance(rows, datasets.Dataset)
     assert rows.features == features()

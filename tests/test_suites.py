@@ -15,7 +15,6 @@ from builder.release.order import BuildOrder
 from builder.tasks.suite import read_suite, suite_names
 from builder.tasks.task_rules import OPTIONAL as OPTIONAL_PARAMETERS
 from eval.frozen_release import Release
-from eval.report.page.figures.page_figures import figures as figures_of_page
 from eval.ruler_score.ruler_score import score_row
 from eval.run.backends.oracle import solve
 from eval.score.join import rule_task
@@ -204,6 +203,8 @@ def test_a_run_of_the_complexity_suite_is_scored_beside_0k_and_drawn_by_paramete
     page = json.loads((tmp_path / "page.json").read_text(encoding="utf-8"))
     shown = {panel["title"]: panel["lines"] for panel in page["complexity"]}
     assert shown == {panel["title"]: panel["lines"] for panel in figures}
+    from eval.report.page.figures.page_figures import figures as figures_of_page
+
     charts = figures_of_page(page)
     assert [charts[f"complexity-{place}"].title for place in range(4)] == [
         f"Score by length, {title}" for title in lines

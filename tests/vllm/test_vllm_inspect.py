@@ -9,8 +9,8 @@ import pytest
 
 from eval.score.formats.inspect_log import predictions
 
-inspect_ai = pytest.importorskip("inspect_ai", reason="the inspect extra is not installed")
 pytest.importorskip("vllm.version", reason="vLLM has its own environment: setup.sh")
+inspect_ai = pytest.importorskip("inspect_ai", reason="the inspect extra is not installed")
 pytestmark = pytest.mark.vllm
 
 

@@ -9,16 +9,9 @@ from typing import Any
 
 import openai
 
-MOST = 64 << 20
-"""Bytes of a body, unpacked."""
+from eval.run.backends.server_replies import MOST, TooLong
+
 _UNPACKED = ("content-encoding", "content-length", "transfer-encoding")
-
-
-class TooLong(Exception):
-    """A body of more than MOST bytes."""
-
-    def __init__(self) -> None:
-        super().__init__(f"the answer is longer than {MOST >> 20} MB")
 
 
 class BoundedClient(openai.DefaultHttpxClient):

@@ -11,7 +11,6 @@ import time
 from typing import Any
 
 from eval.run.backends.backend import Completion
-from eval.run.backends.bounded_http import TooLong
 from eval.run.backends.secrets import hide
 from eval.run.prompts import Prompt
 
@@ -19,6 +18,15 @@ TRANSIENT = (408, 409, 425, 429)
 """Client errors that may pass; 5xx always may."""
 MAX_WAIT = 600.0
 """Seconds between two tries, at most, whatever Retry-After says."""
+MOST = 64 << 20
+"""Bytes of a body, unpacked."""
+
+
+class TooLong(Exception):
+    """A body of more than MOST bytes."""
+
+    def __init__(self) -> None:
+        super().__init__(f"the answer is longer than {MOST >> 20} MB")
 
 
 class Malformed(Exception):

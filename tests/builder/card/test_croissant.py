@@ -9,7 +9,6 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-import mlcroissant as mlc
 import pytest
 
 from builder.card.croissant import FILE, REPOSITORY, ROWS, croissant, described_repository
@@ -18,12 +17,22 @@ from ruler_dataset import COLUMNS, Config, load, read_manifest
 Manifest = dict[str, Any]
 
 
+@pytest.fixture(scope="module")
+def mlc() -> Any:
+    """The package mlcroissant, imported here since only these tests need it."""
+    import mlcroissant
+
+    return mlcroissant
+
+
 def described(root: Path) -> dict[str, Any]:
     found: dict[str, Any] = json.loads((root / FILE).read_text(encoding="utf-8"))
     return found
 
 
-def test_mlcroissant_finds_nothing_wrong(root: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_mlcroissant_finds_nothing_wrong(
+    mlc: Any, root: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     with caplog.at_level(logging.WARNING, logger="absl"):
         dataset = mlc.Dataset(jsonld=str(root / FILE))
     assert dataset.metadata.ctx.issues.report() == ""
@@ -33,7 +42,7 @@ def test_mlcroissant_finds_nothing_wrong(root: Path, caplog: pytest.LogCaptureFi
 
 
 @pytest.mark.parametrize("evidence", [True, False])
-def test_a_record_is_a_row_of_the_release(root: Path, evidence: bool) -> None:
+def test_a_record_is_a_row_of_the_release(mlc: Any, root: Path, evidence: bool) -> None:
     records = mlc.Dataset(jsonld=str(root / FILE)).records(ROWS)
     record = next(one for one in records if bool(one[f"{ROWS}/evidence"]) is evidence)
     assert as_row(record) == row_of(record, root)
@@ -79,7 +88,7 @@ def pushed(manifest: Manifest, tmp_path: Path) -> Path:
 
 
 def test_that_of_a_repository_names_it_and_has_nothing_wrong(
-    pushed: Path, root: Path, manifest: Manifest, caplog: pytest.LogCaptureFixture
+    mlc: Any, pushed: Path, root: Path, manifest: Manifest, caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level(logging.WARNING, logger="absl"):
         dataset = mlc.Dataset(jsonld=str(pushed))
@@ -96,14 +105,16 @@ def test_that_of_a_repository_names_it_and_has_nothing_wrong(
     }
 
 
-def test_a_download_takes_the_place_of_the_repositorys_clone(pushed: Path, root: Path) -> None:
+def test_a_download_takes_the_place_of_the_repositorys_clone(
+    mlc: Any, pushed: Path, root: Path
+) -> None:
     dataset = mlc.Dataset(jsonld=str(pushed), mapping={REPOSITORY: str(root)})
     record = next(iter(dataset.records(ROWS)))
     assert as_row(record) == row_of(record, root)
 
 
 def test_the_repositorys_clone_holds_the_rows(
-    release: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    mlc: Any, release: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("git", reason="the extra `git` of mlcroissant is not installed")
     from etils import epath
@@ -141,7 +152,7 @@ def test_one_record_set_has_the_columns_of_the_contract(root: Path) -> None:
     assert all(field["description"] for field in rows["field"])
 
 
-def test_a_changed_file_is_not_the_described_one(root: Path, tmp_path: Path) -> None:
+def test_a_changed_file_is_not_the_described_one(mlc: Any, root: Path, tmp_path: Path) -> None:
     found = described(root)
     file = found["distribution"][0]
     found["recordSet"][0]["field"] = [  # read from the file alone, so that its digest is looked at

@@ -13,7 +13,6 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
-from datasets import get_dataset_config_names, load_dataset, load_dataset_builder
 from huggingface_hub import DatasetCard, DatasetCardData, metadata_load
 
 from builder.card.croissant import croissant
@@ -98,6 +97,8 @@ def test_size_and_norwegian_are_what_the_hub_reads(
 
 
 def test_every_configuration_is_listed_and_loads(root: Path, manifest: Manifest) -> None:
+    from datasets import get_dataset_config_names, load_dataset, load_dataset_builder
+
     listed = get_dataset_config_names(str(root))
     assert listed == [config["name"] for config in configurations(manifest)]
     tasks = {entry["config"] for entry in manifest["files"].values()}
@@ -112,6 +113,8 @@ def test_every_configuration_is_listed_and_loads(root: Path, manifest: Manifest)
 
 
 def test_a_group_holds_its_tasks_rows_in_the_order_of_the_contract(root: Path) -> None:
+    from datasets import get_dataset_config_names, load_dataset
+
     name = next(n for n in get_dataset_config_names(str(root)) if n.startswith("all_"))
     rows = load_dataset(str(root), name, split="test")
     assert rows["input"] == load(name, root)["input"]
@@ -161,6 +164,8 @@ def test_the_card_of_a_whole_release_stays_small_and_quick(oneruler: Path, tmp_p
     ):
         (tmp_path / path).parent.mkdir(parents=True)
         (tmp_path / path).write_bytes(rows)
+    from datasets import load_dataset
+
     found = load_dataset(str(tmp_path), "niah_single_64k_pl_qwen2.5", split="test")
     assert len(found) == like["rows"]
 

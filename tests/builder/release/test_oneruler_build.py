@@ -11,7 +11,6 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from datasets import load_dataset
 
 from builder.checks.verify import verify
 from builder.checks.verify_report import VerifyReport
@@ -62,6 +61,8 @@ def test_a_good_release_breaks_no_law(oneruler: Path) -> None:
 
 
 def test_its_configurations_are_loaded_by_name(oneruler: Path) -> None:
+    from datasets import load_dataset
+
     rows = load_dataset(str(oneruler), "niah_none_8k_zh", split="test")
     assert rows[0]["outputs"] == ["无"]
     assert set(load("niah_single_8k_en-zh", oneruler)["instruction_language"]) == {"zh"}

@@ -9,7 +9,6 @@ from collections.abc import Callable
 from itertools import cycle, islice, pairwise
 
 import pytest
-from scipy.special import zeta
 
 from builder.context.counted_sources import CountedSources
 from builder.sources import corpora
@@ -181,6 +180,8 @@ def check_common(row: Row, task: Task) -> None:
 
 
 def check_frequent(row: Row, task: Task) -> None:
+    from scipy.special import zeta  # takes a moment, and only this check needs it
+
     p, words = task.params, parts(row)[1].split(" ")
     tally = Counter(words).most_common()
     assert tally[0][0] == "..."

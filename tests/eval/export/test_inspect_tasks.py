@@ -18,20 +18,22 @@ from tests.eval.export.export_helpers import answer, in_hub_cache, scored
 from tests.eval.scoring_helpers import ruler as ruler_command
 from tests.eval.scoring_helpers import write_oneruler
 
-inspect_ai = pytest.importorskip("inspect_ai", reason="the inspect extra is not installed")
-
-from inspect_ai._util.error import PrerequisiteError  # noqa: E402
-from inspect_ai.log import read_eval_log  # noqa: E402
-from inspect_ai.model import ContentReasoning, ContentText, ModelOutput, ModelUsage  # noqa: E402
-from inspect_ai.model import get_model as inspect_model  # noqa: E402
-from inspect_ai.scorer import SampleScore, Score  # noqa: E402
-from ruler_release import inspect_tasks, oneruler, ruler  # noqa: E402
-
 COLUMNS = ("index", "input", "answer_prefix", "outputs", "max_new_tokens")
+
+
+@pytest.fixture(scope="module")
+def package():
+    """The package with the tasks, imported here since only these tests need Inspect."""
+    pytest.importorskip("inspect_ai", reason="the inspect extra is not installed")
+    import ruler_release
+
+    return ruler_release
 
 
 def output(text, stop="stop", reasoning=None):
     """What a provider gives back; its usage is there, so that nothing is counted."""
+    from inspect_ai.model import ContentReasoning, ContentText, ModelOutput, ModelUsage
+
     thoughts = [ContentReasoning(reasoning=reasoning)] if reasoning else []
     found = ModelOutput.from_content("mockllm", [*thoughts, ContentText(text=text)], stop)
     found.usage = ModelUsage(input_tokens=9, output_tokens=5, total_tokens=14)
@@ -40,13 +42,16 @@ def output(text, stop="stop", reasoning=None):
 
 def evaluate(task, reply, logs):
     """Run a task in this process; the log and what the model was asked."""
+    import inspect_ai
+    from inspect_ai.model import get_model
+
     asked = []
 
     def respond(turns, tools, choice, config):
         asked.append((turns, config))
         return reply(turns)
 
-    model = inspect_model("mockllm/model", custom_outputs=respond, memoize=False)
+    model = get_model("mockllm/model", custom_outputs=respond, memoize=False)
     (log,) = inspect_ai.eval(task, model=model, log_dir=str(logs), display="none")
     return log, asked
 
@@ -72,10 +77,10 @@ def shown(log):
 
 
 @pytest.fixture(scope="module")
-def logged(built, frozen, tmp_path_factory):
+def logged(package, built, frozen, tmp_path_factory):
     """A log of all 13 tasks, and what the model was asked."""
     logs = tmp_path_factory.mktemp("logs")
-    return evaluate(ruler(str(built), "all_4k"), knowing(frozen), logs)
+    return evaluate(package.ruler(str(built), "all_4k"), knowing(frozen), logs)
 
 
 # ---- RULER -----------------------------------------------------------------------------------
@@ -127,16 +132,18 @@ def test_ruler_score_finds_the_release_and_the_model_in_the_log(logged, tmp_path
     assert {cell["thinking"] for cell in cells} == {1}  # row 1 of each
 
 
-def test_a_hub_repository_is_asked_at_its_revision(built, frozen, tmp_path):
+def test_a_hub_repository_is_asked_at_its_revision(package, built, frozen, tmp_path):
     commit = in_hub_cache(built, "org/inspect", "v1.0.0")
-    task = ruler("org/inspect", "vt_4k", revision="v1.0.0", limit=1)
+    task = package.ruler("org/inspect", "vt_4k", revision="v1.0.0", limit=1)
     log, ((turns, _),) = evaluate(task, knowing(frozen), tmp_path)
     assert turns[0].text == next(frozen.rows("vt_4k", COLUMNS))["input"]
     known = log.eval.metadata["ruler_release"]
     assert (known["data_revision"], known["files"]["vt_4k"]) == (commit, frozen.sha256("vt_4k"))
 
 
-def test_standard_errors_are_those_of_the_rows_and_of_a_mean_over_tasks():
+def test_standard_errors_are_those_of_the_rows_and_of_a_mean_over_tasks(package):
+    from inspect_ai.scorer import SampleScore, Score
+
     values = {"vt": [0.0, 1.0, 1.0, 0.5], "qa_1": [1.0, 0.0]}
     rows = [
         SampleScore(score=Score(value=value), sample_metadata={"group": group})
@@ -144,12 +151,14 @@ def test_standard_errors_are_those_of_the_rows_and_of_a_mean_over_tasks():
         for value in found
     ]
     squares = (0.6875 / 3 / 4, 0.5 / 1 / 2)  # sums of squared deviations over n - 1, over n
-    assert inspect_tasks.all_stderr()(rows) == pytest.approx(sum(squares) ** 0.5 / 2)
-    assert inspect_tasks.all_stderr()(rows[:1]) == 0
+    assert package.inspect_tasks.all_stderr()(rows) == pytest.approx(sum(squares) ** 0.5 / 2)
+    assert package.inspect_tasks.all_stderr()(rows[:1]) == 0
 
 
-def test_a_task_at_two_lengths_is_grouped_by_configuration(built, frozen, tmp_path):
-    log, asked = evaluate(ruler(str(built), "vt_4k,vt_8k", limit=2), knowing(frozen), tmp_path)
+def test_a_task_at_two_lengths_is_grouped_by_configuration(package, built, frozen, tmp_path):
+    log, asked = evaluate(
+        package.ruler(str(built), "vt_4k,vt_8k", limit=2), knowing(frozen), tmp_path
+    )
     assert set(shown(log)) == {
         *("vt_4k", "vt_8k", "all", "all_stderr", "vt_4k_stderr", "vt_8k_stderr"),
     }
@@ -159,17 +168,17 @@ def test_a_task_at_two_lengths_is_grouped_by_configuration(built, frozen, tmp_pa
 
 
 @pytest.mark.parametrize("mode", ["chat", "direct", "completion"])
-def test_a_mode_is_the_prompt_of_ruler_run(built, frozen, tmp_path, mode):
+def test_a_mode_is_the_prompt_of_ruler_run(package, built, frozen, tmp_path, mode):
     arguments = {"mode": "chat", "direct": True} if mode == "direct" else {"mode": mode}
-    task = ruler(str(built), ["qa_1_4k"], limit=1, thinking=0, **arguments)
+    task = package.ruler(str(built), ["qa_1_4k"], limit=1, thinking=0, **arguments)
     _, ((turns, _),) = evaluate(task, lambda turns: output("x"), tmp_path)
     row = next(frozen.rows("qa_1_4k", COLUMNS))
     ends = {"chat": "", "direct": DIRECT + " Answer:", "completion": " Answer:"}
     assert [(turn.role, turn.text) for turn in turns] == [("user", row["input"] + ends[mode])]
 
 
-def test_reasoning_has_room_beyond_the_answers_tokens(built, tmp_path):
-    task = ruler(str(built), "qa_1_4k", mode="chat", limit=1, thinking=1000)
+def test_reasoning_has_room_beyond_the_answers_tokens(package, built, tmp_path):
+    task = package.ruler(str(built), "qa_1_4k", mode="chat", limit=1, thinking=1000)
     log, ((_, config),) = evaluate(
         task, lambda turns: output("", "max_tokens", "Still thinking"), tmp_path
     )
@@ -182,13 +191,13 @@ def test_reasoning_has_room_beyond_the_answers_tokens(built, tmp_path):
 
 
 @pytest.mark.parametrize("which", ["real", "by hand"])
-def test_languages_are_scored_as_ruler_score_does(which, request, tmp_path):
+def test_languages_are_scored_as_ruler_score_does(package, which, request, tmp_path):
     if which == "real":  # en, zh and the pairs of the two
         root = request.getfixturevalue("oneruler")
-        task, name = oneruler(str(root), "all_8k,*_en-zh", limit=6), None
+        task, name = package.oneruler(str(root), "all_8k,*_en-zh", limit=6), None
     else:
         root = write_oneruler(tmp_path / "oneruler", ["pl", "ko", "zh"])
-        task, name = oneruler(str(root), "*"), "niah_none_8k_ko_cl100k"
+        task, name = package.oneruler(str(root), "*"), "niah_none_8k_ko_cl100k"
     log, asked = evaluate(task, knowing(Release.open(str(root))), tmp_path / "logs")
     metrics = shown(log)
     mine = scored(log.location, root, tmp_path / "results.json")
@@ -201,7 +210,7 @@ def test_languages_are_scored_as_ruler_score_does(which, request, tmp_path):
 # ---- Logs ------------------------------------------------------------------------------------
 
 
-def test_an_answer_that_failed_or_did_not_fit_is_no_answer(built, tmp_path):
+def test_an_answer_that_failed_or_did_not_fit_is_no_answer(package, built, tmp_path):
     replies = iter(["fits not", "error", "right"])
 
     def reply(turns):
@@ -211,7 +220,7 @@ def test_an_answer_that_failed_or_did_not_fit_is_no_answer(built, tmp_path):
         stop = "model_length" if kind == "fits not" else "stop"
         return output("The maximum context length is …", stop)
 
-    task = ruler(str(built), "qa_1_4k", limit=3)
+    task = package.ruler(str(built), "qa_1_4k", limit=3)
     task.fail_on_error = False
     log, _ = evaluate(task, reply, tmp_path)
     ruler_command("score", log.location, "--out", tmp_path / "r.json")
@@ -219,36 +228,38 @@ def test_an_answer_that_failed_or_did_not_fit_is_no_answer(built, tmp_path):
     assert (cell["failed"], cell["does_not_fit"], cell["missing"]) == (2, 1, 2)
 
 
-def test_the_log_is_what_inspect_reads_and_holds_whole_answers(built, frozen, tmp_path):
+def test_the_log_is_what_inspect_reads_and_holds_whole_answers(package, built, frozen, tmp_path):
+    from inspect_ai.log import read_eval_log
+
+    from eval.score.formats.inspect_log import predictions
+
     long = "word " * 2000
-    task = ruler(str(built), "qa_1_4k", limit=1)
+    task = package.ruler(str(built), "qa_1_4k", limit=1)
     log, _ = evaluate(task, lambda turns: output(long), tmp_path)
     (sample,) = read_eval_log(log.location).samples
     assert sample.id == "qa_1_4k-0"
     assert sample.scores["ruler_scorer"].answer == sample.output.completion == long
-    from eval.score.formats.inspect_log import predictions
-
     (read,) = predictions(log.location, keep_prompts=True)
     row = next(frozen.rows("qa_1_4k", COLUMNS))
     assert (read.text, read.outputs) == (long, tuple(row["outputs"]))
     assert read.prompt == row["input"] + row["answer_prefix"].removeprefix(" ")
 
 
-def test_two_logs_of_the_same_rows_are_two_runs(built, frozen, tmp_path):
+def test_two_logs_of_the_same_rows_are_two_runs(package, built, frozen, tmp_path):
     for _ in range(2):
-        evaluate(ruler(str(built), "qa_1_4k", limit=1), knowing(frozen), tmp_path)
+        evaluate(package.ruler(str(built), "qa_1_4k", limit=1), knowing(frozen), tmp_path)
     assert "Two runs answer 'qa_1_4k'" in ruler_command("score", tmp_path)[1]
 
 
 def test_a_log_of_another_task_is_refused(logged, tmp_path):
+    from inspect_ai.log import read_eval_log, write_eval_log
+
     log, _ = logged
     other = tmp_path / "other.eval"
     other.write_bytes(b"no zip")
     assert "is no log that Inspect can read" in ruler_command("score", other)[1]
     header = read_eval_log(log.location, header_only=True)
     header.eval.metadata, header.eval.task, header.samples = None, "gsm8k", []
-    from inspect_ai.log import write_eval_log
-
     write_eval_log(header, other)
     assert zipfile.is_zipfile(other)
     _, error, code = ruler_command("score", other)
@@ -268,19 +279,19 @@ def test_a_log_of_another_task_is_refused(logged, tmp_path):
         ({"config": "vt_4k", "thinking": 100}, "leaves no place for reasoning"),
     ],
 )
-def test_a_mistake_is_one_sentence(built, arguments, text):
-    with pytest.raises(PrerequisiteError) as error:
-        ruler(str(built), **arguments)
+def test_a_mistake_is_one_sentence(package, built, arguments, text):
+    with pytest.raises(package.inspect_tasks.PrerequisiteError) as error:
+        package.ruler(str(built), **arguments)
     assert text in error.value.message
 
 
-def test_the_other_benchmarks_task_is_named(built):
-    with pytest.raises(PrerequisiteError) as error:
-        oneruler(str(built), "all_4k")
+def test_the_other_benchmarks_task_is_named(package, built):
+    with pytest.raises(package.inspect_tasks.PrerequisiteError) as error:
+        package.oneruler(str(built), "all_4k")
     assert "is ruler: run ruler_release/ruler" in error.value.message
 
 
-def test_a_provider_that_would_ask_something_else_is_refused():
+def test_a_provider_that_would_ask_something_else_is_refused(package):
     class Provider:
         """A model of a provider, as Inspect names one."""
 
@@ -291,9 +302,9 @@ def test_a_provider_that_would_ask_something_else_is_refused():
         def __str__(self):
             return f"{self.name}/org/model"
 
-    check = inspect_tasks.check_provider
+    check = package.inspect_tasks.check_provider
     for mode, provider in (("prefill", "hf"), ("prefill", "openai"), ("completion", "vllm")):
-        with pytest.raises(PrerequisiteError):
+        with pytest.raises(package.inspect_tasks.PrerequisiteError):
             check(mode, Provider(provider), True)
     check("prefill", Provider("vllm"), True)
     check("prefill", Provider("hf"), False)  # ONERULER: there is no prefix

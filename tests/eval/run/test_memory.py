@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,9 @@ import pytest
 from eval.run.records import read_lines
 from tests.eval.run import small_release
 
-pytest.importorskip("openai", reason="the openai extra is not installed")
+pytestmark = pytest.mark.skipif(
+    find_spec("openai") is None, reason="the openai extra is not installed"
+)
 
 CODE = """
 import json, resource, sys

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.stats import beta
 
 from eval.score.intervals import interval, units
 
@@ -17,6 +16,8 @@ def of(*values):
 
 @pytest.mark.parametrize(("right", "rows"), [(0, 50), (1, 50), (25, 50), (499, 500), (500, 500)])
 def test_one_cell_of_right_and_wrong_has_the_clopper_pearson_interval(right, rows):
+    from scipy.stats import beta  # takes a second, and only this test needs it
+
     low, high = of(*[1] * right, *[0] * (rows - right))
     assert low == pytest.approx(beta.ppf(0.025, right, rows - right + 1) if right else 0)
     assert high == pytest.approx(beta.ppf(0.975, right + 1, rows - right) if right < rows else 1)

@@ -11,8 +11,6 @@ from pathlib import Path
 import pytest
 
 from eval.report.page.figures.colour_scale import colour, text_colour
-from eval.report.page.figures.page_figures import figures
-from eval.report.page.page_render import render
 from eval.report.page.rows.page_size import fitted
 from eval.report.page.visible_text import visible
 from tests.eval import real_predictions as real
@@ -54,6 +52,9 @@ def large(page_file):
 
 
 def test_three_models_six_lengths_and_13_tasks_are_under_two_megabytes(large):
+    from eval.report.page.figures.page_figures import figures
+    from eval.report.page.page_render import render
+
     assert sum(len(row) for heat in large["heat_maps"] for row in heat["cells"]) == 3 * 6 * 13
     html = render(large, figures(large))
     assert len(html.encode()) < 2_000_000

@@ -8,6 +8,7 @@ import ssl
 import threading
 from collections.abc import Callable
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,9 @@ from eval.run.run_order import RunOrder
 from eval.run.runner import run
 from ruler_dataset import RulerError
 
-pytest.importorskip("openai", reason="the openai extra is not installed")
+pytestmark = pytest.mark.skipif(
+    find_spec("openai") is None, reason="the openai extra is not installed"
+)
 Serve = Callable[..., str]
 Stats = Callable[[str], dict[str, Any]]
 VLLM_MODEL = {"id": "m", "object": "model", "owned_by": "vllm", "max_model_len": 10**6}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,9 @@ from eval.run.records import Records, read_lines
 from tests.eval.run import tiny_model
 from tests.eval.scoring_helpers import ruler
 
-pytest.importorskip("openai", reason="the openai extra is not installed")
+pytestmark = pytest.mark.skipif(
+    find_spec("openai") is None, reason="the openai extra is not installed"
+)
 
 
 @pytest.fixture(scope="session")
