@@ -199,9 +199,10 @@ def test_a_row_is_as_much_work_among_many_as_among_few(task, language):
         texts = [f"<think>hm</think>It is {values[0]}." for values in numbers]
         counted = 0
 
-        def count(_frame, event, _argument):
+        def count(frame, event, _argument):
             nonlocal counted
-            counted += event in ("call", "c_call")
+            here = frame.f_code.co_filename == rules.__file__  # not the garbage collector's
+            counted += here and event in ("call", "c_call")
 
         before = sys.getprofile()
         sys.setprofile(count)
