@@ -69,11 +69,16 @@ def test_workers_are_processes_or_actors_of_ray(
     assert not order.root.exists()
 
 
-def test_a_hash_seed_changes_no_byte(release: Path, tmp_path: Path) -> None:
-    environment = {**os.environ, "PYTHONHASHSEED": "12345"}
+def test_a_hash_seed_changes_no_byte_and_nothing_slow_is_imported(
+    release: Path, tmp_path: Path
+) -> None:
+    environment = {**os.environ, "PYTHONHASHSEED": "12345", "PYTHONPROFILEIMPORTTIME": "1"}
     command = ruler("build", str(tmp_path / "hashed"), *ARGUMENTS)
-    subprocess.run(command, env=environment, check=True, capture_output=True)
+    done = subprocess.run(command, env=environment, check=True, capture_output=True, text=True)
     assert files(tmp_path / "hashed") == files(release)
+    imported = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
+    assert "pyarrow" in imported
+    assert not {"datasets", "mistral_common", "pandas", "scipy", "transformers"} & imported
 
 
 def test_built_in_parts_a_release_has_the_bytes_of_one_build(release: Path, tmp_path: Path) -> None:
