@@ -6,6 +6,8 @@ The n-th new prompt gets the n-th script (cyclically), and each request for it t
 step, the last one forever. Steps: ok, slow, 400, 401, 429, 500, 503, hang, disconnect, malformed,
 html, empty, null, shortened, cut-prompt, thinking, echo-key,
 long-key, long-echo, huge, no-tokens. GET /stats tells what was done.
+
+Answers wait `delay` seconds, or with `together` until so many requests wait at the same time.
 """
 
 from __future__ import annotations
@@ -23,6 +25,8 @@ class Server:
         self.scripts = plan.get("scripts", [["ok"]])
         self.models = plan.get("models", [{"id": "m", "object": "model", "owned_by": "test"}])
         self.delay = plan.get("delay", 0.0)
+        self.together = plan.get("together")
+        self.waiting: list[asyncio.Future[None]] = []
         self.answer = plan.get("answer")
         self.order: dict[str, int] = {}
         self.tries: dict[str, int] = {}
@@ -82,10 +86,20 @@ class Server:
         self.words_now += words
         self.most_words = max(self.most_words, self.words_now)
         try:
-            await asyncio.sleep(self.delay)
+            await (self.others() if self.together else asyncio.sleep(self.delay))
             return await self.act(writer, step, path, request, str(asked), headers)
         finally:
             self.words_now -= words
+
+    async def others(self) -> None:
+        """Wait until enough requests wait, at most a minute."""
+        self.waiting.append(asyncio.get_running_loop().create_future())
+        here = self.waiting[-1]
+        if len(self.waiting) == self.together:
+            for one in self.waiting:
+                one.set_result(None)
+            self.waiting = []
+        await asyncio.wait([here], timeout=60)
 
     async def act(
         self,
