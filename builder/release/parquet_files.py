@@ -11,14 +11,12 @@ side by side (an essay file of 500 rows of 600 KB takes a few MB).
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Sequence, Sized
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import KW_ONLY, dataclass, field
-from itertools import accumulate, chain
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -57,38 +55,11 @@ class RowWriter:
         if not self.rows:
             return
         columns = [
-            _array(self.schema.field(name).type, [row[name] for row in self.rows])
+            pa.array([row[name] for row in self.rows], type=self.schema.field(name).type)
             for name in COLUMNS
         ]
         self.writer.write_batch(pa.record_batch(columns, schema=self.schema))
         self.rows.clear()
-
-
-def _array(kind: pa.DataType, values: Sequence[Any]) -> pa.Array:
-    """What `pa.array(values, type=kind)` makes of a row's kinds of values, none of them missing.
-
-    That call imports pandas, which takes a process longer than the rows of a small release do.
-    """
-    size = len(values)
-    if pa.types.is_struct(kind):
-        fields = [_array(field.type, [value[field.name] for value in values]) for field in kind]
-        return pa.Array.from_buffers(kind, size, [None], children=fields)
-    if pa.types.is_list(kind):
-        children = [_array(kind.value_type, list(chain.from_iterable(values)))]
-        return pa.Array.from_buffers(kind, size, [None, _offsets(values)], children=children)
-    if pa.types.is_string(kind):
-        texts = [value.encode() for value in values]
-        data = pa.py_buffer(b"".join(texts))
-        return pa.Array.from_buffers(kind, size, [None, _offsets(texts), data])
-    found = np.array(values, dtype=kind.to_pandas_dtype())
-    if pa.types.is_boolean(kind):
-        found = np.packbits(found, bitorder="little")
-    return pa.Array.from_buffers(kind, size, [None, pa.py_buffer(found)])
-
-
-def _offsets(parts: Iterable[Sized]) -> pa.Buffer:
-    """Where each part begins among all, and where the last one ends."""
-    return pa.py_buffer(np.array([*accumulate(map(len, parts), initial=0)], dtype=np.int32))
 
 
 @contextmanager
