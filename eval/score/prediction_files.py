@@ -181,6 +181,8 @@ def _settings(path: Path, files: list[Path]) -> Iterator[RunFacts]:
     elif files[0].name == "predictions.csv" and (press := kvpress_settings(files[0])):
         parts = [press.get(name) for name in ("model", "press_name", "compression_ratio")]
         yield {"model": " ".join(filter(None, parts))}
+    elif files[0].name.startswith("prediction_"):  # what o3 and deepseek scored depends on it
+        yield {"model": files[0].stem.removeprefix("prediction_")}
     elif files[0].suffix == inspect_log.SUFFIX:
         yield from (inspect_log.settings(file) for file in files)
 

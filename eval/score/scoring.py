@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import compress
 from typing import Any, Literal, NamedTuple, cast
 
 import numpy as np
@@ -250,7 +251,8 @@ def _cell(
         notes.append(f"{name}: {len(missing)} rows are missing, the first is row {missing[0]}")
     kept = results
     if rules.compat == "authors":  # their script leaves out what was never answered
-        kept = [row for row in results if row.state == "ok" or row.cut_scored]
+        chosen = [_counts(result) for result in results]
+        counted, kept = list(compress(counted, chosen)), list(compress(results, chosen))
     bounds = intervals.interval([np.array([row.score for row in kept], dtype=float)])
     cell: Cell = {
         "task": config.task,
@@ -272,7 +274,7 @@ def _cell(
         "duplicated": duplicated,
         "does_not_fit": sum(p.finish_reason == "does_not_fit" for p in found.values()),
         "depth": depth.by_depth(credits) if config.max_length else None,  # 0k has no depths
-        "rows": _rows(counted, results, found),
+        "rows": _rows(counted, kept, found),
     }
     if rules.compat == "authors":
         cell["dropped"] = len(results) - len(kept)

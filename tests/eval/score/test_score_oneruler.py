@@ -70,6 +70,30 @@ def test_truncated_answers_are_wrong_and_of_o3_leave_the_authors_denominator(man
     assert (theirs["score"], theirs["n"], theirs["dropped"]) == (100, 3, 1)
 
 
+def test_the_authors_outputs_are_those_of_the_model_that_their_files_name(tmp_path):
+    endings = ["stop"] * 6 + ["length"] * 6
+    for model, score, n in (("o3-mini", 100, 6), ("o4-mini", 50, 12)):
+        for language, none in (("pl", "brak"), ("ko", "없음")):
+            path = tmp_path / f"{model}/{language}/niah_none/8000/prediction_{model}.jsonl"
+            lines = [
+                {"index": i, "outputs": [none], f"response-{model}": said, "finish_reason": ending}
+                for i, ending in enumerate(endings)
+                for said in [none if ending == "stop" else "hm"]
+            ]
+            path.parent.mkdir(parents=True)
+            path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+        out = tmp_path / f"{model}.json"
+        _, error, code = ruler("score", tmp_path / model, "--compat", "authors", "--out", out)
+        assert code == 0, error
+        results = load(out)
+        assert results["model"] == model
+        cell = results["configurations"]["niah_none_8k_pl"]
+        assert (cell["score"], cell["n"], len(cell["rows"]["index"])) == (score, n, n)
+        mean = results["summary"]["unknown"]["*"]["niah"]["lengths"]["8k"]
+        low, high = mean["interval"]
+        assert low <= mean["score"] == score <= high
+
+
 def test_partial_lists_score_nothing_and_their_right_words_are_reported(many, tmp_path):
     def answer(row, said):
         return {"prediction": said.replace("słowoa", "inne").replace("słowob", "obce")}
