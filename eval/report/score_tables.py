@@ -142,20 +142,30 @@ def scores(
         if any(cell["duplicated"] for here in found for cell in here):
             twice = [str(sum(cell["duplicated"] for cell in here)) for here in found]
             rows.append([f"{task}, duplicated predictions", *twice])
-    count, columns = groups["all"]["tasks"], list(lengths.values())
-    most = max((mean["tasks"] for mean in columns), default=0)
-    usual = next((mean["lacking"] for mean in columns if mean["tasks"] == most), [])
-    marks = ["" if mean["lacking"] == usual else "*" for mean in columns]
-    means = [number(mean["score"]) + mark for mean, mark in zip(columns, marks, strict=True)]
-    rows.append([mean_name(groups["all"]), *means])
+    count, means = groups["all"]["tasks"], _marked(groups["all"])
+    rows.append([mean_name(groups["all"]), *means.values()])
     rows.append(["95 % interval", *(bounds(mean["interval"]) for mean in lengths.values())])
     rows.append(["strict", *(number(mean["strict"]) for mean in lengths.values())])
-    if any(mean["tasks"] < count for mean in columns):
-        rows.append(["tasks scored", *(str(mean["tasks"]) for mean in columns)])
+    if any(mean["tasks"] < count for mean in lengths.values()):
+        rows.append(["tasks scored", *(str(mean["tasks"]) for mean in lengths.values())])
     text = table(["task", *(_upper(length) for length in lengths)], rows, markdown)
-    if any(marks):
-        text += "\n* a mean over other tasks than the others of this row"
-    return text
+    return text + _explained(means.values())
+
+
+def _marked(group: GroupSummary) -> dict[str, str]:
+    """The group's mean at each length, with a mark if it is over other tasks than most are."""
+    means = group["lengths"]
+    most = max((mean["tasks"] for mean in means.values()), default=0)
+    usual = next((mean["lacking"] for mean in means.values() if mean["tasks"] == most), [])
+    return {
+        length: number(mean["score"]) + ("" if mean["lacking"] == usual else "*")
+        for length, mean in means.items()
+    }
+
+
+def _explained(means: Iterable[str]) -> str:
+    marked = any(mean.endswith("*") for mean in means)
+    return "\n* a mean over other tasks than the others of this row" if marked else ""
 
 
 def relative_to_alone(
@@ -195,34 +205,39 @@ def mean_name(group: GroupSummary) -> str:
 
 
 def aggregates(groups: Mapping[str, GroupSummary], markdown: bool = False) -> str:
-    """A row for all tasks and each category, as in the paper's tables."""
+    """A row for all tasks and each category, as in the paper's tables.
+
+    Means over fewer tasks, or over others, say so as in `scores`.
+    """
     lengths = groups["all"]["lengths"]
     header = ["group", "effective", "threshold", "relative", *map(_upper, lengths)]
     header += ["Avg.", "interval", "wAvg.(inc)", "wAvg.(dec)"]
     rows = []
     for name, group in groups.items():
-        means = [group["lengths"].get(length) for length in lengths]
+        means = _marked(group)
+        whole = all(mean["tasks"] == group["tasks"] for mean in group["lengths"].values())
         rows.append(
             [
-                name,
+                name if whole else f"{name}, {mean_name(group)}",
                 group["effective_length_name"],
                 number(group["threshold"]),
-                "-"
-                if (relative := group["relative_effective_length"]) is None
-                else written(relative),
-                *(number(mean["score"] if mean else None) for mean in means),
+                relative_name(group),
+                *(means.get(length, "-") for length in lengths),
                 number(group["average"]["score"]),
                 bounds(group["average"]["interval"]),
                 number(group["weighted_inc"]["score"]),
                 number(group["weighted_dec"]["score"]),
             ]
         )
-    return table(header, rows, markdown)
+    shown = (mean for group in groups.values() for mean in _marked(group).values())
+    return table(header, rows, markdown) + _explained(shown)
 
 
-def _relative(group: GroupSummary) -> str:
+def relative_name(group: GroupSummary) -> str:
+    """The relative effective length as the group's columns name it."""
     tokens = group["relative_effective_length"]
-    return "-" if tokens is None else written(tokens)
+    names = {mean["tokens"]: length for length, mean in group["lengths"].items()}
+    return "-" if tokens is None else written(tokens, names)
 
 
 def troubles(results: Results, markdown: bool = False) -> str:

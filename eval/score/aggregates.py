@@ -7,7 +7,8 @@
         "threshold", "effective_length", "effective_length_name", "relative_effective_length"}
 
 Groups of ruler are `all` (Tables 3 and 12) and the four categories (Tables 13 to 16), of oneruler
-`niah`, `cwe` and `all`; of a suite of one's own, its groups. A length counts in the averages and
+`niah`, `cwe` and `all` (of pairs of two languages, which have no cwe, the niah tasks); of a suite
+of one's own, its groups. A length counts in the averages and
 for the effective length only if every task of the group was scored at it; `tasks` says how many
 were. The control `0k` counts in none of them; where it was scored, a length has `relative_to_0k`,
 its mean in percent of that there. Where there are several languages, `*` is the mean over them;
@@ -75,6 +76,9 @@ def categories(names: Names, cells: Cells, standard: bool = True) -> list[Catego
     if names.dataset == "oneruler":
         groups = {name: groups.get(name, tasks) for name, tasks in GROUPS["oneruler"].items()}
     scored = {cell["task"] for cell in cells.values()}
+    if names.dataset == "oneruler" and all("-" in languages_of(cell) for cell in cells.values()):
+        lacking = {*GROUPS["oneruler"]["cwe"]} - scored
+        groups["all"] = tuple(task for task in groups["all"] if task not in lacking)
     found = [Category(name, tuple(tasks)) for name, tasks in groups.items() if scored & set(tasks)]
     if "all" not in {category.name for category in found}:  # an ablation alone is in no group
         found.insert(0, Category("all", tuple(sorted(scored))))
@@ -122,7 +126,9 @@ def group(
         "effective_length": None if threshold is None else effective_length(scores, threshold),
         "effective_length_name": "-"
         if threshold is None
-        else effective_length_name(scores, threshold, claimed),
+        else effective_length_name(
+            scores, threshold, claimed, {mean["tokens"]: name for name, mean in lengths.items()}
+        ),
         "relative_effective_length": relative_effective_length(scores),
     }
 

@@ -84,21 +84,29 @@ def relative_effective_length(scores_by_length: Mapping[int, float]) -> int | No
 
 
 def effective_length_name(
-    scores_by_length: Mapping[int, float], threshold: float, claimed: int | None = None
+    scores_by_length: Mapping[int, float],
+    threshold: float,
+    claimed: int | None = None,
+    names: Mapping[int, str] | None = None,
 ) -> str:
-    """As the tables write it: `32K`, `<4K` below the shortest, `>128K` where more was claimed."""
+    """As the tables write it: `32K`, `<4K` below the shortest, `>128K` where more was claimed.
+
+    `names` are what the lengths are called in the columns beside it.
+    """
     lengths = sorted(scores_by_length)
     if not lengths:
         return "-"
     found = effective_length(scores_by_length, threshold)
     if found is None:
-        return f"<{written(lengths[0])}"
+        return f"<{written(lengths[0], names)}"
     more = found == lengths[-1] and claimed is not None and claimed > found
-    return f"{'>' if more else ''}{written(found)}"
+    return f"{'>' if more else ''}{written(found, names)}"
 
 
-def written(tokens: int) -> str:
-    """A length as the tables write it: 131072 and 128000 are 128K, 1048576 is 1M."""
+def written(tokens: int, names: Mapping[int, str] | None = None) -> str:
+    """A length by its name in `names`, else as the papers: 131072 and 128000 are 128K."""
+    if names and tokens in names:
+        return names[tokens].upper()
     named = []
     for dataset in ("ruler", "oneruler"):
         with suppress(RulerError):

@@ -21,10 +21,9 @@ from eval.report.page.page_model import (
     Series,
 )
 from eval.report.page.page_runs import ReportedRun
-from eval.report.score_tables import TROUBLES
+from eval.report.score_tables import TROUBLES, relative_name
 from eval.score.aggregates import EVERY_LANGUAGE, EVERY_PAIR, combine, in_languages
 from eval.score.depth import mean_bins
-from eval.score.effective_length import written
 from eval.score.results_file import Cell, GroupSummary
 from ruler_dataset import languages_of
 
@@ -143,7 +142,6 @@ def _published(
 
 
 def _row(series: int, group: GroupSummary) -> GroupRow:
-    relative = group["relative_effective_length"]
     return {
         "series": series,
         "lengths": {
@@ -161,8 +159,8 @@ def _row(series: int, group: GroupSummary) -> GroupRow:
         "effective": group["effective_length_name"],
         "effective_tokens": group["effective_length"],
         "threshold": group["threshold"],
-        "relative": "-" if relative is None else written(relative),
-        "relative_tokens": relative,
+        "relative": relative_name(group),
+        "relative_tokens": group["relative_effective_length"],
     }
 
 

@@ -30,6 +30,26 @@ def test_columns_averaged_over_different_tasks_are_marked(write_run):
     assert "cwe" not in lengths["4k"]["lacking"]
 
 
+def test_the_mean_of_a_category_says_over_how_many_of_its_tasks_it_is(write_run):
+    run = write_run(right, configs=["vt_4k", "cwe_4k", "cwe_8k", "fwe_8k"])
+    stdout, _, _ = ruler("score", run)
+    aggregates = stdout[stdout.index("Aggregates") :].split("\n\n")[1]
+    lines = [line.split("  ") for line in aggregates.splitlines()]
+    names = [
+        line[0] for line in lines if line[0].partition(",")[0] in ("all", "aggregation (CWE/FWE)")
+    ]
+    assert names == [
+        "all, mean of 2 of 13 tasks",
+        "aggregation (CWE/FWE), mean of 1 to 2 of 2 tasks",
+    ]
+    (line,) = [line for line in aggregates.splitlines() if line.startswith("aggregation")]
+    assert "100.0* " in line
+    assert aggregates.endswith("* a mean over other tasks than the others of this row")
+    (whole,) = [line for line in aggregates.splitlines() if line.startswith("multi-hop")]
+    assert whole.startswith("multi-hop tracing (VT)  ")
+    assert "*" not in whole
+
+
 def test_a_task_seen_at_one_length_only_stays_in_its_place(write_run):
     run = write_run(right, configs=["vt_4k", "fwe_4k", "vt_8k", "cwe_8k", "fwe_8k"])
     stdout, _, _ = ruler("score", run)
@@ -51,7 +71,8 @@ def test_a_changed_suite_with_the_standard_names_gets_no_threshold(tmp_path, bui
     groups = results["summary"]["tekken"]["en"]
     assert results["dataset"]["standard"] is False
     assert {group["threshold"] for group in groups.values()} == {None}
-    assert rows_of(stdout)["all"][1:3] == ["-", "-"]
+    (line,) = [line for line in stdout.splitlines() if line.startswith("all, mean of 2 of 13")]
+    assert line.split("  ", 1)[1].split()[:2] == ["-", "-"]
 
 
 @pytest.fixture(scope="module")
@@ -89,3 +110,11 @@ def test_the_mean_over_languages_is_over_languages_and_pairs_are_apart(languages
     assert summary["*"]["all"]["lengths"]["8k"]["score"] == 75
     assert "mean over languages" in stdout
     assert "mean over pairs of languages" in stdout
+
+
+def test_of_pairs_of_languages_all_is_the_tasks_that_pairs_have(languages):
+    summary = languages[0]["summary"]["cl100k"]
+    assert summary["*"]["all"]["tasks"] == summary["pl"]["all"]["tasks"] == 7
+    for pair in ("en-ko", "pl-en", "*-*"):
+        assert summary[pair]["all"] == summary[pair]["niah"]
+        assert summary[pair]["all"]["tasks"] == 5

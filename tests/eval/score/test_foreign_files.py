@@ -177,6 +177,12 @@ def test_lengths_of_foreign_files_are_shown_as_they_are(tmp_path):
     ]
     headers = [line.split() for line in stdout.splitlines() if line.startswith("task")]
     assert headers[0] == ["task", "4K", "10000", "128000", "128K"]
+    path.write_text("\n".join(path.read_text().splitlines()[:3]))
+    results, stdout = scored(tmp_path, path)
+    group = results["summary"]["unknown"]["en"]["multi-hop tracing (VT)"]
+    assert group["effective_length_name"] == "128000"
+    (line,) = [line.split() for line in stdout.splitlines() if line.startswith("multi-hop")]
+    assert line[3:6] == ["128000", "89.7", "128000"]
 
 
 def test_oneruler_outputs_of_many_languages_are_read_in_one_call(tmp_path):
