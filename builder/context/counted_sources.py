@@ -55,6 +55,8 @@ class CountedSources:
         self._noise: LineHaystack | None = None
         self._labels: CountedTexts | None = None
         self._languages: dict[str, Language] = {}
+        self.wording: dict[str, dict[str, Any]] = {}
+        """The prompts and nouns of the languages used so far, for the manifest."""
         self._dictionaries: dict[str, Dictionary] = {}
         self._book: tuple[str, int, BookHaystack] | None = None  # one at a time: they are large
 
@@ -99,13 +101,9 @@ class CountedSources:
     def language(self, code: str) -> Language:
         """The published prompts and nouns of a language of ONERULER."""
         if code not in self._languages:
-            self._languages[code] = languages.language(code, self.sources)
+            self._languages[code] = read = languages.language(code, self.sources)
+            self.wording[code] = json.loads(json.dumps(asdict(read)))
         return self._languages[code]
-
-    @property
-    def wording(self) -> dict[str, dict[str, Any]]:
-        """The prompts and nouns of the languages used so far, for the manifest."""
-        return {code: json.loads(json.dumps(asdict(x))) for code, x in self._languages.items()}
 
     def dictionary(self, code: str) -> Dictionary:
         """The words of a language's dictionary."""

@@ -128,7 +128,7 @@ class FileBuilder:
         read = {
             "sources": dict(counted_sources.sources.used),
             "tokenizers": about,
-            "languages": counted_sources.wording,
+            "languages": dict(counted_sources.wording),
         }
         report(0)
         return Checked(job.config.path, rows, read)

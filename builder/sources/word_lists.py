@@ -59,11 +59,13 @@ def maximal_places() -> np.ndarray:
 def places_alone(words: Sequence[str]) -> np.ndarray:
     """Where the words stand that are part of no other, whatever their case or width."""
     folded = [unicodedata.normalize("NFKC", word).casefold() for word in words]
-    holders: Counter[str] = Counter()
+    times = Counter(folded)  # how often each is listed, and then also found in the words
     for word in folded:
-        ends = range(1, len(word) + 1)
-        holders.update({word[start:end] for end in ends for start in range(end)})
-    return np.array([place for place, word in enumerate(folded) if holders[word] == 1])
+        for end in range(1, len(word) + 1):
+            for start in range(end):
+                if (part := word[start:end]) in times:
+                    times[part] += 1
+    return np.array([place for place, word in enumerate(folded) if times[word] == 2])
 
 
 def holding(words: Sequence[str], parts: Sequence[str]) -> np.ndarray:

@@ -30,13 +30,19 @@ def order(root: Path, *names: str, **more: Any) -> BuildOrder:
 
 
 def plant(root: Path, path: str, change: Callable[[Rows], object]) -> dict[int, list[str]]:
-    """Change the rows of a file, let the manifest agree, and give the breaches found, by law."""
+    """Change the rows of a file, let the manifest agree, and give the breaches found, by law.
+
+    Only the files of the same task are verified: with them a row is compared.
+    """
     file = f"data/tekken/8k/{path}.parquet"
     rows = pq.read_table(root / file).to_pylist()
     change(rows)
     pq.write_table(pa.Table.from_pylist(rows, features().arrow_schema), root / file)
     manifest = json.loads((root / MANIFEST).read_text(encoding="utf-8"))
     manifest["files"][file]["sha256"] = sha256_of(root / file)
+    for other in [name for name in manifest["files"] if Path(name).stem != Path(file).stem]:
+        (root / other).unlink()
+        del manifest["files"][other]
     (root / MANIFEST).write_text(json.dumps(manifest), encoding="utf-8")
     return by_law(verify(root))
 
@@ -55,7 +61,7 @@ def copy(oneruler: Path, tmp_path: Path) -> Path:
 
 
 def test_a_good_release_breaks_no_law(oneruler: Path) -> None:
-    report = verify(oneruler, workers=2)
+    report = verify(oneruler)
     assert report.ok
     assert len(report.files) == 2 * (7 + 1) + 2 * (5 + 1)
 

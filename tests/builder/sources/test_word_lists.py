@@ -4,6 +4,7 @@ import hashlib
 import os
 import subprocess
 import sys
+import unicodedata
 from importlib.resources import files
 
 import numpy as np
@@ -41,6 +42,13 @@ def test_maximal_words_are_part_of_no_other_word() -> None:
     assert len(places) > 5000
     for place in places[::100]:
         assert [i for i, word in enumerate(lower) if lower[place] in word] == [place]
+
+
+@given(st.lists(st.text("abBﬀ", min_size=1, max_size=4), max_size=9))
+def test_places_alone_are_those_of_words_that_no_other_has_in_it(words: list[str]) -> None:
+    folded = [unicodedata.normalize("NFKC", word).casefold() for word in words]
+    expected = [place for place, word in enumerate(folded) if sum(word in x for x in folded) == 1]
+    assert word_lists.places_alone(words).tolist() == expected
 
 
 def test_the_words_of_keys_are_letters_and_part_of_no_other_word() -> None:
