@@ -9,10 +9,14 @@ from __future__ import annotations
 import contextlib
 import io
 import os
+import signal
 import sys
 from collections.abc import Iterator, Sequence
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
+
+import typer
 
 import ruler_cli
 
@@ -25,17 +29,26 @@ class Printed(NamedTuple):
     stderr: str
 
 
+@cache
+def command() -> Any:
+    """The program's commands and options, read once: that takes longer than many a command."""
+    return typer.main.get_command(ruler_cli.app)
+
+
 @contextlib.contextmanager
 def as_program(arguments: Sequence[object], folder: Path | None) -> Iterator[None]:
     """A command line in place of this program's, in a folder."""
-    there, argv = Path.cwd(), sys.argv
+    there, argv, app = Path.cwd(), sys.argv, ruler_cli.app
+    interrupted = signal.getsignal(signal.SIGINT)
     os.chdir(folder or there)
     sys.argv = ["ruler", *map(str, arguments)]
+    ruler_cli.app = command()
     try:
         yield
     finally:
         os.chdir(there)
-        sys.argv = argv
+        sys.argv, ruler_cli.app = argv, app
+        signal.signal(signal.SIGINT, interrupted)
 
 
 def ruler(*arguments: object, cwd: Path | None = None) -> Printed:

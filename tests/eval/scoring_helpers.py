@@ -5,22 +5,15 @@ from __future__ import annotations
 import itertools
 import json
 
-from typer.testing import CliRunner
-
-import ruler_cli
 import ruler_dataset
-from ruler_dataset import RulerError
+from tests import in_process
 from tests.hand_written import whole, write_file
 
 
 def ruler(*arguments: object):
-    """Run `ruler ARGUMENTS` in this process, as ruler_cli.main does; stdout, stderr, exit code."""
-    result = CliRunner().invoke(ruler_cli.app, list(map(str, arguments)))
-    if isinstance(result.exception, RulerError):
-        return "", f"Error: {result.exception}", 2
-    if result.exception is not None and not isinstance(result.exception, SystemExit):
-        raise result.exception
-    return result.stdout, result.stderr, result.exit_code
+    """Run `ruler ARGUMENTS` in this process; stdout, stderr, exit code."""
+    done = in_process.ruler(*arguments)
+    return done.stdout, done.stderr, done.code
 
 
 def record(config, index, prediction="", **fields):

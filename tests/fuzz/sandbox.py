@@ -16,15 +16,13 @@ import os
 import re
 import sys
 import tempfile
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import typer
-
 import ruler_cli
 from ruler_dataset import plain
+from tests import in_process
 
 _WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 _CHANGES = (
@@ -100,7 +98,6 @@ class Sandbox:
         self.folder, self.base, self.case = folder, folder / "base", folder / "case"
         caches = (os.environ["RULER_CACHE"], os.environ["HF_HOME"])
         self.free = (*caches, "/dev/null", str(self.case))
-        self.command = typer.main.get_command(ruler_cli.app)
         self._known: Listing | None = None
 
     def new(self, *folders: str) -> None:
@@ -121,7 +118,7 @@ class Sandbox:
 
     def options(self, command: str) -> list[tuple[str, bool]]:
         """The options of a command, each with whether it takes a value."""
-        found = getattr(self.command, "commands", {}).get(command)
+        found = getattr(in_process.command(), "commands", {}).get(command)
         return [
             (parameter.opts[0], not parameter.is_flag)
             for parameter in (found.params if found else ())
@@ -134,7 +131,7 @@ class Sandbox:
         before = self._around() if self._known is None else self._known
         out, err = io.StringIO(), io.StringIO()
         code: object = 0
-        with self._as_program(arguments):
+        with in_process.as_program(arguments, self.folder):
             _seen = []
             try:
                 with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
@@ -149,19 +146,6 @@ class Sandbox:
         self._known = self._around()
         outside += [name for name, _ in before ^ self._known]
         return Done(code=code, stdout=out.getvalue(), stderr=err.getvalue(), outside=outside)
-
-    @contextlib.contextmanager
-    def _as_program(self, arguments: tuple[object, ...]) -> Iterator[None]:
-        """The command line in place; the commands are read once, which takes most of the time."""
-        there, argv, app = Path.cwd(), sys.argv, ruler_cli.app
-        os.chdir(self.folder)
-        sys.argv = ["ruler", *map(str, arguments)]
-        ruler_cli.app = self.command  # type: ignore[assignment]
-        try:
-            yield
-        finally:
-            os.chdir(there)
-            sys.argv, ruler_cli.app = argv, app
 
     def _around(self) -> Listing:
         """Every file around the case, with the time of its last change."""

@@ -57,5 +57,5 @@ def test_onerulers_models_stand_beside_each_language(tmp_path, monkeypatch):
 
 def test_another_word_than_published_is_a_sentence(write_run):
     assert ruler("score", write_run(right), "--beside", "papers") == (
-        *("", "Error: --beside 'papers' is not published, the one choice there is.", 2),
+        *("", "Error: --beside 'papers' is not published, the one choice there is.\n", 2),
     )
