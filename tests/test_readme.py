@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import subprocess
@@ -60,6 +59,8 @@ def test_the_commands_work_as_written(tmp_path: Path) -> None:
     run(build, tmp_path)
     oracle, *_ = blocks("Run", "bash")  # the blocks of vLLM: tests/vllm
     run(oracle, tmp_path)
+    from inspect_ai.log import read_eval_log
+
     export, inspect = blocks("Other tools", "bash")
     run(export, tmp_path)
     made = {path.name for path in tmp_path.iterdir()}
@@ -67,9 +68,10 @@ def test_the_commands_work_as_written(tmp_path: Path) -> None:
     with serving() as url:  # a server in vLLM's place: tests/vllm has a real one
         shown = run(inspect, tmp_path, MODEL="m", VLLM_BASE_URL=url)
     assert "vllm/m · ruler 1.0.0 · mode prefill" in shown
-    dumped = json.loads(run("inspect log dump --header-only logs/*.eval", tmp_path))
-    assert dumped["status"] == "success"
-    assert dumped["eval"]["task"] == "ruler_release/ruler"
+    (path,) = (tmp_path / "logs").glob("*.eval")
+    log = read_eval_log(path, header_only=True)
+    assert log.status == "success"
+    assert log.eval.task == "ruler_release/ruler"
 
 
 def test_the_shards_of_an_array_or_an_indexed_job_merge_into_one_release(tmp_path: Path) -> None:

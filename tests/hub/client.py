@@ -1,6 +1,7 @@
 """A client of the stand-in: one process that runs `ruler` commands, as separate calls would.
 
-Started as a script it reads a command a line (JSON) and answers with its exit code and output.
+Started as a script it reads a command a line (JSON) and answers with its exit code and output. A
+user's Python program is run there, too: to import `datasets` takes longer than to load a file.
 huggingface_hub reads its environment when it is imported, so this process has HF_ENDPOINT set.
 """
 
@@ -69,6 +70,12 @@ class Client:
         self.process.stdin.flush()
         return Done(**json.loads(self.process.stdout.readline()))
 
+    def python(self, program: str) -> Any:
+        """Run a program that must end well; what it printed last, as JSON."""
+        done = self.run("-c", program)
+        assert done.code == 0, done.err
+        return json.loads(done.out.splitlines()[-1])
+
     def close(self) -> None:
         assert self.process.stdin
         self.process.stdin.close()
@@ -88,7 +95,11 @@ def _serve() -> None:
         out, err = io.StringIO(), io.StringIO()
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
             try:
-                ruler_cli.main()
+                match order["arguments"]:
+                    case ["-c", program]:
+                        exec(program, {"__name__": "__main__"})
+                    case _:
+                        ruler_cli.main()
             except SystemExit as end:
                 code = int(end.code or 0)
             except Exception as error:  # what a user would see as a traceback

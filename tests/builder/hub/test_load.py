@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,7 +13,7 @@ import pytest
 from builder.release.build import build
 from builder.release.order import BuildOrder
 from tests.conftest import Silent
-from tests.hub.client import Client, environment
+from tests.hub.client import Client
 from tests.hub.stand_in import StandIn
 
 REPO = "org/ruler"
@@ -32,30 +30,30 @@ def rows(found): return [len(found), row(found[0])]
 
 @dataclass
 class Published:
-    """A release on a stand-in whose `main` has moved on from its tag, and a cache of a user's."""
+    """A release on a stand-in whose `main` has moved on from its tag, and a user of it.
+
+    The user's two processes have one cache; `offline` reaches no network and is told so.
+    """
 
     hub: StandIn
-    home: Path
-    root: Path
+    user: Client
+    offline: Client
 
-    def python(self, code: str, **env: str | None) -> Any:
+    def python(self, code: str) -> Any:
         """Run a user's program; what it printed last, as JSON."""
-        done = subprocess.run(
-            [sys.executable, "-c", LOAD + code],
-            env=environment(self.hub.url, self.home, **env),
-            cwd=self.home,
-            capture_output=True,
-            text=True,
-        )
-        assert done.returncode == 0, done.stderr
-        return json.loads(done.stdout.splitlines()[-1])
+        return self.user.python(LOAD + code)
+
+    def python_offline(self, code: str) -> Any:
+        """The same with the Hub gone."""
+        return self.offline.python(LOAD + code)
 
 
 @pytest.fixture(scope="module")
-def published(release: Path, tmp_path_factory: pytest.TempPathFactory) -> Published:
+def published(
+    hub: StandIn, client: Client, release: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Published]:
     """The 13 tasks at 4k, tagged v1.0.0; then vt at 2k upon them, on `main` alone."""
-    hub, folder = StandIn(), tmp_path_factory.mktemp("published")
-    client = Client(hub.url, folder / "author")
+    folder = tmp_path_factory.mktemp("published")
     client.ruler("push", release, "--repo", REPO)
     client.ruler("fetch", REPO, "--to", folder / "more")
     order = BuildOrder(
@@ -63,10 +61,11 @@ def published(release: Path, tmp_path_factory: pytest.TempPathFactory) -> Publis
     )
     build(order, Silent())
     client.ruler("push", folder / "more", "--repo", REPO, "--revision", "v1.0.0.1")
-    client.close()
-    home = folder / "user"
-    home.mkdir()
-    return Published(hub, home, release)
+    user = Client(hub.url, folder / "user")
+    offline = Client("http://127.0.0.1:9", folder / "user", HF_HUB_OFFLINE="1")
+    yield Published(hub, user, offline)
+    user.close()
+    offline.close()
 
 
 def test_it_loads_by_name_by_tag_and_streamed(published: Published) -> None:
@@ -119,9 +118,7 @@ print(json.dumps([
 
 
 def test_ruler_list_shows_a_repository(published: Published) -> None:
-    client = Client(published.hub.url, published.home)
-    said = client.ruler("list", REPO)
-    client.close()
+    said = published.user.ruler("list", REPO)
     assert said.startswith("ruler 1.0.0, seed 0")
     assert said.count("_4k ") == 13
     assert "vt_2k" in said
@@ -137,7 +134,7 @@ snapshot_download("org/ruler", repo_type="dataset", revision="v1.0.0")
 print("null")"""
     )
     mark, start = len(published.hub.requests), time.monotonic()
-    found = published.python(
+    found = published.python_offline(
         """
 from ruler_dataset import load
 snapshot = snapshot_download("org/ruler", repo_type="dataset", revision="v1.0.0")
@@ -146,9 +143,7 @@ print(json.dumps([
     rows(load("fwe_4k", "org/ruler", revision="v1.0.0")),
     rows(load_dataset(snapshot, "cwe_4k", split="test")),
     rows(load("ag_4k", snapshot)),
-]))""",
-        HF_HUB_OFFLINE="1",
-        HF_ENDPOINT="http://127.0.0.1:9",
+]))"""
     )
     assert [count for count, _ in found] == [20, 20, 20, 40]
     assert found[0] == found[1]
@@ -166,26 +161,23 @@ load_dataset("org/ruler", "vt_2k", split="test")
 ruler_dataset.manifest_of("org/ruler", "v1.0.0")
 print("null")"""
     )
-    count, refused = published.python(
+    count, refused = published.python_offline(
         """
 try: ruler_dataset.load("vt_2k", "org/ruler", revision="v1.0.0")
 except ruler_dataset.RulerError as error: refused = str(error)
 print(json.dumps([
     len(load_dataset("org/ruler", "vt_2k", split="test", revision="v1.0.0")), refused
-]))""",
-        HF_HUB_OFFLINE="1",
-        HF_ENDPOINT="http://127.0.0.1:9",
+]))"""
     )
     assert count == 8  # of main, where v1.0.0 has none
     assert "This release holds no 'vt_2k'" in refused
 
 
 def test_what_was_never_loaded_is_one_sentence_offline(published: Published) -> None:
-    said = published.python(
+    said = published.python_offline(
         """
 try: ruler_dataset.load("vt_4k", "org/never")
-except ruler_dataset.RulerError as error: print(json.dumps(str(error)))""",
-        HF_HUB_OFFLINE="1",
+except ruler_dataset.RulerError as error: print(json.dumps(str(error)))"""
     )
     assert said.startswith(
         "HF_HUB_OFFLINE is set, and the cache lacks what was asked of 'org/never'"

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -12,7 +9,7 @@ import pytest
 from builder.card.croissant import croissant
 from ruler_dataset import read_manifest
 from tests.builder.hub.test_fetch import contents
-from tests.hub.client import Client, environment
+from tests.hub.client import Client
 from tests.hub.stand_in import StandIn
 
 REPO = "org/oneruler"
@@ -63,8 +60,9 @@ def test_a_part_tells_of_its_languages_alone_and_grows_until_it_is_whole(
 
 
 @pytest.mark.usefixtures("pushed")
-def test_it_loads_by_name(hub: StandIn, tmp_path: Path) -> None:
-    code = """
+def test_it_loads_by_name(client: Client) -> None:
+    found = client.python(
+        """
 import json
 from datasets import load_dataset
 found = [
@@ -72,14 +70,6 @@ found = [
     for name in ("niah_none_8k_zh", "niah_8k_en", "niah_single_8k_en-zh")
 ]
 columns = ("language", "instruction_language")
-print(json.dumps([[len(rows), *(rows[0][name] for name in columns)] for rows in found]))
-"""
-    done = subprocess.run(
-        [sys.executable, "-c", code],
-        env=environment(hub.url, tmp_path),
-        capture_output=True,
-        text=True,
+print(json.dumps([[len(rows), *(rows[0][name] for name in columns)] for rows in found]))"""
     )
-    assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout.splitlines()[-1])
     assert found == [[6, "zh", "zh"], [30, "en", "en"], [6, "en", "zh"]]

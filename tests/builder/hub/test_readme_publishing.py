@@ -9,6 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+from tests import in_process
 from tests.hub.client import environment
 from tests.hub.stand_in import StandIn
 
@@ -21,8 +22,9 @@ def test_the_publishing_commands_work_as_written(release: Path, tmp_path: Path) 
     (publish,) = (part for part in section if part.startswith("Publish\n"))
     (block,) = re.findall(r"```bash\n(.*?)```", publish, re.DOTALL)
     shutil.copytree(release, tmp_path / "out")  # the Build section's
-    run = "ruler run --dataset out --configs vt_4k --backend oracle --out runs/mine"
-    block = f"{run}\nruler score runs/mine\n{block}"
+    run = ("run", "--dataset", "out", "--configs", "vt_4k", "--backend", "oracle")
+    assert in_process.ruler(*run, "--out", "runs/mine", cwd=tmp_path).code == 0
+    assert in_process.ruler("score", "runs/mine", cwd=tmp_path).code == 0
     hub = StandIn()
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     done = subprocess.run(
