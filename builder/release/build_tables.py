@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from builder.common.frozen_rows import sentence_of
 from builder.common.terminal import MANY, out, table
-from builder.release.build import Built
 from ruler_dataset import FileEntry, Manifest
+
+if TYPE_CHECKING:  # `ruler list` needs nothing that builds
+    from builder.release.build import Built
 
 
 def show_files(manifest: Manifest) -> None:

@@ -13,10 +13,11 @@ import base64
 import hashlib
 import json
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 from markupsafe import Markup
 
 from eval.report.page.figures.chart_parts import Figure
@@ -71,11 +72,6 @@ def render(page: PageData, figures: Mapping[str, Figure]) -> str:
         cells.append({"series": series, "configs": configurations, "title": f"{name} at {length}"})
         return len(cells) - 1
 
-    environment = Environment(
-        loader=FileSystemLoader(_HERE), autoescape=True, undefined=StrictUndefined,
-        trim_blocks=True, lstrip_blocks=True,
-    )  # fmt: skip
-    environment.filters["score"] = _score
     runtime, js = vega_runtime(), _script("page.js")
     first_series: dict[int, int] = {}
     for one in page["series"]:
@@ -88,7 +84,7 @@ def render(page: PageData, figures: Mapping[str, Figure]) -> str:
         known = {"series": page["series"], "kinds": page["errors"]["kinds"], "charts": charts}
         return Markup(_json({**known, "cells": cells}))
 
-    html = environment.get_template("page.html.j2").render(
+    html = _template().render(
         page=page,
         figures=figures,
         tables={**dict.fromkeys(figures), **tables(page)},
@@ -114,6 +110,16 @@ def render(page: PageData, figures: Mapping[str, Figure]) -> str:
     head, _, tail = html.rpartition(_ROWS)
     before, _, after = head.rpartition(_ABOUT_ROWS)
     return f"{before}{rows.sentence}{after}{rows.text}{tail}"
+
+
+@cache
+def _template() -> Template:
+    environment = Environment(
+        loader=FileSystemLoader(_HERE), autoescape=True, undefined=StrictUndefined,
+        trim_blocks=True, lstrip_blocks=True,
+    )  # fmt: skip
+    environment.filters["score"] = _score
+    return environment.get_template("page.html.j2")
 
 
 def _script(name: str) -> str:

@@ -8,19 +8,27 @@ its own style.
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
 
 from eval.report.page.visible_text import shortened, visible
 from eval.report.show.row_text import LONGEST_ANSWER
 from eval.report.show.row_view import LONGEST_PIECE, RowView
 
-_TEMPLATE = "row_page.html.j2"
-
 
 def row_page(view: RowView) -> str:
     """The whole page."""
+    parts = [
+        (text, piece, None if piece is None else view.pieces.index(piece))
+        for text, piece in view.marked(*view.context)
+    ]
+    return _template().render(view=view, parts=parts)
+
+
+@cache
+def _template() -> Template:
     environment = Environment(
         loader=FileSystemLoader(Path(__file__).parent),
         autoescape=True,
@@ -31,8 +39,4 @@ def row_page(view: RowView) -> str:
     environment.filters["visible"] = visible
     environment.filters["piece"] = lambda text: shortened(text, LONGEST_PIECE)
     environment.filters["answer"] = lambda text: shortened(text, LONGEST_ANSWER)
-    parts = [
-        (text, piece, None if piece is None else view.pieces.index(piece))
-        for text, piece in view.marked(*view.context)
-    ]
-    return environment.get_template(_TEMPLATE).render(view=view, parts=parts)
+    return environment.get_template("row_page.html.j2")
