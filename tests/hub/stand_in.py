@@ -33,6 +33,8 @@ USERS = {
 }
 _API = r"/api/(?P<kind>datasets|spaces|models)/(?P<name>[^/]+/[^/]+)"
 _FILE = r"/(?P<kind>datasets|spaces)/(?P<name>[^/]+/[^/]+)"
+_DAILY = "/api/agent-harnesses"
+"""What huggingface_hub asks once a day and cache, before whatever a user asks."""
 _MODEL = r"/(?P<name>[^/]+/[^/]+)"  # a model's address has no kind
 
 
@@ -117,7 +119,8 @@ class _Handler(Reading, Writing, BaseHTTPRequestHandler):
         self.body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
         if self.headers.get("Transfer-Encoding") == "chunked":
             self.body = self._chunks()
-        self.hub.requests.append(f"{self.command} {self.path}")
+        if self.address != _DAILY:
+            self.hub.requests.append(f"{self.command} {self.path}")
         try:
             status, body, headers = self._failure() or self._route()
         except Refusal as refusal:
