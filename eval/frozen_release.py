@@ -20,6 +20,7 @@ import ruler_dataset
 from ruler_dataset import (
     DEFAULT_TOKENIZER,
     Config,
+    FileEntry,
     Manifest,
     Names,
     RulerError,
@@ -153,7 +154,8 @@ def chosen_files(
     """The files of configurations as users name them, each once, for `ruler run` and `export`.
 
     Beside the names that ruler_dataset.files_of knows: `all` for everything, shell wildcards
-    (`*_4k`, `niah_*_pl`), and in oneruler a name without a language (`all_8k`) for every language.
+    (`*_4k`, `niah_*_pl`), and in oneruler a name without a language (`all_8k`, `niah_*_8k`) for
+    every language.
     With `skip_missing` a group stands for those of its tasks that are there. Raises RulerError for
     a name or a pattern that stands for nothing.
     """
@@ -163,8 +165,13 @@ def chosen_files(
         if name == "all" or re.search(r"[*?\[]", name):
             pattern = "*" if name == "all" else name
             found = [p for p, file in files.items() if fnmatch.fnmatchcase(file["config"], pattern)]
+            if not found and manifest["dataset"] == "oneruler":
+                found = _in_every_language(_patterned(name, files), files, tokenizer)
         elif manifest["dataset"] == "oneruler" and re.fullmatch(r".+_\d+[km]", name):
-            found = _in_every_language(name, manifest, tokenizer)
+            known = Names.in_manifest(manifest)
+            config = known.parse(f"{name}_en")
+            wanted = {(task, config.length) for task in known.expand(config.task)}
+            found = _in_every_language(wanted, files, tokenizer)
         else:
             found = ruler_dataset.files_of(name, manifest, tokenizer, skip_missing)
         if tokenizer is not None:
@@ -175,14 +182,22 @@ def chosen_files(
     return list(chosen)
 
 
-def _in_every_language(name: str, manifest: Manifest, tokenizer: str | None) -> list[str]:
-    """The files of a task or group at a length, of the default tokenizer where it has any."""
-    names = Names.in_manifest(manifest)
-    config = names.parse(f"{name}_en")
+def _patterned(pattern: str, files: Mapping[str, FileEntry]) -> set[tuple[str, str]]:
+    """The tasks and lengths that a pattern without a language stands for."""
+    held = {(file["task"], file["length"]) for file in files.values()}
+    return {place for place in held if fnmatch.fnmatchcase("_".join(place), pattern)}
+
+
+def _in_every_language(
+    wanted: Collection[tuple[str, str]],
+    files: Mapping[str, FileEntry],
+    tokenizer: str | None,
+) -> list[str]:
+    """The files of tasks at lengths, of the default tokenizer where it has any."""
     same = {
         path: file["tokenizer"]
-        for path, file in manifest["files"].items()
-        if file["task"] in names.expand(config.task) and file["length"] == config.length
+        for path, file in files.items()
+        if (file["task"], file["length"]) in wanted
     }
-    wanted = tokenizer or DEFAULT_TOKENIZER
-    return [path for path, found in same.items() if found == wanted or wanted not in same.values()]
+    chosen = tokenizer or DEFAULT_TOKENIZER
+    return [path for path, found in same.items() if found == chosen or chosen not in same.values()]

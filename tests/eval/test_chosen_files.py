@@ -63,6 +63,12 @@ def test_oneruler_takes_a_length_for_every_language():
         *("cwe_easy_8k_pl_cl100k", "cwe_easy_8k_ko_cl100k"),
     ]
     assert chosen_files(["niah_none_32k"], ONERULER)[-1] == "niah_none_32k_en-ko_cl100k"
+    assert chosen_files(["*_8k"], ONERULER) == chosen_files(["all_8k"], ONERULER)
+    assert chosen_files(["niah_*k"], ONERULER) == [
+        f"niah_none_{length}_{pair}_cl100k"
+        for length in ("8k", "32k")
+        for pair in ("pl", "ko", "en-ko")
+    ]
     assert chosen_files(["*_pl_*"], ONERULER) == [
         f"{task}_{length}_pl_cl100k"
         for task in ("niah_none", "cwe_easy")
