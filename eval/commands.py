@@ -101,8 +101,8 @@ def compare(
 
     With `max_drop` it also decides, and ends with the exit code of the verdict.
     """
-    from eval.analysis.compare import EXIT_CODES, decide
     from eval.analysis.compare import compare as compare_results
+    from eval.analysis.decide import EXIT_CODES, decide
 
     _not_a_folder(out, "comparison.json")
     left, right = _named([a, b], names).values()

@@ -15,12 +15,10 @@ observed variance; `least` the smallest 0/1 difference that can be significant a
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
-from typing_extensions import TypedDict
 
 from eval.score.evidence_alone import is_alone
 from eval.score.intervals import CONFIDENCE, POWER, RESAMPLES, SMALLEST_MCNEMAR
@@ -30,50 +28,6 @@ from ruler_dataset import RulerError
 _UPPER = (1 + CONFIDENCE) / 2
 _AT_ONCE = 1000
 """Resamples whose counts are held in memory at a time."""
-Verdict = Literal["smaller", "larger", "unknown"]
-EXIT_CODES: dict[Verdict, int] = {"smaller": 0, "larger": 1, "unknown": 3}
-"""What `ruler compare --max-drop` ends with; 2 is a mistake in what was given."""
-
-
-class Decision(TypedDict):
-    """Whether B lost less than `max_drop` points against A, and the rows it would take to know.
-
-    `rows` are the rows of a configuration on average; `needed` as many as would decide it if the
-    difference stayed as it is, None where it is decided or no number would do.
-    """
-
-    max_drop: float
-    drop: float
-    interval: list[float]
-    verdict: Verdict
-    rows: int
-    needed: int | None
-
-
-def decide(found: Mapping[str, Any], max_drop: float) -> Decision:
-    """Hold the drop from A to B over all configurations against the largest that is allowed.
-
-    The drop is surely smaller if its whole 95 % interval lies below `max_drop` (points), surely
-    larger if it lies above. An interval's width falls with the square root of the rows.
-    """
-    low, high = found["all"]["interval"]
-    drop = found["all"]["difference"]
-    verdict: Verdict = "unknown"
-    if high < max_drop or low > max_drop:
-        verdict = "smaller" if high < max_drop else "larger"
-    sizes = [cell["n"] for cell in found["configurations"].values()]
-    rows, gap = round(sum(sizes) / len(sizes)), abs(max_drop - drop)
-    needed = None
-    if verdict == "unknown" and gap > 1e-9:
-        needed = max(rows + 1, math.ceil(rows * ((high - low) / 2 / gap) ** 2))
-    return {
-        "max_drop": max_drop,
-        "drop": drop,
-        "interval": [low, high],
-        "verdict": verdict,
-        "rows": rows,
-        "needed": needed,
-    }
 
 
 def compare(a: Results, b: Results, seed: int = 0) -> dict[str, Any]:
@@ -234,6 +188,8 @@ def _difference(
         "interval": [100 * max(-1.0, difference - half), 100 * min(1.0, difference + half)],
         # where no row differs nothing is known of the spread but the interval
         "detectable": 100 * (detectable(spread) or detectable(half / float(ndtri(_UPPER)))),
+        "spread": 100 * spread,
+        "independent_rows": rows,
     }
 
 

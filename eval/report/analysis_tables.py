@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from eval.analysis.compare import Decision
 from eval.analysis.complexity import Panel
+from eval.analysis.decide import Decision
 from eval.report.score_tables import bounds, line_of, number, table
 
 _CAUTION = 0.6  # a correlation by chance that is worth a word

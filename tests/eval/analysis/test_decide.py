@@ -6,7 +6,8 @@ import json
 
 import pytest
 
-from eval.analysis.compare import compare, decide
+from eval.analysis.compare import compare
+from eval.analysis.decide import decide
 from tests.eval.analysis.test_compare import results
 from tests.eval.scoring_helpers import ruler, whole_results
 
@@ -52,6 +53,33 @@ def test_the_rows_it_would_take_do_decide():
     lost = round(rows * 4 / 500)
     many = compare(results(vt_4k=[1.0] * rows), results(vt_4k=[0.0] * lost + [1.0] * (rows - lost)))
     assert decide(many, 1.5)["verdict"] == "smaller"
+
+
+@pytest.mark.parametrize("lost", [0, 1, 4])
+@pytest.mark.parametrize("times", [4, 9])
+def test_the_rows_it_would_take_are_those_of_the_interval_of_so_many(lost, times):
+    def found(times):
+        rows, wrong = 200 * times, lost * times
+        worse = [0.0] * wrong + [1.0] * (rows - wrong)
+        return compare(results(vt_4k=[1.0] * rows), results(vt_4k=worse))
+
+    limit = found(times)["all"]["interval"][1]
+    assert decide(found(1), limit)["needed"] == pytest.approx(200 * times, rel=0.05)
+
+
+def test_the_rows_it_takes_where_none_differs_are_known():
+    twenty = {f"task{i}_4k": [1.0] * 20 for i in range(13)}
+    needed = decide(compare(results(**twenty), results(**twenty)), 0.5)["needed"]
+    for rows, verdict in ((needed - 1, "unknown"), (needed, "smaller")):
+        many = {name: [1.0] * rows for name in twenty}
+        assert decide(compare(results(**many), results(**many)), 0.5)["verdict"] == verdict
+
+
+@pytest.mark.parametrize("limit", ["nan", "inf"])
+def test_a_limit_that_is_no_number_is_refused(tmp_path, limit):
+    _, error, code = ruler("compare", *pair(tmp_path, 0), "--max-drop", limit)
+    assert code == 2
+    assert f"--max-drop {limit} is not a number of points" in error
 
 
 def test_without_a_limit_nothing_is_decided(tmp_path):
