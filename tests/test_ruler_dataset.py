@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +41,7 @@ from ruler_dataset import (
     write_whole,
 )
 from tests.full_disk import files_of_at_most
-from tests.hub.client import environment
+from tests.hub.client import Client, environment
 from tests.hub.hub_store import Repo
 from tests.hub.stand_in import StandIn
 
@@ -314,59 +314,46 @@ def test_what_the_hub_refuses_is_no_repositorys_name(name: str) -> None:
     assert not is_repository(name)
 
 
-def offline(code: str, folder: Path, **more: str) -> str:
-    """Run Python in a folder, without a network."""
-    environment = {**os.environ, "HF_HUB_OFFLINE": "1", "HF_HOME": str(folder / "hf"), **more}
-    command = [sys.executable, "-c", code]
-    done = subprocess.run(
-        command, cwd=folder, env=environment, capture_output=True, text=True, check=True
-    )
-    return done.stdout.strip()
-
-
-ROWS = {"niah_mk_4k": 60, "vt_4k": 20, "all_4k": 260, "ag_4k": 40}
-"""How many rows configurations of the release have."""
-
-
 @pytest.fixture(scope="module")
-def loaded_by_datasets(release: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """What `load_dataset` gives in a folder that holds the release; one process for all."""
-    folder = tmp_path_factory.mktemp("bare")
-    shutil.copytree(release, folder / "ruler")
-    code = (
-        "import datasets, json\n"
-        f"loaded = {{name: datasets.load_dataset('ruler', name) for name in {[*ROWS]}}}\n"
-        "print(json.dumps({name: found.num_rows for name, found in loaded.items()}))"
-    )
-    found: dict[str, Any] = json.loads(offline(code, folder).splitlines()[-1])
-    return found
+def offline(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
+    """A user's process without a network, whose cache is `offline.home`."""
+    user = Client("http://127.0.0.1:9", tmp_path_factory.mktemp("hf"), HF_HUB_OFFLINE="1")
+    yield user
+    user.close()
 
 
-@pytest.mark.parametrize(("config", "rows"), ROWS.items())
+@pytest.mark.parametrize(
+    ("config", "rows"), [("niah_mk_4k", 60), ("vt_4k", 20), ("all_4k", 260), ("ag_4k", 40)]
+)
 def test_load_dataset_reads_a_bare_relative_folder_offline(
-    loaded_by_datasets: dict[str, Any], config: str, rows: int
+    release: Path, offline: Client, config: str, rows: int
 ) -> None:
-    assert loaded_by_datasets[config] == {"test": rows}
+    found = offline.python(
+        "import datasets, json, os\n"
+        f"os.chdir({str(release.parent)!r})\n"
+        f"print(json.dumps(datasets.load_dataset('ruler', '{config}').num_rows))"
+    )
+    assert found == {"test": rows}
 
 
-def test_a_release_in_the_hubs_cache_loads_offline(release: Path, tmp_path: Path) -> None:
+def test_a_release_in_the_hubs_cache_loads_offline(release: Path, offline: Client) -> None:
     """The cache as huggingface_hub lays it out: refs/main names the snapshot."""
     commit = "0123456789abcdef0123456789abcdef01234567"
-    repo = tmp_path / "hf/hub/datasets--org--ruler"
+    repo = offline.home / "hub/datasets--org--ruler"
     shutil.copytree(release, repo / "snapshots" / commit)
     (repo / "refs").mkdir()
     (repo / "refs/main").write_text(commit)
-    code = (
-        "import ruler_dataset\n"
-        "print(len(ruler_dataset.load('qa_4k', 'org/ruler')))\n"
+    rows, refused = offline.python(
+        "import json, ruler_dataset\n"
+        "rows = len(ruler_dataset.load('qa_4k', 'org/ruler'))\n"
         "try: ruler_dataset.load('qa_4k', 'org/other')\n"
-        "except ruler_dataset.RulerError as error: print(error)"
+        "except ruler_dataset.RulerError as error: print(json.dumps([rows, str(error)]))"
     )
-    assert offline(code, tmp_path).splitlines() == [
-        "40",
+    assert rows == 40
+    assert refused == (
         "HF_HUB_OFFLINE is set, and the cache lacks what was asked of 'org/other': "
-        "unset it, or ask for what is there.",
-    ]
+        "unset it, or ask for what is there."
+    )
 
 
 def test_what_the_hub_answers_is_one_sentence_each(release: Path, tmp_path: Path) -> None:

@@ -46,6 +46,7 @@ class Client:
     """Runs commands in a process that stays."""
 
     def __init__(self, url: str, home: Path, **env: str | None) -> None:
+        self.home = home
         self.process = subprocess.Popen(
             [sys.executable, str(Path(__file__).resolve())],
             env=environment(url, home, **env),
