@@ -7,7 +7,7 @@ from typing import Any
 
 from eval.analysis.complexity import Panel
 from eval.analysis.decide import Decision
-from eval.report.score_tables import bounds, line_of, number, table
+from eval.report.score_tables import bounds, line_of, number, p_value, table
 
 _CAUTION = 0.6  # a correlation by chance that is worth a word
 
@@ -19,7 +19,7 @@ def comparison(found: Mapping[str, Any], markdown: bool = False) -> str:
     header = ["", "n", "A", "B", "A − B", "95 % interval", "p", "detectable", "least"]
     rows = [
         [
-            *(name, str(cell["n"]), *_differences(cell), _p(cell["p"])),
+            *(name, str(cell["n"]), *_differences(cell), p_value(cell["p"])),
             *(_detectable(cell["detectable"]), number(cell["least"])),
         ]
         for name, cell in found["configurations"].items()
@@ -104,12 +104,6 @@ def _range(rows: Iterable[int]) -> str:
 def _differences(cell: Mapping[str, Any]) -> list[str]:
     shown = [number(cell["a"]), number(cell["b"]), f"{cell['difference']:+.1f}"]
     return [*shown, bounds(cell["interval"])]
-
-
-def _p(value: float | None) -> str:
-    if value is None:
-        return "-"
-    return "< 0.001" if value < 0.001 else f"{value:.3f}"
 
 
 def _detectable(value: float) -> str:

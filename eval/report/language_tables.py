@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from eval.report.score_tables import bounds, line_of, number, table
+from eval.report.score_tables import bounds, line_of, number, p_value, table
 
 
 def report(found: Mapping[str, Any], markdown: bool = False) -> str:
@@ -14,7 +14,7 @@ def report(found: Mapping[str, Any], markdown: bool = False) -> str:
     for name, model in found["models"].items():
         parts += [_of_model(name, model, markdown)]
     pairs = [
-        [pair, str(value["languages"]), f"{value['tau']:.2f}", f"{value['p']:.3f}"]
+        [pair, str(value["languages"]), f"{value['tau']:.2f}", p_value(value["p"])]
         for pair, value in found["rankings"].items()
         if value is not None
     ]

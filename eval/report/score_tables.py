@@ -75,6 +75,13 @@ def bounds(interval: Sequence[float] | None) -> str:
     return "-" if interval is None else f"[{interval[0]:.1f}, {interval[1]:.1f}]"
 
 
+def p_value(value: float | None) -> str:
+    """A p with three decimals, and never 0.000."""
+    if value is None:
+        return "-"
+    return "< 0.001" if value < 0.001 else f"{value:.3f}"
+
+
 def report(results: Results, markdown: bool = False, intervals: bool = False) -> str:
     """The whole report: scores, aggregates, what went wrong with rows, scores by depth."""
     parts = [line_of(headline(results), markdown)]

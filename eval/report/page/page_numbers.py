@@ -17,7 +17,7 @@ from eval.report.page.page_model import (
     Pair,
     Series,
 )
-from eval.report.score_tables import TROUBLES, bounds, number
+from eval.report.score_tables import TROUBLES, bounds, number, p_value
 from eval.score.results_file import Mean
 
 TROUBLE_NAMES = {
@@ -128,11 +128,7 @@ def _differences(page: PageData, pair: Pair) -> NumberTable:
                 number(item["b"]),
                 f"{item['difference']:+.1f}",
                 bounds(item["interval"]),
-                "-"
-                if item["p"] is None
-                else "< 0.001"
-                if item["p"] < 0.001
-                else f"{item['p']:.3f}",
+                p_value(item["p"]),
                 "-" if item["n"] is None else str(item["n"]),
             ]
         )

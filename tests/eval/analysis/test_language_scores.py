@@ -131,6 +131,17 @@ def test_kendalls_tau_between_two_models_rankings(found, runs):
     assert same["rankings"]["a | b"]["tau"] == pytest.approx(1)
 
 
+def test_a_small_p_of_two_rankings_is_not_printed_as_zero(tmp_path):
+    languages = LANGUAGES[:8]
+    root = write_oneruler(tmp_path / "oneruler", languages, rows=8, tasks=("niah_single",))
+    counts = {language: number for number, language in enumerate(languages)}
+    run = write_run(tmp_path / "run", root, counts, 7000)
+    stdout, error, code = ruler("analyze", run, run, "--name", "one", "--name", "two")
+    assert code == 0, error
+    (line,) = [line.split("  ") for line in stdout.splitlines() if line.startswith("one | two")]
+    assert [text.strip() for text in line if text.strip()][1:] == ["8", "1.00", "< 0.001"]
+
+
 def cell(task, scores, references=None):
     return {
         "task": task,
