@@ -1,4 +1,4 @@
-"""Every command of the README works as written, in the order it is written."""
+"""Every command of the README works as written; a block is run as a whole, in its order."""
 
 from __future__ import annotations
 
@@ -9,6 +9,10 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+import pytest
+
+from tests.conftest import Once
 
 ROOT = Path(__file__).resolve().parent.parent
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -49,26 +53,56 @@ def serving() -> Iterator[str]:
         process.wait()
 
 
-def test_the_commands_work_as_written(tmp_path: Path) -> None:
-    (quickstart,) = blocks("Quick start", "bash")
-    assert quickstart.count("\n") == 1
-    run(quickstart.split("&&")[1], tmp_path)  # what comes before installs the project
+@pytest.fixture(scope="session")
+def started(once: Once) -> Path:
+    """The folder in which the quick start was run, once. Nothing in it is to be changed."""
+
+    def make(folder: Path) -> None:
+        (quickstart,) = blocks("Quick start", "bash")
+        assert quickstart.count("\n") == 1
+        folder.mkdir()
+        run(quickstart.split("&&")[1], folder)  # what comes before installs the project
+
+    return once("readme", make)
+
+
+@pytest.fixture
+def beside(started: Path, tmp_path: Path) -> Path:
+    """A folder of one's own with the quick start's release."""
+    (tmp_path / "ruler").symlink_to(started / "ruler")
+    return tmp_path
+
+
+def test_what_the_quick_start_made_loads_as_written(started: Path) -> None:
     (load,) = blocks("Load", "python")
-    subprocess.run([sys.executable, "-c", load], cwd=tmp_path, check=True, capture_output=True)
+    done = subprocess.run([sys.executable, "-c", load], cwd=started, check=False)
+    assert done.returncode == 0
+
+
+def test_the_commands_that_build_work_as_written(tmp_path: Path) -> None:
     (build,) = blocks("Build", "bash")
-    run(build, tmp_path)
+    shown = run(build, tmp_path)
+    assert "All laws hold: 26 files, 130 rows." in shown
+    assert (tmp_path / "multi/manifest.json").is_file()
+
+
+def test_the_oracle_answers_and_other_tools_take_the_rows_as_written(beside: Path) -> None:
     oracle, *_ = blocks("Run", "bash")  # the blocks of vLLM: tests/vllm
-    run(oracle, tmp_path)
+    run(oracle, beside)
+    export, _ = blocks("Other tools", "bash")
+    run(export, beside)
+    made = {path.name for path in beside.iterdir()}
+    assert {"runs", "tasks", "results", "kvpress", "light", "nemo"} <= made
+
+
+def test_inspect_evaluates_as_written(beside: Path) -> None:
     from inspect_ai.log import read_eval_log
 
-    export, inspect = blocks("Other tools", "bash")
-    run(export, tmp_path)
-    made = {path.name for path in tmp_path.iterdir()}
-    assert {"tasks", "results", "kvpress", "light", "nemo"} <= made
+    _, inspect = blocks("Other tools", "bash")
     with serving() as url:  # a server in vLLM's place: tests/vllm has a real one
-        shown = run(inspect, tmp_path, MODEL="m", VLLM_BASE_URL=url)
+        shown = run(inspect, beside, MODEL="m", VLLM_BASE_URL=url)
     assert "vllm/m · ruler 1.0.0 · mode prefill" in shown
-    (path,) = (tmp_path / "logs").glob("*.eval")
+    (path,) = (beside / "logs").glob("*.eval")
     log = read_eval_log(path, header_only=True)
     assert log.status == "success"
     assert log.eval.task == "ruler_release/ruler"
