@@ -1,5 +1,6 @@
 """What a stranger may write: values of wrong kinds, names that lead elsewhere, damaged files.
 
+changes(random.Random("any"))                                   # some changes of a JSON document
 changed({"a": [1, 2]}, [Change(way=64, deed="replace", value=None, pick=0)])   # {"a": [1, None]}
 damaged(b"...", ("flip", 17, b"x"))                                            # a file's bytes
 """
@@ -7,10 +8,9 @@ damaged(b"...", ("flip", 17, b"x"))                                            #
 from __future__ import annotations
 
 import json
+import random
 from dataclasses import dataclass
 from typing import Any, Literal
-
-from hypothesis import strategies as st
 
 _DEEP = "@deep@"
 _NESTED = "[" * 20_000 + "]" * 20_000
@@ -49,24 +49,26 @@ class Change:
 
 
 _DEEDS: list[Deed] = [*["like"] * 6, "replace", "replace", "delete", "insert", "list", "copy"]
-_WAYS = 1 << 36  # a step for every 6 bits
-# One draw for what is done: every draw of hypothesis takes longer than a change itself.
-_WHAT = [(deed, value) for value in VALUES for deed in _DEEDS]
-CHANGES = st.lists(
-    st.builds(
-        lambda way, what, pick: Change(way, *what, pick),
-        st.integers(0, _WAYS),
-        st.sampled_from(_WHAT),
-        st.integers(0, 60),
-    ),
-    min_size=1,
-    max_size=3,
-)
+_WAYS = (6, 12, 18, 24, 36)
+"""Bits of a way down: a step takes 6, and a way that is used up ends."""
 
 
-def changed(document: Any, changes: list[Change], within: str | None = None) -> Any:
+def changes(rng: random.Random) -> list[Change]:
+    """From one to three changes of a document."""
+    return [
+        Change(
+            way=rng.getrandbits(rng.choice(_WAYS)),
+            deed=rng.choice(_DEEDS),
+            value=rng.choice(VALUES),
+            pick=rng.randint(0, 60),
+        )
+        for _ in range(rng.randint(1, 3))
+    ]
+
+
+def changed(document: Any, several: list[Change], within: str | None = None) -> Any:
     """A JSON document after some changes, all in its field `within` if one is given."""
-    for one in changes:
+    for one in several:
         if within is None:
             document = _apply(document, one, one.way)
         else:
@@ -108,16 +110,16 @@ def _apply(here: Any, one: Change, way: int) -> Any:
 
 Damage = tuple[str, int, bytes]
 _KINDS = [*["none"] * 24, "truncate", "flip", "insert", "bom", "utf-16", "huge"]
-DAMAGES = st.builds(
-    lambda kind, number: (kind, number, (number % 65_521).to_bytes(2, "big")[: 1 + number % 2]),
-    st.sampled_from(_KINDS),
-    st.integers(0, 1 << 20),
-)
 
 
-def damaged(data: bytes, damage: Damage) -> bytes:
+def damage(rng: random.Random) -> Damage:
+    """What happens to the bytes of a file: mostly nothing."""
+    return rng.choice(_KINDS), rng.getrandbits(20), rng.randbytes(rng.randint(1, 2))
+
+
+def damaged(data: bytes, what: Damage) -> bytes:
     """A file's bytes after something happened to them."""
-    kind, at, more = damage
+    kind, at, more = what
     at %= len(data) + 1
     if kind == "truncate":
         return data[:at]
