@@ -82,6 +82,8 @@ def choose(release: Release, configs: Sequence[str], tokenizer: str | None) -> l
     """
     files = release.manifest["files"]
     there = list(dict.fromkeys(file["tokenizer"] for file in files.values()))
+    if not there:
+        raise RulerError(f"'{release.source}' holds no files: there is nothing to export.")
     if tokenizer is not None:
         check_name("tokenizer", tokenizer, there, f"ruler list {release.source}")
     if configs:
