@@ -16,7 +16,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+import ruler_cli
 from builder.checks.verify import verify
 from builder.release.build import BUILD_FOLDER, build, digest_of
 from builder.release.order import BuildOrder
@@ -28,6 +30,7 @@ ORDER = BuildOrder(
     Path(), lengths=("4k",), tasks=("niah_s", "vt", "qa_1"), samples=6, sources=("embedded",)
 )
 ARGUMENTS = ["--lengths", "4k", "--samples", "20", "--sources", "embedded"]
+"""Of the release that the fixture `release` is."""
 
 
 def ruler(*arguments: str, **options: object) -> list[str]:
@@ -110,8 +113,8 @@ def test_killed_anywhere_a_build_is_incomplete_and_then_resumed(
         assert not any(file.count for file in report.files.values())
         kept = len(list(root.glob("data/**/[!.]*.parquet")))
     assert kept > 0
-    done = subprocess.run(ruler("build", str(root), *ARGUMENTS), capture_output=True, check=True)
-    assert b"files made" in done.stdout
+    done = CliRunner().invoke(ruler_cli.app, ["build", str(root), *ARGUMENTS])
+    assert "files made" in done.stdout
     assert files(root) == files(release)
     assert verify(root).ok
 
@@ -129,8 +132,8 @@ def test_an_interrupted_extension_leaves_the_release_valid_and_incomplete(
     assert process.returncode == 130
     assert "Stopped" in error
     assert "Traceback" not in error
-    shown = subprocess.run(ruler("verify", str(root)), capture_output=True, text=True, check=False)
-    assert shown.returncode == 1
+    shown = CliRunner().invoke(ruler_cli.app, ["verify", str(root)])
+    assert shown.exit_code == 1
     assert "Incomplete" in shown.stdout
     assert "breaches" not in shown.stdout
 
@@ -149,16 +152,15 @@ def test_a_full_disk_is_one_sentence_and_resumed(release: Path, tmp_path: Path) 
     assert "Traceback" not in failed.stderr
     assert "too large" in failed.stderr
     assert not (root / MANIFEST).exists()
-    subprocess.run(command, check=True, capture_output=True)
+    assert CliRunner().invoke(ruler_cli.app, ["build", str(root), *ARGUMENTS]).exit_code == 0
     assert files(root) == files(release)
 
 
 def test_asking_again_does_nothing_and_says_so(release: Path) -> None:
     before = {path: path.stat().st_mtime_ns for path in release.rglob("*")}
-    again = subprocess.run(
-        ruler("build", str(release), *ARGUMENTS), capture_output=True, text=True, check=True
-    )
+    again = CliRunner().invoke(ruler_cli.app, ["build", str(release), *ARGUMENTS])
     assert "nothing to do" in again.stdout
+    assert again.exit_code == 0
     assert {path: path.stat().st_mtime_ns for path in release.rglob("*")} == before
 
 
