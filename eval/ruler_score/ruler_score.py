@@ -96,6 +96,10 @@ _NONE_BEGINS = {  # 无此类数字, "no such number", begins with the none word
 }
 _NUMBERED = re.compile(r"(?:^|\s)\d{1,3}\s*[.):]\s*(.+?)(?=\s+\d{1,3}\s*[.):]\s|[\n,;]|$)")
 _COUNT = re.compile(r"\(\s*[x×]?\s*\d{1,9}[^()\d]{0,20}\)")  # apple (30 times)
+_NEW_LINE, _SPACES = re.compile(r"\n\s*"), re.compile(r"[^\S\n]+")
+_DOTS = re.compile(r"\W*(?:\.{3,}|…)\W*")
+_LEADING = re.compile(r"^(?:\d{1,3}\s*[.)]|and|&)\s+")
+_AROUND = " *_`\"'“”.-()[]"
 _SEPARATORS = re.compile(r"[\n,;|、，،؛·•]|\s/\s")
 
 
@@ -279,7 +283,7 @@ def listed_items(text: str) -> list[str]:
     Bullets, quotes, counts such as "(30 times)" and a lead-in that ends with a colon are dropped;
     `...` stays.
     """
-    text = re.sub(r"\n\s*", "\n", re.sub(r"[^\S\n]+", " ", _COUNT.sub("", normalize(text))))
+    text = _NEW_LINE.sub("\n", _SPACES.sub(" ", _COUNT.sub("", normalize(text))))
     items = _NUMBERED.findall(text)
     if len(items) < 2:
         items = [item for item in _SEPARATORS.split(text) if item.strip()]
@@ -288,11 +292,13 @@ def listed_items(text: str) -> list[str]:
     cleaned = []
     for item in items:
         words = item.rpartition(":")[2].strip()
-        if re.fullmatch(r"\W*(?:\.{3,}|…)\W*", words):
+        if not words.isalnum() and _DOTS.fullmatch(words):
             cleaned.append("...")
             continue
-        words = re.sub(r"^(?:\d{1,3}\s*[.)]\s+)|^(?:and|&)\s+", "", words.strip(" *_`\"'“”.-()[]"))
-        cleaned.append(words.strip(" *_`\"'“”.-()[]"))
+        words = words.strip(_AROUND)
+        if words[:1].isdecimal() or words.startswith(("and", "&")):
+            words = _LEADING.sub("", words).strip(_AROUND)
+        cleaned.append(words)
     return [item for item in cleaned if item and item not in ("and", "&")]
 
 
