@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,7 @@ import pytest
 
 from tests.vllm.serving import served
 
-os.environ.setdefault("VLLM_ENABLE_V1_MULTIPROCESSING", "0")  # starts in 2 s instead of 12
+os.environ.setdefault("VLLM_ENABLE_V1_MULTIPROCESSING", "0")  # a process less a start
 os.environ.setdefault("VLLM_CPU_KVCACHE_SPACE", "1")
 os.environ.setdefault("VLLM_CPU_OMP_THREADS_BIND", "nobind")
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # a tiny model: threads would only wait
@@ -53,6 +53,36 @@ def transformers_answers(
         records = [r for path in sorted(out.glob("*.jsonl")) for r in read_lines(path)]
         found[mode] = {(r["config"], r["index"]): r["prediction"] for r in records}
     return found
+
+
+@pytest.fixture(scope="module")
+def kept() -> Iterator[Callable[[str, Any], Any]]:
+    """`start`, but a model stays for the next run with the same options: one model at a time."""
+    from eval.run import answering
+
+    start = answering.start
+    asked: Any = None
+    backend: Any = None
+    close: Callable[[], None] | None = None
+
+    def once(name: str, options: Any) -> Any:
+        nonlocal asked, backend, close
+        if name not in ("hf", "vllm"):
+            return start(name, options)
+        if asked != (name, options):
+            if close:
+                close()
+            asked = close = backend = None
+            backend = start(name, options)
+            asked, close = (name, options), backend.close
+            backend.close = lambda: None
+        return backend
+
+    answering.start = once
+    yield once
+    answering.start = start
+    if close:
+        close()
 
 
 @pytest.fixture

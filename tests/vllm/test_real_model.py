@@ -11,7 +11,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import takewhile
 from pathlib import Path
@@ -19,8 +19,7 @@ from typing import Any
 
 import pytest
 
-from eval.run import answering
-from eval.run.backends.backend import Backend, ModelOptions
+from eval.run.backends.backend import ModelOptions
 from eval.run.prompts import Prompter
 from eval.run.records import read_lines
 from eval.run.run_order import RunOrder
@@ -32,7 +31,7 @@ pytest.importorskip("vllm.version", reason="vLLM has its own environment: setup.
 pytestmark = pytest.mark.vllm
 MODES = ("completion", "prefill", "chat")
 SHORT = ("niah_multikey_1_1k_smollm2", "vt_1k_smollm2")
-LONG = "niah_single_1_4k_smollm2"
+LONG, ROWS = "niah_single_1_4k_smollm2", 4
 ENGINE = {"enforce_eager": True, "dtype": "float32", "max_num_seqs": 2, "max_model_len": 4096}
 Answers = dict[tuple[str, int], str]
 
@@ -50,7 +49,7 @@ def model() -> Path:
 
 @pytest.fixture(scope="module")
 def release(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two tasks of 2 rows at 1k, and 8 rows of niah_single_1 at 4k."""
+    """Two tasks of 2 rows at 1k, and ROWS of niah_single_1 at 4k."""
     from builder.common import terminal
     from builder.release.build import build
     from builder.release.order import BuildOrder
@@ -58,7 +57,7 @@ def release(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("real") / "ruler"
     order = BuildOrder(root, tokenizers=(f"smollm2={model}",), sources=("embedded",))
     short = replace(order, tasks=("niah_multikey_1", "vt"), lengths=("1k",), samples=2)
-    for one in (short, replace(order, tasks=("niah_single_1",), lengths=("4k",), samples=8)):
+    for one in (short, replace(order, tasks=("niah_single_1",), lengths=("4k",), samples=ROWS)):
         with terminal.rows_bar("Building") as bar:
             build(one, bar)
     return root
@@ -75,27 +74,6 @@ def answers(out: Path) -> Answers:
     found = [r for path in sorted(out.glob("*.jsonl")) for r in read_lines(path)]
     assert {r["finish_reason"] for r in found} <= {"stop", "length"}, found
     return {(r["config"], r["index"]): r["prediction"] for r in found}
-
-
-@pytest.fixture(scope="module")
-def kept() -> Iterator[Callable[[str, ModelOptions], Backend]]:
-    """`start`, but an engine is started once and closed after the last test."""
-    engines: dict[str, Any] = {}
-    closing = []
-    start = answering.start
-
-    def once(name: str, options: ModelOptions) -> Backend:
-        if name not in engines:
-            engines[name] = start(name, options)
-            closing.append(engines[name].close)
-            engines[name].close = lambda: None
-        return engines[name]
-
-    answering.start = once
-    yield once
-    answering.start = start
-    for close in closing:
-        close()
 
 
 @pytest.fixture(scope="module")
@@ -146,7 +124,7 @@ def test_a_vllm_server_answers_as_transformers_does(
 
 @pytest.fixture(scope="module")
 def long_run(order: RunOrder, of_transformers: Any) -> Any:
-    """8 rows of niah_single_1 at 4k through the offline engine: the folder and the summary."""
+    """The rows of niah_single_1 at 4k through the offline engine: the folder and the summary."""
     out = order.out.with_name("long")
     return out, run(replace(order, configs=(LONG,), out=out))
 
@@ -157,7 +135,7 @@ def test_the_model_finds_needles_at_4k(order: RunOrder, long_run: Any) -> None:
 
     predictions, release = PredictionSource(dataset=order.dataset).open([long_run[0]])
     cell = score(predictions, release, ScoringRules())["configurations"][LONG]
-    assert cell["n"] == 8
+    assert cell["n"] == ROWS
     assert cell["score"] >= 80
 
 
@@ -166,7 +144,7 @@ def test_the_prefix_cache_gives_what_the_rows_common_beginnings_allow(
 ) -> None:
     _, summary = long_run
     prompter = Prompter("prefill", kept("vllm", order.options).tokenizer)
-    part = Part(LONG, tuple(range(8)), tuple(range(8)))
+    part = Part(LONG, tuple(range(ROWS)), tuple(range(ROWS)))
     rows = rows_of(order.dataset, None, [part], True)
     before: list[list[int]] = []
     common = total = 0

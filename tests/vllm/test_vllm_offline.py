@@ -21,7 +21,7 @@ from ruler_dataset import RulerError
 from tests.eval.run import small_release
 
 pytest.importorskip("vllm.version", reason="vLLM has its own environment: setup.sh")
-pytestmark = pytest.mark.vllm
+pytestmark = [pytest.mark.vllm, pytest.mark.usefixtures("kept")]
 
 
 def predictions(folder: Path) -> dict[tuple[str, int], str]:
@@ -53,33 +53,6 @@ def test_run_json_names_engine_cache_and_parallelism(order: Any) -> None:
     assert kept["cache"]["prefix_caching"] is True
     assert kept["parallel"] == {"tensor": 1, "pipeline": 1, "data": 1}
     assert kept["arguments"]["max_num_seqs"] == 2
-
-
-def test_the_shared_haystack_comes_from_the_prefix_cache(order: Any, tmp_path: Path) -> None:
-    long = small_release.write(tmp_path / "long", rows=8, lines=120)
-    options = ModelOptions(
-        order.options.model, arguments={**order.options.arguments, "max_num_seqs": 1}
-    )
-    asked = replace(order, dataset=str(long), configs=("niah_single_1_4k",), options=options)
-    outcome = run(asked)
-    assert outcome.cached_share is not None
-    assert outcome.cached_share > 0.3
-    assert "from the prefix cache" in outcome.lines()[-1]
-    (session,) = json.loads((order.out / "run.json").read_text())["sessions"]
-    assert session["cached_share"] == outcome.cached_share
-
-
-def test_a_prompt_over_the_window_is_recorded_and_the_rest_runs(order: Any, tmp_path: Path) -> None:
-    mixed = small_release.write(tmp_path / "mixed", rows=2, lines=30)
-    options = ModelOptions(
-        order.options.model, arguments=order.options.arguments, max_model_len=2048
-    )
-    outcome = run(replace(order, dataset=str(mixed), configs=("all_4k",), options=options))
-    states = {config: dict(found) for config, found in outcome.states.items()}
-    assert states["cwe_4k"] == {"does_not_fit": 2}
-    assert "does_not_fit" not in states["niah_single_1_4k"]
-    over = list(read_lines(order.out / "cwe_4k.jsonl"))
-    assert all("over the limit of 2,048" in r["error"] for r in over)
 
 
 def test_an_answer_cut_at_its_maximum_says_length(order: Any) -> None:
@@ -120,6 +93,33 @@ def test_killed_with_sigkill_it_resumes_to_the_same_answers(order: Any, tmp_path
     assert done.returncode == 0, done.stderr[-2000:]
     assert "No failures: 8 rows answered." in done.stdout
     assert predictions(order.out) == predictions(whole.out)
+
+
+def test_the_shared_haystack_comes_from_the_prefix_cache(order: Any, tmp_path: Path) -> None:
+    long = small_release.write(tmp_path / "long", rows=8, lines=120)
+    options = ModelOptions(
+        order.options.model, arguments={**order.options.arguments, "max_num_seqs": 1}
+    )
+    asked = replace(order, dataset=str(long), configs=("niah_single_1_4k",), options=options)
+    outcome = run(asked)
+    assert outcome.cached_share is not None
+    assert outcome.cached_share > 0.3
+    assert "from the prefix cache" in outcome.lines()[-1]
+    (session,) = json.loads((order.out / "run.json").read_text())["sessions"]
+    assert session["cached_share"] == outcome.cached_share
+
+
+def test_a_prompt_over_the_window_is_recorded_and_the_rest_runs(order: Any, tmp_path: Path) -> None:
+    mixed = small_release.write(tmp_path / "mixed", rows=2, lines=30)
+    options = ModelOptions(
+        order.options.model, arguments=order.options.arguments, max_model_len=2048
+    )
+    outcome = run(replace(order, dataset=str(mixed), configs=("all_4k",), options=options))
+    states = {config: dict(found) for config, found in outcome.states.items()}
+    assert states["cwe_4k"] == {"does_not_fit": 2}
+    assert "does_not_fit" not in states["niah_single_1_4k"]
+    over = list(read_lines(order.out / "cwe_4k.jsonl"))
+    assert all("over the limit of 2,048" in r["error"] for r in over)
 
 
 def test_data_parallelism_is_shown_its_way(order: Any) -> None:
