@@ -32,7 +32,7 @@ def served(
             command,
             stdout=out,
             stderr=subprocess.STDOUT,
-            env={**os.environ, "VLLM_ENABLE_V1_MULTIPROCESSING": "1", **(environment or {})},
+            env={**os.environ, **(environment or {})},
         )
     url = f"http://127.0.0.1:{port}"
     try:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from dataclasses import replace
@@ -36,7 +35,6 @@ def run_batch(requests: Path, answers: Path, model: Path) -> None:
         [*command, "--max-model-len", "2048", "--enable-prompt-tokens-details"],
         capture_output=True,
         text=True,
-        env={**os.environ, "VLLM_ENABLE_V1_MULTIPROCESSING": "1"},
         timeout=600,
     )
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
