@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 import random
-import traceback
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -17,6 +16,8 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from ruler_dataset import COLUMNS, MANIFEST, sha256_of
 from tests.fuzz.conftest import KEPT
@@ -36,23 +37,13 @@ CASES = {
 }
 
 
-Case = Callable[[random.Random], tuple[object, list[str]]]
-"""Does what a seed says: what was done, and what is wrong with how it ended."""
+def fuzz(kind: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Try a kind's cases, each with a generator `rng` of its own, whose seed hypothesis draws.
 
-
-def failing(kind: str, case: Case) -> dict[str, object]:
-    """The cases in which something is wrong, by their seeds."""
-    found: dict[str, object] = {}
-    for number in range(CASES[kind]):
-        seed = f"{kind} {number}"
-        try:
-            done, faults = case(random.Random(seed))
-        except Exception:
-            found[seed] = traceback.format_exc()
-        else:
-            if faults:
-                found[seed] = done, faults
-    return found
+    One draw a case: every other draw of hypothesis would take longer than what is drawn.
+    """
+    cases = settings(max_examples=CASES[kind], derandomize=True, database=None, deadline=None)
+    return lambda test: cases(given(rng=st.randoms(use_true_random=True))(test))
 
 
 def test_there_are_five_thousand_cases() -> None:
@@ -100,15 +91,13 @@ READS_A_RELEASE = (
 )
 
 
-def test_a_strangers_manifest(sandbox: Sandbox) -> None:
-    def case(rng: random.Random) -> tuple[object, list[str]]:
-        dataset = rng.choice(DATASETS)
-        line = for_dataset(rng.choice(READS_A_RELEASE), dataset)
-        done = line, changes(rng), damage(rng)
-        document = changed(sound(sandbox.base / dataset / MANIFEST), done[1])
-        return done, faults(sandbox, f"{dataset}/{MANIFEST}", document, done[2], line, dataset)
-
-    assert failing("manifests", case) == {}
+@fuzz("manifests")
+def test_a_strangers_manifest(sandbox: Sandbox, rng: random.Random) -> None:
+    dataset = rng.choice(DATASETS)
+    line = for_dataset(rng.choice(READS_A_RELEASE), dataset)
+    done = line, changes(rng), damage(rng)
+    document = changed(sound(sandbox.base / dataset / MANIFEST), done[1])
+    assert faults(sandbox, f"{dataset}/{MANIFEST}", document, done[2], line, dataset) == [], done
 
 
 READS_TASKS = (
@@ -121,18 +110,16 @@ READS_TASKS = (
 WITHIN = ("tasks", "tasks", "families", "languages", "groups", "files")
 
 
-def test_a_strangers_tasks_and_wording(sandbox: Sandbox) -> None:
+@fuzz("tasks")
+def test_a_strangers_tasks_and_wording(sandbox: Sandbox, rng: random.Random) -> None:
     """Where the suite is a user's own, nothing else tells that its tasks are not as they were."""
 
-    def case(rng: random.Random) -> tuple[object, list[str]]:
-        dataset = rng.choice(DATASETS)
-        line = for_dataset(rng.choice(READS_TASKS), dataset)
-        done = line, changes(rng), rng.choice(WITHIN), rng.random() < 0.5
-        document = changed(sound(sandbox.base / dataset / MANIFEST), done[1], done[2])
-        document = {**document, "suite": "own"} if done[3] else document
-        return done, faults(sandbox, f"{dataset}/{MANIFEST}", document, WHOLE, line, dataset)
-
-    assert failing("tasks", case) == {}
+    dataset = rng.choice(DATASETS)
+    line = for_dataset(rng.choice(READS_TASKS), dataset)
+    done = line, changes(rng), rng.choice(WITHIN), rng.random() < 0.5
+    document = changed(sound(sandbox.base / dataset / MANIFEST), done[1], done[2])
+    document = {**document, "suite": "own"} if done[3] else document
+    assert faults(sandbox, f"{dataset}/{MANIFEST}", document, WHOLE, line, dataset) == [], done
 
 
 READS_A_RUN = (
@@ -142,15 +129,13 @@ READS_A_RUN = (
 )
 
 
-def test_a_strangers_run(sandbox: Sandbox) -> None:
-    def case(rng: random.Random) -> tuple[object, list[str]]:
-        dataset = rng.choice(DATASETS)
-        line, folder = for_dataset(rng.choice(READS_A_RUN), dataset), f"RUN-{dataset}"
-        done = line, changes(rng), damage(rng)
-        document = changed(sound(sandbox.base / folder / "run.json"), done[1])
-        return done, faults(sandbox, f"{folder}/run.json", document, done[2], line, folder)
-
-    assert failing("runs", case) == {}
+@fuzz("runs")
+def test_a_strangers_run(sandbox: Sandbox, rng: random.Random) -> None:
+    dataset = rng.choice(DATASETS)
+    line, folder = for_dataset(rng.choice(READS_A_RUN), dataset), f"RUN-{dataset}"
+    done = line, changes(rng), damage(rng)
+    document = changed(sound(sandbox.base / folder / "run.json"), done[1])
+    assert faults(sandbox, f"{folder}/run.json", document, done[2], line, folder) == [], done
 
 
 READS_RESULTS = (
@@ -165,15 +150,13 @@ READS_RESULTS = (
 )
 
 
-def test_a_strangers_results(sandbox: Sandbox) -> None:
-    def case(rng: random.Random) -> tuple[object, list[str]]:
-        dataset = rng.choice(DATASETS)
-        line = for_dataset(rng.choice(READS_RESULTS), dataset)
-        done = line, changes(rng), damage(rng)
-        document = changed(sound(sandbox.base / f"RUN-{dataset}" / "results.json"), done[1])
-        return done, faults(sandbox, "results.json", document, done[2], line)
-
-    assert failing("results", case) == {}
+@fuzz("results")
+def test_a_strangers_results(sandbox: Sandbox, rng: random.Random) -> None:
+    dataset = rng.choice(DATASETS)
+    line = for_dataset(rng.choice(READS_RESULTS), dataset)
+    done = line, changes(rng), damage(rng)
+    document = changed(sound(sandbox.base / f"RUN-{dataset}" / "results.json"), done[1])
+    assert faults(sandbox, "results.json", document, done[2], line) == [], done
 
 
 _DOC = {"index": 1, "outputs": ["a"], "max_length": 4096, "input": "x", "question": "?"}
@@ -215,16 +198,14 @@ SCORES = (
 )
 
 
-def test_a_strangers_predictions(sandbox: Sandbox) -> None:
-    def case(rng: random.Random) -> tuple[object, list[str]]:
-        path, line = LINES[rng.choice([*LINES, "own", "own"])]
-        done = rng.choice(SCORES), path, changes(rng), damage(rng)
-        text = f"{json.dumps(line)}\n{written(changed(line, done[2]))}\n"
-        sandbox.new()
-        sandbox.write(f"in/{path}", damaged(text.encode(), done[3]))
-        return done, sandbox.run(*done[0]).faults()
-
-    assert failing("predictions", case) == {}
+@fuzz("predictions")
+def test_a_strangers_predictions(sandbox: Sandbox, rng: random.Random) -> None:
+    path, line = LINES[rng.choice([*LINES, "own", "own"])]
+    done = rng.choice(SCORES), path, changes(rng), damage(rng)
+    text = f"{json.dumps(line)}\n{written(changed(line, done[2]))}\n"
+    sandbox.new()
+    sandbox.write(f"in/{path}", damaged(text.encode(), done[3]))
+    assert sandbox.run(*done[0]).faults() == [], done
 
 
 COLUMN_CHANGES = (
@@ -233,24 +214,22 @@ COLUMN_CHANGES = (
 )
 
 
-def test_a_strangers_columns(sandbox: Sandbox) -> None:
+@fuzz("columns")
+def test_a_strangers_columns(sandbox: Sandbox, rng: random.Random) -> None:
     path = KEPT["ruler"][0]
     table = pq.read_table(sandbox.base / "ruler" / path)
 
-    def case(rng: random.Random) -> tuple[object, list[str]]:
-        change, column = rng.choice(COLUMN_CHANGES), rng.randrange(len(COLUMNS))
-        name, command = rng.choice(NAMES), rng.choice(rng.choice((READS_A_RELEASE, READS_TASKS)))
-        line = for_dataset(command, "ruler")
-        sandbox.new("ruler")
-        (sandbox.case / "ruler" / path).unlink()
-        pq.write_table(changed_table(table, change, column, name), sandbox.case / "ruler" / path)
-        manifest = sound(sandbox.base / "ruler" / MANIFEST)
-        entry = {**manifest["files"][path], "sha256": sha256_of(sandbox.case / "ruler" / path)}
-        manifest = {**manifest, "files": {**manifest["files"], path: entry}}
-        sandbox.write(f"ruler/{MANIFEST}", json.dumps(manifest))
-        return (line, change, column, name), sandbox.run(*line).faults()
-
-    assert failing("columns", case) == {}
+    change, column = rng.choice(COLUMN_CHANGES), rng.randrange(len(COLUMNS))
+    name, command = rng.choice(NAMES), rng.choice(rng.choice((READS_A_RELEASE, READS_TASKS)))
+    line = for_dataset(command, "ruler")
+    sandbox.new("ruler")
+    (sandbox.case / "ruler" / path).unlink()
+    pq.write_table(changed_table(table, change, column, name), sandbox.case / "ruler" / path)
+    manifest = sound(sandbox.base / "ruler" / MANIFEST)
+    entry = {**manifest["files"][path], "sha256": sha256_of(sandbox.case / "ruler" / path)}
+    manifest = {**manifest, "files": {**manifest["files"], path: entry}}
+    sandbox.write(f"ruler/{MANIFEST}", json.dumps(manifest))
+    assert sandbox.run(*line).faults() == [], (line, change, column, name)
 
 
 def changed_table(table: pa.Table, change: str, column: int, name: str) -> pa.Table:
@@ -281,17 +260,15 @@ SMALLEST = ("--sources", "embedded", "--lengths", "4k", "--tasks", "vt", "--samp
 BUILD = ("build", "case/ruler", *SMALLEST)
 
 
-def test_a_strangers_card_and_plan(sandbox: Sandbox) -> None:
-    def case(rng: random.Random) -> tuple[object, list[str]]:
-        path = rng.choice(("ruler/eval.yaml", "ruler/README.md", "ruler/.build/plan.json"))
-        noise = rng.randbytes(rng.randint(0, 40))
-        data = rng.choice((noise, rng.choice((b"{}", b"[]", b"null", b"\xff\xfe"))))
-        line = rng.choice((("list", "case/ruler"), BUILD))
-        sandbox.new("ruler")
-        sandbox.write(path, data)
-        return (line, path, data), sandbox.run(*line).faults()
-
-    assert failing("bytes", case) == {}
+@fuzz("bytes")
+def test_a_strangers_card_and_plan(sandbox: Sandbox, rng: random.Random) -> None:
+    path = rng.choice(("ruler/eval.yaml", "ruler/README.md", "ruler/.build/plan.json"))
+    noise = rng.randbytes(rng.randint(0, 40))
+    data = rng.choice((noise, rng.choice((b"{}", b"[]", b"null", b"\xff\xfe"))))
+    line = rng.choice((("list", "case/ruler"), BUILD))
+    sandbox.new("ruler")
+    sandbox.write(path, data)
+    assert sandbox.run(*line).faults() == [], (line, path, data)
 
 
 WORDS = (
@@ -303,21 +280,20 @@ OTHERS = ("export", "verify", "freeze", "tokenizers", "sources", "nope")
 COMMANDS = ("list", "score", "errors", "compare", "correlate", "analyze", "results", "run")
 
 
-def test_any_command_line(sandbox: Sandbox) -> None:
-    def case(rng: random.Random) -> tuple[object, list[str]]:
-        command = rng.choice((*COMMANDS, *OTHERS))
-        words = rng.choices(WORDS, k=rng.randint(0, 3))
-        line = [command, *(word for word in words if not word.startswith("-"))]
-        options = sandbox.options(command)
-        for _ in range(rng.randint(0, 4) if options else 0):
-            option, takes_value = rng.choice(options)
-            line += [option, rng.choice(WORDS)] if takes_value else [option]
-        if "--create-pr" in line or command in ("verify", "sources"):
-            line = [*line, "--help"]
-        if command in ("score", "errors", "results", "run", "export", "freeze"):
-            line += ["--to" if command in ("export", "freeze") else "--out", "case/OUT"]
-        line = [word.replace("\x00", "") for word in line]
-        sandbox.new()
-        return line, sandbox.run(*line).faults()
-
-    assert failing("command lines", case) == {}
+@fuzz("command lines")
+def test_any_command_line(sandbox: Sandbox, rng: random.Random) -> None:
+    command = rng.choice((*COMMANDS, *OTHERS))
+    words = rng.choices(WORDS, k=rng.randint(0, 3))
+    line = [command, *(word for word in words if not word.startswith("-"))]
+    options = sandbox.options(command)
+    for _ in range(rng.randint(0, 4) if options else 0):
+        option, takes_value = rng.choice(options)
+        word = "case/OUT" if option in ("--out", "--to") else rng.choice(WORDS)
+        line += [option, word] if takes_value else [option]
+    if "--create-pr" in line or command in ("verify", "sources"):
+        line = [*line, "--help"]
+    if command in ("score", "errors", "results", "run", "export", "freeze"):
+        line += ["--to" if command in ("export", "freeze") else "--out", "case/OUT"]
+    line = [word.replace("\x00", "") for word in line]
+    sandbox.new()
+    assert sandbox.run(*line).faults() == [], line
