@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 from huggingface_hub.utils import validate_repo_id
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ruler_dataset import (
@@ -66,6 +66,7 @@ def configs(draw: st.DrawFn) -> Config:
     )
 
 
+@settings(deadline=None)
 @given(configs())
 def test_every_configuration_name_is_read_back(config: Config) -> None:
     assert Names.of(config.dataset).parse(config.name) == config

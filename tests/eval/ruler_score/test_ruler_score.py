@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from eval.ruler_score import ruler_score as rules
@@ -93,6 +93,7 @@ def test_strict_wants_all_and_nothing_else_of_the_kind(task, prediction, referen
     assert score_row(prediction, references, task).strict == strict
 
 
+@settings(deadline=None)
 @given(st.text(max_size=80), st.lists(st.text(min_size=1, max_size=8), min_size=1, max_size=5))
 def test_scores_lie_between_0_and_1_and_strict_is_never_above(prediction, references):
     for task in rules.RULER_TASKS:

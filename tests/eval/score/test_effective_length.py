@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from eval.score.aggregates import group
@@ -140,6 +140,7 @@ def test_a_category_without_a_threshold_has_no_effective_length():
     assert (found["threshold"], found["effective_length_name"]) == (None, "-")
 
 
+@settings(deadline=None)
 @given(st.dictionaries(st.sampled_from(LENGTHS), st.floats(0, 100), min_size=1))
 def test_weighted_averages_lie_within_the_scores_and_meet_in_the_mean(by_length):
     found = summarized(CATEGORIES[1], by_length)
