@@ -14,6 +14,8 @@ ROOT = Path(__file__).resolve().parent.parent
 GUIDES = ("builder/README.md", "eval/README.md", "CONTRIBUTING.md")
 PATH = re.compile(r"[\w.-]+(?:/[\w.-]+)*/?")
 SUFFIXES = (".py", ".toml", ".md", ".txt", ".tsv", ".sh", ".yml", ".cff", "/", ".ci/run")
+TOPS = (".ci", ".github", "builder", "dataset_cards", "eval", "tests")
+"""Folders of the project; others are what commands of the README make."""
 OF_A_RELEASE = {"eval.yaml", "manifest.json", "results.json"}
 
 
@@ -32,11 +34,10 @@ def paths(text: str) -> set[str]:
     quoted = re.findall(r"`([^`\n]+)`", re.sub(r"^```.*?^```", "", text, flags=re.M | re.S))
     words = [word for part in (*blocks, *quoted) for word in part.split()]
     named = {word for word in words if PATH.fullmatch(word)}
-    tops = {path.name for path in ROOT.iterdir()}
     return {
         name
         for name in named - OF_A_RELEASE
-        if name.endswith(SUFFIXES) or ("/" in name and name.split("/")[0] in tops)
+        if name.endswith(SUFFIXES) or ("/" in name and name.split("/")[0] in TOPS)
     }
 
 

@@ -115,7 +115,7 @@ def read_suite(path: Path | None = None, dataset: str = "ruler") -> Suite:
     for anything unknown, impossible or missing.
     """
     suites = files("builder.tasks") / "suites"
-    shipped = path is None or (str(path) in suite_names() and not path.exists())
+    shipped = path is None or (str(path) in suite_names() and not path.is_file())
     called = (str(path) if path else dataset) if shipped else OWN_SUITE
     found: dict[str, Any] = {"dataset": dataset}
     if path:

@@ -203,6 +203,14 @@ def test_a_suite_that_cannot_be_is_refused_with_a_sentence(
     assert "\n" not in str(refusal.value)
 
 
+def test_a_release_in_a_folder_of_a_suites_name_hides_no_suite(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "ruler").mkdir()  # as `ruler quickstart` makes it
+    assert read_suite(Path("ruler")) == read_suite()
+
+
 def test_a_suite_that_is_not_there_is_refused(tmp_path: Path) -> None:
     with pytest.raises(RulerError, match=r"Cannot read .*none\.toml"):
         read_suite(tmp_path / "none.toml")
