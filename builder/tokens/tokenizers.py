@@ -86,7 +86,7 @@ class FastCounter(TokenCounter):
     """Counts with the Rust backend of a transformers fast tokenizer, one thread."""
 
     def __init__(self, name: str, about: TokenizerEntry, backend: Any) -> None:
-        backend.no_truncation()  # a tokenizer.json may ask for these; a call does only if told to
+        backend.no_truncation()  # a tokenizer.json may ask for these; a call does only if asked to
         backend.no_padding()
         serialised: str = backend.to_str()
         about["backend_sha256"] = hashlib.sha256(serialised.encode()).hexdigest()
@@ -249,10 +249,10 @@ def _tekken(name: str, path: Path, digest: str) -> TokenCounter:
     """
     import tiktoken
 
-    told = json.loads(path.read_bytes())
-    config = told["config"]
+    described = json.loads(path.read_bytes())
+    config = described["config"]
     size = config["default_vocab_size"] - config["default_num_special_tokens"]
-    ranks = {a2b_base64(entry["token_bytes"]): entry["rank"] for entry in told["vocab"][:size]}
+    ranks = {a2b_base64(entry["token_bytes"]): entry["rank"] for entry in described["vocab"][:size]}
     encoding = tiktoken.Encoding(
         path.stem, pat_str=config["pattern"], mergeable_ranks=ranks, special_tokens={}
     )

@@ -239,7 +239,7 @@ def whole_word_match(prediction: str, references: Sequence[str]) -> float:
 def nothing_else(prediction: str, references: Sequence[str], task: str) -> bool:
     """Whether no other item of the kind asked for stands beside the references (`strict`).
 
-    Kinds are told from the references: numbers (of two digits or more), UUIDs, variable names of
+    Kinds are known by the references: numbers (of two digits or more), UUIDs, variable names of
     capitals; for cwe and fwe the items of the list. Other kinds have no closed list: always true.
     """
     wanted = {normalize(reference) for reference in references}

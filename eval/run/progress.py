@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 class Progress:
     """The estimate, then a bar over prompt tokens with rows, speed and failures; both can be quiet.
 
-    Rows differ in length by a factor of 32 and more: time left is told from tokens.
+    Rows differ in length by a factor of 32 and more: time left is estimated from tokens.
     """
 
     def __init__(

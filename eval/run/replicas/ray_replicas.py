@@ -33,7 +33,7 @@ from ruler_dataset import RulerError
 _WAIT = 1.0
 """Seconds that an engine is waited for, at most, before it is given more rows."""
 _PATIENCE = 60
-"""Seconds until the user is told that no engine has started yet."""
+"""Seconds until the user reads that no engine has started yet."""
 ReadRow = Callable[[str, int], SentRow]
 """Reads the row of a configuration and index."""
 OnNote = Callable[[str], None]
