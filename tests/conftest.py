@@ -13,13 +13,13 @@ from typing import Any
 import pytest
 from filelock import FileLock
 
-from builder.context.counted_sources import CountedSources
-from builder.oneruler.language_pairs import Languages
-from builder.release.build import build
-from builder.release.order import BuildOrder
-from builder.sources.download import Store
-from builder.sources.registry import Sources, parse_choice
-from builder.tokens.tokenizers import TokenCounter, load_counter
+from ruler_builder.context.counted_sources import CountedSources
+from ruler_builder.oneruler.language_pairs import Languages
+from ruler_builder.release.build import build
+from ruler_builder.release.order import BuildOrder
+from ruler_builder.sources.download import Store
+from ruler_builder.sources.registry import Sources, parse_choice
+from ruler_builder.tokens.tokenizers import TokenCounter, load_counter
 
 MOST_WORKERS = 8
 """Each loads the tokenizers it needs: some hundred MB."""

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import typer
 
-import ruler_cli
+import ruler_release.app
 
 
 class Printed(NamedTuple):
@@ -32,22 +32,22 @@ class Printed(NamedTuple):
 @cache
 def command() -> Any:
     """The program's commands and options, read once: that takes longer than many a command."""
-    return typer.main.get_command(ruler_cli.app)
+    return typer.main.get_command(ruler_release.app.app)
 
 
 @contextlib.contextmanager
 def as_program(arguments: Sequence[object], folder: Path | None) -> Iterator[None]:
     """A command line in place of this program's, in a folder."""
-    there, argv, app = Path.cwd(), sys.argv, ruler_cli.app
+    there, argv, app = Path.cwd(), sys.argv, ruler_release.app.app
     interrupted = signal.getsignal(signal.SIGINT)
     os.chdir(folder or there)
     sys.argv = ["ruler", *map(str, arguments)]
-    ruler_cli.app = command()
+    ruler_release.app.app = command()
     try:
         yield
     finally:
         os.chdir(there)
-        sys.argv, ruler_cli.app = argv, app
+        sys.argv, ruler_release.app.app = argv, app
         signal.signal(signal.SIGINT, interrupted)
 
 
@@ -61,7 +61,7 @@ def ruler(*arguments: object, cwd: Path | None = None) -> Printed:
         contextlib.redirect_stderr(err),
     ):
         try:
-            ruler_cli.main()
+            ruler_release.app.main()
         except SystemExit as end:
             code = end.code or 0
     return Printed(code, out.getvalue(), err.getvalue())

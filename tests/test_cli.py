@@ -57,7 +57,7 @@ def test_the_version_is_the_packages() -> None:
 
 
 def test_debug_logs_the_traceback_of_a_mistake_on_stderr(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "ruler_cli", "--debug", "verify", str(tmp_path)]
+    command = [sys.executable, "-m", "ruler_release", "--debug", "verify", str(tmp_path)]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (2, "")
     assert "DEBUG ruler: The traceback" in done.stderr
@@ -79,13 +79,13 @@ def test_debug_logs_the_files_that_are_built(tmp_path: Path) -> None:
         "embedded",
     ]
     done = subprocess.run(
-        [sys.executable, "-m", "ruler_cli", "--debug", *flags],
+        [sys.executable, "-m", "ruler_release", "--debug", *flags],
         cwd=tmp_path,
         capture_output=True,
         text=True,
         check=True,
     )
-    assert "DEBUG builder.release.build: data/tekken/1k/vt.parquet: 2 rows" in done.stderr
+    assert "DEBUG ruler_builder.release.build: data/tekken/1k/vt.parquet: 2 rows" in done.stderr
 
 
 def test_verify_exits_with_1_and_names_config_row_and_law(release: Path, tmp_path: Path) -> None:

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
+FOLDERS = ("ruler_common", "builder", "eval", "ruler_release")
 FILES = [
-    *sorted((ROOT / "builder").rglob("*.py")),
-    *sorted((ROOT / "eval").rglob("*.py")),
+    *(path for folder in FOLDERS for path in sorted((ROOT / folder).rglob("*.py"))),
     ROOT / "ruler_dataset.py",
 ]
 MOST_BY_PLACE = 4

@@ -8,15 +8,18 @@ from pathlib import Path
 import pytest
 
 import ruler_dataset
-from tests.test_architecture import ORDER
+from tests.test_architecture import ORDER, PACKAGES
 
 ROOT = Path(__file__).resolve().parent.parent
 GUIDES = ("builder/README.md", "eval/README.md", "CONTRIBUTING.md")
 PATH = re.compile(r"[\w.-]+(?:/[\w.-]+)*/?")
 SUFFIXES = (".py", ".toml", ".md", ".txt", ".tsv", ".sh", ".yml", ".cff", "/", ".ci/run")
-TOPS = (".ci", ".github", "builder", "dataset_cards", "eval", "tests")
+TOPS = (".ci", ".github", "builder", "dataset_cards", "docs", "eval", "ruler_release", "tests")
 """Folders of the project; others are what commands of the README make."""
 OF_A_RELEASE = {"eval.yaml", "manifest.json", "results.json"}
+INSPECT_TASKS = {"ruler_release/ruler", "ruler_release/oneruler"}
+PACKAGE_OF = {"builder/README.md": "builder/ruler_builder", "eval/README.md": "eval/ruler_eval"}
+"""A guide names files from its package on."""
 
 
 def text_of(guide: str) -> str:
@@ -36,7 +39,7 @@ def paths(text: str) -> set[str]:
     named = {word for word in words if PATH.fullmatch(word)}
     return {
         name
-        for name in named - OF_A_RELEASE
+        for name in named - OF_A_RELEASE - INSPECT_TASKS
         if name.endswith(SUFFIXES) or ("/" in name and name.split("/")[0] in TOPS)
     }
 
@@ -46,8 +49,9 @@ def test_every_path_it_names_is_there(guide: str) -> None:
     text, folder = text_of(guide), (ROOT / guide).parent
     assert links(text)
     assert [name for name in links(text) if not (folder / name).exists()] == []
-    own = {"my.toml"} if guide == "CONTRIBUTING.md" else set()
-    found = {name for name in paths(text) if (ROOT / name).exists() or (folder / name).exists()}
+    own = {"my.toml"} | {name for name in paths(text) if "NAME" in name}  # test_new_family.py
+    places = (ROOT, folder, ROOT / PACKAGE_OF.get(guide, "."))
+    found = {name for name in paths(text) if any((at / name).exists() for at in places)}
     assert sorted(paths(text) - own - found) == []
 
 
@@ -62,11 +66,11 @@ def test_the_paths_are_found_in_the_text() -> None:
 def test_the_tree_names_every_room_in_order(side: str) -> None:
     (tree,) = re.findall(r"^```\n(.*?)^```", text_of(f"{side}/README.md"), re.M | re.S)
     named = re.findall(r"^(\w+)/ +\S", tree, re.MULTILINE)
-    folders = {path.name for path in (ROOT / side).iterdir() if path.is_dir()}
-    assert sorted(named) == sorted(folders - {"__pycache__"})
-    assert [room for room in ORDER[side] if room in named] == [
-        room for room in named if room in ORDER[side]
-    ]
+    package = f"ruler_{side}"
+    folders = {path.name for path in (ROOT / PACKAGES[package]).iterdir() if path.is_dir()}
+    assert sorted({*named} - {"ruler_score"}) == sorted(folders - {"__pycache__"})
+    in_order = [room for room in ORDER[package] if room in named]
+    assert in_order == [room for room in named if room in ORDER[package]]
 
 
 def test_the_row_that_the_builders_guide_follows_is_the_rows(release: Path) -> None:

@@ -79,6 +79,15 @@ def test_what_the_quick_start_made_loads_as_written(started: Path) -> None:
     assert done.returncode == 0
 
 
+def test_the_calls_from_python_work_as_written(tmp_path: Path) -> None:
+    (calls,) = blocks("From Python", "python")
+    assert len(calls.strip().splitlines()) <= 7
+    check = "assert len(rows) == 15 and results['configurations']['niah_multikey_1_4k']['n'] == 5"
+    done = subprocess.run([sys.executable, "-c", calls + check], cwd=tmp_path, capture_output=True)
+    assert (done.returncode, done.stdout) == (0, b""), done.stderr
+    assert (tmp_path / "mine.html").is_file()
+
+
 def test_the_commands_that_build_work_as_written(tmp_path: Path) -> None:
     (build,) = blocks("Build", "bash")
     shown = run(build, tmp_path)
@@ -138,6 +147,7 @@ def test_every_block_of_code_is_run_by_a_test() -> None:
     }
     assert found == {
         *((heading, "bash") for heading in ("Quick start", "Build", "Run", "Other tools")),
+        ("From Python", "python"),
         ("Load", "python"),
         ("Many machines", "bash"),  # these above
         ("Run", "bash"),  # vLLM's: tests/vllm/test_readme.py

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -13,10 +14,11 @@ import pytest
 
 from tests.hub.client import environment
 from tests.hub.stand_in import StandIn
+from tests.test_architecture import PACKAGES, ROOT
 
-ROOT = Path(__file__).resolve().parent.parent
-FOLDERS = ("builder", "eval", "dataset_cards")
-FILES = ("ruler_cli.py", "ruler_dataset.py", "pyproject.toml", "README.md")
+TOPS = {path.partition("/")[0] for path in PACKAGES.values()}
+FOLDERS = ("dataset_cards", *sorted(top for top in TOPS if (ROOT / top).is_dir()))
+FILES = ("ruler_dataset.py", "pyproject.toml", "README.md")
 FILES += ("CHANGELOG.md", "CITATION.cff", "LICENSE")
 SHARE = "share/ruler-release"
 
@@ -48,22 +50,28 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_wheel_holds_every_file_of_the_checkout(wheel: Path) -> None:
     held = set(zipfile.ZipFile(wheel).namelist())
     there = {
-        path.relative_to(ROOT).as_posix().removeprefix("eval/export/inspect_package/")
+        re.sub("^(builder|eval)/", "", path.relative_to(ROOT).as_posix())
         for folder in FOLDERS
         for path in (ROOT / folder).rglob("*")
         if path.is_file() and "__pycache__" not in path.parts
-    } | {"ruler_cli.py", "ruler_dataset.py", "CHANGELOG.md", "CITATION.cff"}
+    } | {"ruler_dataset.py", "CHANGELOG.md", "CITATION.cff"}
+    there -= {"README.md"}  # the guides of builder/ and eval/
     packages = {name for name in held if not name.startswith("ruler_release-")}
     shared = {name.split(f"{SHARE}/")[1] for name in held if f"{SHARE}/" in name}
     assert packages | shared == there
-    assert {"builder/py.typed", "eval/py.typed"} <= packages
+    assert {
+        f"{name}/py.typed" for name in ("ruler_common", "ruler_builder", "ruler_eval")
+    } <= packages
 
 
-def test_an_installed_wheel_builds_verifies_scores_and_plans_a_push(
+def test_an_installed_wheel_builds_verifies_scores_and_plans_a_push_beside_a_users_own_packages(
     wheel: Path, tmp_path: Path
 ) -> None:
     venv, far = tmp_path / "venv", tmp_path / "far"
-    far.mkdir()
+    for name in ("eval", "builder"):  # a user's own packages, beside which everything runs
+        (far / name).mkdir(parents=True)
+        (far / name / "__init__.py").touch()
+    (far / "eval/score_mine.py").write_text("score = 100.0\n")
     run(sys.executable, "-m", "venv", "--without-pip", venv, cwd=tmp_path)
     python = venv / "bin/python"
     (site,) = venv.glob("lib/python*/site-packages")
@@ -75,7 +83,8 @@ def test_an_installed_wheel_builds_verifies_scores_and_plans_a_push(
     run(*pip, "install", "--no-deps", "--no-index", wheel, cwd=far)
     hub = StandIn()
     env = environment(hub.url, tmp_path / "home", RULER_MIRROR=None, PYTHONPATH=None)
-    where = run(python, "-c", "import builder, eval; print(builder.__file__)", cwd=far, env=env)
+    code = "import builder, eval.score_mine, ruler_eval, ruler_builder as b; print(b.__file__)"
+    where = run(python, "-c", code, cwd=far, env=env)
     assert Path(where.strip()).is_relative_to(site)
     ruler = venv / "bin/ruler"
     shown = run(ruler, "quickstart", cwd=far, env={**env, "HF_HUB_OFFLINE": "1"})
@@ -95,7 +104,9 @@ def test_the_files_are_found_where_an_installer_moved_them(wheel: Path, tmp_path
     pip = (sys.executable, "-m", "pip", "--disable-pip-version-check")
     target = tmp_path / "target"
     run(*pip, "install", "--no-deps", "--no-index", "--target", target, wheel, cwd=tmp_path)
-    code = "from builder.common.project_files import project_file as f; print(f('CITATION.cff'))"
+    code = (
+        "from ruler_builder.common import project_files as p; print(p.project_file('CITATION.cff'))"
+    )
     env = {**os.environ, "PYTHONPATH": str(target)}
     found = Path(run(sys.executable, "-c", code, cwd=tmp_path, env=env).strip())
     assert found == target / SHARE / "CITATION.cff"

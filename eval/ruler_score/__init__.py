@@ -1,1 +1,9 @@
-"""The metric, an `evaluate` module: `evaluate.load("eval/ruler_score")`."""
+"""The metric, an `evaluate` module: `evaluate.load("eval/ruler_score")`, or by this name.
+
+from ruler_score import compute
+compute(["It is 1234567."], [["1234567"]], tasks="niah_single_1")["score"]      # 100.0
+"""
+
+from ruler_score.ruler_score import ANSWER_TAGS, ONERULER_TASKS, RULER_TASKS, SCORE_VERSION, compute
+
+__all__ = ["ANSWER_TAGS", "ONERULER_TASKS", "RULER_TASKS", "SCORE_VERSION", "compute"]

@@ -8,13 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import gradio as gr  # type: ignore[import-not-found]
-from ruler_score import (  # type: ignore[import-not-found]
-    ANSWER_TAGS,
-    ONERULER_TASKS,
-    RULER_TASKS,
-    SCORE_VERSION,
-    compute,
-)
+
+from ruler_score import ANSWER_TAGS, ONERULER_TASKS, RULER_TASKS, SCORE_VERSION, compute
 
 
 def score(prediction: str, references: str, task: str, language: str) -> dict[str, Any]:

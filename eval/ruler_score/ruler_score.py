@@ -86,13 +86,10 @@ _NONE_BEFORE = {  # where no space sets words apart, what may not stand before a
     "ko": "(?<!틀림)(?<!문제)(?<!의심)(?<!상관)(?<!관계)(?<!다름)",
     "zh": rf"(?:{_BEFORE}|(?<=[是为為中内里]))",
 }
-_NONE_AFTER = {
-    "ja": "(?=です|でした|だ|である)",
-    "ko": "(?=입니다|이다|임|이에요)",
-}
+_NONE_AFTER = {"ja": "(?=です|でした|だ|である)", "ko": "(?=입니다|이다|임|이에요)"}
 _NONE_BEGINS = {  # 无此类数字, "no such number", begins with the none word
     "zh": r"(?=(?:任何|此类|这类|该类|这样的?|符合[^\W\d_]{0,8}?的|相关的?|对应的?|相应的?|匹配的?"
-    r"|特殊的?|魔法|上述|以上|该|此){0,3}(?:数字|数值|号码|答案|结果|内容|信息))",
+    r"|特殊的?|魔法|上述|以上|该|此){0,3}(?:数字|数值|号码|答案|结果|内容|信息))"
 }
 _NUMBERED = re.compile(r"(?:^|\s)\d{1,3}\s*[.):]\s*(.+?)(?=\s+\d{1,3}\s*[.):]\s|[\n,;]|$)")
 _COUNT = re.compile(r"\(\s*[x×]?\s*\d{1,9}[^()\d]{0,20}\)")  # apple (30 times)
@@ -130,14 +127,13 @@ class SplitText(NamedTuple):
     state: ReasoningState
 
 
+_XML = ("think", "thinking", "thought", "reasoning", "seed:think")
 REASONING_TAGS = (
-    *(f"{mark}{name}>" for name in ("think", "thinking", "thought", "reasoning", "seed:think")
-      for mark in ("<", "</")),
+    *(f"{mark}{name}>" for name in _XML for mark in ("<", "</")),
     *("[THINK]", "[/THINK]"),
     *("<|start|>", "<|channel|>", "<|message|>", "<|end|>", "<|return|>"),
-)  # fmt: skip
+)
 """The marks of reasoning, as tokenizers hold them: gpt-oss's are those of its channels."""
-_XML = ("think", "thinking", "thought", "reasoning", "seed:think")
 _CHANNEL = r"<\|channel\|>(?:analysis|commentary)[^<]*(?:<\|constrain\|>[^<]*)?<\|message\|>"
 _FINAL = r"<\|channel\|>final[^<]*<\|message\|>"
 _CLOSINGS = {
@@ -198,8 +194,7 @@ def split_reasoning(text: str, opened: str = "") -> SplitText:
 
 def _pieces(texts: Iterable[str]) -> list[str]:
     """The texts that are not blank, without the marks at which gpt-oss's turns meet."""
-    ends = ("<|start|>assistant", "<|end|>", "<|return|>", "<|call|>")
-    for end in ends:
+    for end in ("<|start|>assistant", "<|end|>", "<|return|>", "<|call|>"):
         texts = [text.strip("\n").removesuffix(end) for text in texts]
     return [text for text in texts if text.strip()]
 
@@ -313,8 +308,7 @@ def read_answer(text: str, language: str) -> str:
     Another tag pair is no answer's: its name is dropped, and what stands around it is read too.
     """
     end = None
-    pieces = list(_tag_pattern(language).finditer(text))
-    for tag in reversed(pieces):
+    for tag in reversed(list(_tag_pattern(language).finditer(text))):
         if tag[1]:
             end = tag.start()
         elif end is not None:
@@ -478,20 +472,8 @@ def score_row(
     or `compat`, and for a row without references.
     """
     _check_row(task, language, compat)
-    if not references:
+    if not len(references):  # they may be an array
         raise ValueError("A row without references cannot be scored.")
-    return _score(prediction, references, task, language, none_word, compat, model)
-
-
-def _score(
-    prediction: str,
-    references: Sequence[str],
-    task: str | None,
-    language: str | None,
-    none_word: str | None,
-    compat: str | None,
-    model: str,
-) -> TextScore:
     _, answer, reasoning = split_reasoning(prediction)
     if not is_oneruler(task, language):
         return _score_ruler(answer, references, task or "", reasoning)
@@ -590,11 +572,9 @@ def _places(text: str, words: str) -> Iterable[int]:
         end = place + len(words)
         before = place > 0 and _is_letter(words[0]) and _is_letter(text[place - 1])
         after = end < len(text) and _is_letter(words[-1]) and _is_letter(text[end])
-        if before or after:
-            place = text.find(words, place + 1)
-        else:
+        if not (touched := before or after):
             yield place
-            place = text.find(words, end)
+        place = text.find(words, place + 1 if touched else end)
 
 
 def _stands(text: str, words: str) -> bool:
@@ -676,25 +656,26 @@ def compute(
     """What the metric computes; see `_KWARGS_DESCRIPTION`. Raises ValueError for bad input."""
     check_rows(predictions, references)
     size = len(predictions)
-    task_list = [tasks] * size if tasks is None or isinstance(tasks, str) else list(tasks)
-    columns: dict[str, list[str | None]] = {"tasks": task_list}
-    optional = {
+    given = {
+        "tasks": [tasks] * size if isinstance(tasks, str) else tasks,
         "languages": languages, "none_words": none_words, "finish_reasons": finish_reasons,
     }  # fmt: skip
-    for name, values in optional.items():
+    columns: dict[str, list[str | None]] = {}
+    for name, values in given.items():
         if isinstance(values, str):
             raise ValueError(f"{name} is a string; give a list with one item a row.")
-        columns[name] = [None] * size if values is None else list(values)
-    for name, values in columns.items():
-        if len(values) != size:
-            raise ValueError(f"{name} has {len(values)} items, predictions {size}: one a row.")
-    _check_names([tasks] if isinstance(tasks, str) else task_list, columns["languages"], compat)
+        found: list[str | None] = [None] * size if values is None else list(values)
+        if len(found) != size:
+            raise ValueError(f"{name} has {len(found)} items, predictions {size}: one a row.")
+        columns[name] = found
+    known = [tasks] if isinstance(tasks, str) else columns["tasks"]
+    _check_names(known, columns["languages"], compat)
     rows, kept_tasks = [], []
     for text, wanted, task, language, none_word, ending in zip(
         predictions, references, *columns.values(), strict=True
     ):
         if compat is None or not authors_leave_out(text, ending, model):
-            rows.append(_score(text or "", wanted, task, language, none_word, compat, model))
+            rows.append(score_row(text or "", wanted, task, language, none_word, compat, model))
             kept_tasks.append(task)
     if not rows:
         warnings.warn("No rows to score: the score is nan.", stacklevel=2)

@@ -29,11 +29,13 @@ from typing import NamedTuple
 
 os.environ["TOKENIZERS_PARALLELISM"] = "false"
 
-from builder.common.parquet_rows import read_groups
-from builder.release.parquet_files import parquet_file, rows_in_group
-from builder.sources.download import Store
-from builder.tokens.tokenizers import load_counter
-from ruler_dataset import features, parse_length, read_manifest
+from ruler_builder.common.parquet_rows import read_groups
+from ruler_builder.release.parquet_files import parquet_file, rows_in_group
+from ruler_builder.sources.download import Store
+from ruler_builder.tokens.tokenizers import load_counter
+from ruler_common.manifest import read_manifest
+from ruler_common.names import parse_length
+from ruler_common.rows import features
 
 
 class Timed(NamedTuple):
@@ -46,7 +48,7 @@ class Timed(NamedTuple):
 
 def timed(*arguments: str) -> Timed:
     """Run a command of `ruler` and time it."""
-    command = ["/usr/bin/time", "-v", sys.executable, "-m", "ruler_cli", *arguments]
+    command = ["/usr/bin/time", "-v", sys.executable, "-m", "ruler_release", *arguments]
     start = time.perf_counter()
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     clock = time.perf_counter() - start

@@ -15,8 +15,8 @@ from collections.abc import Callable
 import numpy as np
 from scipy.special import ndtri
 
-from eval.analysis.compare import compare
-from eval.score.intervals import interval
+from ruler_eval.analysis.compare import compare
+from ruler_eval.score.intervals import interval
 
 TRIALS = int(sys.argv[1]) if len(sys.argv) > 1 else 2000
 MEANS = (0.999, 0.995, 0.98, 0.9, 0.5, 0.05)

@@ -24,8 +24,10 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
-from builder.tokens.tokenizers import named
-from ruler_dataset import LENGTHS, read_manifest, write_whole
+from ruler_builder.tokens.tokenizers import named
+from ruler_common.files import write_whole
+from ruler_common.manifest import read_manifest
+from ruler_common.names import LENGTHS
 
 TABLE = Path(__file__).with_name("RELEASE.md")
 BEYOND = ("256k", "512k", "1m")
@@ -108,7 +110,7 @@ def steps() -> Iterator[Step]:
 def run(*command: str | Path) -> Took:
     """Run a `ruler` command; what it and all processes that it started took."""
     begun, used, most = time.perf_counter(), cpu_of_children(), 0.0
-    process = subprocess.Popen([sys.executable, "-m", "ruler_cli", *map(str, command)])
+    process = subprocess.Popen([sys.executable, "-m", "ruler_release", *map(str, command)])
 
     def watch() -> None:
         nonlocal most

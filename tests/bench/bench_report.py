@@ -2,7 +2,7 @@
 
 The whole command, start-up included, in seconds of the processor and of the clock, with the size
 of its page. Three models x 13 tasks x 6 lengths, ROWS in all (39,000), are the real answers of
-eval/example, repeated, of the third every second one is right: once with their references, once by
+example, repeated, of the third every second one is right: once with their references, once by
 results.json alone. With RELEASE, a folder of the frozen rows, a model answers every row of it, and
 a third of its answers are wrong.
 """
@@ -21,21 +21,21 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import eval.example
-from eval.example.example_run import FIRST_LINE, write_example
-from eval.frozen_release import Release
-from ruler_dataset import LENGTHS, parse_length
+import ruler_eval.example
+from ruler_common.names import LENGTHS, parse_length
+from ruler_eval.example.write_example import FIRST_LINE, write_example
+from ruler_eval.frozen_release import Release
 
 ROWS = int(sys.argv[1]) if len(sys.argv) > 1 else 39_000
 RELEASE = Path(sys.argv[2]) if len(sys.argv) > 2 else None
-EXAMPLE = Path(eval.example.__file__).parent
+EXAMPLE = Path(ruler_eval.example.__file__).parent
 
 
 def ruler(*arguments: object) -> tuple[float, float, int]:
     """Run the command; seconds of the processor and of the clock, and megabytes at most."""
     before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
     environment = {**os.environ, "HF_HUB_OFFLINE": "1"}
-    command = [sys.executable, "-m", "ruler_cli", *map(str, arguments)]
+    command = [sys.executable, "-m", "ruler_release", *map(str, arguments)]
     quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
     subprocess.run(command, check=True, env=environment, **quiet)
     clock, after = time.perf_counter() - start, resource.getrusage(resource.RUSAGE_CHILDREN)

@@ -18,11 +18,11 @@ from pathlib import Path
 
 import datasets
 
-from eval.run.backends.backend import ModelOptions
-from eval.run.prompts import Prompter, load_tokenizer
-from eval.run.run_order import RunOrder
-from eval.run.runner import run
-from eval.run.work_plan import prefix_key
+from ruler_eval.run.backends.backend import ModelOptions
+from ruler_eval.run.prompts import Prompter, load_tokenizer
+from ruler_eval.run.run_order import RunOrder
+from ruler_eval.run.runner import run
+from ruler_eval.run.work_plan import prefix_key
 from tests.eval.run import small_release
 
 

@@ -20,7 +20,7 @@ import time
 from collections import Counter
 from pathlib import Path
 
-RULER = [sys.executable, "-m", "ruler_cli"]
+RULER = [sys.executable, "-m", "ruler_release"]
 PATIENCE = 60  # seconds
 
 

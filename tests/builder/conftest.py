@@ -7,13 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
-import ruler_cli
-from builder.oneruler.language_pairs import Languages
-from builder.release.build import build
-from builder.release.order import BuildOrder
-from ruler_dataset import read_manifest
+from ruler_builder.oneruler.language_pairs import Languages
+from ruler_builder.release.build import build
+from ruler_builder.release.order import BuildOrder
+from ruler_common.manifest import read_manifest
 from tests.conftest import Once, Silent
 
 
@@ -35,12 +33,16 @@ def folder(tmp_path: Path, cache: Path) -> Path:
 
 @pytest.fixture(scope="session")
 def audited(mirror: Path, once: Once) -> dict[str, Any]:
-    """What `ruler sources audit oneruler --json` finds in the published files."""
+    """What is found in ONERULER's published files, by published_audit.py."""
+    from ruler_builder.sources.download import Store
+    from ruler_builder.sources.registry import Sources
+    from ruler_builder.tokens.tokenizers import load_counter
+    from tests.builder.oneruler.published_audit import audit
 
     def make(path: Path) -> None:
-        done = CliRunner().invoke(ruler_cli.app, ["sources", "audit", "oneruler", "--json"])
-        assert (done.exit_code, done.stderr) == (0, "")
-        path.write_text(done.stdout, encoding="utf-8")
+        store = Store(mirror)
+        found = audit(Sources(store), load_counter("tekken", store))
+        path.write_text(json.dumps(found), encoding="utf-8")
 
     return json.loads(once("audit.json", make).read_text(encoding="utf-8"))
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from eval.frozen_release import Release
+from ruler_eval.frozen_release import Release
 from tests.conftest import Once
 from tests.eval.scoring_helpers import right, ruler, write_answers
 

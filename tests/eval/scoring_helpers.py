@@ -74,7 +74,7 @@ def standard_suite():
     """The text of RULER's own suite, to be changed."""
     from importlib.resources import files
 
-    return (files("builder.tasks") / "suites/ruler.toml").read_text(encoding="utf-8")
+    return (files("ruler_builder.suites") / "ruler.toml").read_text(encoding="utf-8")
 
 
 def right(config, row):
@@ -104,7 +104,7 @@ WRITTEN_TASKS = ("niah_single", "niah_multivalue", "niah_none", "cwe_easy")
 
 def write_oneruler(root, languages=("pl", "en-ko"), lengths=("8k",), rows=4, tasks=WRITTEN_TASKS):
     """A release of ONERULER by hand: four tasks in two languages, short rows."""
-    from eval.ruler_score.ruler_score import NONE_WORDS
+    from ruler_score.ruler_score import NONE_WORDS
 
     files = {}
     for task, pair, length in itertools.product(tasks, languages, lengths):

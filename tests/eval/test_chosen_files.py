@@ -6,8 +6,9 @@ import json
 
 import pytest
 
-from eval.frozen_release import chosen_files
-from ruler_dataset import TASKS, RulerError
+from ruler_common.errors import RulerError
+from ruler_common.names import TASKS
+from ruler_eval.frozen_release import chosen_files
 from tests.eval.scoring_helpers import ruler
 
 

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from ruler_dataset import MANIFEST
-from tests.builder.checks import planting
+from ruler_common.manifest_form import MANIFEST
+from tests.builder.proof import planting
 from tests.fuzz.sandbox import Sandbox
 
 KEPT = {

@@ -20,8 +20,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import ruler_cli
-from ruler_dataset import plain
+import ruler_release.app
+from ruler_common.text import plain
 from tests import in_process
 
 _WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
@@ -135,7 +135,7 @@ class Sandbox:
             _seen = []
             try:
                 with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-                    ruler_cli.main()
+                    ruler_release.app.main()
             except SystemExit as end:
                 code = end.code or 0
             finally:

@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
-from builder.card.render import code, first_row, render
-from ruler_dataset import markdown_text, read_manifest
+from ruler_builder.card.render import code, first_row, render
+from ruler_common.manifest import read_manifest
+from ruler_common.text import markdown_text
 from tests.fuzz.sandbox import Sandbox
 
 HOSTILE = "a|b `c` [d](http://x) ![e](u) <script>f</script> *g* _h_ ~~i~~ j\\|k"

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from ruler_dataset import RulerError, hub_errors
+from ruler_common.errors import RulerError
+from ruler_common.hub_access import hub_errors
 from tests.fuzz.sandbox import Done, Sandbox
 
 RUN = "run --dataset base/ruler --configs all --out case/OUT"
@@ -120,7 +121,7 @@ def test_neither_a_token_nor_a_password_of_the_hub_is_shown(
     assert "hf_é" not in done.stdout + done.stderr
 
 
-AT_ONCE = "import time; time.sleep = lambda _: None; import ruler_cli; ruler_cli.main()"
+AT_ONCE = "import time; time.sleep = lambda _: None; from ruler_release import app; app.main()"
 """The program, but its library of the Hub waits no 25 seconds between five tries."""
 NESTED = "[" * 20_000 + "]" * 20_000
 
@@ -155,7 +156,7 @@ def test_a_token_that_is_not_there_is_no_refusal_of_the_hub() -> None:
 def test_an_ascii_terminal_is_no_reason_to_fail(command: str, tmp_path: Path) -> None:
     more = {"PYTHONUTF8": "0", "LC_ALL": "C", "PYTHONCOERCECLOCALE": "0"}
     done = subprocess.run(
-        [sys.executable, "-m", "ruler_cli", *command.split()],
+        [sys.executable, "-m", "ruler_release", *command.split()],
         env={**os.environ, **more},
         cwd=tmp_path,
         capture_output=True,

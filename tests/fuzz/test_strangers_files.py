@@ -19,7 +19,9 @@ import pyarrow.parquet as pq
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ruler_dataset import COLUMNS, MANIFEST, sha256_of
+from ruler_common.files import sha256_of
+from ruler_common.manifest_form import MANIFEST
+from ruler_common.rows import COLUMNS
 from tests.fuzz.conftest import KEPT
 from tests.fuzz.hostile import NAMES, Damage, changed, changes, damage, damaged, written
 from tests.fuzz.sandbox import Sandbox

@@ -84,7 +84,7 @@ class Client:
 
 
 def _serve() -> None:
-    import ruler_cli
+    import ruler_release.app
 
     answers = sys.stdout
     for line in sys.stdin:
@@ -100,7 +100,7 @@ def _serve() -> None:
                     case ["-c", program]:
                         exec(program, {"__name__": "__main__"})
                     case _:
-                        ruler_cli.main()
+                        ruler_release.app.main()
             except SystemExit as end:
                 code = int(end.code or 0)
             except Exception as error:  # what a user would see as a traceback

@@ -40,10 +40,10 @@ def transformers_answers(
     small: Path, tiny: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> dict[str, Any]:
     """What transformers answers in each mode; asked first, since vLLM pins the threads."""
-    from eval.run.backends.backend import ModelOptions
-    from eval.run.records import read_lines
-    from eval.run.run_order import RunOrder
-    from eval.run.runner import run
+    from ruler_eval.run.backends.backend import ModelOptions
+    from ruler_eval.run.records import read_lines
+    from ruler_eval.run.run_order import RunOrder
+    from ruler_eval.run.runner import run
 
     found = {}
     for mode in ("completion", "prefill", "chat"):
@@ -58,7 +58,7 @@ def transformers_answers(
 @pytest.fixture(scope="module")
 def kept() -> Iterator[Callable[[str, Any], Any]]:
     """`start`, but a model stays for the next run with the same options: one model at a time."""
-    from eval.run import answering
+    from ruler_eval.run import answering
 
     start = answering.start
     asked: Any = None
@@ -88,8 +88,8 @@ def kept() -> Iterator[Callable[[str, Any], Any]]:
 @pytest.fixture
 def order(small: Path, tiny: Path, tmp_path: Path) -> Any:
     """A order of the offline engine: 2 configurations, 6 rows."""
-    from eval.run.backends.backend import ModelOptions
-    from eval.run.run_order import RunOrder
+    from ruler_eval.run.backends.backend import ModelOptions
+    from ruler_eval.run.run_order import RunOrder
 
     options = ModelOptions(str(tiny), arguments=ENGINE)
     return RunOrder(str(small), ("some_4k",), "vllm", tmp_path / "RUN", options=options, quiet=True)

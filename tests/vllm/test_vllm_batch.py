@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from eval.run.backends.backend import ModelOptions
-from eval.run.batch.batch_run import BACKEND, BatchOrder, read_batch, write_batch
-from eval.run.records import read_lines
-from eval.run.run_order import RunOrder
-from eval.run.runner import run
+from ruler_eval.run.backends.backend import ModelOptions
+from ruler_eval.run.batch.batch_run import BACKEND, BatchOrder, read_batch, write_batch
+from ruler_eval.run.records import read_lines
+from ruler_eval.run.run_order import RunOrder
+from ruler_eval.run.runner import run
 
 pytest.importorskip("vllm.version", reason="vLLM has its own environment: setup.sh")
 pytestmark = pytest.mark.vllm

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from eval.score.formats.inspect_log import predictions
+from ruler_eval.score.formats.inspect_log import predictions
 
 pytest.importorskip("vllm.version", reason="vLLM has its own environment: setup.sh")
 inspect_ai = pytest.importorskip("inspect_ai", reason="the inspect extra is not installed")
@@ -26,7 +26,7 @@ def test_each_mode_gives_the_offline_models_answers(
     transformers_answers: dict[str, Any],
     tmp_path: Path,
 ) -> None:
-    from ruler_release import ruler
+    from ruler_release.inspect_tasks import ruler
 
     (log,) = inspect_ai.eval(
         ruler(str(small), "some_4k", mode=mode),

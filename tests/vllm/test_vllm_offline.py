@@ -14,10 +14,10 @@ from typing import Any
 
 import pytest
 
-from eval.run.backends.backend import ModelOptions
-from eval.run.records import read_lines
-from eval.run.runner import run
-from ruler_dataset import RulerError
+from ruler_common.errors import RulerError
+from ruler_eval.run.backends.backend import ModelOptions
+from ruler_eval.run.records import read_lines
+from ruler_eval.run.runner import run
 from tests.eval.run import small_release
 
 pytest.importorskip("vllm.version", reason="vLLM has its own environment: setup.sh")
@@ -69,7 +69,7 @@ def test_killed_with_sigkill_it_resumes_to_the_same_answers(order: Any, tmp_path
     whole = replace(order, out=tmp_path / "whole")
     run(whole)
     code = (
-        "import typer\nfrom eval.run.run_command import run\n"
+        "import typer\nfrom ruler_release.commands.run import run\n"
         "app = typer.Typer()\napp.command()(run)\n"
         "if __name__ == '__main__':\n    app()\n"
     )
@@ -136,7 +136,7 @@ def test_a_wrong_engine_argument_is_one_sentence(order: Any) -> None:
 
 def test_an_engine_that_cannot_start_ends_in_one_sentence_with_its_cause(order: Any) -> None:
     """As users have it: the engine in a process of its own, whose log says why."""
-    command = [sys.executable, "-m", "ruler_cli", "run", "--dataset", order.dataset]
+    command = [sys.executable, "-m", "ruler_release", "run", "--dataset", order.dataset]
     command += ["--configs", "vt_4k", "--backend", "vllm", "--model", order.options.model]
     command += ["--out", str(order.out)]
     memory = {"VLLM_ENABLE_V1_MULTIPROCESSING": "1", "VLLM_CPU_KVCACHE_SPACE": "100000"}

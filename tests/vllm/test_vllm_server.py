@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 import ruler_dataset
-from eval.run.backends.backend import ModelOptions
-from eval.run.records import read_lines
-from eval.run.runner import run
-from ruler_dataset import RulerError
+from ruler_common.errors import RulerError
+from ruler_eval.run.backends.backend import ModelOptions
+from ruler_eval.run.records import read_lines
+from ruler_eval.run.runner import run
 from tests.eval.run import small_release
 
 pytest.importorskip("vllm.version", reason="vLLM has its own environment: setup.sh")
@@ -72,7 +72,7 @@ def test_the_budget_is_checked_with_the_servers_own_count(remote: Any, tmp_path:
 
 def test_a_silently_shortened_answer_is_seen(remote: Any, tiny: Path, tmp_path: Path) -> None:
     """vLLM answers 200 with fewer tokens when only prompt + max_tokens pass its window."""
-    from eval.run.prompts import load_tokenizer
+    from ruler_eval.run.prompts import load_tokenizer
 
     tokenizer = load_tokenizer(str(tiny))
     for lines in range(60, 90):  # until less than the answer's 128 tokens are left

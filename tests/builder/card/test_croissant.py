@@ -11,8 +11,12 @@ from typing import Any
 
 import pytest
 
-from builder.card.croissant import FILE, REPOSITORY, ROWS, croissant, described_repository
-from ruler_dataset import COLUMNS, Config, load, read_manifest
+from ruler_builder.card.croissant import FILE, REPOSITORY, ROWS, croissant, described_repository
+from ruler_builder.sources.registry import registry
+from ruler_common.manifest import read_manifest
+from ruler_common.names import Config
+from ruler_common.rows import COLUMNS
+from ruler_dataset import load
 
 Manifest = dict[str, Any]
 
@@ -173,6 +177,19 @@ def test_a_changed_file_is_not_the_described_one(mlc: Any, root: Path, tmp_path:
     path.write_bytes((root / file["@id"]).read_bytes() + b"more")
     with pytest.raises(mlc.GenerationError):
         next(iter(mlc.Dataset(jsonld=str(tmp_path / FILE)).records(ROWS)))
+
+
+def test_a_licence_is_an_address_or_a_sentence_where_none_was_given(manifest: Manifest) -> None:
+    source = next(iter(manifest["sources"].values()))
+    licences = {one.canonical.licence for one in registry().values()}
+    there = {f"{number}": {**source, "licence": name} for number, name in enumerate(licences)}
+    described = {"dataset": "ruler", "sources": {**manifest["sources"], **there}}
+    given = json.loads(croissant({**manifest, **described}))["license"]
+    spdx = [name for name in given if name.startswith("https://spdx.org/licenses/")]
+    said = [name for name in given if name not in spdx]
+    assert {Path(name).stem for name in spdx} == {"CC-BY-SA-4.0", "CC0-1.0", "MIT"}
+    assert len(said) == 3
+    assert all("stated" in name or "terms" in name for name in said)
 
 
 def test_that_of_a_whole_release_stays_small(release: Path) -> None:

@@ -9,10 +9,12 @@ from pathlib import Path
 import pytest
 import yaml
 
-from builder.card.eval_yaml import FRAMEWORK, eval_yaml
-from builder.card.render import configurations
-from builder.tasks.suite import read_suite
-from ruler_dataset import LANGUAGES, Config, files_of, is_standard, read_manifest
+from ruler_builder.card.eval_yaml import FRAMEWORK, eval_yaml
+from ruler_builder.card.render import configurations
+from ruler_builder.release.suite import read_suite
+from ruler_common.manifest import is_standard, read_manifest
+from ruler_common.names import LANGUAGES, Config
+from ruler_dataset import files_of
 
 ROOT = Path(__file__).resolve().parents[3]
 

@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from builder.card import figures
-from builder.card.render import render
-from ruler_dataset import languages_of, read_manifest
+from ruler_builder.card import figures
+from ruler_builder.card.render import render
+from ruler_common.manifest import read_manifest
+from ruler_common.names import languages_of
 from tests.builder.card.card_reading import tables
 
 Manifest = dict[str, Any]

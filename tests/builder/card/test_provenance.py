@@ -9,12 +9,13 @@ from typing import Any
 import pytest
 import yaml
 
-from builder.card import provenance
-from builder.card.render import render
-from builder.common import frozen_rows
-from builder.oneruler.errata import ALL, errata, wording
-from builder.sources.registry import restricted
-from ruler_dataset import LANGUAGES, read_manifest
+from ruler_builder.card import provenance
+from ruler_builder.card.render import render
+from ruler_builder.oneruler.errata import ALL, errata, wording
+from ruler_builder.sources.registry import restricted
+from ruler_common import frozen_rows
+from ruler_common.manifest import read_manifest
+from ruler_common.names import LANGUAGES
 from tests.builder.card.card_reading import labels, section, tables
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -124,7 +125,7 @@ def test_stand_ins_have_no_rights_table_and_no_faults(oneruler: Path) -> None:
     assert "not by native speakers" in section(text, "Known limits")
 
 
-def test_the_card_lists_every_fault_that_the_audit_finds(
+def test_the_card_lists_every_fault_that_is_found_in_the_files(
     every_language: Path, audited: dict[str, Any]
 ) -> None:
     text = (every_language / "README.md").read_text(encoding="utf-8")

@@ -15,12 +15,15 @@ import pyarrow.parquet as pq
 import pytest
 from huggingface_hub import DatasetCard, DatasetCardData, metadata_load
 
-from builder.card.croissant import croissant
-from builder.card.eval_yaml import FILE, eval_yaml
-from builder.card.render import configurations, first_row, render
-from builder.oneruler.language_pairs import Languages, pairs
-from builder.sources.registry import registry
-from ruler_dataset import COLUMNS, LENGTHS, Config, load, read_manifest
+from ruler_builder.card.croissant import croissant
+from ruler_builder.card.eval_yaml import FILE, eval_yaml
+from ruler_builder.card.render import configurations, first_row, render
+from ruler_builder.oneruler.language_pairs import Languages, pairs
+from ruler_builder.sources.registry import registry
+from ruler_common.manifest import read_manifest
+from ruler_common.names import LENGTHS, Config
+from ruler_common.rows import COLUMNS
+from ruler_dataset import load
 from tests.hub.client import environment
 from tests.hub.stand_in import StandIn
 
@@ -244,7 +247,7 @@ def test_the_same_manifest_gives_the_same_bytes_in_any_process(
 ) -> None:
     code = (
         "import json, sys; from pathlib import Path;"
-        "from builder.card.card_files import card_files;"
+        "from ruler_builder.card.card_files import card_files;"
         "from ruler_dataset import read_manifest; roots = map(Path, sys.argv[1:]);"
         "print(json.dumps([card_files(root, read_manifest(root)) for root in roots]))"
     )

@@ -6,8 +6,9 @@ import os
 
 import pytest
 
-from builder.common.processes import OnProgress, worker_pool
-from ruler_dataset import RulerError
+from ruler_builder.common.processes import worker_pool
+from ruler_common.errors import RulerError
+from ruler_common.work import OnRows
 
 
 class Adder:
@@ -16,7 +17,7 @@ class Adder:
     def __init__(self, more: int) -> None:
         self.more = more
 
-    def add(self, item: int, report: OnProgress) -> int:
+    def add(self, item: int, report: OnRows) -> int:
         if item == 13:
             raise RulerError("13 is refused.")
         if item == 99:
@@ -24,7 +25,7 @@ class Adder:
         report(item)
         return item + self.more
 
-    def report_for_ever(self, item: int, report: OnProgress) -> int:
+    def report_for_ever(self, item: int, report: OnRows) -> int:
         while item:
             report(1)
         return item

@@ -9,11 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from builder.common.processes import OnProgress
-from builder.common.ray_workers import ray_pool
-from builder.release.build import build
-from builder.release.order import BuildOrder
-from ruler_dataset import RulerError, sha256_of
+from ruler_builder.common.ray_workers import ray_pool
+from ruler_builder.release.build import build
+from ruler_builder.release.order import BuildOrder
+from ruler_common.errors import RulerError
+from ruler_common.files import sha256_of
+from ruler_common.work import OnRows
 from tests.conftest import Silent
 from tests.ray_cluster import two_nodes
 
@@ -31,7 +32,7 @@ class Worker:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
-    def where(self, item: int, report: OnProgress) -> tuple[int, str]:
+    def where(self, item: int, report: OnRows) -> tuple[int, str]:
         if item == 13:
             raise RulerError("13 is refused.")
         if item == 99 and not (self.folder / "died").exists():

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from builder.context.book_haystack import BookHaystack
-from builder.context.haystacks import Needle
-from builder.context.prompt_builder import PromptBuilder
-from builder.tokens.tokenizers import TokenCounter
+from ruler_builder.context.book_haystack import BookHaystack
+from ruler_builder.context.haystacks import Needle
+from ruler_builder.context.prompt_builder import PromptBuilder
+from ruler_builder.tokens.tokenizers import TokenCounter
 
 ENGLISH = [f"The {n}th day was grey, and Mrs. Hale's boat lay still." for n in range(1, 40)]
 CHINESE = [

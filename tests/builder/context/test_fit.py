@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from builder.context.fit import Fitted, fit
-from ruler_dataset import RulerError
+from ruler_builder.context.fit import Fitted, fit
+from ruler_common.errors import RulerError
 
 LAWS = settings(max_examples=150, deadline=None)
 

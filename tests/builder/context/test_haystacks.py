@@ -7,11 +7,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from builder.context.haystacks import EssayHaystack, LineHaystack, Needle
-from builder.context.prompt_builder import PromptBuilder
-from builder.sources.corpora import NOISE
-from builder.sources.sentences import sentence_starts
-from builder.tokens.tokenizers import TokenCounter
+from ruler_builder.context.haystacks import EssayHaystack, LineHaystack, Needle
+from ruler_builder.context.prompt_builder import PromptBuilder
+from ruler_builder.sources.corpora import NOISE
+from ruler_builder.sources.sentences import sentence_starts
+from ruler_builder.tokens.tokenizers import TokenCounter
 
 LAWS = settings(
     max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from builder.context.prompt_builder import Evidence, PromptBuilder
-from builder.tokens.tokenizers import TokenCounter
+from ruler_builder.context.prompt_builder import Evidence, PromptBuilder
+from ruler_builder.tokens.tokenizers import TokenCounter
 
 LAWS = settings(
     max_examples=120, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from builder.context.counted_sources import CountedSources
-from builder.sources import corpora
-from builder.sources.corpora import Corpus
-from builder.sources.registry import registry
+from ruler_builder.context.counted_sources import CountedSources
+from ruler_builder.sources import corpora
+from ruler_builder.sources.corpora import Corpus
+from ruler_builder.sources.registry import registry
 
 
 def squad(embedded: CountedSources) -> Corpus:
@@ -31,7 +31,7 @@ def two_hop(embedded: CountedSources) -> list[dict[str, Any]]:
 @pytest.mark.parametrize("name", ["essays", "squad", "hotpotqa"])
 def test_the_files_are_the_pinned_ones(name: str) -> None:
     file = registry()[name].embedded.file
-    data = (files("builder") / "embedded" / file.path).read_bytes()
+    data = (files("ruler_builder") / "embedded" / file.path).read_bytes()
     assert (len(data), hashlib.sha256(data).hexdigest()) == (file.bytes, file.sha256)
 
 

@@ -14,9 +14,9 @@ from string import Formatter
 
 import pytest
 
-from builder.sources.sentences import sentence_starts
+from ruler_builder.sources.sentences import sentence_starts
 
-FOLDER = Path(str(files("builder") / "embedded" / "oneruler"))
+FOLDER = Path(str(files("ruler_builder") / "embedded" / "oneruler"))
 LANGUAGES = ("en", "zh")
 NAMES = (
     *("nouns.tsv", "zh/words.csv"),

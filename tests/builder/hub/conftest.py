@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from builder.card.card_files import card_files
-from builder.release.build import build
-from builder.release.order import BuildOrder
-from ruler_dataset import MANIFEST
+from ruler_builder.card.card_files import card_files
+from ruler_builder.release.build import build
+from ruler_builder.release.order import BuildOrder
+from ruler_common.manifest_form import MANIFEST
 from tests.conftest import Once, Silent
 from tests.hub.client import Client
 from tests.hub.stand_in import StandIn

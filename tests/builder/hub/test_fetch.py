@@ -13,7 +13,10 @@ from pathlib import Path
 import pytest
 import yaml
 
-from ruler_dataset import MANIFEST, load, read_manifest, sha256_of
+from ruler_common.files import sha256_of
+from ruler_common.manifest import read_manifest
+from ruler_common.manifest_form import MANIFEST
+from ruler_dataset import load
 from tests.full_disk import small_disk
 from tests.hub.client import Client, environment
 from tests.hub.stand_in import StandIn
@@ -144,7 +147,7 @@ def test_years_later_its_own_files_and_the_tokenizer_are_enough(
     for offline in ("0", "1"):
         done = subprocess.run(
             [
-                *(sys.executable, "-m", "ruler_cli", "verify", str(tmp_path / "old")),
+                *(sys.executable, "-m", "ruler_release", "verify", str(tmp_path / "old")),
                 *("--tokenizer", f"mine={made('gpt2')}"),
             ],
             env={**env, "HF_HUB_OFFLINE": offline},

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from builder.release.build import build
-from builder.release.order import BuildOrder
+from ruler_builder.release.build import build
+from ruler_builder.release.order import BuildOrder
 from tests.conftest import Silent
 from tests.hub.client import Client
 from tests.hub.stand_in import StandIn

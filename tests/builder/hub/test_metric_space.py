@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from eval.ruler_score.ruler_score import SCORE_VERSION
+from ruler_score.ruler_score import SCORE_VERSION
 from tests.hub.client import Client, environment
 from tests.hub.stand_in import StandIn
 

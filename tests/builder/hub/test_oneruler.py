@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from builder.card.croissant import croissant
-from ruler_dataset import read_manifest
+from ruler_builder.card.croissant import croissant
+from ruler_common.manifest import read_manifest
 from tests.builder.hub.test_fetch import contents
 from tests.hub.client import Client
 from tests.hub.stand_in import StandIn

@@ -22,7 +22,7 @@ def healthy(hub: StandIn) -> Iterator[None]:
 
 
 def command(*arguments: str | Path) -> list[str]:
-    return [sys.executable, "-m", "ruler_cli", *map(str, arguments)]
+    return [sys.executable, "-m", "ruler_release", *map(str, arguments)]
 
 
 def test_a_killed_push_goes_on_without_sending_a_file_twice(

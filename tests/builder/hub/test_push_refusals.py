@@ -9,9 +9,9 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from builder.release.build import build
-from builder.release.order import BuildOrder
-from ruler_dataset import MANIFEST
+from ruler_builder.release.build import build
+from ruler_builder.release.order import BuildOrder
+from ruler_common.manifest_form import MANIFEST
 from tests.builder.hub.conftest import rewrite
 from tests.conftest import Silent
 from tests.hub.client import Client
@@ -149,7 +149,7 @@ def test_the_same_rows_in_other_bytes_are_fetched_first(
     client.ruler("push", small, "--repo", "org/bytes", "--skip-verify")
     other_bytes(mine)
     manifest = json.loads((mine / MANIFEST).read_text(encoding="utf-8"))
-    from ruler_dataset import sha256_of
+    from ruler_common.files import sha256_of
 
     manifest["files"][FIRST]["sha256"] = sha256_of(mine / FIRST)
     rewrite(mine, manifest)

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from builder.oneruler.errata import (
+from ruler_builder.oneruler.errata import (
     applied,
     errata,
     fix,
@@ -12,10 +12,10 @@ from builder.oneruler.errata import (
     unique_rows,
     wording,
 )
-from builder.oneruler.languages import dictionary, language, sentences
-from builder.sources.download import Store
-from builder.sources.registry import Sources
-from ruler_dataset import LANGUAGES
+from ruler_builder.oneruler.languages import dictionary, language, sentences
+from ruler_builder.sources.download import Store
+from ruler_builder.sources.registry import Sources
+from ruler_common.names import LANGUAGES
 
 CHAPTER = "बयान – 1\n" + 600 * "क " + "\n(पहला समाप्त)"
 MENDED: dict[str, tuple[str, list[str], list[str]]] = {

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from builder.oneruler.language_pairs import Languages, Pair, pairs
-from ruler_dataset import LANGUAGES, RulerError
+from ruler_builder.oneruler.language_pairs import Languages, Pair, pairs
+from ruler_common.errors import RulerError
+from ruler_common.names import LANGUAGES
 
 
 def test_ruler_is_in_english() -> None:

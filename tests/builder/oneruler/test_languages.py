@@ -6,14 +6,15 @@ from itertools import islice, pairwise
 
 import pytest
 
-from builder.oneruler.errata import applied, fix, identity, is_word
-from builder.oneruler.languages import Language, dictionary, language, sentences
-from builder.sources import sentences as splitting
-from builder.sources.download import Store
-from builder.sources.registry import Sources, parse_choice
-from builder.sources.sentences import split
-from builder.sources.word_lists import vocabulary
-from ruler_dataset import LANGUAGES, RulerError
+from ruler_builder.oneruler.errata import applied, fix, identity, is_word
+from ruler_builder.oneruler.languages import Language, dictionary, language, sentences
+from ruler_builder.sources import sentences as splitting
+from ruler_builder.sources.download import Store
+from ruler_builder.sources.registry import Sources, parse_choice
+from ruler_builder.sources.sentences import split
+from ruler_builder.sources.word_lists import vocabulary
+from ruler_common.errors import RulerError
+from ruler_common.names import LANGUAGES
 
 UNSPACED = {"ja", "zh"}
 HOLDERS = {

@@ -18,12 +18,16 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-import ruler_cli
-from builder.checks.verify import verify
-from builder.release.build import BUILD_FOLDER, build, digest_of
-from builder.release.order import BuildOrder
-from builder.tokens.tokenizers import TokenCounter
-from ruler_dataset import MANIFEST, RulerError, load, read_manifest, sha256_of
+import ruler_release.app
+from ruler_builder.release.build import BUILD_FOLDER, build, digest_of
+from ruler_builder.release.order import BuildOrder
+from ruler_builder.tokens.tokenizers import TokenCounter
+from ruler_builder.verify.verify import verify
+from ruler_common.errors import RulerError
+from ruler_common.files import sha256_of
+from ruler_common.manifest import read_manifest
+from ruler_common.manifest_form import MANIFEST
+from ruler_dataset import load
 from tests.conftest import Silent
 
 ORDER = BuildOrder(
@@ -34,7 +38,7 @@ ARGUMENTS = ["--lengths", "4k", "--samples", "20", "--sources", "embedded"]
 
 
 def ruler(*arguments: str, **options: object) -> list[str]:
-    return [sys.executable, "-m", "ruler_cli", *arguments]
+    return [sys.executable, "-m", "ruler_release", *arguments]
 
 
 def files(root: Path) -> dict[str, str]:
@@ -113,7 +117,7 @@ def test_killed_anywhere_a_build_is_incomplete_and_then_resumed(
         assert not any(file.count for file in report.files.values())
         kept = len(list(root.glob("data/**/[!.]*.parquet")))
     assert kept > 0
-    done = CliRunner().invoke(ruler_cli.app, ["build", str(root), *ARGUMENTS])
+    done = CliRunner().invoke(ruler_release.app.app, ["build", str(root), *ARGUMENTS])
     assert "files made" in done.stdout
     assert files(root) == files(release)
     assert verify(root).ok
@@ -132,7 +136,7 @@ def test_an_interrupted_extension_leaves_the_release_valid_and_incomplete(
     assert process.returncode == 130
     assert "Stopped" in error
     assert "Traceback" not in error
-    shown = CliRunner().invoke(ruler_cli.app, ["verify", str(root)])
+    shown = CliRunner().invoke(ruler_release.app.app, ["verify", str(root)])
     assert shown.exit_code == 1
     assert "Incomplete" in shown.stdout
     assert "breaches" not in shown.stdout
@@ -152,13 +156,15 @@ def test_a_full_disk_is_one_sentence_and_resumed(release: Path, tmp_path: Path) 
     assert "Traceback" not in failed.stderr
     assert "too large" in failed.stderr
     assert not (root / MANIFEST).exists()
-    assert CliRunner().invoke(ruler_cli.app, ["build", str(root), *ARGUMENTS]).exit_code == 0
+    assert (
+        CliRunner().invoke(ruler_release.app.app, ["build", str(root), *ARGUMENTS]).exit_code == 0
+    )
     assert files(root) == files(release)
 
 
 def test_asking_again_does_nothing_and_says_so(release: Path) -> None:
     before = {path: path.stat().st_mtime_ns for path in release.rglob("*")}
-    again = CliRunner().invoke(ruler_cli.app, ["build", str(release), *ARGUMENTS])
+    again = CliRunner().invoke(ruler_release.app.app, ["build", str(release), *ARGUMENTS])
     assert "nothing to do" in again.stdout
     assert again.exit_code == 0
     assert {path: path.stat().st_mtime_ns for path in release.rglob("*")} == before

@@ -10,14 +10,16 @@ from pathlib import Path
 
 import pytest
 
-from builder.card.render import render
-from builder.checks.breaches import Law
-from builder.checks.release_checks import check_frozen
-from builder.checks.verify_report import FileReport
-from builder.common.frozen_rows import compare, read_frozen, unexplained
-from builder.common.toml import read_toml
-from builder.release.freeze import freeze
-from ruler_dataset import MANIFEST, Manifest, RulerError, read_manifest
+from ruler_builder.card.render import render
+from ruler_builder.proof.release_checks import check_frozen
+from ruler_builder.proof.verify_report import FileReport
+from ruler_builder.reading.breaches import Law
+from ruler_builder.release.freeze import freeze
+from ruler_common.errors import RulerError
+from ruler_common.frozen_rows import compare, read_frozen, unexplained
+from ruler_common.manifest import read_manifest
+from ruler_common.manifest_form import MANIFEST, Manifest
+from ruler_common.parsing import read_toml
 
 Edit = Callable[[Manifest], object]
 
@@ -158,7 +160,7 @@ def test_verify_names_the_files_whose_rows_should_be_the_frozen_ones(
     whole: Callable[..., Path], release: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     freeze([whole()], folder=tmp_path)
-    monkeypatch.setattr("builder.common.frozen_rows.FROZEN", tmp_path)
+    monkeypatch.setattr("ruler_common.frozen_rows.FROZEN", tmp_path)
     manifest = read_manifest(whole("changed", other_rows))
     reports = {path: FileReport(entry["config"]) for path, entry in manifest["files"].items()}
     check_frozen(manifest, reports)
@@ -171,8 +173,8 @@ def test_verify_names_the_files_whose_rows_should_be_the_frozen_ones(
 def test_the_command_freezes_and_a_release_says_what_it_is(
     whole: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, release: Path
 ) -> None:
-    command = [sys.executable, "-m", "ruler_cli", "freeze", str(whole()), "--to", str(tmp_path)]
+    command = [sys.executable, "-m", "ruler_release", "freeze", str(whole()), "--to", str(tmp_path)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert "Data version 1.0.0: 13 configurations are frozen in" in " ".join(done.stdout.split())
-    monkeypatch.setattr("builder.common.frozen_rows.FROZEN", tmp_path)
+    monkeypatch.setattr("ruler_common.frozen_rows.FROZEN", tmp_path)
     assert "These are the rows of data version 1.0.0." in render(read_manifest(release))

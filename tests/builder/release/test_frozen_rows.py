@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from builder.common.frozen_rows import compare, read_frozen
-from builder.oneruler.language_pairs import Languages
-from builder.release.build import build
-from builder.release.order import BuildOrder
-from builder.tasks.task import DATA_VERSION
+from ruler_builder.families.task import DATA_VERSION
+from ruler_builder.oneruler.language_pairs import Languages
+from ruler_builder.release.build import build
+from ruler_builder.release.order import BuildOrder
+from ruler_common.frozen_rows import compare, read_frozen
 from tests.conftest import Silent
 
 PARTS = {

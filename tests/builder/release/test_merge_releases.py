@@ -8,12 +8,16 @@ from pathlib import Path
 
 import pytest
 
-from builder.checks.verify import verify
-from builder.common.build_folder import read_shard
-from builder.release.build import build
-from builder.release.merge_releases import merge_releases
-from builder.release.order import BuildOrder
-from ruler_dataset import MANIFEST, RulerError, Shard, read_manifest, sha256_of
+from ruler_builder.common.build_folder import read_shard
+from ruler_builder.release.build import build
+from ruler_builder.release.merge_releases import merge_releases
+from ruler_builder.release.order import BuildOrder
+from ruler_builder.verify.verify import verify
+from ruler_common.errors import RulerError
+from ruler_common.files import sha256_of
+from ruler_common.manifest import read_manifest
+from ruler_common.manifest_form import MANIFEST
+from ruler_common.work import Shard
 from tests.conftest import Silent
 
 ORDER = BuildOrder(

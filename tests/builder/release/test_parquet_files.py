@@ -10,8 +10,8 @@ import pyarrow.parquet as pq
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from builder.release.parquet_files import parquet_file
-from ruler_dataset import COLUMNS, arrow_schema
+from ruler_builder.release.parquet_files import parquet_file
+from ruler_common.rows import COLUMNS, arrow_schema
 
 TEXTS = st.text(max_size=5)
 NUMBERS = st.integers(-(2**31), 2**31 - 1)

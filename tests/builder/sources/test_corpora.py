@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from builder.sources import corpora
-from builder.sources.corpora import Corpus, Question
-from builder.sources.download import Store
-from builder.sources.registry import Sources
-from ruler_dataset import RulerError
+from ruler_builder.sources import corpora
+from ruler_builder.sources.corpora import Corpus, Question
+from ruler_builder.sources.download import Store
+from ruler_builder.sources.registry import Sources
+from ruler_common.errors import RulerError
 
 
 def asked(question: str, *answers: str, impossible: bool = False) -> dict[str, Any]:

@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from builder.sources.download import Pinned, Store, cache_dir, download
-from builder.tokens.tokenizers import named, pinned_files
-from ruler_dataset import RulerError
+from ruler_builder.sources.download import Pinned, Store, cache_dir, download
+from ruler_builder.tokens.tokenizers import named, pinned_files
+from ruler_common.errors import RulerError
 from tests.full_disk import files_of_at_most
 
 TEXT = b"It was a bright cold day in April. " * 40_000  # 1.4 MB: several chunks
@@ -220,8 +220,7 @@ def test_a_whole_part_is_used_without_a_request(cache: Path, serve: Serve) -> No
 def test_a_file_has_no_final_name_before_it_is_whole(cache: Path, serve: Serve) -> None:
     seen: list[tuple[int, bool]] = []
 
-    def progress(done: int, size: int) -> None:
-        assert size == len(TEXT)
+    def progress(done: int) -> None:
         seen.append((done, (cache / PATH).exists()))
 
     download(pinned(serve(Served())), progress)
@@ -234,7 +233,7 @@ def test_a_file_has_no_final_name_before_it_is_whole(cache: Path, serve: Serve) 
 def test_progress_counts_what_was_there_already(cache: Path, serve: Serve) -> None:
     put(cache, TEXT[:500_000], PATH + ".part")
     seen: list[int] = []
-    download(pinned(serve(Served())), lambda done, size: seen.append(done))
+    download(pinned(serve(Served())), seen.append)
     assert seen[0] > 500_000
     assert seen[-1] == len(TEXT)
 
@@ -292,7 +291,7 @@ def test_two_processes_that_want_one_file_download_it_once(tmp_path: Path) -> No
         url = f"http://127.0.0.1:{server.server_port}/file"
         digest = hashlib.sha256(data).hexdigest()
         code = (
-            "from builder.sources.download import Pinned, Store\n"
+            "from ruler_builder.sources.download import Pinned, Store\n"
             f"file = Pinned(path='a/file', sha256='{digest}', bytes={len(data)}, urls=('{url}',))\n"
             "print(Store().get(file))"
         )

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from builder.release.build import build
-from builder.release.order import BuildOrder
-from builder.sources.folder_lock import alone_in
-from ruler_dataset import RulerError
+from ruler_builder.release.build import build
+from ruler_builder.release.order import BuildOrder
+from ruler_builder.sources.folder_lock import alone_in
+from ruler_common.errors import RulerError
 from tests.conftest import Silent
 
 

@@ -7,8 +7,8 @@ from urllib.parse import unquote
 
 import pytest
 
-from builder.sources.download import Store
-from builder.sources.registry import (
+from ruler_builder.sources.download import Store
+from ruler_builder.sources.registry import (
     CANONICAL,
     Sources,
     embedded_languages,
@@ -17,7 +17,8 @@ from builder.sources.registry import (
     registry,
     restricted,
 )
-from ruler_dataset import LANGUAGES, RulerError
+from ruler_common.errors import RulerError
+from ruler_common.names import LANGUAGES
 
 KINDS = ("niah", "cwe", "book", "words")
 
@@ -120,7 +121,7 @@ def test_words_for_sources_are_names_datasets_and_languages() -> None:
 
 
 def ruler(*words: str | Path) -> str:
-    command = [sys.executable, "-m", "ruler_cli", *map(str, words)]
+    command = [sys.executable, "-m", "ruler_release", *map(str, words)]
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
 

@@ -15,10 +15,11 @@ from typing import Any
 
 import pytest
 
-from builder.sources.download import Pinned, download
-from builder.sources.package_wheels import WheelMember
-from builder.sources.registry import named_sources
-from ruler_dataset import RulerError, sha256_of
+from ruler_builder.sources.download import Pinned, download
+from ruler_builder.sources.package_wheels import WheelMember
+from ruler_builder.sources.registry import named_sources
+from ruler_common.errors import RulerError
+from ruler_common.files import sha256_of
 
 NAME = "ruler_tests_data-1.0-py3-none-any.whl"
 DATA = bytes(range(256)) * 4000
@@ -105,7 +106,16 @@ def refused(file: Pinned) -> str:
 
 def test_an_empty_cache_and_no_mirror_get_rulers_three_sources(cache: Path) -> None:
     """With the real package index, as a user runs it."""
-    command = [sys.executable, "-m", "ruler_cli", "sources", "fetch", "essays", "squad", "hotpotqa"]
+    command = [
+        sys.executable,
+        "-m",
+        "ruler_release",
+        "sources",
+        "fetch",
+        "essays",
+        "squad",
+        "hotpotqa",
+    ]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if "no connection to a package index" in done.stderr:
         pytest.skip("pip reaches no package index here")

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from builder.sources.download import Store
-from builder.sources.registry import (
+from ruler_builder.sources.download import Store
+from ruler_builder.sources.registry import (
     CANONICAL,
     EMBEDDED,
     Sources,
@@ -15,7 +15,7 @@ from builder.sources.registry import (
     registry,
     states,
 )
-from ruler_dataset import RulerError
+from ruler_common.errors import RulerError
 
 
 def test_every_pinned_corpus_is_what_the_mirror_holds(mirror: Path, store: Store) -> None:

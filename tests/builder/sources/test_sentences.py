@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from builder.sources.sentences import iter_starts, sentence_starts, split
+from ruler_builder.sources.sentences import iter_starts, sentence_starts, split
 
 LAWS = settings(max_examples=100, deadline=None)
 SENTENCES = st.lists(

@@ -10,13 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from builder.checks.verify import verify
-from builder.release.build import build
-from builder.release.order import BuildOrder
-from builder.tokens.reference_counter import places
-from builder.tokens.tokenizers import named
-from ruler_dataset import MANIFEST, RulerError
-from tests.builder.checks.planting import write_manifest
+from ruler_builder.release.build import build
+from ruler_builder.release.order import BuildOrder
+from ruler_builder.tokens.reference_counter import places
+from ruler_builder.tokens.tokenizers import named
+from ruler_builder.verify.verify import verify
+from ruler_common.errors import RulerError
+from ruler_common.manifest_form import MANIFEST
+from tests.builder.proof.planting import write_manifest
 from tests.conftest import Silent
 
 

@@ -13,12 +13,11 @@ from typing import Any
 import pytest
 from hypothesis import given
 
-from builder.checks.verify import verify
-from builder.release.build import build
-from builder.release.order import BuildOrder
-from builder.sources.download import Store
-from builder.tokens import second_engine
-from builder.tokens.second_engine import (
+from ruler_builder.release.build import build
+from ruler_builder.release.order import BuildOrder
+from ruler_builder.sources.download import Store
+from ruler_builder.tokens import second_engine
+from ruler_builder.tokens.second_engine import (
     Engine,
     EngineMismatch,
     WatchedCounter,
@@ -26,8 +25,9 @@ from builder.tokens.second_engine import (
     is_sampled,
     with_engine,
 )
-from builder.tokens.tokenizers import TokenCounter, load_counter
-from ruler_dataset import read_manifest
+from ruler_builder.tokens.tokenizers import TokenCounter, load_counter
+from ruler_builder.verify.verify import verify
+from ruler_common.manifest import read_manifest
 from tests.builder.tokens.test_tokenizers import ANY_TEXT, HF, KINDS, LAWS, TEXTS
 from tests.conftest import Silent
 

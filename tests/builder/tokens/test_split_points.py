@@ -10,10 +10,10 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from tokenizers import Tokenizer
 
-from builder.context.prompt_builder import PromptBuilder
-from builder.tokens import split_points
-from builder.tokens.split_points import SplitPoints
-from builder.tokens.tokenizers import TokenCounter, named
+from ruler_builder.context.prompt_builder import PromptBuilder
+from ruler_builder.tokens import split_points
+from ruler_builder.tokens.split_points import SplitPoints
+from ruler_builder.tokens.tokenizers import TokenCounter, named
 
 OTHERS = tuple(name for name in named() if name != "tekken")
 LAWS = settings(

@@ -16,8 +16,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from builder.sources.download import Store
-from builder.tokens.tokenizers import (
+from ruler_builder.sources.download import Store
+from ruler_builder.tokens.tokenizers import (
     TiktokenCounter,
     TokenCounter,
     load_counter,
@@ -25,7 +25,7 @@ from builder.tokens.tokenizers import (
     pinned_files,
     split_spec,
 )
-from ruler_dataset import RulerError
+from ruler_common.errors import RulerError
 
 LAWS = settings(
     max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
@@ -111,6 +111,18 @@ def test_openais_encodings_count_as_tiktoken_does(
     monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(tmp_path))
     encoding = tiktoken.Encoding(**ENCODING_CONSTRUCTORS[name]())
     assert disagreements(counter_of(name), lambda text: len(encoding.encode_ordinary(text))) == []
+
+
+@pytest.mark.parametrize("name", ["cl100k_base", "qwen2.5"])
+def test_files_are_read_where_no_links_may_be_made(
+    mirror: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    def refuse(*where: object) -> None:
+        raise OSError("A required privilege is not held by the client")
+
+    monkeypatch.setattr("ruler_builder.tokens.tokenizers._in_use", {})
+    monkeypatch.setattr(os, "symlink", refuse)
+    assert load_counter(name, Store(mirror)).count("Two words") == 2
 
 
 @pytest.mark.parametrize("name", HF)
@@ -324,8 +336,8 @@ class Gate(BaseHTTPRequestHandler):
 
 def test_a_gated_tokenizer_is_refused_with_the_remedy() -> None:
     program = (
-        "from builder.sources.download import Store\n"
-        "from builder.tokens.tokenizers import load_counter\n"
+        "from ruler_builder.sources.download import Store\n"
+        "from ruler_builder.tokens.tokenizers import load_counter\n"
         "from ruler_dataset import RulerError\n"
         "try:\n    load_counter('mine=hf:ruler-tests/gated', Store(None))\n"
         "except RulerError as error:\n    print(error)\n"
@@ -350,3 +362,26 @@ def test_a_gated_tokenizer_is_refused_with_the_remedy() -> None:
     assert "Cannot load tokenizer 'mine' from 'ruler-tests/gated'" in found.stdout
     assert "If it is gated, accept its licence on the Hub and run 'hf auth login'" in found.stdout
     assert found.stdout.count("\n") == 1
+
+
+def test_a_folders_own_code_never_runs(tmp_path: Path) -> None:
+    folder, ran = tmp_path / "tokenizer", tmp_path / "ran"
+    folder.mkdir()
+    code = f"open({str(ran)!r}, 'w')\nclass Mine:\n    pass\n"
+    (folder / "tokenization_mine.py").write_text(code, encoding="utf-8")
+    about = {
+        "tokenizer_class": "Mine",
+        "auto_map": {"AutoTokenizer": ["tokenization_mine.Mine"] * 2},
+    }
+    (folder / "tokenizer_config.json").write_text(json.dumps(about), encoding="utf-8")
+    command = f"""
+from pathlib import Path
+from ruler_builder.sources.download import Store
+from ruler_builder.tokens.tokenizers import load_counter
+load_counter("mine={folder}", Store())
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", command], input="y\n" * 9, capture_output=True, text=True
+    )
+    assert "RulerError" in done.stderr
+    assert not ran.exists()

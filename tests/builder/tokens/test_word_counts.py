@@ -10,10 +10,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from builder.sources import corpora
-from builder.tokens import split_points
-from builder.tokens.tokenizers import FastCounter, TokenCounter, TokenizerEntry
-from builder.tokens.word_counts import WORTHWHILE, counts_by_words
+from ruler_builder.sources import corpora
+from ruler_builder.tokens import split_points
+from ruler_builder.tokens.tokenizers import FastCounter, TokenCounter, TokenizerEntry
+from ruler_builder.tokens.word_counts import WORTHWHILE, counts_by_words
 
 LAWS = settings(
     max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]

@@ -7,8 +7,8 @@ import json
 import numpy as np
 import pytest
 
-from eval.analysis.compare import compare, mcnemar
-from ruler_dataset import RulerError
+from ruler_common.errors import RulerError
+from ruler_eval.analysis.compare import compare, mcnemar
 from tests.eval.scoring_helpers import right, ruler
 
 

@@ -7,8 +7,9 @@ import json
 import numpy as np
 import pytest
 
-from eval.analysis.correlate import correlate
-from ruler_dataset import TASKS, RulerError
+from ruler_common.errors import RulerError
+from ruler_common.names import TASKS
+from ruler_eval.analysis.correlate import correlate
 from tests.eval.scoring_helpers import right, ruler, whole_results
 
 

@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from eval.analysis.compare import compare
-from eval.analysis.decide import decide
+from ruler_eval.analysis.compare import compare
+from ruler_eval.analysis.decide import decide
 from tests.eval.analysis.test_compare import results
 from tests.eval.scoring_helpers import ruler, whole_results
 

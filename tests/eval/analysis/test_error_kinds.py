@@ -6,11 +6,11 @@ import json
 
 import pytest
 
-from eval.analysis.error_kinds import KINDS, RULES, Error, error_of
-from eval.function_words import FREQUENT
-from eval.ruler_score.ruler_score import ANSWER_TAGS
-from eval.score.prediction import Prediction
-from eval.score.scoring import ScoringRules
+from ruler_eval.analysis.error_kinds import KINDS, RULES, Error, error_of
+from ruler_eval.families.function_words import FREQUENT
+from ruler_eval.prediction import Prediction
+from ruler_eval.score.scoring import ScoringRules
+from ruler_score.ruler_score import ANSWER_TAGS
 from tests.eval.scoring_helpers import right, ruler
 
 NOISE = "The grass is green. The sky is blue. The sun is yellow. Here we go. There and back again."

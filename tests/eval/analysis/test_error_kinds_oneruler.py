@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from builder.common.toml import read_toml
-from eval.analysis.error_kinds import Error, error_of
-from eval.function_words import FREQUENT
-from eval.ruler_score.ruler_score import ANSWER_TAGS
-from eval.score.prediction import Prediction
+from ruler_common.parsing import read_toml
+from ruler_eval.analysis.error_kinds import Error, error_of
+from ruler_eval.families.function_words import FREQUENT
+from ruler_eval.prediction import Prediction
+from ruler_score.ruler_score import ANSWER_TAGS
 
 FOLDER = Path(__file__).parents[1] / "ruler_score/oneruler_cases"
 LANGUAGES = pytest.mark.parametrize("language", sorted(ANSWER_TAGS))

@@ -6,16 +6,17 @@ import json
 
 import pytest
 
-from eval.analysis.language_scores import (
+from ruler_common.errors import RulerError
+from ruler_common.names import LANGUAGES
+from ruler_eval.analysis.language_scores import (
     HIGH_RESOURCE,
     WIKIPEDIA_ARTICLES,
     analyze,
     none_ablation,
 )
-from eval.frozen_release import Release
-from eval.ruler_score.ruler_score import ANSWER_TAGS
-from eval.score.results_file import load
-from ruler_dataset import LANGUAGES, RulerError
+from ruler_eval.frozen_release import Release
+from ruler_eval.score.results_file import load
+from ruler_score.ruler_score import ANSWER_TAGS
 from tests.eval.scoring_helpers import record, right, ruler, write_oneruler
 
 PAIRS = ("en", "ko", "pl", "sw", "en-ko", "ko-en")

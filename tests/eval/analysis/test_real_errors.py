@@ -2,7 +2,7 @@
 
 tests/eval/data/wrong_answers.tsv holds the readings, stratified by task. What the rules need of a
 context is not in the published files: what may be a distractor's value was read as `other` there.
-Of the run in eval/example its references hold what is needed of the rows.
+Of the run in ruler_eval/example its references hold what is needed of the rows.
 """
 
 from __future__ import annotations
@@ -13,13 +13,14 @@ from pathlib import Path
 
 import pytest
 
-import eval.example
-from eval.analysis.error_kinds import error_of
-from eval.analysis.prompt_rows import row_of_prompt
-from eval.score.config_naming import Naming
-from eval.score.prediction_files import read
-from eval.score.prediction_source import PredictionSource
-from eval.score.reference_answers import add_references
+import ruler_eval.example
+from ruler_eval.analysis.error_kinds import error_of
+from ruler_eval.analysis.prompt_rows import row_of_prompt
+from ruler_eval.families.table import family_of
+from ruler_eval.score.config_naming import Naming
+from ruler_eval.score.prediction_files import read
+from ruler_eval.score.prediction_source import PredictionSource
+from ruler_eval.score.reference_answers import add_references
 from tests.eval import real_predictions as real
 
 READINGS = Path(__file__).parents[1] / "data/wrong_answers.tsv"
@@ -77,7 +78,7 @@ def test_the_rules_give_the_kind_that_was_read(answers, sample):
 
 @pytest.mark.parametrize("sample", ["first", "held_out"])
 def test_the_rules_give_the_kind_that_was_read_in_a_run_with_its_rows(sample):
-    example = Path(eval.example.__file__).parent
+    example = Path(ruler_eval.example.__file__).parent
     source = PredictionSource(references=example / "references")
     predictions, _ = source.open([example / "run"], keep_prompts=True)
     given = {(row.config, row.index): row for row in predictions.rows}
@@ -86,7 +87,9 @@ def test_the_rules_give_the_kind_that_was_read_in_a_run_with_its_rows(sample):
     other = []
     for _, _, task, number, read_as in rows:
         answer = given[f"{task}_4k_smollm2", int(number)]
-        row = row_of_prompt(answer.known_prompt, answer.outputs, task, None, answer.columns)
+        row = row_of_prompt(
+            answer.known_prompt, answer.outputs, family_of(task, "ruler"), answer.columns
+        )
         error = error_of(row, answer, task)
         if error is None or error.kind != read_as:
             other.append((task, number, read_as, error))

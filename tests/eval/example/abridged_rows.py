@@ -1,6 +1,6 @@
-"""Rows of a release without the texts that are not this project's to give, for eval/example.
+"""Rows of a release without the texts that are not this project's to give, for ruler_eval/example.
 
-    python -m tests.eval.example.abridged_rows RELEASE       # writes eval/example/references anew
+    python -m tests.eval.example.abridged_rows RELEASE       # writes example/references anew
 
 A line holds what scoring needs of a row and the pieces of its prompt that sorting errors needs for
 the answers of the example's runs: the evidence, and what the answers repeat, each at its offset. Of
@@ -16,11 +16,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-import eval.example
-from eval.frozen_release import Release, Row
-from eval.ruler_score import ruler_score as rules_of
+import ruler_eval.example
+from ruler_eval.frozen_release import PartialRow, Release
+from ruler_score import ruler_score as rules_of
 
-RUN = Path(eval.example.__file__).parent / "run"
+RUN = Path(ruler_eval.example.__file__).parent / "run"
 COLUMNS = (
     *("index", "input", "outputs", "question", "context_start", "context_end", "evidence"),
     "none_word",
@@ -32,7 +32,7 @@ _LONGEST_BEGINNING = 1000  # characters within which an answer may repeat the be
 _FIRST_WORDS = 250  # characters of the list that a copy of its beginning is held against
 
 
-def abridged(row: Row, task: str, answers: Iterable[str]) -> dict[str, Any]:
+def abridged(row: PartialRow, task: str, answers: Iterable[str]) -> dict[str, Any]:
     """The line of a row: its references, and the pieces of its prompt."""
     spans = sorted(set(_kept(row, task, [answer.strip() for answer in answers if answer.strip()])))
     return {
@@ -61,7 +61,7 @@ def _merged(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
     return found
 
 
-def _kept(row: Row, task: str, answers: list[str]) -> Iterator[tuple[int, int]]:
+def _kept(row: PartialRow, task: str, answers: list[str]) -> Iterator[tuple[int, int]]:
     """What is kept of a prompt, as character offsets."""
     text = row["input"]
     if task.startswith(("niah", "vt")):

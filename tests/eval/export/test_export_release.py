@@ -9,9 +9,9 @@ import shutil
 import pytest
 
 import ruler_dataset
-from eval.export import export_release
-from eval.frozen_release import Release
-from ruler_dataset import RulerError
+from ruler_common.errors import RulerError
+from ruler_eval.export import export_release
+from ruler_eval.frozen_release import Release
 from tests.eval.scoring_helpers import ruler, write_oneruler
 
 

@@ -10,10 +10,11 @@ import json
 import zipfile
 
 import pytest
+from click import ClickException
 
-from eval.frozen_release import Release
-from eval.run.prompts import DIRECT
-from ruler_dataset import TASKS
+from ruler_common.names import TASKS
+from ruler_eval.frozen_release import Release
+from ruler_eval.run.prompts import DIRECT
 from tests.eval.export.export_helpers import answer, in_hub_cache, scored
 from tests.eval.scoring_helpers import ruler as ruler_command
 from tests.eval.scoring_helpers import write_oneruler
@@ -23,11 +24,11 @@ COLUMNS = ("index", "input", "answer_prefix", "outputs", "max_new_tokens")
 
 @pytest.fixture(scope="module")
 def package():
-    """The package with the tasks, imported here since only these tests need Inspect."""
+    """The module with the tasks, imported here since only these tests need Inspect."""
     pytest.importorskip("inspect_ai", reason="the inspect extra is not installed")
-    import ruler_release
+    import ruler_release.inspect_tasks
 
-    return ruler_release
+    return ruler_release.inspect_tasks
 
 
 def output(text, stop="stop", reasoning=None):
@@ -151,8 +152,8 @@ def test_standard_errors_are_those_of_the_rows_and_of_a_mean_over_tasks(package)
         for value in found
     ]
     squares = (0.6875 / 3 / 4, 0.5 / 1 / 2)  # sums of squared deviations over n - 1, over n
-    assert package.inspect_tasks.all_stderr()(rows) == pytest.approx(sum(squares) ** 0.5 / 2)
-    assert package.inspect_tasks.all_stderr()(rows[:1]) == 0
+    assert package.all_stderr()(rows) == pytest.approx(sum(squares) ** 0.5 / 2)
+    assert package.all_stderr()(rows[:1]) == 0
 
 
 def test_a_task_at_two_lengths_is_grouped_by_configuration(package, built, frozen, tmp_path):
@@ -231,7 +232,7 @@ def test_an_answer_that_failed_or_did_not_fit_is_no_answer(package, built, tmp_p
 def test_the_log_is_what_inspect_reads_and_holds_whole_answers(package, built, frozen, tmp_path):
     from inspect_ai.log import read_eval_log
 
-    from eval.score.formats.inspect_log import predictions
+    from ruler_eval.score.formats.inspect_log import predictions
 
     long = "word " * 2000
     task = package.ruler(str(built), "qa_1_4k", limit=1)
@@ -280,13 +281,13 @@ def test_a_log_of_another_task_is_refused(logged, tmp_path):
     ],
 )
 def test_a_mistake_is_one_sentence(package, built, arguments, text):
-    with pytest.raises(package.inspect_tasks.PrerequisiteError) as error:
+    with pytest.raises(ClickException) as error:
         package.ruler(str(built), **arguments)
     assert text in error.value.message
 
 
 def test_the_other_benchmarks_task_is_named(package, built):
-    with pytest.raises(package.inspect_tasks.PrerequisiteError) as error:
+    with pytest.raises(ClickException) as error:
         package.oneruler(str(built), "all_4k")
     assert "is ruler: run ruler_release/ruler" in error.value.message
 
@@ -302,9 +303,9 @@ def test_a_provider_that_would_ask_something_else_is_refused(package):
         def __str__(self):
             return f"{self.name}/org/model"
 
-    check = package.inspect_tasks.check_provider
+    check = package.check_provider
     for mode, provider in (("prefill", "hf"), ("prefill", "openai"), ("completion", "vllm")):
-        with pytest.raises(package.inspect_tasks.PrerequisiteError):
+        with pytest.raises(ClickException):
             check(mode, Provider(provider), True)
     check("prefill", Provider("vllm"), True)
     check("prefill", Provider("hf"), False)  # ONERULER: there is no prefix

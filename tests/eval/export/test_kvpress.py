@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import ruler_dataset
-from eval.export.kvpress import COLUMNS, KVPRESS_COLUMNS, kvpress_view
+from ruler_eval.export.kvpress import COLUMNS, KVPRESS_COLUMNS, kvpress_view
 from tests.eval.export.export_helpers import answer, scored
 from tests.eval.scoring_helpers import ruler, write_oneruler
 

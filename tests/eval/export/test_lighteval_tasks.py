@@ -13,6 +13,7 @@ import inspect
 import json
 import os
 import runpy
+import shutil
 import subprocess
 import sys
 from statistics import fmean
@@ -20,8 +21,8 @@ from types import ModuleType, SimpleNamespace
 
 import pytest
 
-from eval.run.prompts import DIRECT
-from ruler_dataset import TASKS
+from ruler_common.names import TASKS
+from ruler_eval.run.prompts import DIRECT
 from tests.eval.export.export_helpers import BUDGET, answer, answers_of, in_hub_cache, scored
 from tests.eval.scoring_helpers import ruler, write_oneruler
 
@@ -125,6 +126,14 @@ def test_a_hub_repository_is_named_by_its_commit(built, tmp_path, monkeypatch):
     folder, _ = export("org/lighteval", tmp_path / "out", "--configs", "vt_4k")
     task = imported(folder, monkeypatch)["ruler_frozen_4k:vt"]
     assert (task.hf_repo, task.hf_subset, task.hf_revision) == ("org/lighteval", "vt_4k", commit)
+
+
+def test_a_moved_folder_finds_the_release_moved_with_it(built, tmp_path, monkeypatch):
+    shutil.copytree(built, tmp_path / "here/ruler")
+    export(tmp_path / "here/ruler", tmp_path / "here/tasks", "--configs", "vt_4k")
+    (tmp_path / "here").rename(tmp_path / "there")
+    task = imported(tmp_path / "there/tasks", monkeypatch)["ruler_frozen_4k:vt"]
+    assert task.hf_repo == str(tmp_path / "there/ruler")
 
 
 def test_lighteval_loads_the_rows_by_these_names(tasks):

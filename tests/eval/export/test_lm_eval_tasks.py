@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import runpy
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -14,9 +15,9 @@ from pathlib import Path
 import pytest
 import yaml
 
-from eval.export import lm_eval_tasks as folder
-from eval.frozen_release import Release
-from ruler_dataset import GROUPS, TASKS
+from ruler_common.names import GROUPS, TASKS
+from ruler_eval.export import lm_eval_tasks as folder
+from ruler_eval.frozen_release import Release
 from tests.eval.export.export_helpers import answer, in_hub_cache, scored
 from tests.eval.scoring_helpers import ruler, write_oneruler
 
@@ -209,6 +210,25 @@ def test_oneruler_is_scored_by_the_language_of_the_instruction(tmp_path):
 def one_file(release, config):
     path = release.configs[config]
     return {**release.manifest, "files": {path: release.manifest["files"][path]}}
+
+
+def test_the_harness_reads_the_rows_where_folder_and_release_are_moved_to(
+    built, frozen, tmp_path, monkeypatch
+):
+    shutil.copytree(built, tmp_path / "here/ruler")
+    export(tmp_path / "here/ruler", tmp_path / "here/tasks", "--configs", "vt_4k")
+    (tmp_path / "here").rename(tmp_path / "there")
+    tasks, name = tmp_path / "there/tasks", "ruler_frozen_vt_4k"
+    for file in tasks.glob("[!R]*"):
+        assert str(tmp_path) not in file.read_text(encoding="utf-8")
+    found, asked = evaluate(tasks, [name], [frozen])
+    assert (found["results"][name]["score,none"] > 0, len(asked)) == (True, 5)
+    (tmp_path / "there/ruler").rename(tmp_path / "far")
+    with pytest.raises(FileNotFoundError, match=r"export RULER_RELEASE=FOLDER"):
+        evaluate(tasks, [name], [frozen])
+    assert "in `../ruler`, seen from this folder" in (tasks / "README.md").read_text()
+    monkeypatch.setenv("RULER_RELEASE", str(tmp_path / "far"))
+    assert evaluate(tasks, [name], [frozen])[0]["results"] == found["results"]
 
 
 def test_its_command_evaluates_a_group(exported, built, tmp_path):

@@ -11,17 +11,19 @@ from __future__ import annotations
 import json
 import os
 import runpy
+import shutil
 import subprocess
 import sys
 from dataclasses import dataclass
+from pathlib import Path
 from types import ModuleType
 
 import pytest
 import yaml
 
-from eval.export import nemo_benchmarks
-from eval.run.prompts import DIRECT
-from ruler_dataset import TASKS
+from ruler_common.names import TASKS
+from ruler_eval.export import nemo_benchmarks
+from ruler_eval.run.prompts import DIRECT
 from tests.eval.export.export_helpers import answer, answering, answers_of, scored
 from tests.eval.scoring_helpers import ruler, write_oneruler
 
@@ -127,6 +129,20 @@ def test_oneruler_is_asked_without_more_words_and_scored_by_its_language(tmp_pat
     assert score(ScorerInput("none at all", row))["correct"] == 0
 
 
+def test_the_folder_works_where_it_is_moved_to(exported, built, tmp_path, monkeypatch):
+    compiled = shutil.ignore_patterns("__pycache__")  # where another test has imported the folder
+    moved = shutil.copytree(exported, tmp_path / "elsewhere", ignore=compiled)
+    for file in moved.rglob("*"):
+        if file.suffix != ".jsonl" and file.name != "README.md" and file.is_file():
+            assert str(exported.parent) not in file.read_text(encoding="utf-8")
+    monkeypatch.chdir(moved)  # where NeMo Evaluator looks for a file of benchmarks by its path
+    settings = yaml.safe_load(Path("chat.yaml").read_text(encoding="utf-8"))
+    file, _, name = settings["benchmarks"][0]["name"].partition(":")
+    found, _ = registered(Path(file).parent, monkeypatch, "nemo_evaluator")[name]
+    assert Path(found["dataset"]).is_relative_to(moved)
+    assert Path(found["dataset"]).is_file()
+
+
 @pytest.mark.parametrize("kind", ["frozen", "direct"])
 def test_its_own_command_gives_the_scores_of_ruler_score(
     exported, built, frozen, write_run, tmp_path, kind
@@ -149,8 +165,9 @@ def test_its_own_command_gives_the_scores_of_ruler_score(
 def by_settings(python, folder, kind, url, out):
     """The scores by configuration, 0 … 100, of 0.3's `nel eval run`."""
     command = ["-c", "from nemo_evaluator.cli.main import cli; cli()", "eval", "run"]
-    settings = folder / f"{nemo_benchmarks.ENDPOINTS[kind]}.yaml"
-    run_by(python, *command, settings, "-o", out, NEMO_MODEL_URL=url, NEMO_MODEL_ID="m")
+    settings = f"{nemo_benchmarks.ENDPOINTS[kind]}.yaml"
+    server = {"NEMO_MODEL_URL": url, "NEMO_MODEL_ID": "m"}
+    run_by(python, *command, settings, "-o", out, folder=folder, **server)
     reports = [json.loads(path.read_text(encoding="utf-8")) for path in out.rglob("eval-*.json")]
     return {
         report["benchmark"]["name"].split("_", 2)[2]: 100
@@ -178,10 +195,11 @@ def by_runner(python, folder, kind, url, out):
     return found
 
 
-def run_by(python, *arguments, **environment):
-    """Run a program of the interpreter's that must end well; its output."""
+def run_by(python, *arguments, folder=None, **environment):
+    """Run a program of the interpreter's that must end well, in a folder; its output."""
     done = subprocess.run(
         [python, *map(str, arguments)],
+        cwd=folder,
         env={**os.environ, **environment},
         capture_output=True,
         text=True,

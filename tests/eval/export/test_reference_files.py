@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from ruler_dataset import TASKS
+from ruler_common.names import TASKS
 from tests.eval.export.export_helpers import BUDGET, answer, answering, scored
 from tests.eval.scoring_helpers import ruler, write_oneruler
 

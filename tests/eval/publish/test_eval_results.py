@@ -8,10 +8,10 @@ import pytest
 import yaml
 from huggingface_hub import EvalResultEntry, parse_eval_result_entries
 
-from builder.card.eval_yaml import eval_yaml
-from eval.publish import eval_results as publishing
-from eval.ruler_score.ruler_score import SCORE_VERSION
-from ruler_dataset import GROUPS, LANGUAGES
+from ruler_builder.card.eval_yaml import eval_yaml
+from ruler_common.names import GROUPS, LANGUAGES
+from ruler_eval.publish import eval_results as publishing
+from ruler_score.ruler_score import SCORE_VERSION
 from tests.eval.scoring_helpers import record, ruler, write_oneruler
 
 MODEL = "org/model"

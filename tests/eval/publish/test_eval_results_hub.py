@@ -11,7 +11,8 @@ import yaml
 from huggingface_hub import parse_eval_result_entries
 from huggingface_hub.errors import HTTPError
 
-from ruler_dataset import RulerError, hub_errors
+from ruler_common.errors import RulerError
+from ruler_common.hub_access import hub_errors
 from tests.eval.scoring_helpers import ruler
 from tests.hub import stand_in
 from tests.hub.client import Client

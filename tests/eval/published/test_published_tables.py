@@ -6,9 +6,9 @@ from statistics import mean
 
 import pytest
 
-from eval.published.published_tables import newest_tables, published_tables
-from eval.score.effective_length import ALL_TASKS, CATEGORIES, weights
-from ruler_dataset import LANGUAGES, LENGTHS
+from ruler_common.names import LANGUAGES, LENGTHS
+from ruler_eval.published.published_tables import newest_tables, published_tables
+from ruler_eval.score.effective_length import ALL_TASKS, CATEGORIES, weights
 
 PRINTED_OTHERWISE = {("Qwen2.5-14B-Instruct-1M (14B)", "average")}
 """Of the reference repository's table: an average that is not that of its row."""

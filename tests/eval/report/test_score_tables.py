@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from eval.score.results_file import load
+from ruler_eval.score.results_file import load
 from tests.eval.scoring_helpers import record, right, ruler, standard_suite, write_oneruler
 
 
@@ -79,8 +79,8 @@ def test_a_changed_suite_with_the_standard_names_gets_no_threshold(tmp_path, bui
 def languages(tmp_path_factory):
     """Polish and Korean, and two pairs of languages without cwe, all answered in full."""
     root = write_oneruler(tmp_path_factory.mktemp("release"), ("pl", "ko", "en-ko", "pl-en"))
-    from eval.frozen_release import Release
-    from eval.ruler_score.ruler_score import ANSWER_TAGS
+    from ruler_eval.frozen_release import Release
+    from ruler_score.ruler_score import ANSWER_TAGS
 
     release, run = Release.open(str(root)), tmp_path_factory.mktemp("run")
     for config in release.configs:

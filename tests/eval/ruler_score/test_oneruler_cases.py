@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from builder.common.toml import read_toml
-from eval.ruler_score import ruler_score as rules
-from eval.ruler_score.ruler_score import ANSWER_TAGS, NONE_WORDS, score_row
+from ruler_common.parsing import read_toml
+from ruler_score import ruler_score as rules
+from ruler_score.ruler_score import ANSWER_TAGS, NONE_WORDS, score_row
 
 ROOT = Path(__file__).parents[3]
 FOLDER = Path(__file__).with_name("oneruler_cases")

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eval.ruler_score import ruler_score as rules
-from eval.ruler_score.ruler_score import score_row
+from ruler_score import ruler_score as rules
+from ruler_score.ruler_score import score_row
 
 ROOT = Path(__file__).parents[3]
 NUMBER, OTHER = "1234567", "7654321"
@@ -221,7 +221,7 @@ def test_a_row_is_as_much_work_among_many_as_among_few(task, language):
 
 
 def test_the_rules_load_without_evaluate_and_its_seconds():
-    code = "import sys, eval.ruler_score.ruler_score; print('datasets' in sys.modules)"
+    code = "import sys, ruler_score.ruler_score; print('datasets' in sys.modules)"
     found = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
     assert found.stdout.strip() == "False", found.stderr
 

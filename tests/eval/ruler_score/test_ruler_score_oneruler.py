@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from eval.ruler_score import ruler_score as rules
-from eval.ruler_score.ruler_score import score_row
+from ruler_score import ruler_score as rules
+from ruler_score.ruler_score import score_row
 
 ROOT = Path(__file__).parents[3]
 NUMBER, OTHER = "1234567", "7654321"

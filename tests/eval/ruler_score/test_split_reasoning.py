@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eval.ruler_score.ruler_score import (
+from ruler_score.ruler_score import (
     REASONING_TAGS,
     opened_reasoning,
     score_row,

@@ -29,7 +29,7 @@ def mirror_tokenizer() -> Callable[[str], Any]:
     loaded: dict[str, Any] = {}
 
     def load(name: str) -> Any:
-        from eval.run.prompts import load_tokenizer
+        from ruler_eval.run.prompts import load_tokenizer
 
         if name not in loaded:
             loaded[name] = load_tokenizer(str(Path(mirror) / "tokenizers/hf" / name))
@@ -49,7 +49,7 @@ def tiny(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def tiny_tokenizer(tiny: Path) -> Any:
-    from eval.run.prompts import load_tokenizer
+    from ruler_eval.run.prompts import load_tokenizer
 
     return load_tokenizer(str(tiny))
 
@@ -92,7 +92,7 @@ def ruler_run() -> Callable[..., subprocess.Popen[str]]:
 
     def start(*flags: str, **environment: str) -> subprocess.Popen[str]:
         code = (
-            "import sys, typer\nfrom eval.run.run_command import run\n"
+            "import sys, typer\nfrom ruler_release.commands.run import run\n"
             "from ruler_dataset import RulerError\n"
             "app = typer.Typer(pretty_exceptions_enable=False)\napp.command()(run)\n"
             "try:\n    app()\nexcept RulerError as error:\n    sys.exit(f'Error: {error}')\n"

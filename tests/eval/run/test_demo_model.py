@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from eval.run import demo_model
-from ruler_dataset import RulerError
+from ruler_common.errors import RulerError
+from ruler_eval.run import demo_model
 
 ROOT = Path(__file__).parents[3]
 
@@ -22,11 +22,12 @@ def test_without_the_extra_the_command_names_it_and_writes_nothing(tmp_path: Pat
         "found = importlib.util.find_spec\n"
         "hide = lambda name, package=None: None if name == 'gguf' else found(name, package)\n"
         "importlib.util.find_spec = hide\n"
-        "import ruler_cli\n"
+        "import ruler_release.app\n"
         "sys.argv = ['ruler', 'quickstart', '--real']\n"
-        "ruler_cli.main()\n"
+        "ruler_release.app.main()\n"
     )
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "RULER_CACHE": str(tmp_path / "cache")}
+    environment = {**os.environ, "RULER_CACHE": str(tmp_path / "cache")}
+    environment["PYTHONPATH"] = os.pathsep.join(map(str, (ROOT, ROOT / "builder", ROOT / "eval")))
     done = subprocess.run(
         [sys.executable, "-c", code],
         cwd=tmp_path,

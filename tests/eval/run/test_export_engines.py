@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from eval.export import export_release
-from eval.export.kvpress import kvpress_view
-from eval.ruler_score.ruler_score import score_row
-from eval.run.prompts import Prompter
+from ruler_eval.export import export_release
+from ruler_eval.export.kvpress import kvpress_view
+from ruler_eval.run.prompts import Prompter
+from ruler_score.ruler_score import score_row
 from tests.eval.run import small_release
 
 pytest.importorskip("torch", reason="the hf extra is not installed")
@@ -56,13 +56,12 @@ def test_inspect_asks_a_model_what_ruler_run_asks_it(
 ) -> None:
     inspect_ai = pytest.importorskip("inspect_ai", reason="inspect-ai is not installed")
     pytest.importorskip("accelerate", reason="inspect's hf model needs accelerate")
-    from ruler_release import ruler
-
-    from eval.run.backends.backend import ModelOptions
-    from eval.run.records import read_lines
-    from eval.run.run_order import RunOrder
-    from eval.run.runner import run
-    from eval.score.formats.inspect_log import predictions
+    from ruler_eval.run.backends.backend import ModelOptions
+    from ruler_eval.run.records import read_lines
+    from ruler_eval.run.run_order import RunOrder
+    from ruler_eval.run.runner import run
+    from ruler_eval.score.formats.inspect_log import predictions
+    from ruler_release.inspect_tasks import ruler
 
     options = ModelOptions(str(tiny), arguments={"dtype": "float32"})
     order = RunOrder(str(small), ("vt_4k", "qa_1_4k"), "hf", tmp_path / "run", options=options)
@@ -90,8 +89,8 @@ def test_inspect_asks_a_model_what_ruler_run_asks_it(
 
 def scored(logs: Path, release: Path) -> dict[tuple[str, int], float]:
     """The rows' scores as `ruler score` has them."""
-    from eval.score import scoring
-    from eval.score.prediction_source import PredictionSource
+    from ruler_eval.score import scoring
+    from ruler_eval.score.prediction_source import PredictionSource
 
     found, rows = PredictionSource(dataset=str(release)).open([logs])
     results = scoring.score(found, rows, scoring.ScoringRules(partial=True))

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from eval.run.records import read_lines
+from ruler_eval.run.records import read_lines
 from tests.eval.run import small_release
 
 pytestmark = pytest.mark.skipif(
@@ -21,9 +21,9 @@ pytestmark = pytest.mark.skipif(
 CODE = """
 import json, resource, sys, threading, time
 from pathlib import Path
-from eval.run.backends.backend import ModelOptions
-from eval.run.run_order import RunOrder
-from eval.run.runner import run
+from ruler_eval.run.backends.backend import ModelOptions
+from ruler_eval.run.run_order import RunOrder
+from ruler_eval.run.runner import run
 data, out, url = sys.argv[1:]
 peaks = []
 

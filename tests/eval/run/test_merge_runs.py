@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from eval.run.merge_runs import merge_runs
-from eval.run.run_order import RunOrder
-from eval.run.runner import run
-from ruler_dataset import RulerError
+from ruler_common.errors import RulerError
+from ruler_eval.run.merge_runs import merge_runs
+from ruler_eval.run.run_order import RunOrder
+from ruler_eval.run.runner import run
 
 
 @pytest.fixture

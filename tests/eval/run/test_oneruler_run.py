@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from builder.oneruler.language_pairs import Languages
-from builder.release.build import build
-from builder.release.order import BuildOrder
-from eval.run.run_order import RunOrder
-from eval.run.runner import run
-from ruler_dataset import read_manifest
+from ruler_builder.oneruler.language_pairs import Languages
+from ruler_builder.release.build import build
+from ruler_builder.release.order import BuildOrder
+from ruler_common.manifest import read_manifest
+from ruler_eval.run.run_order import RunOrder
+from ruler_eval.run.runner import run
 from tests import in_process
 from tests.conftest import Silent
 

@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
-from eval.run.prompts import DIRECT, Prompter, fits, load_tokenizer
-from eval.run.reasoning import Reasoning
-from ruler_dataset import RulerError
+from ruler_common.errors import RulerError
+from ruler_eval.run.prompts import DIRECT, Prompter, load_tokenizer
+from ruler_eval.run.reasoning import Reasoning
+from ruler_eval.run.row_state import over_limit
 
 INPUT = "A special magic number is hidden.\n…\nWhat is the special magic number for apt-fox?"
 NIAH = {
@@ -227,10 +228,10 @@ def test_a_template_that_cannot_be_continued_is_refused(tiny_tokenizer: Any) -> 
 
 def test_a_prompt_fits_to_the_last_token_and_not_one_more() -> None:
     prompt = Prompter("chat", reasoning=Reasoning(True, 100))("vt_4k", NIAH)
-    assert fits(1000, prompt, 1228)
-    assert not fits(1001, prompt, 1228)
-    assert fits(None, prompt, 1228)
-    assert fits(10**9, prompt, None)
+    assert over_limit(prompt, 1000, 1228) is None
+    assert over_limit(prompt, 1001, 1228) is not None
+    assert over_limit(prompt, None, 1228) is None
+    assert over_limit(prompt, 10**9, None) is None
 
 
 def test_a_missing_tokenizer_folder_is_one_sentence() -> None:

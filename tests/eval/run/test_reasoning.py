@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from eval.ruler_score.ruler_score import score_row
-from eval.run import reasoning
-from eval.run.backends.backend import Completion
-from eval.run.prompts import Prompt
-from eval.run.reasoning import Reasoning
-from eval.run.row_state import Expected, record_of
-from ruler_dataset import RulerError
+from ruler_common.errors import RulerError
+from ruler_eval.run import reasoning
+from ruler_eval.run.backends.backend import Completion
+from ruler_eval.run.prompts import Prompt
+from ruler_eval.run.reasoning import Reasoning
+from ruler_eval.run.row_state import Expected, record_of
+from ruler_score.ruler_score import score_row
 
 
 def asked(**changes: Any) -> Prompt:

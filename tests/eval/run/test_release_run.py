@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 import ruler_dataset
-from eval.run.records import read_lines
-from eval.run.run_order import RunOrder
-from eval.run.runner import run
+from ruler_eval.run.records import read_lines
+from ruler_eval.run.run_order import RunOrder
+from ruler_eval.run.runner import run
 from tests import in_process
 from tests.conftest import Once
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import base64
+import json
 from typing import Any
 
 import pytest
 
-from eval.run.backends.backend import Completion
-from eval.run.prompts import Prompt
-from eval.run.records import STATES
-from eval.run.row_state import Expected, does_not_fit, record_of
+from ruler_eval.run.backends.backend import Completion
+from ruler_eval.run.prompts import Prompt
+from ruler_eval.run.records import STATES
+from ruler_eval.run.row_state import Expected, over_limit, record_of
 
 PROMPT = Prompt(
     config="vt_4k",
@@ -20,6 +22,52 @@ PROMPT = Prompt(
     max_new_tokens=30,
     row_tokens=4000,
 )
+
+
+KEY = "sk-very/secret+1234"
+FORMS = {
+    "as it is": KEY,
+    "backwards": KEY[::-1],
+    "hexadecimal": KEY.encode().hex(),
+    "escaped for an address": "sk-very%2Fsecret%2B1234",
+    "every byte escaped": "".join(f"%{byte:02X}" for byte in KEY.encode()),
+    "escaped for JSON": "".join(f"\\u{ord(sign):04x}" for sign in KEY),
+    **{
+        f"base64 behind {before!r}": base64.b64encode(f"{before}{KEY} and more".encode()).decode()
+        for before in ("", "a", "Bearer ", "Authorization: Bearer ")
+    },
+    "base64 for addresses": base64.urlsafe_b64encode(f"Bearer {KEY}".encode()).decode(),
+}
+
+
+def decodes_to_the_key(text: str) -> bool:
+    """Whether a text gives the key away, when somebody decodes what looks like base64."""
+    found = [text]
+    for word in text.translate(str.maketrans("-_'\"", "+/  ")).split():
+        try:
+            found.append(base64.b64decode(word + "==").decode("latin-1"))
+        except ValueError:
+            continue
+    return any(form in one for one in found for form in (KEY, KEY[::-1], *FORMS.values()))
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("field", ["text", "reasoning", "finish_reason", "error"])
+def test_no_field_of_an_answer_brings_a_key_into_a_record(
+    field: str, form: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    assert decodes_to_the_key(f"so {FORMS[form]} it is")
+    record = record_of(Completion(PROMPT, **{field: f"so {FORMS[form]} it is"}), Expected())
+    assert "***" in json.dumps(record)
+    assert not decodes_to_the_key(json.dumps(record, ensure_ascii=False))
+
+
+@pytest.mark.parametrize("field", ["text", "reasoning", "finish_reason", "error"])
+def test_half_a_character_and_an_endless_reason_do_no_harm(field: str) -> None:
+    record = record_of(Completion(PROMPT, **{field: "\ud800" + "x" * 5000}), Expected())
+    json.dumps(record, ensure_ascii=False).encode("utf-8")
+    assert len(record["error"] or "") <= 1000
 
 
 @pytest.mark.parametrize(
@@ -64,7 +112,8 @@ def test_the_state_of_a_row(answer: dict[str, Any], expected: Expected, state: s
 
 
 def test_a_row_that_does_not_fit_says_by_how_much() -> None:
-    record = does_not_fit(PROMPT, 4080, 4096)
+    record = over_limit(PROMPT, 4080, 4096)
+    assert record is not None
     assert record["error"] == "4,080 prompt tokens + 30 for the answer are over the limit of 4,096"
     assert record["usage"]["prompt_tokens"] == 4080
 

@@ -12,13 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from eval.run.backends.backend import Completion
-from eval.run.prompts import Prompt
-from eval.run.records import MOST_OPEN, Records, read_lines
-from eval.run.row_state import Expected, record_of
-from eval.run.run_order import RunOrder
-from eval.run.runner import run
-from ruler_dataset import RulerError
+from ruler_common.errors import RulerError
+from ruler_eval.run.backends.backend import Completion
+from ruler_eval.run.prompts import Prompt
+from ruler_eval.run.records import Records, read_lines
+from ruler_eval.run.row_state import Expected, record_of
+from ruler_eval.run.run_order import RunOrder
+from ruler_eval.run.runner import run
 
 
 @pytest.fixture
@@ -86,7 +86,7 @@ def test_a_configuration_that_is_no_file_name_is_refused_before_anything_is_open
         Records(order.out).path(where)
 
 
-def test_few_files_are_open_at_a_time(tmp_path: Path) -> None:
+def test_no_file_stays_open_between_rows(tmp_path: Path) -> None:
     records = Records(tmp_path)
     for index in range(3):
         for number in range(40):
@@ -100,7 +100,7 @@ def test_few_files_are_open_at_a_time(tmp_path: Path) -> None:
             )
             records.write(record_of(Completion(prompt, "42"), Expected()))
             ours = [fd for fd in Path("/proc/self/fd").iterdir() if fd.resolve().parent == tmp_path]
-            assert len(ours) <= MOST_OPEN
+            assert ours == []
     records.close()
     found = [[r["index"] for r in read_lines(path)] for path in tmp_path.glob("*.jsonl")]
     assert found == [[0, 1, 2]] * 40
@@ -109,9 +109,9 @@ def test_few_files_are_open_at_a_time(tmp_path: Path) -> None:
 READ_ONLY = """
 import os, sys
 from pathlib import Path
-from eval.run.run_command import show
-from eval.run.run_order import RunOrder
-from eval.run.runner import run
+from ruler_eval.run.run_order import RunOrder
+from ruler_eval.run.runner import run
+from ruler_release.tables.run_tables import show_summary as show
 from ruler_dataset import RulerError
 data, warm, out = sys.argv[1:]
 show(run(RunOrder(data, ("vt_4k",), "oracle", Path(warm), quiet=True)))  # imports all it needs
@@ -153,7 +153,7 @@ def test_the_oracle_gives_the_same_bytes_under_any_hash_seed(
     for seed in ("0", "1", "2"):
         out = tmp_path / seed
         flags = ["--dataset", small, "--configs", "all_4k", "--backend", "oracle", "--out", out]
-        command = [sys.executable, "-m", "ruler_cli", "run", *map(str, flags)]
+        command = [sys.executable, "-m", "ruler_release", "run", *map(str, flags)]
         env = {**os.environ, "PYTHONHASHSEED": seed}
         subprocess.run(command, check=True, capture_output=True, env=env)
         found.append(lines(out))

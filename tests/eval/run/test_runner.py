@@ -14,15 +14,15 @@ from typing import Any
 import pytest
 
 import ruler_dataset
-from eval.run.backends.backend import Completion, ModelOptions
-from eval.run.progress import RunSummary
-from eval.run.prompts import Prompt
-from eval.run.records import Records, read_lines
-from eval.run.row_state import Expected, record_of
-from eval.run.run_order import RunOrder
-from eval.run.runner import run
-from eval.run.work_plan import Part, prefix_key, rows_of
-from ruler_dataset import RulerError
+from ruler_common.errors import RulerError
+from ruler_eval.run.backends.backend import Completion, ModelOptions
+from ruler_eval.run.progress import RunSummary
+from ruler_eval.run.prompts import Prompt
+from ruler_eval.run.records import Records, read_lines
+from ruler_eval.run.row_state import Expected, record_of
+from ruler_eval.run.run_order import RunOrder
+from ruler_eval.run.runner import run
+from ruler_eval.run.work_plan import Part, RowReader, prefix_key
 
 
 @pytest.fixture
@@ -282,7 +282,7 @@ def common(one: str, other: str) -> int:
 
 def test_only_the_columns_of_a_prompt_reach_a_backend(small: Path) -> None:
     part = Part("vt_4k", (0, 1), (0, 1))
-    for config, row in rows_of(str(small), None, [part], by_prefix=True):
+    for config, row in RowReader(str(small)).rows([part]):
         assert config == "vt_4k"
         assert set(row) == {"index", "input", "answer_prefix", "max_new_tokens", "length"}
 

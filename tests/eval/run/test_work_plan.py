@@ -10,15 +10,14 @@ import typer
 from typer.testing import CliRunner
 
 import ruler_dataset
-from eval.run import run_command
-from eval.run.progress import Progress
-from eval.run.reasoning import Reasoning
-from eval.run.records import Record
-from eval.run.run_command import parse_price, parse_tokens
-from eval.run.run_order import RunOrder
-from eval.run.runner import estimate, run
-from eval.run.work_plan import Estimate, Part, RowReader, common_prefix, estimated
-from ruler_dataset import RulerError
+from ruler_common.errors import RulerError
+from ruler_eval.run.progress import Progress
+from ruler_eval.run.reasoning import Reasoning
+from ruler_eval.run.records import Record
+from ruler_eval.run.run_order import RunOrder, parse_price, parse_tokens
+from ruler_eval.run.runner import estimate, run
+from ruler_eval.run.work_plan import Estimate, Part, RowReader, common_prefix, estimated
+from ruler_release.commands import run as run_command
 from tests.eval.run import small_release
 
 app = typer.Typer(pretty_exceptions_enable=False)

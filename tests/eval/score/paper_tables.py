@@ -1,6 +1,6 @@
 """Tables 3 and 12 to 16 of RULER (arXiv:2404.06654), against which the aggregates are held."""
 
-from eval.published.published_tables import PublishedModel, published_tables
+from ruler_eval.published.published_tables import PublishedModel, published_tables
 
 TABLES = (3, 12, 13, 14, 15, 16)
 

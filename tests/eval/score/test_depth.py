@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eval.score.depth import Mark, bin_of, by_depth, credits, is_spread, marks
-from eval.score.prediction_files import read
-from eval.score.scoring import ScoringRules, score
+from ruler_eval.score.depth import Mark, bin_of, by_depth, credits, is_spread, marks
+from ruler_eval.score.prediction_files import read
+from ruler_eval.score.scoring import ScoringRules, score
 
 
 def span(text, whole, answer=True):

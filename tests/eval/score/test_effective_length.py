@@ -6,8 +6,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eval.score.aggregates import group
-from eval.score.effective_length import (
+from ruler_common.errors import RulerError
+from ruler_common.names import length_name
+from ruler_eval.score.aggregates import group
+from ruler_eval.score.effective_length import (
     ALL_TASKS,
     CATEGORIES,
     Category,
@@ -17,7 +19,6 @@ from eval.score.effective_length import (
     weights,
     written,
 )
-from ruler_dataset import RulerError, length_name
 from tests.eval.score.paper_tables import NOT_WRITTEN_AS_MORE, ROUNDED_OTHERWISE, TABLES, published
 from tests.eval.scoring_helpers import right, ruler
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from eval.score.aggregates import summary
-from eval.score.evidence_alone import mark_relative
-from ruler_dataset import Names, parse_length
+from ruler_common.names import Names, parse_length
+from ruler_eval.score.aggregates import summary
+from ruler_eval.score.evidence_alone import mark_relative
 
 
 def cells(**scores: float) -> dict[str, Any]:

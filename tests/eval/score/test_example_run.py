@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-import eval.example
-from eval.run.records import read_lines
-from eval.score.prediction_source import PredictionSource
-from eval.score.scoring import ScoringRules, score
+import ruler_eval.example
+from ruler_eval.run.records import read_lines
+from ruler_eval.score.prediction_source import PredictionSource
+from ruler_eval.score.scoring import ScoringRules, score
 
-EXAMPLE = Path(eval.example.__file__).parent
+EXAMPLE = Path(ruler_eval.example.__file__).parent
 SCORES = {
     "niah_single_1": 100.0,
     "niah_single_2": 95.0,

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eval.score.intervals import interval, units
+from ruler_eval.score.intervals import interval, units
 
 
 def of(*values):

@@ -7,10 +7,11 @@ import json
 
 import pytest
 
-from eval.score.config_naming import Naming
-from eval.score.formats.prediction_formats import length_of
-from eval.score.prediction_files import read
-from ruler_dataset import Names, RulerError
+from ruler_common.errors import RulerError
+from ruler_common.names import Names
+from ruler_eval.score.config_naming import Naming
+from ruler_eval.score.formats.prediction_formats import length_of
+from ruler_eval.score.prediction_files import read
 
 
 def lines(path, *records):

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from eval.score.prediction import Prediction
+from ruler_eval.prediction import Prediction
 from tests.eval.score.test_prediction_files import lines
 from tests.eval.scoring_helpers import record, ruler
 

@@ -7,9 +7,9 @@ import json
 
 import pytest
 
-from eval.score.prediction_files import read
-from eval.score.results_file import load
-from eval.score.scoring import score
+from ruler_eval.score.prediction_files import read
+from ruler_eval.score.results_file import load
+from ruler_eval.score.scoring import score
 from tests.eval.scoring_helpers import ruler
 
 

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from eval.frozen_release import Release
-from eval.score.join import rule_task
-from eval.score.prediction import Prediction
-from eval.score.prediction_files import read
-from eval.score.results_file import FORMAT, load
-from eval.score.scoring import RowScore, ScoringRules, row_score, score
-from ruler_dataset import RulerError
+from ruler_common.errors import RulerError
+from ruler_eval.families.table import rule_task
+from ruler_eval.frozen_release import Release
+from ruler_eval.prediction import Prediction
+from ruler_eval.score.prediction_files import read
+from ruler_eval.score.results_file import FORMAT, load
+from ruler_eval.score.scoring import RowScore, ScoringRules, row_score, score
 from tests.eval.scoring_helpers import record, right, ruler
 
 ROW = {"index": 0, "outputs": ["1234567"], "none_word": "", "evidence": []}
@@ -222,10 +222,10 @@ def test_results_json_has_the_documented_schema_and_is_never_rounded(write_run, 
         *("tokens", "score", "strict", "interval", "tasks", "lacking"),
     }
     assert set(group["average"]) == {"score", "interval"}
-    import eval.score.results_file
+    import ruler_eval.score.results_file
 
     for key in {*TOP, *CELL, "whole_word", "words_right", "dropped"}:
-        assert key in eval.score.results_file.__doc__, f"{key} is not documented"
+        assert key in ruler_eval.score.results_file.__doc__, f"{key} is not documented"
 
 
 def test_the_same_command_gives_the_same_bytes(write_run):
@@ -309,10 +309,10 @@ def test_results_json_of_a_newer_format_and_other_files_are_refused(tmp_path):
 
 
 def test_a_task_of_a_users_own_suite_follows_its_familys_rule(release_of):
-    assert rule_task("who_is_it", release_of(family="question_answering")) == "qa_1"
-    assert rule_task("chain_of_9", release_of(family="variable_tracking")) == "vt"
+    assert rule_task("who_is_it", "ruler", release_of(family="question_answering")) == "qa_1"
+    assert rule_task("chain_of_9", "ruler", release_of(family="variable_tracking")) == "vt"
     with pytest.raises(RulerError, match="no scoring rule for the task 'mine'"):
-        rule_task("mine", release_of(family="poetry"))
+        rule_task("mine", "ruler", release_of(family="poetry"))
 
 
 @pytest.fixture

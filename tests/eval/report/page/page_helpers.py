@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from eval.frozen_release import Release
+from ruler_eval.frozen_release import Release
 from tests.eval.scoring_helpers import right, ruler, write_answers
 
 PHONE = {"width": 390, "height": 800}

@@ -10,14 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from eval.report.page.figures.colour_scale import colour, text_colour
-from eval.report.page.rows.page_size import fitted
-from eval.report.page.visible_text import visible
+from ruler_eval.report.page.figures.colour_scale import colour, text_colour
+from ruler_eval.report.page.rows.page_size import fitted
 from tests.eval import real_predictions as real
 from tests.eval.report.page.page_helpers import figures_without_table
 from tests.eval.scoring_helpers import ruler
 
-EXAMPLE = Path(__file__).resolve().parents[4] / "eval/example"
+EXAMPLE = Path(__file__).resolve().parents[4] / "eval/ruler_eval/example"
 MORE = ("16k", "32k", "64k", "128k")
 
 
@@ -52,8 +51,8 @@ def large(page_file):
 
 
 def test_three_models_six_lengths_and_13_tasks_are_under_two_megabytes(large):
-    from eval.report.page.figures.page_figures import figures
-    from eval.report.page.page_render import render
+    from ruler_eval.report.page.figures.page_figures import figures
+    from ruler_eval.report.page.page_render import render
 
     assert sum(len(row) for heat in large["heat_maps"] for row in heat["cells"]) == 3 * 6 * 13
     html = render(large, figures(large))
@@ -134,9 +133,3 @@ def test_colours_run_from_dark_to_light_with_readable_numbers():
     assert (colour(0), text_colour(0)) == ("#002051", "#ffffff")
     assert (colour(100), text_colour(100)) == ("#fdea45", "#000000")
     assert len({colour(score) for score in range(101)}) == 101
-
-
-def test_every_character_of_a_text_is_shown():
-    assert visible("\x1b[31m\x00\x7f\ud83d") == "␛[31m␀␡\ufffd"
-    assert visible("a\u202eb\u2069") == "a⟨U+202E⟩b⟨U+2069⟩"
-    assert visible("a\tb\r\nc\u200fd\u200c") == "a\tb\nc\u200fd\u200c"

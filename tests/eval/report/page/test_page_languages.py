@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from eval.analysis.language_scores import analyze
-from eval.score.results_file import load
+from ruler_eval.analysis.language_scores import analyze
+from ruler_eval.score.results_file import load
 from tests.eval.report.page.page_helpers import DESK, PHONE, figures_without_table, serious_faults
 
 
@@ -47,7 +47,7 @@ def test_every_row_is_there_and_every_figure_has_its_table(page, languages_file)
 
 
 def test_the_matrix_of_two_languages_is_a_figure_for_papers(page):
-    from eval.report.page.figures.heat_figures import heat_figures
+    from ruler_eval.report.page.figures.heat_figures import heat_figures
 
     spec = heat_figures(page)["cross-1"].chart.to_dict()
     values = next(iter(spec["datasets"].values())) if "datasets" in spec else spec["data"]["values"]

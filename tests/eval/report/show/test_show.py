@@ -9,7 +9,7 @@ from html.parser import HTMLParser
 
 import pytest
 
-from eval.report.show.row_view import row_view
+from ruler_eval.report.show.row_view import row_view
 from tests.eval.scoring_helpers import right, ruler, write_oneruler
 
 HOSTILE = (

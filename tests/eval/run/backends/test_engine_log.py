@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from eval.run.backends.engine_log import EngineLog, root_cause
+from ruler_eval.run.backends.engine_log import EngineLog, root_cause
 
 AT = "(EngineCore pid=4711) ERROR 11-22 00:00:56 [core.py:140] "
 NO_MEMORY = "ValueError: Available memory on node 0 (7.1/15.0 GiB) is less than desired"
@@ -74,7 +74,7 @@ def test_what_a_process_and_its_children_write_goes_into_the_log_alone():
     """In a process of its own, since pytest holds this one's stdout and stderr."""
     code = (
         "import os, subprocess, sys\n"
-        "from eval.run.backends.engine_log import EngineLog\n"
+        "from ruler_eval.run.backends.engine_log import EngineLog\n"
         "log = EngineLog('vLLM')\n"
         "print('before')\n"
         "try:\n"

@@ -10,20 +10,20 @@ from typing import Any
 
 import pytest
 
-from eval.run.backends.backend import ModelOptions
-from eval.run.prompts import Prompt
-from eval.run.reasoning import Reasoning
-from eval.run.records import read_lines
-from eval.run.run_order import RunOrder
-from eval.run.runner import run
-from ruler_dataset import RulerError
+from ruler_common.errors import RulerError
+from ruler_eval.run.backends.backend import ModelOptions
+from ruler_eval.run.prompts import Prompt
+from ruler_eval.run.reasoning import Reasoning
+from ruler_eval.run.records import read_lines
+from ruler_eval.run.run_order import RunOrder
+from ruler_eval.run.runner import run
 
 torch = pytest.importorskip("torch", reason="the hf extra is not installed")
 
 
 @pytest.fixture(scope="module")
 def backend(tiny: Path) -> Any:
-    from eval.run.backends.hf_model import Transformers
+    from ruler_eval.run.backends.hf_model import Transformers
 
     return Transformers(ModelOptions(str(tiny), arguments={"batch_tokens": 2000}))
 
@@ -68,7 +68,7 @@ def test_a_row_gets_its_own_maximum_in_a_batch(backend: Any) -> None:
 
 
 def test_prompts_are_read_a_window_at_a_time(backend: Any) -> None:
-    from eval.run.backends.hf_model import WINDOW
+    from ruler_eval.run.backends.hf_model import WINDOW
 
     read = 0
 
@@ -87,7 +87,7 @@ def test_prompts_are_read_a_window_at_a_time(backend: Any) -> None:
 def test_a_makers_penalties_are_not_applied(tiny: Path, tmp_path: Path) -> None:
     import shutil
 
-    from eval.run.backends.hf_model import Transformers
+    from ruler_eval.run.backends.hf_model import Transformers
 
     other = tmp_path / "penalised"
     shutil.copytree(tiny, other)

@@ -15,13 +15,13 @@ from typing import Any
 import pytest
 
 import ruler_dataset
-from eval.run.backends.backend import ModelOptions
-from eval.run.backends.server_replies import wait_seconds
-from eval.run.reasoning import Reasoning
-from eval.run.records import read_lines
-from eval.run.run_order import RunOrder
-from eval.run.runner import run
-from ruler_dataset import RulerError
+from ruler_common.errors import RulerError
+from ruler_eval.run.backends.backend import ModelOptions
+from ruler_eval.run.backends.server_replies import wait_seconds
+from ruler_eval.run.reasoning import Reasoning
+from ruler_eval.run.records import read_lines
+from ruler_eval.run.run_order import RunOrder
+from ruler_eval.run.runner import run
 
 pytestmark = pytest.mark.skipif(
     find_spec("openai") is None, reason="the openai extra is not installed"

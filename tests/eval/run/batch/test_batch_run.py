@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import ruler_dataset
-from eval.run.records import Records, read_lines
+from ruler_eval.run.records import Records, read_lines
 from tests.eval.run import tiny_model
 from tests.eval.scoring_helpers import ruler
 
@@ -134,11 +134,11 @@ def files(run: Path) -> list[Path]:
 
 
 def test_a_file_holds_200_megabytes_at_most(tmp_path: Path) -> None:
-    from eval.run.batch.batch_files import MOST_BYTES, MOST_LINES, BatchFolder
+    from ruler_eval.run.batch.batch_files import MOST_BYTES, MOST_LINES, BatchFolder
 
     assert (MOST_LINES, MOST_BYTES) == (50_000, 200_000_000)
     row: Any = {"config": "vt_4k", "index": 0}
-    folder = BatchFolder(tmp_path)
+    folder = BatchFolder(tmp_path / "batch")
     lines = [(row | {"index": index}, b"x" * 39 + b"\n") for index in range(5)]
     assert [path.stat().st_size for path in folder.write(lines, most_bytes=80)] == [80, 80, 40]
     assert len(folder.asked()) == 5

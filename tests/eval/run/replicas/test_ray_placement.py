@@ -6,8 +6,9 @@ import sys
 
 import pytest
 
-from eval.run.replicas.ray_placement import ClusterOptions, Place, RayCluster
-from ruler_dataset import RulerError
+from ruler_common.errors import RulerError
+from ruler_eval.run.backends.backend import ClusterOptions
+from ruler_eval.run.replicas.ray_placement import Place, RayCluster
 
 NODE = {"CPU": 32.0, "GPU": 8.0, "memory": 1e12}
 

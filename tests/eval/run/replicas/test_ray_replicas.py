@@ -11,21 +11,22 @@ import signal
 import time
 from collections.abc import Callable
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from eval.run.answering import Answered, AnswerSettings, SentRow
-from eval.run.backends.backend import ModelOptions
-from eval.run.replicas.ray_placement import ClusterOptions
-from eval.run.replicas.ray_replicas import RayReplicas
-from eval.run.work_plan import Part, RowReader
-from ruler_dataset import RulerError
+from ruler_common.errors import RulerError
+from ruler_eval.run.answering import Answered
+from ruler_eval.run.backends.backend import ClusterOptions, ModelOptions
+from ruler_eval.run.replicas.ray_replicas import RayReplicas
+from ruler_eval.run.run_order import RunOrder
+from ruler_eval.run.work_plan import Part, RowReader, SentRow
 from tests.ray_cluster import actors_of, both_have_started, two_nodes
 
 ray = pytest.importorskip("ray", reason="the extra ray is not installed")
-ORACLE = AnswerSettings(backend="oracle", options=ModelOptions("oracle"))
+ORACLE = RunOrder("", (), "oracle", Path(), cluster=ClusterOptions(num_cpus=1))
 ROWS = range(400)
 PARTS = [Part("vt_4k", tuple(ROWS), tuple(ROWS), (1000,) * len(ROWS))]
 
@@ -39,7 +40,7 @@ def cluster() -> Any:
 def read(small: Path) -> Callable[[str, int], SentRow]:
     """Reads row 0 of a file for every index, since the file holds five."""
     reader = RowReader(str(small))
-    return lambda config, index: (config, {**reader(config, 0), "index": index})
+    return lambda config, index: (config, {**reader(config, 0)[1], "index": index})
 
 
 def test_when_all_engines_end_what_was_answered_is_kept(cluster: Any, read: Any) -> None:
@@ -53,7 +54,7 @@ def test_when_all_engines_end_what_was_answered_is_kept(cluster: Any, read: Any)
                     os.kill(pid, signal.SIGKILL)
 
     with (
-        closing(RayReplicas(ORACLE, ClusterOptions(num_cpus=1), print)) as replicas,
+        closing(RayReplicas(ORACLE, print)) as replicas,
         pytest.raises(RulerError, match=r"^All 1 engines ended; the last: ActorDiedError.*goes on"),
     ):
         replicas.answer(PARTS, read, on_answered)
@@ -65,8 +66,8 @@ def test_an_engine_of_two_gpus_has_two_bundles_of_one_node_and_gives_them_back(
     cluster: Any, read: Any
 ) -> None:
     options = ModelOptions("oracle", arguments={"tensor_parallel_size": 2})
-    how = AnswerSettings(backend="oracle", options=options)
-    with closing(RayReplicas(how, ClusterOptions(), print)) as replicas:
+    order = RunOrder("", (), "oracle", Path(), options=options)
+    with closing(RayReplicas(order, print)) as replicas:
         (group,) = [
             group
             for group in ray.util.placement_group_table().values()
@@ -77,20 +78,20 @@ def test_an_engine_of_two_gpus_has_two_bundles_of_one_node_and_gives_them_back(
         assert ray.available_resources().get("GPU", 0) == 0
         replicas.answer([Part("vt_4k", (0,), (0,), (1000,))], read, lambda answered: None)
     with pytest.raises(RulerError, match=r"room for 1 engines of 2 GPU each, not for 2"):
-        RayReplicas(how, ClusterOptions(replicas=2), print)
+        RayReplicas(replace(order, cluster=ClusterOptions(replicas=2)), print)
 
 
 def test_engines_that_never_find_a_place_are_refused(cluster: Any) -> None:
     with pytest.raises(RulerError, match=r"room for 2 engines of 1 CPU each, not for 9: --repl"):
-        RayReplicas(ORACLE, ClusterOptions(replicas=9, num_cpus=1), print)
+        RayReplicas(replace(ORACLE, cluster=ClusterOptions(replicas=9, num_cpus=1)), print)
     with pytest.raises(RulerError, match=r"room for 2 .*not for 3.*--num-cpus N gives"):
-        RayReplicas(ORACLE, ClusterOptions(replicas=3), print)
+        RayReplicas(replace(ORACLE, cluster=ClusterOptions(replicas=3)), print)
 
 
 def test_an_engine_that_cannot_start_is_one_sentence(cluster: Any) -> None:
-    how = AnswerSettings(backend="openai", options=ModelOptions("m"))
+    order = replace(ORACLE, backend="openai", options=ModelOptions("m"))
     with pytest.raises(RulerError, match=r"^Set OPENAI_API_KEY, or give the server"):
-        RayReplicas(how, ClusterOptions(num_cpus=1), print)
+        RayReplicas(order, print)
 
 
 def wait_for_the_end_of(processes: list[int]) -> None:
@@ -126,8 +127,8 @@ def test_each_row_is_answered_once_though_one_of_two_engines_ends(
             end(cluster, second)
             wait_for_the_end_of(engines)
 
-    options = ClusterOptions(replicas=2, num_cpus=1)
-    with closing(RayReplicas(ORACLE, options, notes.append)) as replicas:
+    order = replace(ORACLE, cluster=ClusterOptions(replicas=2, num_cpus=1))
+    with closing(RayReplicas(order, notes.append)) as replicas:
         replicas.answer(PARTS, read, on_answered)
     assert sorted(answered.record["index"] for answered in answers) == list(ROWS)
     assert {answered.record["finish_reason"] for answered in answers} == {"stop"}

@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 import ruler_dataset
-from eval.run.answering import AnswerSettings
-from eval.run.backends.backend import ModelOptions
-from eval.run.replicas.replica import Replica
-from eval.run.work_plan import RowReader
-from ruler_dataset import RulerError
+from ruler_common.errors import RulerError
+from ruler_eval.run.backends.backend import ModelOptions
+from ruler_eval.run.replicas.replica import Replica
+from ruler_eval.run.run_order import RunOrder
+from ruler_eval.run.work_plan import RowReader
 
-ORACLE = AnswerSettings(backend="oracle", options=ModelOptions("oracle"))
+ORACLE = RunOrder("", (), "oracle", Path())
 HERE = str(Path.cwd())
 
 
@@ -24,8 +24,8 @@ def test_rows_that_come_bit_by_bit_are_each_answered_once(small: Path) -> None:
     assert started.room == ORACLE.options.concurrency
     found = []
     for config in ("vt_4k", "cwe_4k"):
-        found += replica.exchange([(config, read(config, index)) for index in range(3)], 5)
-        found += replica.exchange([(config, read(config, index)) for index in (3, 4)], 5)
+        found += replica.exchange([read(config, index) for index in range(3)], 5)
+        found += replica.exchange([read(config, index) for index in (3, 4)], 5)
     while len(found) < 10:
         found += replica.exchange([], 5)
     keys = [(answered.record["config"], answered.record["index"]) for answered in found]
@@ -40,13 +40,13 @@ def test_rows_that_come_bit_by_bit_are_each_answered_once(small: Path) -> None:
 
 def test_an_engine_that_cannot_start_says_why() -> None:
     with pytest.raises(RulerError, match="Set OPENAI_API_KEY, or give the server"):
-        Replica(AnswerSettings(backend="openai", options=ModelOptions("m")), HERE).started()
+        Replica(RunOrder("", (), "openai", Path(), options=ModelOptions("m")), HERE).started()
 
 
 def test_an_engine_that_ended_in_an_error_says_so_once_its_answers_are_taken(small: Path) -> None:
     replica = Replica(ORACLE, HERE)
     row = RowReader(str(small))("vt_4k", 0)
-    (answered,) = replica.exchange([("vt_4k", row), ("vt_4k", {})], 1)
+    (answered,) = replica.exchange([row, ("vt_4k", {})], 1)
     assert answered.record["finish_reason"] == "stop"
     with pytest.raises(RuntimeError, match="KeyError"):
         replica.exchange([], 1)

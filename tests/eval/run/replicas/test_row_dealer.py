@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from eval.run.replicas.row_dealer import TRIES, Key, RowDealer, row_runs
-from eval.run.work_plan import Part
+from ruler_eval.run.replicas.row_dealer import TRIES, Key, RowDealer, row_runs
+from ruler_eval.run.work_plan import Part
 
 
 def part(config: str, rows: int, tokens: int = 1000) -> Part:

@@ -1,0 +1,215 @@
+"""Where a release comes from, for its card: sources, rights, errata, versions, citations.
+
+All of it is read: from the manifest, oneruler/errata.toml, CHANGELOG.md and CITATION.cff.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from functools import cache
+from typing import Any, NamedTuple
+
+import yaml  # type: ignore[import-untyped]
+
+from ruler_builder.common.project_files import project_file
+from ruler_builder.oneruler import errata
+from ruler_builder.sources.registry import EMBEDDED, NOUNS
+from ruler_common import frozen_rows
+from ruler_common.manifest_form import BookRights, Manifest, SourceEntry
+from ruler_common.names import LANGUAGES
+
+KINDS = ("niah", "cwe", "book", "words")
+"""ONERULER's sources of a language: two prompts, the book, the dictionary."""
+
+
+def text_languages(manifest: Manifest) -> list[str]:
+    """The languages of the texts."""
+    return sorted({entry["language"] for entry in manifest["files"].values()})
+
+
+def languages(manifest: Manifest) -> list[str]:
+    """The languages of the texts and of the instructions."""
+    entries = manifest["files"].values()
+    return sorted({code for e in entries for code in (e["language"], e["instruction_language"])})
+
+
+def sources(manifest: Manifest) -> dict[str, SourceEntry]:
+    """The sources of the languages that have files; in ruler all."""
+    here = languages(manifest)
+    return {
+        name: source
+        for name, source in manifest["sources"].items()
+        if manifest["dataset"] == "ruler" or name == NOUNS or name.rpartition("-")[2] in here
+    }
+
+
+def embedded(manifest: Manifest) -> list[str]:
+    """The sources for which a text of the project's own stands in."""
+    return [name for name, one in sources(manifest).items() if one["variant"] == EMBEDDED]
+
+
+def licences(manifest: Manifest) -> dict[str, list[str]]:
+    """Licence -> the kinds of source that are under it (in ruler, the sources)."""
+    found: dict[str, set[str]] = {}
+    for name, source in sources(manifest).items():
+        kind = name.partition("-")[0]
+        found.setdefault(source["licence"], set()).add(kind if kind in KINDS else name)
+    return {licence: sorted(found[licence]) for licence in sorted(found)}
+
+
+def by_language(manifest: Manifest) -> dict[str, list[SourceEntry | None]]:
+    """ONERULER: language -> its prompts, book and dictionary; None where nothing read it."""
+    here = sources(manifest)
+    return {code: [here.get(f"{kind}-{code}") for kind in KINDS] for code in languages(manifest)}
+
+
+def books(manifest: Manifest) -> dict[str, BookRights]:
+    """ONERULER: language -> what is known of its book and its rights; the texts' languages only."""
+    here = sources(manifest)
+    found = {code: here.get(f"book-{code}") for code in text_languages(manifest)}
+    return {code: source["book"] for code, source in found.items() if source and "book" in source}
+
+
+def restricted(manifest: Manifest) -> list[str]:
+    """The languages whose book may not be free everywhere."""
+    return [code for code, book in books(manifest).items() if book["restricted"]]
+
+
+def mended(manifest: Manifest) -> list[tuple[errata.Erratum, list[str]]]:
+    """The errata that were applied, each with the languages whose published file has the fault.
+
+    The nouns' tell of every language: a row of nouns is kept if it is unique in all of them, so
+    that any language's fault matters.
+    """
+    here = sources(manifest)
+    found = []
+    for erratum in errata.errata():
+        named = LANGUAGES if erratum.languages == errata.ALL else erratum.languages
+        using = [
+            code
+            for code, language in manifest.get("languages", {}).items()
+            if erratum.id in language["errata"] and _reads(erratum.file, code, here)
+        ]
+        if using:
+            codes = named if erratum.file == "nouns" else sorted({*named} & {*using})
+            found.append((erratum, list(codes)))
+    return found
+
+
+def wording(manifest: Manifest) -> list[errata.Wording]:
+    """What stays as published in the files that were read, language by language."""
+    here = sources(manifest)
+    said = (fault for code in LANGUAGES for fault in errata.wording(code))
+    return [fault for fault in said if _reads(fault.file, fault.language, here)]
+
+
+def _reads(file: str, code: str, here: Mapping[str, Any]) -> bool:
+    """Whether a published file of a language was read. Every niah task reads prompt and nouns."""
+    name = f"{file if file in KINDS else 'niah'}-{code}"
+    return name in here and here[name]["variant"] != EMBEDDED
+
+
+def versions() -> list[tuple[str, list[str]]]:
+    """The versions in CHANGELOG.md that name a data version: title and changes, newest first.
+
+    A change begins with the heading it stands under: `Added: …`, `Changed: …` or `Fixed: …`.
+    """
+    text = project_file("CHANGELOG.md").read_text(encoding="utf-8")
+    found = []
+    for title, body in _sections(text, "## "):
+        if "data version" in title:
+            changes = [
+                f"{kind}: {' '.join(line.split())}"
+                for kind, listed in _sections(body, "### ")
+                for line in re.split(r"^- ", listed, flags=re.MULTILINE)[1:]
+            ]
+            found.append((re.sub(r"[\[\]]", "", title), changes))
+    return found
+
+
+class DataVersion(NamedTuple):
+    """A data version: what is frozen of it, the version that took its place, and what changed."""
+
+    version: str
+    frozen: str
+    superseded_by: str
+    changes: list[str]
+
+
+def data_versions(manifest: Manifest) -> list[DataVersion]:
+    """The frozen data versions and the manifest's own, oldest first.
+
+    What changed is what CHANGELOG.md says in lines that begin `- Data 1.1.0: …`.
+    """
+    names = {path.stem for path in frozen_rows.FROZEN.glob("*.toml")} | {manifest["data_version"]}
+    ordered = sorted(names, key=lambda name: [int(part) for part in name.split(".")])
+    text = project_file("CHANGELOG.md").read_text(encoding="utf-8")
+    lines = [" ".join(line.split()) for line in re.split(r"^- ", text, flags=re.MULTILINE)]
+    found = []
+    for version, after in zip(ordered, [*ordered[1:], "–"], strict=True):
+        begin = f"Data {version}: "
+        changes = [line.removeprefix(begin) for line in lines if line.startswith(begin)]
+        first = ["the first version"] if version == ordered[0] else []
+        found.append(DataVersion(version, _frozen(manifest, version), after, changes or first))
+    return found
+
+
+def _frozen(manifest: Manifest, version: str) -> str:
+    """How many configurations of the data set are frozen, and with which seed and reserve."""
+    rows = frozen_rows.read_frozen(version)
+    configs = rows.rows.get(manifest["dataset"], {}) if rows else {}
+    if not rows or not configs:
+        return "not yet"
+    return f"{len(configs):,} configurations, seed {rows.seed}, reserve {rows.reserve}"
+
+
+def _sections(text: str, mark: str) -> Iterator[tuple[str, str]]:
+    """The headings of one level, and what stands under each."""
+    for section in re.split(f"^{mark}", text, flags=re.MULTILINE)[1:]:
+        title, _, body = section.partition("\n")
+        yield title.strip(), body
+
+
+@cache
+def citation_file() -> dict[str, Any]:
+    """CITATION.cff: the project's authors, its version and its date, and the papers."""
+    found: dict[str, Any] = yaml.safe_load(project_file("CITATION.cff").read_text(encoding="utf-8"))
+    return found
+
+
+def citations(manifest: Manifest) -> list[str]:
+    """BibTeX of the two papers and of this release, from CITATION.cff."""
+    cff = citation_file()
+    said = f"{manifest['dataset']}, data version {manifest['data_version']}, seed "
+    said += f"{manifest['seed']}, built by ruler-release {manifest['builder_version']}"
+    own = {"title": cff["title"], "author": _authors(cff["authors"]), "note": said}
+    key = f"frozen_{manifest['dataset']}_{manifest['data_version'].replace('.', '_')}"
+    papers = [_bibtex("article", *_paper(reference)) for reference in cff["references"]]
+    return [*papers, _bibtex("misc", key, own)]
+
+
+def _paper(reference: Mapping[str, Any]) -> tuple[str, dict[str, str]]:
+    year, url = str(reference["year"]), reference["url"]
+    first = re.search(r"\w+", reference["title"].casefold())
+    assert first  # a title has a word
+    key = f"{reference['authors'][0]['family-names'].casefold()}{year}{first[0]}"
+    return key, {
+        "title": reference["title"],
+        "author": _authors(reference["authors"]),
+        "journal": f"arXiv preprint arXiv:{url.rpartition('/')[2]}",
+        "year": year,
+        "url": url,
+    }
+
+
+def _authors(people: list[dict[str, str]]) -> str:
+    return " and ".join(
+        f"{{{one['name']}}}" if "name" in one else f"{one['family-names']}, {one['given-names']}"
+        for one in people
+    )
+
+
+def _bibtex(kind: str, key: str, fields: Mapping[str, str]) -> str:
+    lines = [f"  {name} = {{{value}}}," for name, value in fields.items()]
+    return "\n".join([f"@{kind}{{{key},", *lines, "}"])

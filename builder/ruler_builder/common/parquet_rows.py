@@ -1,0 +1,55 @@
+"""The rows of a release's Parquet file: read by row group, and summed up in a digest.
+
+    digest = hashlib.sha256()
+    for rows in read_groups(path):
+        for row in rows:
+            digest_row(digest, row)       # digest.hexdigest() is the manifest's `rows_sha256`
+
+The digest is over the rows themselves: equal rows give an equal one whatever wrote the file.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Protocol, cast
+
+from ruler_common.rows import COLUMNS, Row
+
+_REST = [name for name in COLUMNS if name != "input"]
+
+
+class Digest(Protocol):
+    """What the hashes of hashlib can do."""
+
+    def update(self, data: bytes, /) -> None:
+        """Feed bytes."""
+
+    def hexdigest(self) -> str:
+        """The digest of all that was fed, in hex."""
+        ...
+
+
+def digest_row(digest: Digest, row: Mapping[str, Any]) -> None:
+    """Feed one row to a digest: its input as it is, the other columns as JSON.
+
+    Depths are taken from the offsets: a file keeps them in 32 bits, and rows read from it must have
+    the digest of those that were written.
+    """
+    rest = {name: row[name] for name in _REST}
+    start, width = row["context_start"], max(1, row["context_end"] - row["context_start"])
+    rest["evidence"] = [
+        {**span, "depth": (span["start"] - start) / width} for span in row["evidence"]
+    ]
+    digest.update(row["input"].encode())
+    digest.update(json.dumps(rest, ensure_ascii=False, separators=(",", ":")).encode())
+
+
+def read_groups(path: Path) -> Iterator[list[Row]]:
+    """The rows of a file, a row group at a time. Raises pyarrow's errors for a damaged file."""
+    import pyarrow.parquet as pq
+
+    with pq.ParquetFile(path) as file:
+        for group in range(file.num_row_groups):
+            yield cast(list[Row], file.read_row_group(group).to_pylist())

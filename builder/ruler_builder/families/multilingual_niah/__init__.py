@@ -1,0 +1,1 @@
+"""ONERULER's five niah tasks."""

@@ -1,0 +1,40 @@
+"""The parameters of ONERULER's niah: keys, values and queries, and the sentence for none."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ruler_builder.suites.params import MOST_NEEDLES, TaskParams
+from ruler_builder.suites.wording import between_tags
+
+
+@dataclass(frozen=True, kw_only=True)
+class MultilingualNiahParams(TaskParams):
+    """How many keys hide, with how many values each, and how many keys are asked for.
+
+    `absent` asks for a key that hides nowhere. `none_sentence` is false for the ablation of Figure
+    14, which then asks as the task `same_as` does.
+    """
+
+    keys: int = 1
+    values: int = 1
+    queries: int = 1
+    absent: bool = False
+    none_sentence: bool = True
+    same_as: str = ""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.need(min(self.keys, self.values) >= 1, "keys and values start at 1")
+        self.need(1 <= self.queries <= 2, "queries must be 1 or 2: the prompts have no other form")
+        self.need(self.queries <= self.keys, "queries cannot be more than keys")
+        self.need(not self.absent or self.queries == 1, "one absent key can be asked for")
+        self.need(
+            self.none_sentence or not self.absent,
+            "an absent key needs the sentence that says what to answer: none_sentence = true",
+        )
+        most = MOST_NEEDLES
+        self.need(self.keys * self.values <= most, f"keys x values cannot be more than {most}")
+        self.need(self.keys <= 8, "keys cannot be more than 8, so that they differ clearly")
+
+    right_answers = staticmethod(between_tags)

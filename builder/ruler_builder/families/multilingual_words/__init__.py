@@ -1,0 +1,1 @@
+"""ONERULER's cwe_easy and cwe_hard."""

@@ -1,0 +1,1 @@
+"""RULER's niah: eight tasks."""

@@ -1,0 +1,1 @@
+"""RULER's qa_1 and qa_2."""

@@ -1,0 +1,234 @@
+"""What every task family shares: a row's key, how it is drawn, measured and written down.
+
+A task is a pure function of its configuration, the row's key and the token budget:
+
+    task = Niah(key, params, templates, counted_sources)
+    task.row(17)        # the same bytes whenever, wherever and after whatever else
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Generic, TypeVar
+
+import numpy as np
+
+from ruler_builder.common.randomness import rng
+from ruler_builder.context.counted_sources import CountedSources
+from ruler_builder.context.fit import Fitted, Impossible, fit
+from ruler_builder.context.prompt_builder import Evidence, PromptBuilder
+from ruler_builder.suites.params import TaskParams
+from ruler_builder.suites.wording import Frame
+from ruler_common.rows import COLUMNS
+
+DATA_VERSION = "1.0.0"
+"""Changes with every change to a row's bytes; part of every key, so old and new never mix."""
+
+_CHECKED = 8  # rows tried before any work
+_SMALL = 2048  # tokens of room; below it every row is tried
+_NO_WINDOW = 1 << 22  # tokens of room where no window is to be filled
+
+
+@dataclass(frozen=True, kw_only=True)
+class TaskKey:
+    """Which task, for which window and languages: all that its rows' draws depend on.
+
+    `max_length` and `reserve` are in tokens; a row may have the first less the second. A
+    `max_length` of 0 is the control `0k`: no window, the evidence alone.
+    """
+
+    dataset: str
+    task: str
+    max_length: int
+    reserve: int
+    seed: int = 0
+    language: str = "en"
+    instruction_language: str = "en"
+
+    def draw_asked(self, index: int, same_as: str | None = None) -> np.random.Generator:
+        """A generator for what is asked: the same at every length, language and tokenizer.
+
+        `same_as` names a task whose rows ask the same.
+        """
+        return rng(DATA_VERSION, self.seed, self.dataset, same_as or self.task, index, "ask")
+
+    def draw_filling(self, *key: str | int) -> np.random.Generator:
+        """A generator for the filling: another for each length and language, not tokenizer."""
+        return rng(
+            DATA_VERSION, self.seed, self.dataset, self.task, self.max_length, self.language, *key
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class NewRow:
+    """One example, before it becomes a Parquet row (columns: ruler_dataset.COLUMNS)."""
+
+    key: TaskKey
+    index: int
+    input: str
+    answer_prefix: str
+    outputs: list[str]
+    max_new_tokens: int
+    length: int
+    context: tuple[int, int]
+    question: str
+    evidence: list[Evidence] = field(default_factory=list)
+    none_word: str = ""
+    unit: int | None = None
+    """Tokens of the haystack's next unit, which did not fit; None where a finite haystack is all
+    in, and at `0k`, which has none. This and `repeats` are kept in the manifest, not in the row."""
+    repeats: int = 0
+    """How many times a finite haystack began again."""
+
+    def columns(self) -> dict[str, Any]:
+        """The row as ruler_dataset.COLUMNS has it."""
+        start, end = self.context
+        found = {**vars(self.key), **vars(self), "context_start": start, "context_end": end}
+        found["evidence"] = [vars(evidence) for evidence in self.evidence]
+        return {name: found[name] for name in COLUMNS}
+
+
+P = TypeVar("P", bound=TaskParams)
+
+
+class Task(ABC, Generic[P]):
+    """A task for one window; subclasses say what is asked and how the haystack is laid."""
+
+    crosses_languages: ClassVar[bool] = False
+    """Whether text and instruction may be in two languages."""
+    cost: ClassVar[int] = 0
+    """How long a file takes beside those of other families, as a rank: the costliest come first."""
+
+    def __init__(
+        self, key: TaskKey, params: P, templates: dict[str, Any], counted_sources: CountedSources
+    ) -> None:
+        self.key = key
+        self.params = params
+        self.templates = templates
+        self.counted_sources = counted_sources
+        self.counter = counted_sources.counter
+        self.alone = key.max_length == 0
+        """Whether rows hold their evidence and no haystack: the control at `0k`."""
+        self.room = (
+            _NO_WINDOW if self.alone else key.max_length - key.reserve - params.max_new_tokens
+        )
+        """Tokens that `input` and `answer_prefix` may take together."""
+
+    @property
+    def same_beginning(self) -> bool:
+        """Whether the rows of a file share their haystack, so that compressing hard pays."""
+        return False
+
+    @property
+    def text_separator(self) -> str | None:
+        """What joins the words or sentences of an essay or book; None where there is none."""
+        return None
+
+    @abstractmethod
+    def row(self, index: int) -> NewRow:
+        """Row `index`. Raises RulerError if the window cannot hold the task."""
+
+    def limit(self) -> int | None:
+        """How many rows there can be; None if there is no end."""
+        return None
+
+    @abstractmethod
+    def references(self, index: int) -> list[str]:
+        """The references of row `index`, drawn without making the row."""
+
+    def check(self, rows: int) -> None:
+        """Refuse a window that cannot hold the task, before any work. Raises Impossible."""
+        for index in range(rows if self.room <= _SMALL else min(rows, _CHECKED)):
+            self.row(index)
+
+    def check_answers(self, rows: int) -> None:
+        """Refuse a task whose right answers do not fit `max_new_tokens`. Raises Impossible."""
+        longest = self.counted_sources.longest_answers
+        asked = (replace(self.key, max_length=0), self.params, rows)
+        if asked not in longest:  # the same at every length
+            longest[asked] = max((self._answer_tokens(index), index) for index in range(rows))
+        needed, index = longest[asked]
+        if needed > self.params.max_new_tokens:
+            raise Impossible(
+                f"The right answer of row {index} takes {needed} tokens, and max_new_tokens is "
+                f"{self.params.max_new_tokens}: give the task max_new_tokens = {needed} in a suite "
+                "of your own."
+            )
+
+    def _answer_tokens(self, index: int) -> int:
+        """Tokens of row `index`'s right answer, the shortest where there are several."""
+        answers = self.params.right_answers(self.references(index), self.prompt_end)
+        return min(self.counter.counts(answers))
+
+    @property
+    def prompt_end(self) -> str:
+        """What a prompt ends with, where it shows the form of an answer."""
+        return ""
+
+    def fit(
+        self,
+        draft: Callable[[int], PromptBuilder],
+        step: Callable[[int, int], int],
+        most: int | None = None,
+        least: int = 0,
+    ) -> Fitted[PromptBuilder]:
+        """The fullest draft that the window holds; at `0k` the one with the fewest units."""
+        if self.alone:
+            return Fitted(least, draft(least), None)
+        return fit(draft, self.room, step, most, least)
+
+    def fit_counted(
+        self,
+        draft: Callable[[int, str], PromptBuilder],
+        stand_in: str,
+        text: Callable[[int], str],
+        step: Callable[[int, int], int],
+        most: int | None = None,
+        least: int = 0,
+    ) -> Fitted[PromptBuilder]:
+        """Fit drafts with a stand-in for their text where tokens add up, with the text where not.
+
+        The stand-in begins and ends as any text does; a draft knows how many tokens its text has.
+        """
+
+        def whole(units: int) -> PromptBuilder:
+            return draft(units, text(units))
+
+        if not self.alone and self.counter.split_points.hold_in(draft(least, stand_in).text):
+            fitted = fit(lambda units: draft(units, stand_in), self.room, step, most, least)
+            found = whole(fitted.units)
+            if found.tokens == fitted.draft.tokens:
+                return Fitted(fitted.units, found, fitted.unit)
+        return self.fit(whole, step, most, least)
+
+    def finish(
+        self,
+        index: int,
+        prompt: PromptBuilder,
+        frame: Frame,
+        outputs: list[str],
+        unit: int | None,
+        repeats: int = 0,
+        none_word: str = "",
+    ) -> NewRow:
+        """The row of a finished prompt, which ends with the answer prefix."""
+        text, tokens = prompt.text, prompt.tokens
+        if not text.endswith(frame.prefix) or tokens > self.room:
+            raise AssertionError(f"{self.key}: row {index} has {tokens} tokens, room {self.room}")
+        return NewRow(
+            key=self.key,
+            index=index,
+            input=text[: len(text) - len(frame.prefix)],
+            answer_prefix=frame.prefix,
+            outputs=outputs,
+            max_new_tokens=self.params.max_new_tokens,
+            length=tokens + self.params.max_new_tokens,
+            context=(prompt.context_start, prompt.context_end),
+            question=frame.question,
+            evidence=prompt.evidence,
+            none_word=none_word,
+            unit=unit,
+            repeats=repeats,
+        )

@@ -1,0 +1,203 @@
+"""Variable tracking: follow a chain of assignments through noise (section 3.2).
+
+    VAR ABCDE = 12345
+    VAR FGHIJ = VAR ABCDE
+
+The names bound to the asked value are the references. A short solved example of the same form, with
+names of three letters, comes first. Layout `2025` has a line for each assignment; in `2024`, the
+layout of the paper's own code, lines of noise are joined by spaces and assignments stand between
+them; in the essays, which the reference code has too, they are sentences.
+"""
+
+from __future__ import annotations
+
+import string
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from ruler_builder.common.randomness import distinct, letters, numbers
+from ruler_builder.context.fit import fit
+from ruler_builder.context.haystacks import DEPTHS, FEWEST_TOKENS_A_LINE, Haystack, Needle
+from ruler_builder.context.prompt_builder import PromptBuilder
+from ruler_builder.families.task import NewRow, Task
+from ruler_builder.families.variable_tracking.params import ChainParams
+from ruler_builder.families.variable_tracking.wording import chain_example_frame
+from ruler_builder.suites.wording import filled
+
+_EXAMPLE_NAME, _VALUE = 3, 5  # letters, digits
+_EXAMPLE_TOKENS = 500  # of the whole example, its answer too
+_EVERY_ROW = -1  # the index by which an example is drawn that all rows share
+
+
+@dataclass(frozen=True)
+class Chain:
+    """A value, the names bound to it, and the relative depth of each assignment, in order."""
+
+    value: str
+    names: list[str]
+    depths: list[float]
+
+    def assignments(self) -> list[str]:
+        """The chain's lines; where a name is assigned to another the line ends with a space.
+
+        So it does in the reference code.
+        """
+        return [
+            f"VAR {self.names[0]} = {self.value}",
+            *(
+                f"VAR {name} = VAR {source} "
+                for source, name in zip(self.names, self.names[1:], strict=False)
+            ),
+        ]
+
+    def placed(self, lines: int, answer: bool) -> list[tuple[int, Needle]]:
+        """The assignments, each with the line of noise, of so many, before which it stands.
+
+        A line at least stands between two of them and one after the last, as the reference code
+        lays them; without noise they stand in the order of their depths.
+        """
+        texts = self.assignments()
+        spare = lines - len(texts) + 1
+        return [
+            (int(depth * spare) + link if lines else 0, Needle(depth, text, answer))
+            for link, (depth, text) in enumerate(zip(self.depths, texts, strict=True))
+        ]
+
+    def sentences(self, answer: bool) -> list[Needle]:
+        """The assignments as sentences between those of an essay."""
+        texts = [f"{text.strip()}." for text in self.assignments()]
+        return [Needle(d, text, answer) for d, text in zip(self.depths, texts, strict=True)]
+
+
+class VariableTracking(Task[ChainParams]):
+    """One vt task for one window."""
+
+    cost = 1
+
+    same_beginning = True  # all rows hide their chains in the same text
+
+    @property
+    def text_separator(self) -> str | None:
+        """The essays' words are joined by spaces."""
+        return " " if self.params.haystack == "essay" else None
+
+    @cached_property
+    def _haystack(self) -> Haystack:
+        """The essays, or lines of noise, enough for the window and the example."""
+        if self.params.haystack == "essay":
+            return self.counted_sources.essays
+        most = max(_EXAMPLE_TOKENS, self.key.max_length) // FEWEST_TOKENS_A_LINE + self._links
+        if self.params.layout == "2024":
+            return self.counted_sources.run_on_noise(most)
+        return self.counted_sources.noise(most)
+
+    @property
+    def _links(self) -> int:
+        """Assignments of one chain."""
+        return self.params.hops + 1
+
+    @property
+    def _least(self) -> int:
+        """The fewest lines of noise, or words of the essays, that a text with chains has."""
+        return 0 if self.params.haystack == "essay" else self._links
+
+    def row(self, index: int) -> NewRow:
+        """Row `index`: the same chains and depths at every length."""
+        chains, solved = self._asked(index)
+        examples = "".join(map(self._example, solved))
+        asked = chains[0]
+        frame = filled(self.templates, n=self._links, value=asked.value)
+
+        def draft(units: int) -> PromptBuilder:
+            prompt = PromptBuilder(self.counter).add(examples).add(frame.head)
+            return self._lay(prompt, units, chains, frame.tail + frame.prefix)
+
+        least = 0 if self.alone else self._least
+        fitted = self.fit(draft, self._haystack.step, self._haystack.most, least)
+        repeats = self._haystack.repeats(fitted.units)
+        return self.finish(index, fitted.draft, frame, asked.names, fitted.unit, repeats)
+
+    def references(self, index: int) -> list[str]:
+        """The names of the asked chain, in its order."""
+        return self._asked(index)[0][0].names
+
+    def _asked(self, index: int) -> tuple[list[Chain], list[list[Chain]]]:
+        """The chains of the task, the asked one first, and those of each solved example."""
+        draw, count = self.key.draw_asked(index), self.params.chains
+        if self.params.layout == "2024":
+            shared = self._shared_example
+            taken = [chain.value for chain in shared]
+            chains = self._chains(draw, numbers(draw, _VALUE, count, taken), in_example=False)
+            return chains, [shared] * self.params.examples
+        values = numbers(draw, _VALUE, (1 + self.params.examples) * count)
+        chains = self._chains(draw, values[:count], in_example=False)
+        others = [values[i : i + count] for i in range(count, len(values), count)]
+        return chains, [self._chains(draw, some, in_example=True) for some in others]
+
+    @cached_property
+    def _shared_example(self) -> list[Chain]:
+        """The chains of layout 2024's example, which is the same in every row."""
+        draw = self.key.draw_asked(_EVERY_ROW)
+        return self._chains(draw, numbers(draw, _VALUE, self.params.chains), in_example=True)
+
+    def _chains(
+        self, draw: np.random.Generator, values: list[str], in_example: bool
+    ) -> list[Chain]:
+        length = _EXAMPLE_NAME if in_example else self.params.name_letters
+        size, count = self._links, len(values)
+        taken = () if in_example else self._in_the_text
+        names = letters(draw, length, size * count, string.ascii_uppercase, taken)
+        if self.params.haystack == "essay":
+            depths = self._depths_in_essays(draw, count)
+        else:
+            depths = np.sort(draw.random((count, size)), axis=1).tolist()
+        return [
+            Chain(value, names[i * size : (i + 1) * size], depths[i])
+            for i, value in enumerate(values)
+        ]
+
+    def _depths_in_essays(self, draw: np.random.Generator, chains: int) -> list[list[float]]:
+        """Different ones of the 40 depths for all assignments, the chains in random turns."""
+        turns = np.arange(chains).repeat(self._links)
+        depths = sorted(DEPTHS[i] / 100 for i in distinct(draw, len(DEPTHS), len(turns)))
+        draw.shuffle(turns)
+        return [
+            [depth for depth, turn in zip(depths, turns, strict=True) if turn == chain]
+            for chain in range(chains)
+        ]
+
+    @cached_property
+    def _in_the_text(self) -> frozenset[str]:
+        """Strings that stand in the essays: as names they would be there twice."""
+        if self.params.haystack != "essay":
+            return frozenset()
+        return self.counted_sources.essays.capitals(self.params.name_letters)
+
+    def _lay(
+        self, prompt: PromptBuilder, units: int, chains: Sequence[Chain], tail: str
+    ) -> PromptBuilder:
+        """So much of the haystack with the chains in it; the first chain is the asked one."""
+        if self.params.haystack == "essay":
+            needles = [n for i, chain in enumerate(chains) for n in chain.sentences(i == 0)]
+            return self._haystack.lay(prompt, units, needles, tail)
+        placed = [
+            pair for i, chain in enumerate(chains) for pair in chain.placed(units, answer=i == 0)
+        ]
+        return self._haystack.lay_at(prompt, units, placed, tail)
+
+    def _example(self, chains: Sequence[Chain]) -> str:
+        """A solved example of 500 tokens at the most, or as few as its chains need."""
+        names = " ".join(chains[0].names)
+        layout, value = self.params.layout, chains[0].value
+        frame = chain_example_frame(self.templates, layout, self._links, value)
+        solved = f"{frame.tail}{frame.prefix} {names}{frame.end}"
+
+        def draft(units: int) -> PromptBuilder:
+            return self._lay(PromptBuilder(self.counter).add(frame.head), units, chains, solved)
+
+        haystack, least = self._haystack, self._least
+        room = max(_EXAMPLE_TOKENS, draft(least).tokens)
+        return fit(draft, room, haystack.step, haystack.most, least).draft.text

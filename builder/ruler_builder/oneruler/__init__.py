@@ -1,0 +1,1 @@
+"""The 26 languages of ONERULER: prompts and nouns, pairs, errata."""

@@ -1,0 +1,1 @@
+"""The laws of a release, proved from its files alone: nothing here reaches what builds."""

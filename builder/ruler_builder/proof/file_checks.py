@@ -1,0 +1,155 @@
+"""Check one file of a release as a whole: its bytes, its columns, its entry in the manifest.
+
+parts = readable_parts(root, path, entry, report)        # its row groups, if it can be read
+check_file(root / path, entry, reserve, groups, report)  # after they were inspected
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+
+from ruler_builder.proof.inspect_rows import InspectedRow, InspectedRowGroup, RowGroup
+from ruler_builder.proof.verify_report import FileReport
+from ruler_builder.reading.breaches import Law
+from ruler_common.files import UNREADABLE, sha256_of
+from ruler_common.manifest_form import FileEntry
+from ruler_common.rows import COLUMNS, arrow_schema
+
+
+def readable_parts(root: Path, path: str, entry: FileEntry, report: FileReport) -> list[RowGroup]:
+    """The file's row groups, if it is there and has the right columns; its digest is checked."""
+    import pyarrow.parquet as pq
+
+    if not (root / path).is_file():
+        report.add("the manifest lists the file, but it is missing", Law.DIGESTS)
+        return []
+    try:
+        if (found := sha256_of(root / path)) != entry["sha256"]:
+            report.add(f"sha256 is {found}, the manifest says {entry['sha256']}", Law.DIGESTS)
+        with pq.ParquetFile(root / path) as file:
+            if not file.schema_arrow.equals(arrow_schema()):
+                what = f"the columns are not {', '.join(COLUMNS)} of the right types"
+                report.add(what, Law.DIGESTS)
+                return []
+            if file.schema_arrow.metadata != arrow_schema().metadata:
+                what = "the file describes its columns otherwise than a release does (its metadata)"
+                report.add(what, Law.DIGESTS)
+            alone = file.num_row_groups == 1
+            return [RowGroup(path, group, whole_file=alone) for group in range(file.num_row_groups)]
+    except UNREADABLE as error:
+        why = str(error).partition("\n")[0]
+        report.add(f"the file cannot be read: {why}", Law.DIGESTS)
+        return []
+
+
+def check_file(
+    path: Path, entry: FileEntry, reserve: int, groups: list[InspectedRowGroup], report: FileReport
+) -> None:
+    """What only all rows together show: indices, spread of the gold places, the entry's figures."""
+    groups = sorted(groups, key=lambda group: group.number)
+    for found in sorted(found for group in groups for found in group.breaches):
+        report.add(found.what, found.law, found.row)
+    if not path.is_file():
+        return
+    rows = [row for group in groups for row in group.rows]
+    in_order = [row.index for row in rows]
+    indices = sorted(in_order)
+    report.rows = len(indices)
+    doubled = next((a for a, b in pairwise(indices) if a == b), None)
+    if doubled is not None:
+        report.add(f"index {doubled} occurs twice", Law.DIGESTS, row=doubled)
+    elif indices != list(range(len(indices))) or len(indices) != entry["rows"]:
+        report.add(f"the indices are not 0 … {entry['rows'] - 1}", Law.DIGESTS)
+    elif in_order != indices:
+        report.add("the rows are not in the order of their index")
+    if not indices:
+        report.add("the file has no row that can be read")
+        return
+    report.asked = {row.index: row.asked for row in rows}
+    if entry["max_length"]:  # at `0k` the context is gold alone
+        _spread(rows, report)
+    _asked_twice(rows, report)
+    for index, (given, row) in enumerate(zip(entry.get("questions", []), rows, strict=False)):
+        if row.question not in ("", given):
+            what = "question, references and gold documents are not those of the manifest's digest"
+            report.add(what, row=index)
+    _, text = max((group.longest for group in groups), default=(0, ""))
+    if entry.get("text_sha256", "") != text:
+        report.add(
+            "text_sha256 in the manifest is not that of the longest text without its needles"
+        )
+    for what in _wrong_figures(path, entry, reserve, rows):
+        report.add(what)
+
+
+def _spread(rows: list[InspectedRow], report: FileReport) -> None:
+    """Gold positions are spread over the whole context."""
+    places = [place for row in rows for place in row.places]
+    depths = [depth for row in rows for depth in row.depths]
+    if places:
+        depths = [(before + 0.5) / total for before, total in places]
+    fewest = min((total for _, total in places), default=20)
+    if (distance := _from_even(depths)) > 0.5 / fewest + 2.5 / math.sqrt(max(1, len(depths))):
+        report.add(
+            f"gold positions are not spread over the context (distance {distance:.2f})",
+            Law.POSITIONS,
+        )
+    elif len(depths) >= 8 and fewest >= 4 and len(set(places or depths)) == 1:
+        report.add("the gold stands at the same place in every row", Law.POSITIONS)
+
+
+def _asked_twice(rows: list[InspectedRow], report: FileReport) -> None:
+    """No row is another one again. A corpus may have a question twice, with the same answers."""
+    first: dict[str, int] = {}
+    for row in rows:
+        if row.text and (before := first.setdefault(row.text, row.index)) != row.index:
+            report.add(f"the row is row {before} again", row=row.index)
+
+
+def _from_even(depths: list[float]) -> float:
+    """Greatest distance of the depths' distribution from an even one (Kolmogorov–Smirnov)."""
+    ordered, n = sorted(depths), len(depths)
+    return max(
+        (max(abs((i + 1) / n - depth), abs(i / n - depth)) for i, depth in enumerate(ordered)),
+        default=0.0,
+    )
+
+
+def _wrong_figures(
+    path: Path, entry: FileEntry, reserve: int, rows: list[InspectedRow]
+) -> Iterator[str]:
+    """The figures of a file's entry in the manifest that are not those of its rows and bytes."""
+    lengths = [row.length for row in rows]
+    mean = sum(lengths) / len(lengths)
+    window = entry["max_length"] - reserve
+    tokens = entry["tokens"]
+    figures: dict[str, tuple[float, float]] = {
+        "rows": (entry["rows"], len(lengths)),
+        "bytes": (entry["bytes"], path.stat().st_size),
+        "tokens.min": (tokens["min"], min(lengths)),
+        "tokens.mean": (tokens["mean"], mean),
+        "tokens.max": (tokens["max"], max(lengths)),
+        "fill": (entry["fill"], mean / window if window > 0 else 0.0),
+    }
+    if not entry["max_length"]:
+        figures["unit"] = (entry["unit"], 0)
+    exhausted = [row.exhausted for row in rows]
+    if None not in exhausted:
+        figures["exhausted"] = (entry["exhausted"], sum(map(bool, exhausted)))
+    repeats = [row.repeats for row in rows if row.repeats is not None]
+    if len(repeats) == len(lengths):
+        figures["repeats"] = (entry["repeats"], max(repeats))
+        if entry.get("row_repeats", [0] * len(repeats)) != repeats:
+            yield "row_repeats is not how often each row's haystack began again"
+    for name, (given, right) in figures.items():
+        if not math.isclose(given, right, rel_tol=1e-9):
+            yield f"{name} is {given:g} in the manifest, {right:g} in the file"
+    if len(entry.get("questions", [])) != sum(row.question != "" for row in rows):
+        yield "questions in the manifest are not as many as the rows"
+    units = [row.unit for row in rows]
+    most = max((unit for unit in units if unit is not None), default=0)
+    if None not in units and entry["unit"] > most:
+        yield f"unit is {entry['unit']} in the manifest, no unit has more than {most} tokens"

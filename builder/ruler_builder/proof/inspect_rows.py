@@ -1,0 +1,284 @@
+"""Inspect the rows of a release, a row group at a time, in worker processes.
+
+    inspector = Inspector(root, manifest, mirror, specs)
+    inspector.inspect(RowGroup("data/tekken/4k/vt.parquet", 0), on_progress)
+
+Every row is counted again, held to the laws that it must satisfy alone (laws.py), and read back to
+the last character by its family (families/table.py). What the checks of the whole file and release
+need is collected.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple, cast
+
+from ruler_builder.common.parquet_rows import digest_row, read_groups
+from ruler_builder.common.text_digests import digest_of_question, text_digest
+from ruler_builder.families.table import FAMILIES, with_optional
+from ruler_builder.proof.laws import breaches
+from ruler_builder.proof.verify_report import WHOLE_FILE, AskedDigest, Found
+from ruler_builder.reading.breaches import Breach, FileRules, Law, context_of
+from ruler_builder.reading.reading import Reading
+from ruler_builder.reading.sources_at_hand import SourcesAtHand
+from ruler_builder.tokens.reference_counter import reference
+from ruler_builder.tokens.second_engine import EngineMismatch, confirm, is_sampled, with_engine
+from ruler_builder.tokens.tokenizers import TokenCounter
+from ruler_common.errors import RulerError
+from ruler_common.files import UNREADABLE
+from ruler_common.manifest_form import Manifest
+from ruler_common.rows import COLUMNS, Row
+from ruler_common.work import OnRows
+
+
+class RowGroup(NamedTuple):
+    """A row group of a Parquet file: one piece of work."""
+
+    path: str
+    group: int
+    # Whether a second engine may count, where there is one (tokens/second_engine.py).
+    fast: bool = True
+    # Whether the file has no other row group: its digest is then taken at once.
+    whole_file: bool = False
+
+
+class SharedText(NamedTuple):
+    """A row's essay or book text without its needles, which other rows and files share."""
+
+    path: str
+    row: int
+    origin: str
+    text: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class InspectedRow:
+    """What the inspection of one row found, for checks of the whole file and release."""
+
+    index: int
+    length: int
+    unit: int | None
+    exhausted: bool | None
+    repeats: int | None
+    asked: AskedDigest
+    depths: list[float]
+    places: list[tuple[int, int]]
+    # Of a row of a corpus: the digest that the manifest has of it.
+    question: str
+    text: str
+    """A digest of what the row asks, or in qa of its whole text; "" where it may be there twice."""
+
+
+@dataclass
+class InspectedRowGroup:
+    """What the inspection of one row group found, for checks of the whole file and release."""
+
+    path: str
+    number: int
+    _: KW_ONLY
+    # Why it was not inspected: the second engine counted otherwise than the reference.
+    mismatch: str = ""
+    rows: list[InspectedRow] = field(default_factory=list)
+    breaches: list[Found] = field(default_factory=list)
+    # Characters and digest of the longest text of the group.
+    longest: tuple[int, str] = (0, "")
+    # That text, where its source is not at hand.
+    text: SharedText | None = None
+    # Sources that were not at hand.
+    missing: frozenset[str] = frozenset()
+    # Of a whole file's rows (see Inspector.digest).
+    digest: str = ""
+
+
+class Inspector:
+    """A worker that inspects row groups; it keeps the tokenizer it used last."""
+
+    def __init__(
+        self, root: Path, manifest: Manifest, mirror: str | None, specs: dict[str, str]
+    ) -> None:
+        self.root, self.manifest, self.mirror, self.specs = root, manifest, mirror, specs
+        self.sources = SourcesAtHand(manifest, mirror)
+        self._counter: tuple[tuple[str, bool], TokenCounter] | None = None
+        self._mismatches: dict[str, str] = {}
+
+    def counter(self, tokenizer: str, fast: bool) -> TokenCounter:
+        """The tokenizer, checked against the manifest's digests; with a second engine if `fast`."""
+        key = tokenizer, fast
+        if self._counter is None or self._counter[0] != key:
+            counter = reference(tokenizer, self.manifest, self.root, self.mirror, self.specs)
+            self._counter = key, with_engine(counter) if fast else counter
+        return self._counter[1]
+
+    def _rules(self, part: RowGroup) -> FileRules:
+        entry = self.manifest["files"][part.path]
+        task = self.manifest["tasks"][entry["task"]]
+        return FileRules(
+            entry=entry,
+            task=with_optional(task),
+            wording=self.manifest["families"][task["family"]],
+            reserve=self.manifest["reserve"],
+            languages=self.manifest.get("languages", {}),
+            sources=self.sources,
+            count=self.counter(entry["tokenizer"], part.fast).count,
+        )
+
+    def digest(self, path: str, on_progress: OnRows) -> tuple[str, str]:
+        """A file's path, and the digest of its rows whatever wrote them; "" if it is unreadable."""
+        found = _digest(row for rows in read_groups(self.root / path) for row in rows)
+        on_progress(0)
+        return path, found
+
+    def inspect(self, part: RowGroup, on_progress: OnRows) -> InspectedRowGroup:
+        """Check every row of a row group alone, and collect what the file's checks need.
+
+        Stops where the second engine's count turns out wrong: the group is to be inspected again.
+        """
+        tokenizer = self.manifest["files"][part.path]["tokenizer"]
+        mismatch = self._mismatches.get(tokenizer, "") if part.fast else ""
+        if not mismatch:
+            try:
+                return self._inspect(part, on_progress)
+            except EngineMismatch as error:
+                mismatch = self._mismatches[tokenizer] = str(error)
+        return InspectedRowGroup(part.path, part.group, mismatch=mismatch)
+
+    def _inspect(self, part: RowGroup, on_progress: OnRows) -> InspectedRowGroup:
+        import pyarrow.parquet as pq
+
+        group, rules = InspectedRowGroup(part.path, part.group), self._rules(part)
+        counter = self.counter(rules.entry["tokenizer"], part.fast)
+        try:
+            with pq.ParquetFile(self.root / part.path) as file:
+                rows: list[Row] = file.read_row_group(part.group).to_pylist()
+        except UNREADABLE as error:
+            why = str(error).partition("\n")[0]
+            what = f"row group {part.group} cannot be read: {why}"
+            group.breaches.append(Found(WHOLE_FILE, Law.DIGESTS, what))
+            return group
+        if part.whole_file:
+            group.digest = _digest(rows)
+        texts: list[SharedText] = []
+        for row in rows:
+            if null := _null(row):
+                index = WHOLE_FILE if row["index"] is None else row["index"]
+                group.breaches.append(Found(index, Law.ACCOUNTED, f"{null} is null"))
+                continue
+            tokens = _tokens(row, counter, rules.entry["config"])
+            try:
+                found = list(self._row(row, tokens, rules, group, texts))
+            except (EngineMismatch, RulerError):
+                raise
+            except Exception as error:  # a row that a stranger wrote; the others are still checked
+                why = f"the row cannot be read back ({type(error).__name__}: {str(error)[:80]})"
+                found = [Breach(Law.ACCOUNTED, why)]
+            group.breaches += [Found(row["index"], law, what) for law, what in found]
+            on_progress(1)
+        what = "the text around the needles is not that of the other rows"
+        odd = unlike_most(texts, tried=3)
+        group.breaches += [Found(shared.row, Law.ACCOUNTED, what) for shared in odd]
+        group.text = max(texts, key=lambda shared: len(shared.text), default=None)
+        group.missing = frozenset(self.sources.missing)
+        return group
+
+    def _row(
+        self,
+        row: Row,
+        tokens: int,
+        rules: FileRules,
+        group: InspectedRowGroup,
+        texts: list[SharedText],
+    ) -> Iterator[Breach]:
+        """The breaches of one row; what it is part of goes to the group."""
+        family = FAMILIES[rules.task["family"]]
+        yield from breaches(row, tokens, rules)
+        reading = family.read(row, rules)
+        yield from reading.faults
+        yield from _full(row, reading, rules)
+        if reading.text is not None and len(reading.text) > group.longest[0]:
+            group.longest = len(reading.text), text_digest(reading.text)
+        if reading.text is not None and reading.repeats is None:
+            texts.append(SharedText(group.path, row["index"], reading.origin, reading.text))
+        asked = reading.asked or [row["question"], row["outputs"]]
+        digest = text = _short_digest(json.dumps(asked, ensure_ascii=False))
+        depths, question = [span["depth"] for span in row["evidence"] if span["answer"]], ""
+        if not row["evidence"] and not rules.alone:
+            depths = _depths_in_list(row)
+        if family.params.from_corpus:  # which may have a question twice
+            question = digest_of_question(row)
+            text = "" if rules.alone else _short_digest(row["input"])
+        group.rows.append(
+            InspectedRow(
+                index=row["index"],
+                length=row["length"],
+                unit=reading.unit,
+                exhausted=reading.exhausted,
+                repeats=reading.repeats,
+                asked=AskedDigest(reading.scope, digest, reading.depths),
+                depths=depths,
+                places=reading.places,
+                question=question,
+                text=text,
+            )
+        )
+
+
+def _short_digest(text: str) -> str:
+    return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
+
+
+def _depths_in_list(row: Row) -> list[float]:
+    """Where the asked words of a row without needles stand, as shares of its list of words."""
+    words = context_of(row).split(" ")
+    asked = {*row["outputs"]}
+    return [place / len(words) for place, word in enumerate(words) if word in asked]
+
+
+def _digest(rows: Iterable[Row]) -> str:
+    """The digest of rows; "" if they cannot be read, or lack what a row has."""
+    digest = hashlib.sha256()
+    try:
+        for row in rows:
+            digest_row(digest, row)
+    except (*UNREADABLE, AttributeError):
+        return ""
+    return digest.hexdigest()
+
+
+def _tokens(row: Row, counter: TokenCounter, config: str) -> int:
+    """Tokens of a row: sampled rows, and those that seem wrong, by the reference library too."""
+    text = row["input"] + row["answer_prefix"]
+    tokens = counter.count(text)
+    if is_sampled(row["index"]) or tokens + row["max_new_tokens"] != row["length"]:
+        return confirm(counter, text, tokens, f"row {row['index']} of {config}")
+    return tokens
+
+
+def _null(row: Row) -> str | None:
+    """A column, or an item of one, that has no value; None if all have."""
+    values = cast(Mapping[str, Any], row)
+    for name in COLUMNS:
+        if values[name] is None or (isinstance(values[name], list) and None in values[name]):
+            return name
+    return "evidence" if any(None in span.values() for span in row["evidence"]) else None
+
+
+def _full(row: Row, reading: Reading, rules: FileRules) -> Iterator[Breach]:
+    """The window is full by the units of the row itself, whatever the manifest says of them."""
+    if rules.alone or reading.unit is None or reading.exhausted is not False:
+        return  # at `0k` by design: there is no window, and the proof allows no haystack
+    if (spare := rules.spare(row)) >= reading.unit:
+        yield Breach(Law.FULL, f"{spare} tokens are free, a unit has at most {reading.unit}")
+
+
+def unlike_most(texts: Sequence[SharedText], tried: int) -> list[SharedText]:
+    """The texts that are not the one, of the first `tried`, that most have from its beginning."""
+
+    def unlike(one: str) -> list[SharedText]:
+        other = (shared for shared in texts if not shared.text.startswith(one))
+        return [shared for shared in other if not one.startswith(shared.text)]
+
+    return min((unlike(shared.text) for shared in texts[:tried]), key=len, default=[])

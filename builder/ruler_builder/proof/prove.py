@@ -1,0 +1,114 @@
+"""Prove the laws of a release from its files alone, re-tokenising every row.
+
+    report = prove(Path("ruler"), manifest, left=0, workers=2)
+    report.ok, report.files["data/tekken/4k/vt.parquet"].breaches
+
+Each row is checked alone (inspect_rows.py), then each file as a whole (file_checks.py), then what
+the files have in common (release_checks.py), and what is rendered from the manifest
+(card_checks.py). The laws are listed in breaches.py.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from ruler_builder.common.processes import worker_pool
+from ruler_builder.proof.card_checks import check_card_files
+from ruler_builder.proof.described_tasks import check_described
+from ruler_builder.proof.file_checks import check_file, readable_parts
+from ruler_builder.proof.inspect_rows import InspectedRowGroup, Inspector
+from ruler_builder.proof.release_checks import (
+    check_frozen,
+    check_manifest,
+    check_same_asked,
+    check_same_texts,
+    is_own_suite,
+    unlisted,
+)
+from ruler_builder.proof.verify_report import FileReport, VerifyReport
+from ruler_builder.reading.breaches import Law
+from ruler_builder.reading.sources_at_hand import SourcesAtHand
+from ruler_builder.tokens.reference_counter import places
+from ruler_common.manifest_form import MANIFEST, Manifest
+from ruler_common.work import OnRows
+
+
+def prove(
+    root: Path,
+    manifest: Manifest,
+    left: int,
+    workers: int = 1,
+    mirror: Path | None = None,
+    tokenizers: Iterable[str] = (),
+    planned: Callable[[int], None] = lambda rows: None,
+    on_progress: OnRows = lambda rows: None,
+) -> VerifyReport:
+    """Prove a release of which `left` files are still to be built; the rest as in verify.py.
+
+    Raises RulerError if its tasks cannot be read by its manifest, or a tokenizer is missing or
+    another.
+    """
+    check_described(manifest, root / MANIFEST)
+    entries = manifest["files"]
+    reports = {path: FileReport(entry["config"]) for path, entry in entries.items()}
+    parts = [
+        part
+        for path, report in reports.items()
+        for part in readable_parts(root, path, entries[path], report)
+    ]
+    readable = {part.path: None for part in parts}
+    planned(sum(entries[path]["rows"] for path in readable))
+    groups: dict[str, list[InspectedRowGroup]] = defaultdict(list)
+    specs = places(manifest, tokenizers)
+    arguments = (root, manifest, str(mirror.resolve()) if mirror else None, specs)
+    parts.sort(key=lambda part: entries[part.path]["tokenizer"])
+    with worker_pool(workers, Inspector, arguments, on_progress) as run:
+        mismatches: dict[str, str] = {}  # tokenizer -> what the second engine counted wrongly
+        for group in run(Inspector.inspect, parts):
+            groups[group.path].append(group)
+            if group.mismatch:
+                mismatches[entries[group.path]["tokenizer"]] = group.mismatch
+        again = [part for part in parts if entries[part.path]["tokenizer"] in mismatches]
+        for part in again:
+            groups[part.path].clear()
+        for group in run(Inspector.inspect, [part._replace(fast=False) for part in again]):
+            groups[group.path].append(group)
+        digests = {part.path: groups[part.path][0].digest for part in parts if part.whole_file}
+        digests.update(run(Inspector.digest, [path for path in readable if path not in digests]))
+    for path, digest in digests.items():
+        if digest != entries[path]["rows_sha256"]:
+            reports[path].add("rows_sha256 in the manifest is not that of the rows")
+    for path, report in reports.items():
+        check_file(root / path, entries[path], manifest["reserve"], groups[path], report)
+    check_same_asked(manifest, reports)
+    check_same_texts((group for found in groups.values() for group in found), reports)
+    check_frozen(manifest, reports)
+    for name in () if left else unlisted(root, manifest):
+        reports[name] = FileReport(name)
+        reports[name].add("the file is not in the manifest", Law.DIGESTS)
+    sources = SourcesAtHand(manifest, str(mirror) if mirror else None)
+    whole = FileReport(MANIFEST)
+    check_manifest(manifest, sources, whole)
+    if whole.count:
+        reports[MANIFEST] = whole
+    notes = [*mismatches.values()]
+    if not left:
+        notes += check_card_files(root, manifest, reports)
+    missing = {name for found in groups.values() for group in found for name in group.missing}
+    notes += _notes(manifest, missing | sources.missing)
+    return VerifyReport(reports, left, notes)
+
+
+def _notes(manifest: Manifest, missing: set[str]) -> list[str]:
+    """What could not be checked, and why."""
+    notes = []
+    if missing:
+        notes.append(
+            f"Not checked without the source: {', '.join(sorted(missing))}. "
+            "With --mirror FOLDER, or after `ruler sources fetch`, these are checked too."
+        )
+    if is_own_suite(manifest):
+        notes.append("The wording is a suite's of its own: not checked against the project's.")
+    return notes

@@ -1,0 +1,65 @@
+"""What a verification found: the breaches of every file, by law.
+
+report.ok                                              # whether every law holds
+report.files["data/tekken/4k/vt.parquet"].breaches     # the first ten
+"""
+
+from __future__ import annotations
+
+from dataclasses import KW_ONLY, dataclass, field
+from typing import NamedTuple
+
+from ruler_builder.reading.breaches import Law
+
+_KEPT = 10  # breaches a file
+WHOLE_FILE = -1
+"""Stands for a row's index where a breach is one of the whole file."""
+
+
+class Found(NamedTuple):
+    """A breach of a law: the row's index (or WHOLE_FILE), the law, and what is wrong."""
+
+    row: int
+    law: Law
+    what: str
+
+
+class AskedDigest(NamedTuple):
+    """What one row asks, in short; rows of one index and scope must ask the same."""
+
+    scope: str
+    digest: str
+    depths: list[float]  # of ONERULER's needles, as shares of the context
+
+
+@dataclass
+class FileReport:
+    """What verification found in one file: the first ten breaches, one of each law, the count."""
+
+    config: str
+    _: KW_ONLY
+    rows: int = 0
+    breaches: list[Found] = field(default_factory=list)
+    count: int = 0
+    asked: dict[int, AskedDigest] = field(default_factory=dict, repr=False)
+
+    def add(self, what: str, law: Law = Law.ACCOUNTED, row: int = WHOLE_FILE) -> None:
+        """Record a breach of a row, or of the whole file."""
+        self.count += 1
+        if len(self.breaches) < _KEPT or all(law != found.law for found in self.breaches):
+            self.breaches.append(Found(row, law, what))
+
+
+@dataclass
+class VerifyReport:
+    """What verification found in a release, and how many of its files are still to be built."""
+
+    files: dict[str, FileReport]
+    unfinished: int
+    notes: list[str] = field(default_factory=list)
+    """What the user should know of how it was verified, and what could not be: sentences."""
+
+    @property
+    def ok(self) -> bool:
+        """Whether every law holds and nothing is missing."""
+        return not self.unfinished and not any(file.count for file in self.files.values())

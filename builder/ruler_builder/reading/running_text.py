@@ -1,0 +1,65 @@
+"""Read an essay or book haystack back: one running text, with needles between its sentences.
+
+    running_text(reading, context, gaps, " ", template, source)
+    reading.text                     # the context without its needles
+
+Where the source is at hand the text must be the source's from its beginning, a needle may stand
+only where a sentence begins, and the end is that of a whole word or sentence. Where it is not here,
+no part of the text may look like a needle, and it must be that of the other rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from ruler_builder.common.text_digests import without_needles
+from ruler_builder.reading.reading import Reading, difference, foreign, hidden
+from ruler_builder.reading.sources_at_hand import RunningText
+
+_SLACK = 4  # tokens that a unit may have more where it meets the text before and after it
+
+
+def running_text(
+    reading: Reading,
+    context: str,
+    gaps: Sequence[tuple[int, int]],
+    separator: str,
+    template: str,
+    source: RunningText | None,
+    count: Callable[[str], int],
+) -> None:
+    """Take the needles at `gaps` (offsets in the context, ascending) out and check what is left."""
+    for start, end in gaps:
+        if start and not context.endswith(separator, 0, start):
+            reading.misplaced(f"no space before the needle at {start} of the context")
+        if end < len(context) and not context.startswith(separator, end):
+            reading.misplaced(f"no space after the needle that ends at {end} of the context")
+    text, places = without_needles(context, gaps, separator)
+    reading.text = text
+    if source is None:
+        reading.repeats = None
+        _plain(reading, text, separator, template)
+        return
+    if not source.begins(text):
+        whole = source.text * (len(text) // len(source.text) + 1)
+        reading.fault(f"the text is not its source's: {difference(whole[: len(text)], text)}")
+        _plain(reading, text, separator, template)
+        return
+    reading.repeats = source.repeats(len(text))
+    if not source.may_end(len(text)):
+        reading.fault(f"the text ends within a word or sentence: {text[-40:]!r}")
+    reading.unit = count(separator + source.next_unit(len(text))) * 5 // 4 + _SLACK
+    for place in places:
+        if place < len(text) and not source.may_start(place):
+            around = text[max(0, place - 20) : place + 20]
+            reading.misplaced(f"a needle stands inside a sentence: {around!r}")
+
+
+def _plain(reading: Reading, text: str, separator: str, template: str) -> None:
+    """No part looks like a needle; there is no foreign character, and no second space."""
+    if piece := hidden(text, template):
+        reading.fault(f"the text has a part of a needle in it: {piece!r}")
+    if found := foreign(text.replace("\n", "\x00")):
+        reading.fault(f"the text has {found} in it")
+    if "  " in text or text != text.strip():
+        reading.fault("the text is not joined by single spaces")

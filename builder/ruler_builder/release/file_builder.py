@@ -1,0 +1,231 @@
+"""Make one file of a release: a job in, a Parquet file and its manifest entry out.
+
+builder = FileBuilder(suite, mirror, choice, root)
+builder.check(job, on_progress)          # can the window hold the task? before any work
+made = builder.build(job, on_progress)   # its manifest entry
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ruler_builder.common.text_digests import digest_of_question, text_digest, without_needles
+from ruler_builder.context.counted_sources import CountedSources
+from ruler_builder.context.fit import Impossible
+from ruler_builder.families.task import NewRow, Task, TaskKey
+from ruler_builder.release.parquet_files import parquet_file, rows_in_group
+from ruler_builder.release.suite import Suite
+from ruler_builder.sources.download import Store
+from ruler_builder.sources.registry import Sources
+from ruler_builder.tokens.second_engine import EngineMismatch, confirm, is_sampled, with_engine
+from ruler_builder.tokens.tokenizers import load_counter
+from ruler_common.errors import RulerError
+from ruler_common.files import sha256_of
+from ruler_common.manifest_form import FileEntry, Variant
+from ruler_common.names import Config
+from ruler_common.rows import arrow_schema
+from ruler_common.work import OnRows
+
+_LEVEL_SHARED, _LEVEL_OTHER = 9, 5  # zstd: rows that share their haystack repay the harder level
+
+
+class FileJob(NamedTuple):
+    """One file to make: its configuration, tokenizer as given, rows asked for, seed, reserve.
+
+    With `skip_impossible` it is left out where its window cannot hold the task; if `fast`, a second
+    engine may count, where there is one (tokens/second_engine.py).
+    """
+
+    config: Config
+    tokenizer: str
+    rows: int
+    seed: int
+    reserve: int
+    skip_impossible: bool = False
+    fast: bool = True
+
+
+class Checked(NamedTuple):
+    """What the check of a job found: how many rows there can be; the sources and tokenizer read.
+
+    `impossible` says why a file that may be left out cannot be built.
+    """
+
+    config: Config
+    rows: int
+    read: Mapping[str, object]
+    impossible: str = ""
+
+
+class MadeFile(NamedTuple):
+    """A file's manifest entry; or why it was not made: the engine's count was wrong."""
+
+    config: Config
+    entry: FileEntry | None
+    mismatch: str = ""
+
+
+class FileBuilder:
+    """Makes files; keeps the counted_sources of the tokenizer it used last.
+
+    `choice` says which sources the project's own texts stand in for.
+    """
+
+    def __init__(
+        self, suite: Suite, mirror: str | None, choice: Mapping[str, Variant], root: Path
+    ) -> None:
+        self.suite, self.mirror, self.choice, self.root = suite, mirror, choice, root
+        self.schema = arrow_schema()
+        self._materials: tuple[tuple[str, bool], CountedSources] | None = None
+        self._mismatches: dict[str, str] = {}
+        self._tasks: dict[str, Task[Any]] = {}
+
+    def counted_sources(self, tokenizer: str, fast: bool) -> CountedSources:
+        """Sources and counts for one tokenizer, by a second engine where `fast`."""
+        key = tokenizer, fast
+        if self._materials is None or self._materials[0] != key:
+            store = Store(self.mirror)
+            counter = load_counter(tokenizer, store)
+            counter = with_engine(counter) if fast else counter
+            self._materials = key, CountedSources(Sources(store, self.choice), counter)
+            self._tasks.clear()
+        return self._materials[1]
+
+    def task(self, job: FileJob) -> Task[Any]:
+        """The task of a job, made once for its check and its building."""
+        config, counted_sources = job.config, self.counted_sources(job.tokenizer, job.fast)
+        if config.path not in self._tasks:
+            key = TaskKey(
+                dataset=config.dataset,
+                task=config.task,
+                max_length=config.max_length,
+                reserve=job.reserve,
+                seed=job.seed,
+                language=config.language,
+                instruction_language=config.instruction_language,
+            )
+            self._tasks[config.path] = self.suite.task(key, counted_sources)
+        return self._tasks[config.path]
+
+    def check(self, job: FileJob, report: OnRows) -> Checked:
+        """Refuse a job that cannot be done; RulerError."""
+        task = self.task(job)
+        rows = min(job.rows, task.limit() or job.rows)
+        try:
+            task.check_answers(rows)
+            task.check(rows)
+        except Impossible as error:
+            if job.skip_impossible:
+                report(0)
+                return Checked(job.config, 0, {}, str(error))
+            raise RulerError(
+                f"{job.config.name} cannot be built. {error} --skip-impossible builds the others."
+            ) from None
+        found = task.counted_sources
+        read = {
+            "sources": dict(found.sources.used),
+            "tokenizers": {job.config.tokenizer: found.counter.about},
+            "languages": dict(found.wording),
+        }
+        report(0)
+        return Checked(job.config, rows, read)
+
+    def build(self, job: FileJob, report: OnRows) -> MadeFile:
+        """Write the job's file, unless the second engine's counts turn out wrong."""
+        mismatch = self._mismatches.get(job.tokenizer, "") if job.fast else ""
+        if mismatch:
+            return MadeFile(job.config, None, mismatch)
+        try:
+            return MadeFile(job.config, self._build(job, report))
+        except EngineMismatch as error:
+            self._mismatches[job.tokenizer] = str(error)
+            return MadeFile(job.config, None, str(error))
+
+    def _build(self, job: FileJob, report: OnRows) -> FileEntry:
+        config, task = job.config, self.task(job)
+        path, group = self.root / config.path, rows_in_group(config.max_length)
+        level = _LEVEL_SHARED if task.same_beginning else _LEVEL_OTHER
+        made = _RowFigures(task.params.from_corpus, task.text_separator)
+        with parquet_file(path, self.schema, group, level) as file:
+            for index in range(job.rows):
+                row = task.row(index)
+                if is_sampled(index):
+                    _check_count(row, task, config.name)
+                file.add(row.columns())
+                made.add(row)
+                report(1)
+        del self._tasks[config.path]
+        lengths = made.lengths
+        mean = sum(lengths) / len(lengths)
+        entry: FileEntry = {
+            "config": config.name,
+            "task": config.task,
+            "tokenizer": config.tokenizer,
+            "length": config.length,
+            "max_length": config.max_length,
+            "language": config.language,
+            "instruction_language": config.instruction_language,
+            "rows": job.rows,
+            "most_rows": task.limit(),
+            "tokens": {"min": min(lengths), "mean": mean, "max": max(lengths)},
+            "fill": 0.0 if task.alone else mean / (config.max_length - job.reserve),
+            "unit": max(made.units, default=0),
+            "exhausted": 0 if task.alone else len(lengths) - len(made.units),
+            "repeats": max(made.repeats),
+            "counted_by": task.counter.counted_by,
+            "bytes": path.stat().st_size,
+            "sha256": sha256_of(path),
+            "rows_sha256": file.digest.hexdigest(),
+        }
+        if any(made.repeats):
+            entry["row_repeats"] = made.repeats
+        if task.alone:
+            entry["evidence_alone"] = True
+        if made.questions:
+            entry["questions"] = made.questions
+        if made.text:
+            entry["text_sha256"] = text_digest(made.text)
+        return entry
+
+
+def _check_count(row: NewRow, task: Task[Any], name: str) -> None:
+    """Count a sampled row whole, with the reference library too: a row is counted in pieces."""
+    text = row.input + row.answer_prefix
+    tokens = confirm(task.counter, text, task.counter.count(text), f"row {row.index} of {name}")
+    found = tokens + row.max_new_tokens
+    if found != row.length:
+        raise AssertionError(f"{row.key}: row {row.index} has {found} tokens, not {row.length}")
+
+
+@dataclass
+class _RowFigures:
+    """What the manifest sums up of a file's rows: lengths and units in tokens.
+
+    `separator` is that of the words or sentences of an essay or book, `text` the longest text of
+    one, without its needles.
+    """
+
+    from_corpus: bool
+    separator: str | None
+    _: KW_ONLY
+    lengths: list[int] = field(default_factory=list)
+    units: list[int] = field(default_factory=list)
+    repeats: list[int] = field(default_factory=list)
+    questions: list[str] = field(default_factory=list)
+    text: str = ""
+
+    def add(self, row: NewRow) -> None:
+        if self.from_corpus:
+            self.questions.append(digest_of_question(row.columns()))
+        elif self.separator is not None and row.context[1] - row.context[0] > len(self.text):
+            start, end = row.context
+            gaps = [(one.start - start, one.end - start) for one in row.evidence]
+            text, _ = without_needles(row.input[start:end], gaps, self.separator)
+            self.text = max(self.text, text, key=len)
+        self.lengths.append(row.length)
+        if row.unit is not None:
+            self.units.append(row.unit)
+        self.repeats.append(row.repeats)

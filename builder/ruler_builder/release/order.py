@@ -1,0 +1,121 @@
+"""What to build: the order of a user, and the files it asks for.
+
+order = BuildOrder(Path("ruler"), tokenizers=("tekken",), lengths=("4k",))
+file_jobs(order, suite)        # one FileJob a Parquet file, the longest first
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import KW_ONLY, dataclass
+from pathlib import Path
+
+from ruler_builder.oneruler.language_pairs import Languages, pairs
+from ruler_builder.release.file_builder import FileJob
+from ruler_builder.release.suite import Suite
+from ruler_builder.tokens.tokenizers import split_spec
+from ruler_common.errors import RulerError
+from ruler_common.names import (
+    EVIDENCE_ALONE,
+    Config,
+    check_name,
+    in_tokens,
+    length_name,
+    parse_length,
+)
+from ruler_common.work import Shard
+
+SAMPLES = {"ruler": 500, "oneruler": 50}  # rows a file, as the papers have them
+ENGINES = ("processes", "ray")  # of this machine, or actors of a Ray cluster
+
+
+@dataclass(frozen=True)
+class BuildOrder:
+    """What to build, as the command line says it.
+
+    Lengths by name; `suite` is the name of a suite in suites, or a file; `tasks` are
+    names of tasks and groups, or `default` for every task of the suite; `samples` in rows a file
+    (None: 500, in oneruler 50); `languages` as ruler_builder/oneruler/language_pairs.py reads them;
+    `skip_impossible`: leave out what cannot be built for its window, and build the rest; `address`
+    of a running Ray cluster (None: the one this machine belongs to, else one of its own); `shard`:
+    which part of the files to build, into a folder of its own (None: all of them).
+    """
+
+    root: Path
+    _: KW_ONLY
+    dataset: str = "ruler"
+    tokenizers: tuple[str, ...] = ("tekken",)
+    lengths: tuple[str, ...] = ("all",)
+    tasks: tuple[str, ...] = ("default",)
+    languages: Languages | None = None
+    samples: int | None = None
+    seed: int = 0
+    reserve: int = 128
+    workers: int = 1
+    suite: Path | None = None
+    mirror: Path | None = None
+    sources: tuple[str, ...] = ()
+    skip_impossible: bool = False
+    engine: str = "processes"  # one of ENGINES
+    address: str | None = None
+    shard: Shard | None = None
+
+
+def file_jobs(order: BuildOrder, suite: Suite) -> list[FileJob]:
+    """One job a file: those of a tokenizer together, and of a language; the longest first."""
+    samples = SAMPLES[suite.dataset] if order.samples is None else order.samples
+    if samples < 1 or order.reserve < 0 or order.workers < 1:
+        raise RulerError("--samples and --workers must be 1 or more, --reserve 0 or more.")
+    check_name("engine", order.engine, ENGINES, "ruler build --help")
+    if order.address and order.engine != "ray":
+        raise RulerError("--address is that of a Ray cluster: add --engine ray.")
+    specs = dict(split_spec(spec) for spec in order.tokenizers)
+    lengths = {parse_length(name, suite.dataset) for name in length_names(order, suite)}
+    named = [(tokens, length_name(tokens, suite.dataset)) for tokens in sorted(lengths)[::-1]]
+    tasks = dict.fromkeys(task for name in order.tasks for task in _tasks(name, suite))
+    jobs = [
+        FileJob(
+            Config(suite.dataset, task, length, tokenizer=name, **pair._asdict()),
+            spec if spec == name else f"{name}={spec}",
+            samples,
+            order.seed,
+            order.reserve,
+            skip_impossible=order.skip_impossible,
+        )
+        for name, spec in specs.items()
+        for pair in pairs(suite.dataset, order.languages)
+        for tokens, length in named
+        for task in sorted(tasks, key=lambda task: (-suite.cost(task), task))
+        if suite.has(task, tokens)
+        if pair.is_one or suite.crosses_languages(task)
+    ]
+    if not any(suite.has(task, length) for task in tasks for length in lengths):
+        raise RulerError(f"{', '.join(tasks)} has rows at 0k alone: ask for --lengths 0k.")
+    if not jobs:
+        raise RulerError(
+            f"{', '.join(tasks)} cannot have text and instruction in two languages: take niah."
+        )
+    return jobs
+
+
+def _tasks(name: str, suite: Suite) -> tuple[str, ...]:
+    return tuple(suite.tasks) if name == "default" else suite.names.expand(name)
+
+
+def length_names(order: BuildOrder, suite: Suite) -> Iterable[str]:
+    """The names of the lengths an order asks for; `all` is what a full release has."""
+    for name in order.lengths:
+        yield from suite.lengths if name == "all" else (name,)
+
+
+def refuse_two_kinds(lengths: Iterable[str], root: Path) -> None:
+    """Raise RulerError where lengths in binary thousands and in tokens were to stand together.
+
+    A mean over both would mean neither, and `4000` beside `4k` would be read as the same.
+    """
+    kinds = {in_tokens(name): name for name in lengths if name != EVIDENCE_ALONE}
+    if len(kinds) > 1:
+        raise RulerError(
+            f"'{root}' cannot hold both {kinds[False]} (binary thousands) and {kinds[True]} "
+            "(tokens): build each kind into a folder of its own."
+        )

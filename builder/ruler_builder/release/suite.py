@@ -1,0 +1,163 @@
+"""A suite: the tasks of a dataset, their parameters and wording, read from TOML.
+
+    suite = read_suite()                      # ruler_builder/suites/ruler.toml
+    suite = read_suite(Path("ruler_2024"))    # suites/ruler_2024.toml, or a file
+    task = suite.task(key, counted_sources)   # the task named by key.task
+
+Unknown or impossible parameters are refused with a sentence.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from ruler_builder.context.counted_sources import CountedSources
+from ruler_builder.families.makers import MAKERS
+from ruler_builder.families.table import listed, read_params
+from ruler_builder.families.task import Task, TaskKey
+from ruler_builder.suites.params import TaskParams
+from ruler_builder.suites.wording import (
+    check_wording,
+    groups_of,
+    own_wording,
+    read_suite_file,
+    suite_names,
+    worded_families,
+)
+from ruler_common.errors import RulerError
+from ruler_common.manifest_form import OWN_SUITE
+from ruler_common.names import LENGTHS, TASKS, Names, check_name, length_name, parse_length
+from ruler_common.parsing import read_toml
+
+
+@dataclass(frozen=True, kw_only=True)
+class Suite:
+    """A suite file's contents, checked."""
+
+    dataset: str
+    groups: dict[str, tuple[str, ...]]
+    families: dict[str, dict[str, Any]]
+    tasks: dict[str, dict[str, Any]]
+    name: str  # of the file in ruler_builder/suites, or OWN_SUITE for a user's
+    lengths: tuple[str, ...]  # what `--lengths all` stands for
+
+    @cached_property
+    def names(self) -> Names:
+        """The names configurations are read with."""
+        return Names(self.dataset, tuple(self.tasks), self.groups)
+
+    @cached_property
+    def params(self) -> dict[str, TaskParams]:
+        """Every task's parameters, checked; RulerError for what is unknown or impossible."""
+        return {task: self._read(task) for task in self.tasks}
+
+    def _read(self, task: str) -> TaskParams:
+        family = self._family(task)
+        usual = {"max_new_tokens": self.families[family]["max_new_tokens"]}
+        return read_params(task, {**usual, **self.tasks[task], "family": family})
+
+    def _family(self, task: str) -> str:
+        family = self.tasks[task].get("family")
+        if family is None:
+            raise RulerError(f"Task '{task}' names no family: add family = \"niah\", for example.")
+        see = f"ruler_builder/suites/{self.dataset}.toml"
+        return check_name("family", str(family), self.families, see)
+
+    def task(self, key: TaskKey, counted_sources: CountedSources) -> Task[Any]:
+        """The task of a key."""
+        family = self._family(key.task)
+        return MAKERS[family](key, self.params[key.task], self.families[family], counted_sources)
+
+    def has(self, task: str, max_length: int) -> bool:
+        """Whether a task has rows at a length: one without documents has them at `0k` alone."""
+        return max_length == 0 or not getattr(self.params[task], "no_documents", False)
+
+    def crosses_languages(self, task: str) -> bool:
+        """Whether a task can have its text in one language and its instruction in another."""
+        return MAKERS[self._family(task)].crosses_languages
+
+    def cost(self, task: str) -> int:
+        """How long a file of a task takes beside others, as a rank."""
+        return MAKERS[self._family(task)].cost
+
+    def described(self) -> dict[str, dict[str, Any]]:
+        """Each task's family and parameters, for the manifest."""
+        return {task: listed(self._family(task), params) for task, params in self.params.items()}
+
+
+def read_suite(path: Path | None = None, dataset: str = "ruler") -> Suite:
+    """A dataset's own suite, another of the project's by its name, or a file's.
+
+    What a file does not word is worded as the dataset's, which it names itself. Raises RulerError
+    for anything unknown, impossible or missing.
+    """
+    shipped = path is None or (str(path) in suite_names() and not path.is_file())
+    called = (str(path) if path else dataset) if shipped else OWN_SUITE
+    found: dict[str, Any] = {"dataset": dataset}
+    if path:
+        found = read_suite_file(str(path)) if shipped else read_toml(path)
+    see = str(path) if path else "ruler build --help"
+    dataset = check_name("dataset", str(found.get("dataset", dataset)), TASKS, see)
+    standard = read_suite_file(dataset)
+    if path is None:
+        found = standard
+    for key in found:
+        check_name("suite key", key, _KEYS, str(path))
+    tasks = _tables(found, "tasks", path)
+    if "extends" in found:
+        check_name("suite to extend", str(found["extends"]), (dataset,), str(path))
+        tasks = {**standard["tasks"], **tasks}
+    if not tasks:
+        raise RulerError(f"'{path}' defines no task: add a table [tasks.NAME].")
+    for name, members in _table(found, "groups", path).items():
+        if not isinstance(members, list):
+            raise RulerError(f"'{path}': group '{name}' must be a list of tasks.")
+    groups = groups_of(dataset, tasks, found)
+    for group, members in groups.items():
+        for member in members:
+            check_name(f"task in group '{group}'", str(member), tasks, str(path))
+        if group in tasks:
+            raise RulerError(f"'{path}': '{group}' names both a task and a group.")
+    for name in (*tasks, *groups):
+        if not _NAME.fullmatch(name):
+            raise RulerError(f"'{path}': '{name}' cannot name a task or group: use {_NAME_HINT}.")
+    worded = _tables(found, "families", path)
+    own = own_wording(dataset)
+    for family in worded:
+        check_name("family", family, own, str(path))
+    families = worded_families(dataset, found, tasks)
+    check_wording("families", families, {family: own[family] for family in families})
+    lengths = found.get("lengths", list(LENGTHS[dataset]))
+    if not isinstance(lengths, list) or not lengths:
+        raise RulerError(f'\'{path}\': lengths must be a list of names, such as ["4k", "8k"].')
+    named = tuple(length_name(parse_length(str(one), dataset), dataset) for one in lengths)
+    suite = Suite(
+        dataset=dataset, groups=groups, families=families, tasks=tasks, name=called, lengths=named
+    )
+    for task, params in suite.params.items():  # checked here, before any work
+        if same_as := getattr(params, "same_as", ""):
+            check_name(f"task that '{task}' is the same as", same_as, tasks, str(path))
+    return suite
+
+
+_KEYS = ("dataset", "extends", "lengths", "groups", "families", "tasks")
+_NAME = re.compile(
+    r"(?!.*_(?:\d+[km]|\d{4,7})(?:_|$))[A-Za-z0-9_]+"
+)  # a configuration's name adds the length
+_NAME_HINT = "letters, digits and '_', and no length (4k, 4000)"
+
+
+def _table(parent: Mapping[str, Any], key: str, path: Path | None) -> dict[str, Any]:
+    if not isinstance(table := parent.get(key, {}), dict):
+        raise RulerError(f"'{path}': {key} must be a table, not {table!r}.")
+    return table
+
+
+def _tables(parent: Mapping[str, Any], key: str, path: Path | None) -> dict[str, dict[str, Any]]:
+    tables = _table(parent, key, path)
+    return {name: _table(tables, name, path) for name in tables}

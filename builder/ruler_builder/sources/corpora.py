@@ -1,0 +1,107 @@
+"""Read the corpora: essays (text or {"text": …}), SQuAD 2.0 and HotpotQA JSON.
+
+Questions keep the order of their file: published predictions on them stay comparable.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any
+
+from ruler_common.errors import RulerError
+
+NOISE = "The grass is green. The sky is blue. The sun is yellow. Here we go. There and back again."
+"""The noise sentences (section 3.1, footnote 3), one line."""
+
+
+@dataclass(frozen=True)
+class Question:
+    """A question, its accepted answers, and its documents by index.
+
+    Beside the `gold` ones these are its `own`, others that always (HotpotQA) or first of all
+    (SQuAD) fill the context.
+    """
+
+    text: str
+    answers: tuple[str, ...]
+    gold: tuple[int, ...]
+    own: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """Distinct documents and the questions asked of them."""
+
+    documents: list[str]
+    questions: list[Question]
+    own_required: bool  # whether a question's own must all be in its context (HotpotQA)
+
+
+_MOST_KEPT = 4
+# The corpora that were read, by name and digest of the file.
+_kept: dict[tuple[str, bytes], Corpus] = {}
+
+
+def essays(data: bytes) -> str:
+    """The text of an essay corpus."""
+    text = data.decode("utf-8")
+    return str(json.loads(text)["text"]) if text.startswith("{") else text
+
+
+def questions(name: str, data: bytes) -> Corpus:
+    """The corpus of a question-answering source, `squad` or `hotpotqa`; not to be changed.
+
+    The last ones are kept: HotpotQA takes a second to read.
+    """
+    readers: dict[str, Callable[[Any], Corpus]] = {"squad": _squad, "hotpotqa": _hotpotqa}
+    if name not in readers:
+        raise RulerError(
+            f"Unknown question-answering dataset '{name}'. Known: {', '.join(readers)}."
+        )
+    key = name, sha256(data).digest()
+    if key not in _kept:
+        if len(_kept) == _MOST_KEPT:
+            del _kept[next(iter(_kept))]
+        _kept[key] = readers[name](json.loads(data))
+    return _kept[key]
+
+
+def _index(documents: Iterable[str]) -> dict[str, int]:
+    return {text: i for i, text in enumerate(dict.fromkeys(documents))}
+
+
+def _squad(data: dict[str, Any]) -> Corpus:
+    """Answerable questions; a document is a paragraph, its own are the rest of its article."""
+    articles = [[paragraph["context"] for paragraph in part["paragraphs"]] for part in data["data"]]
+    index = _index(text for article in articles for text in article)
+    asked = []
+    for part, article in zip(data["data"], articles, strict=True):
+        for paragraph in part["paragraphs"]:
+            gold = index[paragraph["context"]]
+            own = tuple(dict.fromkeys(index[text] for text in article if index[text] != gold))
+            for qa in paragraph["qas"]:
+                answers = tuple(dict.fromkeys(answer["text"] for answer in qa["answers"]))
+                if answers and not qa["is_impossible"]:
+                    asked.append(Question(qa["question"], answers, (gold,), own))
+    return Corpus(list(index), asked, own_required=False)
+
+
+def _hotpotqa(data: list[dict[str, Any]]) -> Corpus:
+    """A document is a title, a newline and its sentences; the gold ones hold supporting facts."""
+    texts = [
+        {title: f"{title}\n{''.join(sentences)}" for title, sentences in entry["context"]}
+        for entry in data
+    ]
+    index = _index(text for by_title in texts for text in by_title.values())
+    asked = []
+    for entry, by_title in zip(data, texts, strict=True):
+        gold = tuple(
+            dict.fromkeys(index[by_title[title]] for title, _ in entry["supporting_facts"])
+        )
+        own = tuple(dict.fromkeys(index[text] for text in by_title.values()))
+        rest = tuple(i for i in own if i not in gold)
+        asked.append(Question(entry["question"], (entry["answer"],), gold, rest))
+    return Corpus(list(index), asked, own_required=True)

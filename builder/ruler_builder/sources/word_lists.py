@@ -1,0 +1,119 @@
+"""Word lists: wonderwords' nouns, adjectives and verbs, and more words for the longest lists.
+
+The lists differ between versions of wonderwords, so they are pinned by digest. cwe above 128k needs
+more words than wonderwords has: wordfreq's English list, most frequent first (the extra `long`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Sequence
+from functools import cache
+from importlib.resources import files
+
+import numpy as np
+
+from ruler_common.errors import RulerError
+
+DIGESTS = {
+    "nounlist.txt": "8d88b3ebc2e2969ed92ebe49cdb0c8a87c2ad3b27493d7afdff608f2e51c5bc9",
+    "adjectivelist.txt": "66814d46b7e292c83e839d12fe2fa083c8f66779b14b294e1be4e1342c5d4131",
+    "verblist.txt": "9fbf5e4e69b8869aebd88e6d545312ff9f878a747327ede5f6dbbba5c27b08ad",
+}
+"""sha256 of wonderwords 3.0.1's lists."""
+EXTENSION_DIGEST = "5d58b1b75536518324788fdc60d766d6342b2680a2a00f1eb28fe1bc0398700e"
+"""sha256 of wordfreq 3.1.1's words as `extension` gives them, joined by newlines."""
+
+
+def _read(name: str) -> list[str]:
+    data = (files("wonderwords") / "assets" / name).read_bytes()
+    if (found := hashlib.sha256(data).hexdigest()) != DIGESTS[name]:
+        raise RulerError(
+            f"wonderwords' {name}: expected sha256 {DIGESTS[name]}, found {found}. "
+            "Run: pip install wonderwords==3.0.1"
+        )
+    return data.decode("utf-8").split("\n")
+
+
+def _clean(words: list[str]) -> list[str]:
+    """Single words, each once whatever its case, in list order."""
+    stripped = (word.strip() for word in words)
+    return list({word.casefold(): word for word in stripped if word and " " not in word}.values())
+
+
+@cache
+def vocabulary() -> list[str]:
+    """List wonderwords' nouns, adjectives and verbs, each once, sorted: the words of cwe."""
+    return sorted(_clean([word for name in DIGESTS for word in _read(name)]))
+
+
+@cache
+def maximal_places() -> np.ndarray:
+    """Where in `vocabulary` words stand that no other contains, so that none can be mistaken."""
+    return places_alone(vocabulary())
+
+
+def places_alone(words: Sequence[str]) -> np.ndarray:
+    """Where the words stand that are part of no other, whatever their case or width."""
+    folded = [unicodedata.normalize("NFKC", word).casefold() for word in words]
+    times = Counter(folded)  # how often each is listed, and then also found in the words
+    for word in folded:
+        for end in range(1, len(word) + 1):
+            for start in range(end):
+                if (part := word[start:end]) in times:
+                    times[part] += 1
+    return np.array([place for place, word in enumerate(folded) if times[word] == 2])
+
+
+def holding(words: Sequence[str], parts: Sequence[str]) -> np.ndarray:
+    """Which of the words have one of the parts in them, as booleans."""
+    joined = "\n" + "\n".join(words).casefold() + "\n"
+    starts = np.cumsum([0, *(len(word) + 1 for word in words)])
+    found = np.zeros(len(words), dtype=bool)
+    for part in parts:
+        for match in re.finditer(re.escape(part.casefold()), joined):
+            found[np.searchsorted(starts, match.start(), "left") - 1] = True
+    return found
+
+
+@cache
+def key_words() -> tuple[list[str], list[str]]:
+    """Adjectives and nouns for adjective-noun keys and values.
+
+    Only words of letters that no other word contains: then no key is part of another.
+    """
+    words = vocabulary()
+    safe = {words[i] for i in maximal_places() if words[i].isalpha()}
+    adjectives, nouns = _clean(_read("adjectivelist.txt")), _clean(_read("nounlist.txt"))
+    return [word for word in adjectives if word in safe], [word for word in nouns if word in safe]
+
+
+@cache
+def extension() -> list[str]:
+    """List wordfreq's English words, from three letters, that `vocabulary` lacks, by frequency."""
+    try:
+        from wordfreq import top_n_list
+    except ImportError:
+        raise RulerError(
+            "Above 128k common_words needs more words than wonderwords has. "
+            "Run: pip install 'ruler-release[long]'"
+        ) from None
+    known = {word.casefold() for word in vocabulary()}
+    ranked = top_n_list("en", 400_000)
+    words = [word for word in ranked if re.fullmatch("[a-z]{3,}", word) and word not in known]
+    found = hashlib.sha256("\n".join(words).encode()).hexdigest()
+    if found != EXTENSION_DIGEST:
+        raise RulerError(
+            f"wordfreq's words: expected sha256 {EXTENSION_DIGEST}, found {found}. "
+            "Run: pip install wordfreq==3.1.1"
+        )
+    return words
+
+
+def digests(extended: bool = False) -> dict[str, str]:
+    """sha256 of each list used, for the manifest."""
+    more = {"wordfreq 3.1.1 (en)": EXTENSION_DIGEST} if extended else {}
+    return {f"wonderwords 3.0.1 {name}": digest for name, digest in DIGESTS.items()} | more

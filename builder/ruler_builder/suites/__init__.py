@@ -1,0 +1,1 @@
+"""The project's suites (*.toml), their wording, and what the parameters of all tasks share."""

@@ -1,0 +1,52 @@
+"""What the parameters of every task share, checked: what a suite or a manifest may say.
+
+    class ChainParams(TaskParams): …    # each family's own are in families/<family>/params.py
+
+It imports nothing that builds rows, so that the proof reads a manifest's tasks by the same rule.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from ruler_common.errors import RulerError
+
+MOST_NEEDLES = 40
+"""Needles in an essay or book: there are so many depths."""
+LAYOUTS = ("2024", "2025")
+"""Of vt and cwe: the paper's own code (4f6507e, April 2024), and that since 26ed7ba (May 2025)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TaskParams:
+    """A task's parameters, checked; `max_new_tokens` is the family's unless given."""
+
+    optional: ClassVar[tuple[str, ...]] = ()
+    """Parameters beside the paper's: a manifest leaves them out where they are as usual."""
+    from_corpus: ClassVar[bool] = False
+    """Whether rows ask the questions of a corpus: no more than it has, and with its answers."""
+
+    max_new_tokens: int
+
+    def __post_init__(self) -> None:
+        self.need(self.max_new_tokens >= 1, "max_new_tokens must be at least 1")
+
+    def need(self, condition: bool, sentence: str) -> None:
+        """Refuse impossible parameters with a sentence."""
+        if not condition:
+            raise RulerError(f"{sentence}.")
+
+    def need_one_of(self, name: str, known: Sequence[str]) -> None:
+        """Refuse a parameter that is none of these words."""
+        self.need(getattr(self, name) in known, f"{name} must be one of {', '.join(known)}")
+
+    @staticmethod
+    def right_answers(references: Sequence[str], prompt_end: str) -> list[str]:
+        """The right answers to a row as its prompt asks for them, which ends with `prompt_end`.
+
+        Here one, that goes on in the sentence of the answer prefix.
+        """
+        *first, last = references
+        return [f" {', '.join(first)}, and {last}" if first else f" {last}"]

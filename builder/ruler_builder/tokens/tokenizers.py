@@ -1,0 +1,330 @@
+"""Named tokenizers (tokenizers.toml) and exact token counts.
+
+    counter = load_counter("tekken", store)
+    counter.count("The grass is green.")            # what mistral-common gives: 5
+
+A name stands for pinned files. Any other tokenizer is named by the user: `mine=hf:ORG/NAME@REV` or
+`mine=FOLDER`, and is what transformers' AutoTokenizer loads. Counts exclude special tokens. Of a
+user's folder only the last part of its path is recorded, for the path itself is private.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import shutil
+import tempfile
+from abc import ABC, abstractmethod
+from binascii import a2b_base64
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from importlib.metadata import PackageNotFoundError, version
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+from weakref import WeakValueDictionary
+
+from ruler_builder.sources.download import Pinned, Store
+from ruler_builder.tokens import split_points
+from ruler_builder.tokens.split_points import SplitPoints
+from ruler_builder.tokens.word_counts import WORTHWHILE, counts_by_words
+from ruler_common.errors import RulerError
+from ruler_common.files import sha256_of
+from ruler_common.manifest_form import TokenizerEntry
+from ruler_common.names import check_name
+from ruler_common.parsing import read_toml
+from ruler_common.work import OnBytes
+
+# What a Hugging Face tokenizer's folder may hold.
+_FILES = (
+    *("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json"),
+    *("tokenizer.model", "vocab.json", "merges.txt", "vocab.txt"),
+)
+
+
+@dataclass(eq=False)
+class TokenCounter(ABC):
+    """Counts tokens with a tokenizer's own library; `about` is its entry in the manifest."""
+
+    name: str
+    about: TokenizerEntry
+    split_points: SplitPoints = field(default=split_points.NONE)
+
+    @property
+    def counted_by(self) -> str:
+        """The library that counts, and its version: `tokenizers 0.23.3`."""
+        return f"{self.about['library']} {self.about['version']}"
+
+    @abstractmethod
+    def count(self, text: str) -> int:
+        """Tokens of a text, without special tokens, exactly as the reference library gives them."""
+
+    def counts(self, texts: Sequence[str]) -> list[int]:
+        """Tokens of each text."""
+        return [self.count(text) for text in texts]
+
+    def counts_once(self, texts: Sequence[str]) -> list[int]:
+        """Tokens of each text; each different one is counted once."""
+        different = list(dict.fromkeys(texts))
+        known = dict(zip(different, self.counts(different), strict=True))
+        return [known[text] for text in texts]
+
+
+class TiktokenCounter(TokenCounter):
+    """Counts with a tiktoken Encoding (also Tekken's, which mistral-common wraps)."""
+
+    def __init__(self, name: str, about: TokenizerEntry, encoding: Any) -> None:
+        super().__init__(name, about, split_points.of_pattern(encoding._pat_str))
+        self.encoding = encoding
+        self.pattern: str = encoding._pat_str
+        """The regular expression that splits a text before the merges."""
+        self._encode = encoding.encode_ordinary
+
+    def count(self, text: str) -> int:
+        """Tokens of a text; a special token's name in it counts as ordinary text."""
+        return len(self._encode(text))
+
+
+class FastCounter(TokenCounter):
+    """Counts with the Rust backend of a transformers fast tokenizer, one thread."""
+
+    def __init__(self, name: str, about: TokenizerEntry, backend: Any) -> None:
+        backend.no_truncation()  # a tokenizer.json may ask for these; a call does only if asked to
+        backend.no_padding()
+        serialised: str = backend.to_str()
+        about["backend_sha256"] = hashlib.sha256(serialised.encode()).hexdigest()
+        about["backend_version"] = version("tokenizers")
+        super().__init__(name, about, split_points.of_tokenizer_json(serialised))
+        self._backend = backend
+        self.serialised = serialised
+        """The tokenizer as its library writes it, the form of a tokenizer.json."""
+
+    @property
+    def counted_by(self) -> str:
+        """`tokenizers`, which counts for transformers, and its version."""
+        return f"tokenizers {self.about['backend_version']}"
+
+    def count(self, text: str) -> int:
+        """Tokens of a text."""
+        return len(self._backend.encode_batch_fast([text], add_special_tokens=False)[0])
+
+    def counts(self, texts: Sequence[str]) -> list[int]:
+        """Tokens of each text; of many texts by their words, where that is exact."""
+        if self.split_points.spaces and sum(map(len, texts)) >= WORTHWHILE:
+            return counts_by_words(texts, self._counts_whole)
+        return self._counts_whole(texts)
+
+    def _counts_whole(self, texts: Sequence[str]) -> list[int]:
+        found = self._backend.encode_batch_fast(list(texts), add_special_tokens=False)
+        return [len(encoding) for encoding in found]
+
+
+class SlowCounter(TokenCounter):
+    """Counts with a transformers tokenizer that has no fast backend."""
+
+    def __init__(self, name: str, about: TokenizerEntry, tokenizer: Any) -> None:
+        super().__init__(name, about)
+        self._tokenizer = tokenizer
+
+    def count(self, text: str) -> int:
+        """Tokens of a text."""
+        return len(self._tokenizer.encode(text, add_special_tokens=False))
+
+
+def named() -> dict[str, dict[str, Any]]:
+    """The entries of tokenizers.toml."""
+    return read_toml(files("ruler_builder.tokens") / "tokenizers.toml")
+
+
+def split_spec(spec: str) -> tuple[str, str]:
+    """Read `--tokenizer`: a name is (name, name), `mine=hf:ORG/NAME` is (mine, hf:ORG/NAME)."""
+    name, equals, where = spec.partition("=")
+    if not equals:
+        see = "ruler tokenizers, or give another as NAME=hf:ORG/NAME or NAME=FOLDER"
+        return check_name("tokenizer", spec, named(), see), spec
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9.-]*", name) or name in named():
+        raise RulerError(f"'{name}' cannot name a tokenizer: use new letters, digits, '.' and '-'.")
+    return name, where
+
+
+def pinned_files(name: str) -> list[Pinned]:
+    """The files of a named tokenizer that a mirror, the cache or the network must give."""
+    entries = named()[name].get("files", [])
+    return [Pinned(**{**entry, "urls": tuple(entry["urls"])}) for entry in entries]
+
+
+def load_counter(spec: str, store: Store) -> TokenCounter:
+    """The counter of a named tokenizer, or of `NAME=hf:ORG/NAME[@REVISION]` or `NAME=FOLDER`.
+
+    Raises RulerError with the remedy where it is gated, missing or has the wrong digest.
+    """
+    name, where = split_spec(spec)
+    return _from_transformers(name, where) if where != name else _named(name, store)
+
+
+def counter_in(name: str, folder: str) -> TokenCounter:
+    """The counter of a tokenizer whose files lie side by side in a folder, a named one too.
+
+    Raises RulerError for a file that is missing or has the wrong digest.
+    """
+    if name not in named():
+        return _from_transformers(name, folder)
+    if not Path(folder).is_dir():
+        raise RulerError(
+            f"'{folder}' is not a folder: '{name}' is a named tokenizer, give the folder of its "
+            "files (ruler tokenizers)."
+        )
+    return _named(name, _Folder(folder))
+
+
+class _Folder(Store):
+    """Finds pinned files in one folder by their own names, and nowhere else."""
+
+    def get(self, file: Pinned, on_bytes: OnBytes | None = None) -> Path:
+        """The path of the checked file."""
+        beside = Pinned(path=Path(file.path).name, sha256=file.sha256, bytes=file.bytes)
+        if self.mirror is None or not (self.mirror / beside.path).is_file():
+            raise RulerError(
+                f"'{self.mirror}' has no {beside.path} ({file.bytes} bytes, sha256 {file.sha256}): "
+                "put the tokenizer's files there."
+            )
+        return super().get(beside, on_bytes)
+
+
+# The named tokenizers that something holds: loading one takes seconds.
+_in_use: WeakValueDictionary[str, TokenCounter] = WeakValueDictionary()
+
+
+def _named(name: str, store: Store) -> TokenCounter:
+    """A tokenizer of tokenizers.toml; its files are looked for and checked each time."""
+    entry = named()[name]
+    if entry["library"] == "mistral-common":
+        return _from_mistral_common(name, entry, store)
+    about = _about(
+        name, entry["title"], entry["library"]
+    )  # before its files are fetched: it says which package is missing
+    paths = [store.get(file) for file in pinned_files(name)]
+    if (counter := _in_use.get(name)) is None:
+        _in_use[name] = counter = _from_files(name, entry, paths, about)
+    return counter
+
+
+def _about(spec: str, title: str, library: str) -> TokenizerEntry:
+    try:
+        return TokenizerEntry(spec=spec, title=title, library=library, version=version(library))
+    except PackageNotFoundError as error:
+        raise RulerError(
+            f"This tokenizer needs the package '{library}': pip install 'ruler-release[tokenizers]'"
+        ) from error
+
+
+def _from_files(
+    name: str, entry: dict[str, Any], paths: list[Path], about: TokenizerEntry
+) -> TokenCounter:
+    about["sha256"] = {Path(file["path"]).name: file["sha256"] for file in entry["files"]}
+    if entry["library"] == "tiktoken":
+        return _from_tiktoken(name, entry["files"][0]["urls"][0], paths[0], about)
+    with tempfile.TemporaryDirectory() as folder:  # in which they lie side by side
+        for path in paths:
+            shutil.copyfile(path, Path(folder) / path.name)
+        return _auto_tokenizer(name, folder, None, about)
+
+
+def _from_mistral_common(name: str, entry: dict[str, Any], store: Store) -> TokenCounter:
+    """Its file comes with the package, unless a folder is given that has it."""
+    path = Path(str(files("mistral_common") / "data" / entry["packaged"]))
+    if isinstance(store, _Folder) and store.mirror:
+        path = store.mirror / entry["packaged"]
+    found = hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else "no such file"
+    if found != entry["sha256"]:
+        raise RulerError(
+            f"'{path}': expected sha256 {entry['sha256']}, found {found}: "
+            "install another version of mistral-common, or name a folder that has it."
+        )
+    return _tekken(name, path, found)
+
+
+@lru_cache(maxsize=1)
+def _tekken(name: str, path: Path, digest: str) -> TokenCounter:
+    """The counter of a file of this digest; read once a process, since that takes time.
+
+    It is the tiktoken Encoding that mistral-common makes of the file. The package is not imported:
+    that, and its own reading of the file, would take two thirds of the time.
+    """
+    import tiktoken
+
+    described = json.loads(path.read_bytes())
+    config = described["config"]
+    size = config["default_vocab_size"] - config["default_num_special_tokens"]
+    ranks = {a2b_base64(entry["token_bytes"]): entry["rank"] for entry in described["vocab"][:size]}
+    encoding = tiktoken.Encoding(
+        path.stem, pat_str=config["pattern"], mergeable_ranks=ranks, special_tokens={}
+    )
+    entry = named()[name]
+    about = _about(name, entry["title"], entry["library"])
+    about["sha256"] = {path.name: digest}
+    return TiktokenCounter(name, about, encoding)
+
+
+def _from_tiktoken(name: str, url: str, path: Path, about: TokenizerEntry) -> TokenCounter:
+    """Let tiktoken read the file from a cache, where it goes by the sha1 of its URL."""
+    import tiktoken
+
+    with tempfile.TemporaryDirectory() as folder:
+        shutil.copyfile(path, Path(folder) / hashlib.sha1(url.encode()).hexdigest())
+        before = os.environ.get("TIKTOKEN_CACHE_DIR")
+        os.environ["TIKTOKEN_CACHE_DIR"] = folder
+        try:
+            return TiktokenCounter(name, about, tiktoken.get_encoding(name))
+        finally:
+            del os.environ["TIKTOKEN_CACHE_DIR"]
+            if before is not None:
+                os.environ["TIKTOKEN_CACHE_DIR"] = before
+
+
+def _from_transformers(name: str, where: str) -> TokenCounter:
+    from huggingface_hub import try_to_load_from_cache
+
+    shown = where if where.startswith("hf:") else Path(where).resolve().name
+    about = _about(f"{name}={shown}", shown, "transformers")
+    if where.startswith("hf:"):
+        repo, _, revision = where.removeprefix("hf:").partition("@")
+        counter = _auto_tokenizer(name, repo, revision or None, about)
+        config = try_to_load_from_cache(repo, "tokenizer_config.json", revision=revision or None)
+        if isinstance(config, str):  # the snapshot's folder is named by its commit
+            about["commit"] = Path(config).parent.name
+            about["sha256"] = _digests(Path(config).parent)
+        return counter
+    if not Path(where).is_dir():
+        raise RulerError(f"Tokenizer '{where}' is not a folder; a Hub tokenizer is hf:ORG/NAME.")
+    about["sha256"] = _digests(Path(where))
+    return _auto_tokenizer(name, where, None, about)
+
+
+def _digests(folder: Path) -> dict[str, str]:
+    """The sha256 of every file that makes a tokenizer, by name."""
+    return {name: sha256_of(folder / name) for name in _FILES if (folder / name).is_file()}
+
+
+def _auto_tokenizer(
+    name: str, where: str, revision: str | None, about: TokenizerEntry
+) -> TokenCounter:
+    os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")  # one thread a worker
+    from transformers import AutoTokenizer
+
+    try:
+        tokenizer = AutoTokenizer.from_pretrained(where, revision=revision, trust_remote_code=False)
+    except (OSError, ValueError, KeyError) as error:
+        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        raise RulerError(
+            f"Cannot load tokenizer '{name}' from '{where}': {reason} If it is gated, accept its "
+            "licence on the Hub and run 'hf auth login'; without a network, give a folder."
+        ) from error
+    backend = getattr(tokenizer, "backend_tokenizer", None)
+    if backend is None:
+        return SlowCounter(name, about, tokenizer)
+    return FastCounter(name, about, backend)

@@ -1,0 +1,294 @@
+"""Two models on the same rows: paired differences, and what so many rows can show at all.
+
+    compare(load(Path("a/results.json")), load(Path("b/results.json")))["all"]["difference"]
+
+Differences are A − B in points (−100 … 100). Intervals: bootstrap over rows, 10,000 resamples from
+a seed; a row keeps its scores at every length and in every language together, since it asks the
+same thing there. They are symmetric (the 95 % quantile of the resamples' distance), widened by the
+variance of one more row that differs, half each way (in the manner of Agresti and Min, 2005, for
+matched pairs): of 50 rows few differ, and the plain percentile interval covers 88 %, this one 96 %.
+Where no row differs the bootstrap knows nothing, and the interval is what so many equal rows rule
+out. p: exact McNemar, if all scores are 0 or 1.
+`detectable` is the difference found with 95 % confidence in 80 % of repetitions, given the rows'
+observed variance; `least` the smallest 0/1 difference that can be significant at all: six rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+import numpy as np
+from typing_extensions import NotRequired, TypedDict
+
+from ruler_common.errors import RulerError
+from ruler_eval.analysis.decide import Decision
+from ruler_eval.score.evidence_alone import is_alone
+from ruler_eval.score.intervals import CONFIDENCE, POWER, RESAMPLES, SMALLEST_MCNEMAR
+from ruler_eval.score.results_file import Interval, Results
+
+_UPPER = (1 + CONFIDENCE) / 2
+_AT_ONCE = 1000
+"""Resamples whose counts are held in memory at a time."""
+Pairs = Mapping[str, Mapping[str, np.ndarray]]
+"""By configuration: the `index` of its rows, and their scores `a` and `b`, 0 … 1."""
+
+
+class ComparedModel(TypedDict):
+    """Whose results they are."""
+
+    model: str | None
+    mode: str | None
+    partial: bool
+
+
+class Difference(TypedDict):
+    """Two means (0 … 100) and their difference, in points; see the module's docstring."""
+
+    a: float
+    b: float
+    difference: float
+    interval: Interval
+    detectable: float
+    spread: float
+    independent_rows: float
+
+
+class McNemar(TypedDict):
+    """Rows that only one of the two got right, p, the least difference; None without 0/1 scores."""
+
+    only_a: int | None
+    only_b: int | None
+    p: float | None
+    least: float | None
+
+
+class CellDifference(Difference, McNemar):
+    """Of one configuration, over n rows."""
+
+    n: int
+
+
+class MeanDifference(Difference):
+    """Of the mean over so many configurations."""
+
+    configurations: int
+
+
+class Comparison(TypedDict):
+    """What `ruler compare` found; `decision` where it was asked for one."""
+
+    format: int
+    a: ComparedModel
+    b: ComparedModel
+    seed: int
+    resamples: int
+    configurations: dict[str, CellDifference]
+    lengths: dict[str, MeanDifference]
+    all: MeanDifference
+    decision: NotRequired[Decision]
+
+
+def compare(a: Results, b: Results, seed: int = 0) -> Comparison:
+    """The paired comparison of two results: by configuration, by length, and over all.
+
+    Raises RulerError if they share no rows, if a row does not ask the same in both, or if they were
+    scored on different data or by different rules.
+    """
+    _same(a, b)
+    common = [name for name in a["configurations"] if name in b["configurations"]]
+    for name in common:
+        _ask_the_same(a, b, name)
+    cells = {name: pair for name in common if len((pair := _paired(a, b, name))["index"])}
+    if not cells:
+        raise RulerError("The two results share no rows: score them on the same configurations.")
+    shared = shared_rows(a, cells)
+    drawn = replicates(shared, cells, seed)
+    lengths: dict[str, list[str]] = {}
+    for name in cells:
+        lengths.setdefault(a["configurations"][name]["length"], []).append(name)
+    alone = {name for name in cells if is_alone(a["configurations"][name])}
+    counted = [name for name in cells if name not in alone] or list(cells)
+    return {
+        "format": 1,
+        "a": {"model": a["model"], "mode": a["mode"], "partial": a["partial"]},
+        "b": {"model": b["model"], "mode": b["mode"], "partial": b["partial"]},
+        "seed": seed,
+        "resamples": RESAMPLES,
+        "configurations": {
+            name: {
+                "n": len(pair["index"]),
+                **_difference([name], cells, drawn, shared),
+                **_mcnemar(pair),
+            }
+            for name, pair in cells.items()
+        },
+        "lengths": {
+            length: {"configurations": len(names), **_difference(names, cells, drawn, shared)}
+            for length, names in lengths.items()
+        },
+        "all": {"configurations": len(counted), **_difference(counted, cells, drawn, shared)},
+    }
+
+
+def _same(a: Results, b: Results) -> None:
+    if a["dataset"]["name"] != b["dataset"]["name"]:
+        raise RulerError(f"'{a['dataset']['name']}' and '{b['dataset']['name']}' share no rows.")
+    for name in ("score_version", "rules"):
+        if a[name] != b[name]:
+            raise RulerError(f"The results differ in {name}: score both runs again, the same way.")
+    ours, theirs = a["dataset"]["files"], b["dataset"]["files"]
+    for config in ours:
+        if config in theirs and ours[config] != theirs[config]:
+            raise RulerError(f"'{config}' was scored on different files: run both on one release.")
+
+
+def _ask_the_same(a: Results, b: Results, name: str) -> None:
+    """Refuse a configuration whose rows have other references, questions or prompts in A than in B.
+
+    Digests that only one of the two knows are passed over; those of the references both have.
+    """
+    ours, theirs = a["configurations"][name]["rows"], b["configurations"][name]["rows"]
+    if "references" not in ours or "references" not in theirs:
+        raise RulerError(
+            "A results.json of an older format does not say what its rows ask: score both runs "
+            "again."
+        )
+    kinds: tuple[Literal["references", "question", "prompt"], ...]
+    kinds = ("references", "question", "prompt")
+    for kind in kinds:
+        left, right = ours.get(kind), theirs.get(kind)
+        if left is None or right is None:
+            continue
+        known = dict(zip(theirs["index"], right, strict=True))
+        if differ := [i for i, d in zip(ours["index"], left, strict=True) if known.get(i, d) != d]:
+            raise RulerError(
+                f"Row {differ[0]} of '{name}' has another {kind.removesuffix('s')} in A than in B "
+                f"({len(differ)} rows differ): the two models were not asked the same, so their "
+                "rows cannot be paired."
+            )
+
+
+def _paired(a: Results, b: Results, name: str) -> dict[str, np.ndarray]:
+    both = [results["configurations"][name]["rows"] for results in (a, b)]
+    ours, theirs = (dict(zip(rows["index"], rows["score"], strict=True)) for rows in both)
+    index = sorted(ours.keys() & theirs.keys())
+    left, right = (np.array([side[i] for i in index], dtype=float) for side in (ours, theirs))
+    return {"index": np.array(index), "a": left, "b": right}
+
+
+def shared_rows(results: Results, cells: Pairs) -> dict[str, tuple[Any, ...]]:
+    """What the configurations that ask the same by index have in common: task and indices."""
+    known = results["configurations"]
+    return {
+        name: (known[name]["task"], known[name]["tokenizer"], pair["index"].tobytes())
+        for name, pair in cells.items()
+    }
+
+
+def replicates(shared: Mapping[str, Any], cells: Pairs, seed: int) -> dict[str, np.ndarray]:
+    """RESAMPLES mean differences of each configuration (A − B, −1 … 1).
+
+    Configurations of one task over the same indices share the rows drawn, so any mean over
+    lengths or languages of them is a bootstrap over rows too.
+    """
+    groups: dict[Any, list[str]] = {}
+    for name, key in shared.items():
+        groups.setdefault(key, []).append(name)
+    generator = np.random.default_rng(seed)
+    drawn: dict[str, np.ndarray] = {}
+    for names in groups.values():
+        differences = np.array([cells[name]["a"] - cells[name]["b"] for name in names])
+        drawn.update(zip(names, _means_drawn(generator, differences), strict=True))
+    return drawn
+
+
+def _means_drawn(generator: np.random.Generator, differences: np.ndarray) -> np.ndarray:
+    """RESAMPLES means of each line of `differences`, all lines over the same rows drawn.
+
+    How often each row is drawn is counted once and multiplied with every line.
+    """
+    size, found = differences.shape[1], np.empty((len(differences), RESAMPLES))
+    rows = generator.integers(0, size, (RESAMPLES, size), dtype=np.int32)
+    for first in range(0, RESAMPLES, _AT_ONCE):
+        part = rows[first : first + _AT_ONCE]
+        numbered = part + size * np.arange(len(part), dtype=np.int32)[:, None]
+        times = np.bincount(numbered.ravel(), minlength=len(part) * size).reshape(-1, size)
+        found[:, first : first + _AT_ONCE] = differences @ times.T / size
+    return found
+
+
+def _difference(
+    names: Sequence[str], cells: Pairs, drawn: Mapping[str, np.ndarray], shared: Mapping[str, Any]
+) -> Difference:
+    from scipy.special import ndtri
+
+    means = {side: float(np.mean([cells[n][side].mean() for n in names])) for side in ("a", "b")}
+    difference = means["a"] - means["b"]
+    resampled = np.mean([drawn[name] for name in names], axis=0)
+    rows = _rows(names, cells, shared)
+    spread = float(resampled.std())
+    half = _half_width(resampled, difference, rows)
+    return {
+        "a": 100 * means["a"],
+        "b": 100 * means["b"],
+        "difference": 100 * difference,
+        "interval": _bounds(difference, half),
+        # where no row differs nothing is known of the spread but the interval
+        "detectable": 100 * (detectable(spread) or detectable(half / float(ndtri(_UPPER)))),
+        "spread": 100 * spread,
+        "independent_rows": rows,
+    }
+
+
+def paired_interval(differences: np.ndarray, seed: int = 0) -> list[float]:
+    """The interval, in points, of a mean of paired differences of rows (−1 … 1)."""
+    mean, rows = float(differences.mean()), len(differences)
+    (drawn,) = _means_drawn(np.random.default_rng(seed), differences[None])
+    return _bounds(mean, _half_width(drawn, mean, rows))
+
+
+def _bounds(difference: float, half: float) -> list[float]:
+    return [100 * max(-1.0, difference - half), 100 * min(1.0, difference + half)]
+
+
+def _half_width(resampled: np.ndarray, difference: float, rows: float) -> float:
+    """Half the interval of a mean difference of so many rows; see the module's docstring."""
+    spread = float(resampled.std())
+    if not spread:
+        return float(1 - ((1 - CONFIDENCE) / 2) ** (1 / rows))
+    wider = (1 + 1 / (rows * spread) ** 2) ** 0.5
+    return float(wider * np.quantile(abs(resampled - difference), CONFIDENCE))
+
+
+def _rows(names: Sequence[str], cells: Pairs, shared: Mapping[str, Any]) -> float:
+    """The number of independent rows of a mean of configurations (Kish's, where sizes differ)."""
+    sizes: dict[Any, tuple[int, int]] = {}
+    for name in names:
+        count, size = sizes.get(shared[name], (0, len(cells[name]["index"])))
+        sizes[shared[name]] = (count + 1, size)
+    return 1 / sum((count / len(names)) ** 2 / size for count, size in sizes.values())
+
+
+def detectable(standard_error: float) -> float:
+    """The difference that is found with CONFIDENCE, two-sided, in POWER of all repetitions."""
+    from scipy.special import ndtri
+
+    return float(ndtri(_UPPER) + ndtri(POWER)) * standard_error
+
+
+def _mcnemar(pair: Mapping[str, np.ndarray]) -> McNemar:
+    rows = len(pair["index"])
+    if not all(np.isin(pair[side], (0.0, 1.0)).all() for side in ("a", "b")):
+        return {"only_a": None, "only_b": None, "p": None, "least": None}
+    only_a, only_b = int((pair["a"] > pair["b"]).sum()), int((pair["b"] > pair["a"]).sum())
+    least = 100 * SMALLEST_MCNEMAR / rows if rows >= SMALLEST_MCNEMAR else None
+    return {"only_a": only_a, "only_b": only_b, "p": mcnemar(only_a, only_b), "least": least}
+
+
+def mcnemar(only_a: int, only_b: int) -> float:
+    """Two-sided exact p of McNemar's test, from the rows that only one of the two got right."""
+    from scipy.special import bdtr
+
+    total = only_a + only_b
+    return min(1.0, 2 * float(bdtr(min(only_a, only_b), total, 0.5))) if total else 1.0

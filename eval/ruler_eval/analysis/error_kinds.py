@@ -1,0 +1,112 @@
+"""What went wrong: every wrong answer sorted into the papers' kinds, from row and prediction alone.
+
+RULER (arXiv:2404.06654), section 5; ONERULER (arXiv:2503.01996), section 4 and Table 1.
+
+    error_of(row, prediction, "niah_multikey_1")           # Error("distractor", 0, 1, 0.07)
+
+An answer has one kind: that of the first of RULES that holds; on some the row's family decides.
+What was answered wrongly comes before what is missing: three right values and a distractor's is
+`distractor`, three right values alone are `incomplete`. Where a row's context is not known, rules
+that need it do not hold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from ruler_eval.analysis import error_rules as is_
+from ruler_eval.analysis.read_answer import read
+from ruler_eval.families.family import Family
+from ruler_eval.families.given_answer import GivenAnswer
+from ruler_eval.families.table import family_of
+from ruler_eval.frozen_release import PartialRow
+from ruler_eval.prediction import Prediction
+from ruler_eval.score.scoring import ScoringRules, row_score
+
+DISTRACTOR = "distractor"
+_MORE = "all the right ones and something else"
+_START = "a copy of the beginning of the context or of the prompt"
+
+
+class Rule(NamedTuple):
+    """A kind of error, what it means, and when it holds; None: the row's family decides."""
+
+    kind: str
+    meaning: str
+    holds: Callable[[GivenAnswer], bool] | None
+
+    def applies(self, answer: GivenAnswer, family: Family) -> bool:
+        """Whether a wrong answer is of this kind, if it is of no earlier one."""
+        if self.kind == DISTRACTOR:
+            return family.distance(answer) is not None
+        holds = self.holds or family.kinds.get(self.kind)
+        return holds is not None and holds(answer)
+
+
+RULES = (
+    Rule("missing", "no prediction", is_.missing),
+    Rule("does_not_fit", "the prompt did not fit the model's window", is_.over_the_window),
+    Rule("failed", "the row ended with an error", is_.failed),
+    Rule("cut_in_thinking", "the answer ended within the reasoning", is_.within_reasoning),
+    Rule("cut", "the answer was truncated at the token limit", is_.truncated),
+    Rule("empty", "an answer without a letter or a digit", is_.empty),
+    Rule("extra", _MORE, is_.complete),
+    Rule("refused", "the model declined to answer", is_.refused),
+    Rule("says_none", "says that there is no answer though there is one", is_.says_none),
+    Rule("asked_key", "only the key that the question names, or a damaged copy", None),
+    Rule("copied_example", "words or names of the one-shot example", None),
+    Rule("copied_start", _START, is_.from_start),
+    Rule("copied_start", _START, None),
+    Rule("reworded", "words of the right answer, or some, written otherwise", None),
+    Rule(DISTRACTOR, "a distractor's value, or words of another document", None),
+    Rule("other_chain", "a variable of another chain", None),
+    Rule("noise_word", "the noise word ...", None),
+    Rule("frequent_word", "frequent words of the language, not in the list", None),
+    Rule("wrong_format", "the answer in another format or language than asked", is_.wrong_format),
+    Rule("garbled", "the right value with characters lost, added or changed", is_.garbled),
+    Rule("extra", _MORE, None),
+    Rule("repeats", "some of the right ones, and one of them again", is_.repeats),
+    Rule("incomplete", "k of the n right ones", is_.incomplete),
+    Rule("unfinished", "an explanation that ends before an answer", is_.unfinished),
+    Rule("unrelated", "nothing of the answer is in the context", is_.unrelated),
+    Rule("other", "none of these for sure", lambda answer: True),
+)
+KINDS = {rule.kind: rule.meaning for rule in RULES}
+"""The kinds and what they mean."""
+
+
+class Error(NamedTuple):
+    """A kind of KINDS; k of n references found; how near a distractor stood, in depth (0 … 1)."""
+
+    kind: str
+    found: int
+    of: int
+    gap: float | None = None
+
+
+def error_of(
+    row: PartialRow,
+    prediction: Prediction | None,
+    task: str,
+    language: str | None = None,
+    rules: ScoringRules | None = None,
+    strict: bool = False,
+    family: Family | None = None,
+) -> Error | None:
+    """The kind of a wrong answer; None for a right one (with `strict`, a strictly right one).
+
+    `row` holds input, outputs, context_start, context_end, evidence and none_word; `language` (of
+    the instruction) marks a row of ONERULER. `task` is the one whose scoring rule holds; `family`,
+    if not given, is that task's.
+    """
+    result = row_score(row, prediction, task, language, rules or ScoringRules())
+    if (result.strict if strict else result.score) == 1:
+        return None
+    family = family or family_of(task, "ruler" if language is None else "oneruler")
+    answer = read(row, prediction, task, language, result, family)
+    kind = next(rule.kind for rule in RULES if rule.applies(answer, family))
+    if kind in is_.WITHOUT_TEXT:
+        return Error(kind, 0, answer.of)
+    gap = family.distance(answer) if kind == DISTRACTOR else None
+    return Error(kind, min(answer.found, answer.of), answer.of, gap)

@@ -1,0 +1,168 @@
+"""When an answer is of a kind, whatever its family: one predicate a kind, as in error_kinds.RULES.
+
+Each takes a GivenAnswer of a wrong row, and relies on the earlier ones not holding. What a family
+alone can tell stands in its module (ruler_eval/families).
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+
+from ruler_eval.families.answer_text import find_whole, normalize_long, resembles
+from ruler_eval.families.given_answer import GivenAnswer, candidates
+from ruler_score import ruler_score as rules_of
+
+WITHOUT_TEXT = ("missing", "does_not_fit", "failed", "cut_in_thinking", "cut", "empty")
+"""Kinds of rows whose answer is not read."""
+_REFUSAL = re.compile(
+    r"\bi(?:'m| am)? (?:cannot|can't|can not|am unable|unable|won't|not able|sorry)\b|as an ai\b"
+    r"|\bsorry, (?:but )?i\b|\bcannot (?:assist|help|comply|fulfill?)\b|je ne peux pas|no puedo"
+    r"|ich kann (?:leider )?(?:nicht|keine|diese)|não posso|non posso|nie mogę|не могу|не можу"
+    r"|申し訳|抱歉|无法(?:回答|提供|协助)|죄송"
+)
+_LACKING = (
+    "mentioned|provided|specified|given|stated|found|available|present|listed|included|known"
+    "|associated|defined|shown|one of|in the (?:given |provided |above )?(?:text|documents?|list)"
+)
+_THING = "number|uuid|word|variable|value|information|answer|mention|record|data"
+_NOTHING = re.compile(
+    rf"\bnone\b|\bno such\b|\bthere (?:is|are) no\b|\bn/a\b|\bnot applicable\b|\bunknown\b"
+    rf"|\b(?:not|isn't|aren't|wasn't|weren't) (?:\w+ )?(?:{_LACKING})\b"
+    rf"|\bno (?:\w+ ){{0,3}}(?:{_THING})s?\b"
+    r"|\b(?:(?:does|do|did) not|(?:does|do|did)n't) (?:\w+ )?"
+    r"(?:mention|contain|specify|provide|state|include|appear|exist|give|say|list|have)\b"
+    r"|\b(?:unable to|cannot|can't|could not|couldn't|did not|didn't) (?:find|locate|determine)\b"
+)
+_LEAST_EXPLANATION = 8  # words
+_LEAST_COPY = 20  # characters that no honest answer shares with the beginning by chance
+_NEAR_START = 100  # characters
+_SCRIPTS = {
+    "fa": "\u0600-\u06ff", "hi": "\u0900-\u097f", "ja": "\u3040-\u30ff\u4e00-\u9fff",
+    "ko": "\uac00-\ud7af", "ru": "\u0400-\u04ff", "sr": "\u0400-\u04ff", "ta": "\u0b80-\u0bff",
+    "uk": "\u0400-\u04ff", "zh": "\u4e00-\u9fff",
+}  # fmt: skip
+
+
+def missing(answer: GivenAnswer) -> bool:
+    """No prediction."""
+    return answer.prediction is None
+
+
+def over_the_window(answer: GivenAnswer) -> bool:
+    """A prompt that did not fit."""
+    return answer.prediction is not None and answer.prediction.finish_reason == "does_not_fit"
+
+
+def failed(answer: GivenAnswer) -> bool:
+    """A row that ended with an error."""
+    return answer.prediction is not None and answer.prediction.failed
+
+
+def within_reasoning(answer: GivenAnswer) -> bool:
+    """An answer truncated within the reasoning."""
+    return answer.thinking == "cut"
+
+
+def truncated(answer: GivenAnswer) -> bool:
+    """A truncated answer that does not count."""
+    return answer.state == "cut" and not answer.cut_scored
+
+
+def empty(answer: GivenAnswer) -> bool:
+    """Not one letter, digit or noise word."""
+    return not re.search(r"[^\W_]|\.\.\.", answer.text)
+
+
+def complete(answer: GivenAnswer) -> bool:
+    """All references are there, so something else is too much."""
+    return answer.found >= answer.of and answer.task != "niah_none"
+
+
+def refused(answer: GivenAnswer) -> bool:
+    """Declined, and nothing right was given; not to find the answer is no refusal."""
+    text = answer.text.replace("’", "'")
+    return not answer.found and bool(_REFUSAL.search(text)) and not _NOTHING.search(text)
+
+
+def says_none(answer: GivenAnswer) -> bool:
+    """Says that there is no such thing, and offers no value instead."""
+    if answer.task == "niah_none" or answer.found:
+        return False
+    if answer.language is not None:
+        none_word = answer.row.get("none_word") or None
+        return not answer.is_list and rules_of.says_none(answer.text, answer.language, none_word)
+    if answer.wrong and not answer.is_list:
+        return False
+    return bool(_NOTHING.search(answer.text.replace("’", "'")))
+
+
+def from_start(answer: GivenAnswer) -> bool:
+    """The answer begins as the context or the prompt does."""
+    beginning_of_answer = " ".join(answer.text.split())[:60]
+    starts = (normalize_long(text[:1000]) for text in (answer.context, answer.row["input"]))
+    return len(beginning_of_answer) >= _LEAST_COPY and any(
+        0 <= " ".join(start.split()).find(beginning_of_answer) <= _NEAR_START for start in starts
+    )
+
+
+def garbled(answer: GivenAnswer) -> bool:
+    """Something that is no value of the context, and is much like a reference that is missing."""
+    if answer.is_list or answer.task == "niah_none":
+        return False
+    lacking = [value for value in answer.wanted if value not in answer.text]
+    offered = [text for text in candidates(answer) if find_whole(text, answer.folded) < 0]
+    return any(resembles(text, value) for text in offered for value in lacking)
+
+
+def repeats(answer: GivenAnswer) -> bool:
+    """One of the right ones stands there again, and others lack."""
+    times = Counter(answer.items)
+    return answer.found > 0 and any(times[value] > 1 for value in answer.wanted)
+
+
+def incomplete(answer: GivenAnswer) -> bool:
+    """Some of the right ones."""
+    return answer.found > 0
+
+
+def unfinished(answer: GivenAnswer) -> bool:
+    """A text of some length that offers nothing yet, and was truncated or ends in mid-sentence."""
+    text = answer.text.strip()
+    if answer.is_qa or answer.items or len(text.split()) < _LEAST_EXPLANATION:
+        return False
+    truncated_text = answer.prediction is not None and answer.prediction.finish_reason == "length"
+    return truncated_text or not re.search(r"[.!?。！？।]\W*$", text)
+
+
+def wrong_format(answer: GivenAnswer) -> bool:
+    """The right number in another place or form, another language's none word, another script."""
+    if answer.found and answer.task != "niah_none":
+        return False
+    whole = rules_of.normalize(answer.raw)
+    if answer.task == "niah_none":
+        none = (rules_of.says_none(answer.text, language) for language in rules_of.NONE_WORDS)
+        return not answer.items and any(none)
+    if all(reference.isdecimal() for reference in answer.wanted):
+        digits = re.sub(r"\D", "", answer.text)
+        return answer.wanted <= rules_of.numbers(whole) or any(
+            reference in digits and not answer.items for reference in answer.wanted
+        )
+    script = _SCRIPTS.get(answer.language or "")
+    letters = re.findall(r"[^\W\d_]", answer.text)
+    if script is None or not answer.is_list or len(letters) < 10:
+        return False
+    return len(re.findall(f"[{script}]", "".join(letters))) < 0.2 * len(letters)
+
+
+def unrelated(answer: GivenAnswer) -> bool:
+    """Nothing of the answer stands in the context, as far as that is known."""
+    if not answer.context:
+        return False
+    context = answer.folded
+    if answer.is_list and answer.items:
+        return not answer.words.intersection(answer.items)
+    if answer.items:
+        return not any(item in context for item in answer.items)
+    words = [word for word in re.findall(r"[^\W\d_]+", answer.text) if len(word) > 3]
+    return answer.is_qa and bool(words) and not any(word in context for word in words)

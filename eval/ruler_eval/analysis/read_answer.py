@@ -1,0 +1,45 @@
+"""A wrong answer, read as its family reads answers: numbers, UUIDs, names, or the items of a list.
+
+read(row, prediction, "niah_multivalue", None, result, family).wrong        # ["5555555"]
+"""
+
+from __future__ import annotations
+
+from ruler_eval.families.family import Family
+from ruler_eval.families.given_answer import GivenAnswer
+from ruler_eval.frozen_release import PartialRow
+from ruler_eval.prediction import Prediction
+from ruler_eval.score.scoring import RowScore
+from ruler_score import ruler_score as rules_of
+
+
+def read(
+    row: PartialRow,
+    prediction: Prediction | None,
+    task: str,
+    language: str | None,
+    result: RowScore,
+    family: Family,
+) -> GivenAnswer:
+    """What a prediction offers as answers, beside what the row asks for."""
+    raw = rules_of.split_reasoning(prediction.text if prediction else "").answer
+    text = rules_of.normalize(raw)
+    if rules_of.is_oneruler(task, language):
+        text = rules_of.read_answer(text, language or "en")
+    wanted = {rules_of.normalize(reference) for reference in row["outputs"]}
+    references = sorted(set(row["outputs"]))
+    return GivenAnswer(
+        row=row,
+        task=task,
+        language=language,
+        prediction=prediction,
+        state=result.state,
+        thinking=result.thinking,
+        cut_scored=result.cut_scored,
+        raw=raw,
+        text=text,
+        items=family.items(raw, text, wanted),
+        wanted=wanted,
+        found=sum(rules_of.references_found(raw, references, task, language)),
+        is_list=family.is_list,
+    )

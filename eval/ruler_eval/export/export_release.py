@@ -1,0 +1,118 @@
+"""A frozen release in the forms that other tools read: `ruler export`.
+
+    export("ruler", "lm-eval", Path("tasks"), ["niah_mk_4k"])
+
+    upstream   the reference code's JSON lines, for its own scripts (reference_files.py)
+    kvpress    context and question apart, for kvpress's evaluate.py (kvpress.py)
+    lm-eval    a task folder for lm-evaluation-harness (lm_eval_tasks.py)
+    lighteval  a file of custom tasks for lighteval (lighteval_tasks.py)
+    nemo       a benchmark file (BYOB) for NeMo Evaluator (nemo_benchmarks.py)
+
+The rows are the frozen ones, character for character, and their files' digests are checked first.
+A folder appears under its name only when it is complete.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import shutil
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from ruler_common.errors import RulerError
+from ruler_common.names import DEFAULT_TOKENIZER, Config, check_name
+from ruler_eval.export.export_job import ExportJob
+from ruler_eval.frozen_release import Release, chosen_files
+
+FORMATS = {
+    "upstream": "reference_files",
+    "kvpress": "kvpress",
+    "lm-eval": "lm_eval_tasks",
+    "lighteval": "lighteval_tasks",
+    "nemo": "nemo_benchmarks",
+}
+"""The formats and their modules.
+
+Each has `write(job)`: it fills the job's folder and gives the command that uses it.
+"""
+
+
+@dataclass(frozen=True)
+class Exported:
+    """What was written: single-task configurations, rows, and the command that uses them."""
+
+    configs: int
+    rows: int
+    next: str
+
+
+def export(
+    source: str,
+    form: str,
+    to: Path,
+    configs: Sequence[str] = (),
+    tokenizer: str | None = None,
+    revision: str | None = None,
+    quiet: bool = False,
+) -> Exported:
+    """Write configurations (default: all tasks) of a release into the new folder `to`.
+
+    A terminal shows a progress bar unless `quiet`. Raises RulerError for an unknown format or
+    configuration, a wrong digest, a folder that is not empty.
+    """
+    check_name("format", form, FORMATS, "ruler export --help")
+    release = Release.open(source, revision)
+    if revision is not None and release.revision is None:
+        raise RulerError(f"'{source}' is a folder: --revision is for a Hub repository.")
+    chosen = choose(release, configs, tokenizer)
+    writer = importlib.import_module(f"ruler_eval.export.{FORMATS[form]}")
+    with new_folder(to) as folder:
+        job = ExportJob(release=release, configs=chosen, folder=folder, to=to, quiet=quiet)
+        command = writer.write(job)
+    rows = sum(release.size(config.name) for config in chosen)
+    return Exported(len(chosen), rows, command)
+
+
+def choose(release: Release, configs: Sequence[str], tokenizer: str | None) -> list[Config]:
+    """The single-task configurations that are meant, each once, all of one tokenizer.
+
+    Other tools' folders have no place for a second tokenizer: its files would hide the first's.
+    """
+    files = release.manifest["files"]
+    there = list(dict.fromkeys(file["tokenizer"] for file in files.values()))
+    if not there:
+        raise RulerError(f"'{release.source}' holds no files: there is nothing to export.")
+    if tokenizer is not None:
+        check_name("tokenizer", tokenizer, there, f"ruler list {release.source}")
+    found = chosen_files(configs, release.manifest, tokenizer)
+    if not configs:
+        if tokenizer is None and DEFAULT_TOKENIZER not in there and len(there) > 1:
+            raise RulerError(f"The release has {', '.join(there)}: name one with --tokenizer.")
+        wanted = tokenizer or (DEFAULT_TOKENIZER if DEFAULT_TOKENIZER in there else there[0])
+        found = [path for path, file in files.items() if file["tokenizer"] == wanted]
+    chosen = [release.parse(files[path]["config"]) for path in dict.fromkeys(found)]
+    if len({config.tokenizer for config in chosen}) > 1:
+        raise RulerError("These are of several tokenizers: export each into a folder of its own.")
+    tasks = list(release.names.tasks)
+    return sorted(chosen, key=lambda c: (c.max_length, c.languages, tasks.index(c.task)))
+
+
+@contextmanager
+def new_folder(to: Path) -> Iterator[Path]:
+    """A folder beside `to` that takes its name when all went well, and is gone otherwise."""
+    to = to.resolve()
+    if to.exists() and (not to.is_dir() or any(to.iterdir())):
+        raise RulerError(f"'{to}' is not empty: name a new folder with --to.")
+    temporary = to.with_name(f".{to.name}.{os.getpid()}.tmp")
+    temporary.mkdir(parents=True)
+    try:
+        yield temporary
+        if to.exists():
+            to.rmdir()
+        temporary.rename(to)
+    except BaseException:
+        shutil.rmtree(temporary, ignore_errors=True)
+        raise

@@ -1,0 +1,141 @@
+"""An answer's text, and a row's: normalized, searched for whole values, compared with a reference.
+
+values("It is 1,234,567.", "it is 1,234,567.", {"7654321"})            # ["1234567"]
+resembles("1324567", "1234567")                                         # True: a swap
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+import unicodedata
+from collections.abc import Collection
+from functools import lru_cache
+
+from ruler_score import ruler_score as rules_of
+
+UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_BEYOND_ASCII = re.compile(r"([^\x00-\x7f]+)")
+_ASCII = bytes(range(128))
+_FEW = 600  # characters beyond ASCII that a text may hold, to be normalized one by one
+_PLAIN = 0x10000  # beyond these some letters compose that are no marks
+_UUID_LENGTH = 36
+_LEAST_PREFIX = 3  # digits of a number that was broken off
+
+
+def values(raw: str, text: str, wanted: Collection[str]) -> list[str]:
+    """The values that an answer offers, where all references are UUIDs, or all are numbers."""
+    if wanted and all(map(UUID.fullmatch, wanted)):
+        return [str(match[0]) for match in UUID.finditer(text)]
+    return numbers_in(text) if all(reference.isdecimal() for reference in wanted) else []
+
+
+def numbers_in(text: str) -> list[str]:
+    """The numbers of a normalized text, in its order; one with separators in it comes last."""
+    numbers = rules_of.numbers(text)
+    items = [item for item in re.findall(r"\d{2,}", text) if item in numbers]
+    return items + sorted(numbers - set(items))
+
+
+@lru_cache(maxsize=4)  # several runs answer one row
+def words_of(text: str) -> frozenset[str]:
+    """What stands between spaces, digits and punctuation of a normalized text."""
+    for separator in "0123456789.,;:":
+        text = text.replace(separator, " ")
+    return frozenset(text.split())
+
+
+@lru_cache(maxsize=4)
+def normalize_long(text: str) -> str:
+    """What `normalize` makes of a text, many times sooner where few characters are beyond ASCII.
+
+    Each of these is normalized once and replaced wherever it stands, in UTF-8. Where some compose
+    with others, every run of them is normalized with the ASCII character before it: nothing
+    composes with one that follows it.
+    """
+    if text.isascii():
+        return text.casefold()
+    data = text.encode("utf-8", "surrogatepass")
+    beyond = set(data.translate(None, _ASCII).decode("utf-8", "surrogatepass"))
+    if len(beyond) > _FEW:
+        return rules_of.normalize(text)
+    if not all(map(_stands_alone, beyond)):
+        parts = _BEYOND_ASCII.split(text)
+        pairs = zip(parts[::2], [*parts[1::2], ""], strict=True)
+        return "".join(
+            part for a, b in pairs for part in (a[:-1].casefold(), _normalize_few(a[-1:] + b))
+        )
+    data = data.lower()
+    for character in beyond:
+        if (normalized := rules_of.normalize(character)) != character:
+            data = data.replace(character.encode(), normalized.encode())
+    return data.decode()
+
+
+@lru_cache(maxsize=4096)
+def _normalize_few(text: str) -> str:
+    return rules_of.normalize(text)
+
+
+@lru_cache(maxsize=4096)
+def _stands_alone(character: str) -> bool:
+    """Whether a character is normalized alike wherever it stands: it composes with none before."""
+    first = unicodedata.normalize("NFKD", character)[:1]
+    return (
+        ord(character) < _PLAIN
+        and unicodedata.category(first) not in ("Cs", "Mc", "Me", "Mn")
+        and not "\u1160" <= first <= "\u11ff"
+        and all(rules_of.normalize(c) == c for c in rules_of.normalize(character))
+    )
+
+
+def find_whole(value: str, text: str) -> int:
+    """Where a value stands in a text, not within a longer word or number; -1 if nowhere."""
+    at = text.find(value)
+    while at >= 0:
+        before, after = text[at - 1 : at], text[at + len(value) : at + len(value) + 1]
+        if not (_of_word(before) or _of_word(after)):
+            return at
+        at = text.find(value, at + 1)
+    return -1
+
+
+def _of_word(character: str) -> bool:
+    return character.isalnum() or character == "_"
+
+
+def resembles(text: str, value: str) -> bool:
+    """Whether a text is a value with a few characters lost, added, changed or moved.
+
+    A UUID: its first 8 characters stand there, but for two edits, or most of the whole does. A
+    number or a name: two edits or less, or a number broken off after three digits or more.
+    """
+    if len(value) == _UUID_LENGTH:
+        if value[:8] in text or _edits(text[:8], value[:8]) <= 2:
+            return True
+        matcher = difflib.SequenceMatcher(None, text, value, autojunk=False)
+        return matcher.quick_ratio() >= 0.8 and matcher.ratio() >= 0.8  # the first is no smaller
+    if value.isdecimal() and len(text) >= _LEAST_PREFIX and value.startswith(text):
+        return True
+    if abs(len(text) - len(value)) > 2 or len(set(text) ^ set(value)) > 4:  # two for each edit
+        return False
+    return _edits(text, value) <= 2
+
+
+def _edits(a: str, b: str) -> int:
+    """Edits from a to b, or a number above two where it takes more than two.
+
+    Edits are insertions, deletions, changes, and swaps of neighbours.
+    """
+    before, row = [0] * (len(b) + 1), list(range(len(b) + 1))
+    for i, x in enumerate(a, 1):
+        new = [i]
+        for j, y in enumerate(b, 1):
+            cost = row[j - 1] if x == y else 1 + min(row[j], new[j - 1], row[j - 1])
+            if i > 1 and j > 1 and x == b[j - 2] and a[i - 2] == y and before[j - 2] < cost:
+                cost = before[j - 2] + 1
+            new.append(cost)
+        before, row = row, new
+        if min(before) > 2 and min(row) > 2:
+            return 3
+    return row[-1]

@@ -1,0 +1,91 @@
+"""A wrong answer as the rules of its kind see it: its text, the items it offers, the row it is to.
+
+`ruler_eval/analysis/read_answer.py` makes one: read(…).wrong                # ["5555555"]
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cached_property
+
+from ruler_eval.families.answer_text import UUID, normalize_long, words_of
+from ruler_eval.frozen_release import PartialRow
+from ruler_eval.prediction import Prediction
+from ruler_score import ruler_score as rules_of
+
+_UUID_LIKE = re.compile(r"(?<!\w)[0-9a-fx]{3,}(?:-[0-9a-f]{2,}){2,}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class GivenAnswer:
+    """A wrong answer: the row, the prediction, and the items that it offers as answers.
+
+    `task` is the one whose scoring rule holds; `state` and `thinking` say how the answer ended, in
+    the words of score/scoring.RowScore. `raw` is the text without reasoning, `text` the same
+    normalized (in ONERULER the answer alone); `wanted` are the normalized references, `found` how
+    many of them stand in the answer; `is_list`: a list of words was asked for.
+    """
+
+    row: PartialRow
+    task: str
+    language: str | None
+    prediction: Prediction | None
+    state: str
+    thinking: str
+    cut_scored: bool
+    raw: str
+    text: str
+    items: list[str]
+    wanted: set[str]
+    found: int
+    is_list: bool
+
+    @property
+    def of(self) -> int:
+        """How many references there are; alternatives count as one."""
+        return 1 if self.is_qa else len(self.wanted)
+
+    @property
+    def is_qa(self) -> bool:
+        """Whether one of the references is enough."""
+        return self.task in rules_of.QA_TASKS
+
+    @property
+    def wants_uuids(self) -> bool:
+        """Whether every reference is a UUID."""
+        return bool(self.wanted) and all(map(UUID.fullmatch, self.wanted))
+
+    @cached_property
+    def wrong(self) -> list[str]:
+        """The items that are no reference and not the key that was asked for."""
+        return [item for item in dict.fromkeys(self.items) if item not in self.wanted | self.asked]
+
+    @cached_property
+    def asked(self) -> set[str]:
+        """The UUIDs that the question names: keys, no answers."""
+        question = str(self.row.get("question") or self.row["input"][self.row["context_end"] :])
+        return set(UUID.findall(rules_of.normalize(question)))
+
+    @cached_property
+    def context(self) -> str:
+        """The row's context; empty where it is not known."""
+        return str(self.row["input"][self.row["context_start"] : self.row["context_end"]])
+
+    @cached_property
+    def folded(self) -> str:
+        """The context, normalized."""
+        return normalize_long(self.context)
+
+    @cached_property
+    def words(self) -> frozenset[str]:
+        """The context's words, normalized."""
+        return words_of(self.folded)
+
+
+def candidates(answer: GivenAnswer) -> list[str]:
+    """What may be a damaged copy of a value: numbers, names, or strings that look like a UUID."""
+    if not answer.wants_uuids:
+        return answer.wrong
+    known = answer.wanted | answer.asked
+    return [text for text in _UUID_LIKE.findall(answer.text) if text not in known]

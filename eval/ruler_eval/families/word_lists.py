@@ -1,0 +1,50 @@
+"""What the families that ask for words of a list share: reading the list, and copies of it.
+
+numbered("1. apple 2. pear 3. apple")                        # ["apple", "pear", "apple"]
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+
+from ruler_eval.families.answer_text import normalize_long, words_of
+from ruler_eval.families.function_words import FREQUENT
+from ruler_eval.families.given_answer import GivenAnswer
+from ruler_score.ruler_score import listed_items
+
+_NUMBERED = re.compile(r"(?:^|\s)\d+\.\s")
+_LEAST_ITEMS = 4  # that no honest answer has in the list's own order by chance
+
+
+def numbered(context: str) -> list[str]:
+    """The words of a numbered list `1. word 2. word …`; a word may hold spaces."""
+    return [" ".join(word.split()) for word in _NUMBERED.split(context)[1:] if word.strip()]
+
+
+def most_common(words: list[str], count: int) -> list[str]:
+    """The `count` commonest words, the commonest first."""
+    return [word for word, _ in Counter(words).most_common(count)]
+
+
+def from_example(answer: GivenAnswer) -> bool:
+    """Half of the items or more stand in the example and not in the context."""
+    if not answer.items:
+        return False
+    example = normalize_long(answer.row["input"][: answer.row["context_start"]])
+    shown = words_of(example) - answer.words
+    return 2 * sum(item in shown for item in answer.items) >= len(answer.items)
+
+
+def from_start(answer: GivenAnswer) -> bool:
+    """The items are the first of the numbered list."""
+    if len(answer.items) < _LEAST_ITEMS:
+        return False
+    return answer.items == listed_items(answer.context[:2000])[: len(answer.items)]
+
+
+def frequent_words(answer: GivenAnswer) -> bool:
+    """Two items or more, and half of the wrong ones, are function words and not in the list."""
+    words = FREQUENT[answer.language or "en"] - answer.words
+    hits = sum(item in words for item in answer.wrong)
+    return hits >= 2 and 2 * hits >= len(answer.wrong)

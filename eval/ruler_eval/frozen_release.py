@@ -1,0 +1,188 @@
+"""A frozen release as scoring sees it: the answers of its rows, without loading its long texts.
+
+    release = Release.open("ruler")
+    for row in release.rows("vt_4k", ("index", "outputs")): …
+
+Rows come from the Parquet files themselves, a few columns at a time: the texts of a configuration
+at 128K take 300 MB, its references a few KB. Digests are checked before anything is read.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import ruler_dataset
+from ruler_common.errors import RulerError
+from ruler_common.files import UNREADABLE
+from ruler_common.hub_access import hub_file, is_repository
+from ruler_common.manifest import read_manifest
+from ruler_common.manifest_form import MANIFEST, FileEntry, Manifest
+from ruler_common.names import DEFAULT_TOKENIZER, Config, Names
+from ruler_common.rows import refuse_nulls
+
+BATCH_ROWS = 50
+"""Rows read at a time: a row group of the release."""
+PartialRow = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Release:
+    """A release folder, or a Hub repository at one commit."""
+
+    source: str
+    root: Path
+    manifest: Manifest
+    _: KW_ONLY
+    revision: str | None = None
+    _checked: set[str] = field(default_factory=set)
+
+    @classmethod
+    def open(cls, source: str, revision: str | None = None) -> Release:
+        """Open a folder or an ORG/NAME repository; raises RulerError for what is wrong with it."""
+        root = Path(source)
+        if root.is_dir() or not is_repository(source):
+            return cls(source, root, read_manifest(root))
+        path = hub_file(source, MANIFEST, revision)
+        manifest = read_manifest(path.parent)
+        return cls(source, path.parent, manifest, revision=path.parent.name)
+
+    @property
+    def dataset(self) -> str:
+        """`ruler` or `oneruler`."""
+        return str(self.manifest["dataset"])
+
+    @property
+    def names(self) -> Names:
+        """The task and group names of the release."""
+        return Names.in_manifest(self.manifest)
+
+    @property
+    def configs(self) -> dict[str, str]:
+        """The single-task configurations and their files."""
+        return {file["config"]: path for path, file in self.manifest["files"].items()}
+
+    def parse(self, name: str) -> Config:
+        """Read a configuration name."""
+        return self.names.parse(name)
+
+    def size(self, config: str) -> int:
+        """How many rows a configuration has."""
+        return int(self.manifest["files"][self.configs[config]]["rows"])
+
+    def sha256(self, config: str) -> str:
+        """The digest of a configuration's file."""
+        return str(self.manifest["files"][self.configs[config]]["sha256"])
+
+    def family(self, task: str) -> str | None:
+        """The task family a suite of one's own gave a task; None where the manifest is silent."""
+        known = self.manifest["tasks"]
+        return known[task].get("family") if isinstance(known, Mapping) else None
+
+    def rows(self, config: str, columns: Sequence[str]) -> Iterator[PartialRow]:
+        """The rows of a configuration in file order. Raises RulerError on a wrong digest."""
+        import pyarrow.parquet as pq
+
+        path = self._path(config)
+        with pq.ParquetFile(path) as file:
+            batches = file.iter_batches(BATCH_ROWS, columns=list(columns))
+            while True:
+                try:
+                    if (batch := next(batches, None)) is None:
+                        return
+                    rows = batch.to_pylist()
+                except UNREADABLE as error:
+                    raise RulerError(f"'{path}' cannot be read: get or build it anew.") from error
+                refuse_nulls(batch, path)
+                yield from rows
+
+    def some_rows(
+        self,
+        config: str,
+        columns: Sequence[str],
+        indices: Collection[int],
+        most_groups: int | None = None,
+    ) -> Iterator[PartialRow]:
+        """The rows with these indices, in file order; only the row groups that hold them are read.
+
+        Of no more than `most_groups` groups, if given. Raises RulerError on a wrong digest.
+        """
+        import pyarrow.parquet as pq
+
+        wanted = set(indices)
+        with pq.ParquetFile(self._path(config)) as file:
+            for group in range(file.num_row_groups):
+                held = file.read_row_group(group, columns=["index"])["index"].to_pylist()
+                places = [place for place, index in enumerate(held) if index in wanted]
+                if most_groups == 0 or not places:
+                    continue
+                most_groups = None if most_groups is None else most_groups - 1
+                table = file.read_row_group(group, columns=["index", *columns])
+                for place in places:
+                    yield from table.slice(place, 1).to_pylist()
+
+    def _path(self, config: str) -> Path:
+        if config not in self.configs:
+            raise RulerError(
+                f"The release '{self.source}' holds no '{config}'. "
+                f"What it holds: ruler list {self.source}"
+            )
+        name, at = self.configs[config], self.revision
+        path = self.root / name if at is None else hub_file(self.source, name, at)
+        if name not in self._checked:
+            ruler_dataset.check_files([path], [name], self.manifest["files"], verify=True)
+            self._checked.add(name)
+        return path
+
+
+def chosen_files(
+    names: Iterable[str],
+    manifest: Manifest,
+    tokenizer: str | None = None,
+    skip_missing: bool = False,
+) -> list[str]:
+    """The files of configurations as users name them, each once, for `ruler run` and `export`.
+
+    Beside the names that ruler_dataset.files_of knows: `all` for everything, shell wildcards
+    (`*_4k`, `niah_*_pl`), and in oneruler a name without a language (`all_8k`, `niah_*_8k`) for
+    every language.
+    With `skip_missing` a group stands for those of its tasks that are there. Raises RulerError for
+    a name or a pattern that stands for nothing.
+    """
+    files = manifest["files"]
+    chosen: dict[str, None] = {}
+    for name in names:
+        if name == "all" or re.search(r"[*?\[]", name):
+            pattern = "*" if name == "all" else name
+            found = [p for p, file in files.items() if fnmatch.fnmatchcase(file["config"], pattern)]
+            if not found and manifest["dataset"] == "oneruler":
+                held = {(file["task"], file["length"]) for file in files.values()}
+                wanted = {place for place in held if fnmatch.fnmatchcase("_".join(place), name)}
+                found = _in_every_language(wanted, files, tokenizer)
+        elif manifest["dataset"] == "oneruler" and re.fullmatch(r".+_\d+[km]", name):
+            known = Names.in_manifest(manifest)
+            config = known.parse(f"{name}_en")
+            wanted = {(task, config.length) for task in known.expand(config.task)}
+            found = _in_every_language(wanted, files, tokenizer)
+        else:
+            found = ruler_dataset.files_of(name, manifest, tokenizer, skip_missing)
+        if tokenizer is not None:
+            found = [path for path in found if files[path]["tokenizer"] == tokenizer]
+        if not found:
+            raise RulerError(f"No configuration is '{name}'. What there is: ruler list DIR")
+        chosen.update(dict.fromkeys(found))
+    return list(chosen)
+
+
+def _in_every_language(
+    wanted: Collection[tuple[str, str]], files: Mapping[str, FileEntry], tokenizer: str | None
+) -> list[str]:
+    """The files of tasks at lengths, of the default tokenizer where it has any."""
+    there = [(p, f) for p, f in files.items() if (f["task"], f["length"]) in wanted]
+    same = {path: file["tokenizer"] for path, file in there}
+    chosen = tokenizer or DEFAULT_TOKENIZER
+    return [path for path, found in same.items() if found == chosen or chosen not in same.values()]

@@ -1,0 +1,81 @@
+"""One answer to one row, as any prediction file holds it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass
+from typing import Any
+
+FAILED = ("error", "does_not_fit")
+"""The finish reasons of rows without an answer (ruler_eval/run/records.py)."""
+
+
+_KINDS: dict[str, tuple[type, ...]] = {
+    **dict.fromkeys(("config", "text", "finish_reason", "thinking", "error"), (str,)),
+    **dict.fromkeys(("question", "prompt"), (str,)),
+    **dict.fromkeys(("index", "thinking_tokens", "prompt_tokens"), (int,)),
+    "thinking_ended": (bool,),
+}
+_SHOWN = 40
+
+
+def row_number(value: Any) -> int:
+    """A row's index, or a number of tokens, as JSON or CSV gives it; ValueError for any other."""
+    text = str(value).removesuffix(".0")
+    if isinstance(value, bool) or not (text.isascii() and text.isdecimal()) or len(text) > 10:
+        raise ValueError(f"{str(value)[:_SHOWN]!r} is no number of a row")
+    return int(text)
+
+
+@dataclass(slots=True)
+class Prediction:
+    """One answer, whatever file it came from; a field is None where the format has none.
+
+    `outputs` are the references of a self-contained file; `question` the question alone and
+    `asked` the digest of the whole prompt; `prompt` the prompt itself and `columns` other columns
+    of the row, where they were asked for; `thinking_tokens` and
+    `prompt_tokens` the tokens of the reasoning and of the prompt, as the model counts them.
+    """
+
+    config: str
+    index: int
+    text: str
+    _: KW_ONLY
+    finish_reason: str | None = None
+    thinking: str | None = None
+    thinking_ended: bool | None = None
+    thinking_tokens: int | None = None
+    prompt_tokens: int | None = None
+    error: str | None = None
+    outputs: tuple[str, ...] | None = None
+    question: str | None = None
+    asked: str | None = None
+    prompt: str | None = None
+    columns: Mapping[str, Any] | None = None
+    where: str = ""
+
+    def check(self) -> None:
+        """Raise TypeError for a field that is not of its type, whatever a file gave."""
+        for name, kinds in _KINDS.items():
+            value = getattr(self, name)
+            if value is not None and type(value) not in kinds:
+                raise TypeError(f"{name} is {str(value)[:_SHOWN]!r}")
+
+    @property
+    def known_prompt(self) -> str | None:
+        """The prompt; of one whose pieces alone are known, each at its offset, between them dots.
+
+        Such `columns` hold `pieces`, [[offset, text], …] in characters, and `characters`, a size.
+        """
+        if self.prompt is not None or self.columns is None or "pieces" not in self.columns:
+            return self.prompt
+        text, end = [], 0
+        for start, piece in self.columns["pieces"]:
+            text += ["." * (start - end), piece]
+            end = start + len(piece)
+        return "".join([*text, "." * (self.columns["characters"] - end)])
+
+    @property
+    def failed(self) -> bool:
+        """Whether there is no answer to score: an error, or a prompt that did not fit."""
+        return self.error is not None or self.finish_reason in FAILED

@@ -1,0 +1,111 @@
+"""The tables of `ruler compare` and `ruler correlate`: plain text, or Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from ruler_common.terminal import line_of, table
+from ruler_eval.analysis.complexity import Panel
+from ruler_eval.analysis.decide import Decision
+from ruler_eval.report.score_tables import bounds, number, p_value
+
+_CAUTION = 0.6  # a correlation by chance that is worth a word
+
+
+def comparison(found: Mapping[str, Any], markdown: bool = False) -> str:
+    """The tables of `ruler compare`; differences are A − B in points."""
+    names = [found[side]["model"] or side.upper() for side in ("a", "b")]
+    title = f"A: {names[0]} · B: {names[1]} · {found['resamples']} resamples, seed {found['seed']}"
+    header = ["", "n", "A", "B", "A − B", "95 % interval", "p", "detectable", "least"]
+    rows = [
+        [
+            *(name, str(cell["n"]), *_differences(cell), p_value(cell["p"])),
+            *(_detectable(cell["detectable"]), number(cell["least"])),
+        ]
+        for name, cell in found["configurations"].items()
+    ]
+    means = [(f"mean at {n.upper()}", mean) for n, mean in found["lengths"].items()]
+    for name, mean in [*means, ("mean over all", found["all"])]:
+        rows.append([name, "", *_differences(mean), "", _detectable(mean["detectable"]), ""])
+    return f"{line_of(title, markdown)}\n\n{table(header, rows, markdown)}"
+
+
+def decision(found: Decision) -> str:
+    """The sentence of `ruler compare --max-drop`."""
+    drop = f"B lost {found['drop']:.1f} points, {bounds(found['interval'])}"
+    allowed = f"the {found['max_drop']:g} allowed"
+    if found["verdict"] != "unknown":
+        sure = "less" if found["verdict"] == "smaller" else "more"
+        return f"{drop}: surely {sure} than {allowed}."
+    more = "no number of rows would, as the drop is just that"
+    if found["needed"] is not None:
+        more = f"about {found['needed']:,} rows a configuration would, if the drop stays as it is"
+    return f"{drop}: {found['rows']:,} rows cannot tell whether it is less than {allowed}; {more}."
+
+
+def correlation(found: Mapping[str, Any], markdown: bool = False) -> str:
+    """The tables of `ruler correlate`: the matrix in leaf order, then the clusters as they join.
+
+    A cluster is a range of the matrix's rows: the leaves of a dendrogram's branch stand together.
+    """
+    tasks, number_of = found["tasks"], len(found["observations"])
+    place = {task: i for i, task in enumerate(tasks, 1)}
+    matrix = [
+        [f"{i} {task}", *(f"{r:.2f}" for r in row)]
+        for i, (task, row) in enumerate(zip(tasks, found["correlation"], strict=True), 1)
+    ]
+    merges = [
+        [
+            *(_range(place[task] for task in side) for side in merge["clusters"]),
+            f"{merge['distance']:.3f}",
+        ]
+        for merge in found["merges"]
+    ]
+    parts = [f"Correlation over {number_of} pairs of model and length"]
+    if found["by_chance"] >= _CAUTION:
+        parts.append(
+            f"Caution: with {number_of} observations tasks that have nothing to do with each other "
+            f"reach ±{found['by_chance']:.2f} in one case of twenty."
+        )
+    parts.append(table(["task", *(str(i) for i in range(1, len(tasks) + 1))], matrix, markdown))
+    if merges:
+        parts += ["Clusters as they join, by their rows above (average linkage of 1 − r)"]
+        parts += [table(["cluster", "joins", "distance"], merges, markdown, left=(0, 1))]
+    if found["constant"]:
+        same = f"Never change, so correlate with nothing: {', '.join(found['constant'])}"
+        parts.append(line_of(same, markdown))
+    if found["left_out"]:
+        parts.append(f"Left out, because tasks are missing there: {len(found['left_out'])} pairs")
+    return "\n\n".join(parts)
+
+
+def complexity(found: Sequence[Panel], markdown: bool = False) -> str:
+    """A table for each panel of Figures 2 and 3: the parameter's values by lengths."""
+    parts = []
+    for panel in found:
+        rows = [
+            [line.value, line.task, *(number(line.scores.get(length)) for length in panel.lengths)]
+            for line in panel.lines
+        ]
+        parameter = panel.title.rpartition(": ")[2]
+        header = [parameter, "task", *(length.upper() for length in panel.lengths)]
+        title = line_of(f"{panel.title} ({panel.tokenizer})", markdown)
+        parts += [title, table(header, rows, markdown, left=(0, 1))]
+    return "\n\n".join(parts)
+
+
+def _range(rows: Iterable[int]) -> str:
+    """`3` or `3-5`."""
+    ends = sorted(rows)
+    return "-".join(map(str, dict.fromkeys((ends[0], ends[-1]))))
+
+
+def _differences(cell: Mapping[str, Any]) -> list[str]:
+    shown = [number(cell["a"]), number(cell["b"]), f"{cell['difference']:+.1f}"]
+    return [*shown, bounds(cell["interval"])]
+
+
+def _detectable(value: float) -> str:
+    """Never 0.0: a difference of nothing cannot be found."""
+    return number(value) if value >= 0.05 else "< 0.1"

@@ -1,0 +1,53 @@
+"""What `ruler errors` prints: kinds of errors by configuration, with shares and an example."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ruler_common.terminal import table
+from ruler_eval.analysis.error_kinds import KINDS
+
+_SHOWN = 60  # characters of an example
+
+
+def report(found: Sequence[dict[str, Any]], markdown: bool = False) -> str:
+    """A row for each configuration and kind: rows, share of the wrong ones, one example."""
+    if not found:
+        return "No wrong answers."
+    rows = []
+    for config in dict.fromkeys(error["config"] for error in found):
+        wrong = [error for error in found if error["config"] == config]
+        for kind in KINDS:
+            same = [error for error in wrong if error["kind"] == kind]
+            if same:
+                share = f"{100 * len(same) / len(wrong):.0f} %"
+                detail = _detail(kind, same)
+                rows.append([config, kind, str(len(same)), share, detail, _example(same[0])])
+    header = ["configuration", "kind", "rows", "share", "mean", "an example"]
+    kinds = [kind for kind in KINDS if any(error["kind"] == kind for error in found)]
+    meanings = "\n".join(f"{kind}: {KINDS[kind]}" for kind in kinds)
+    return f"{table(header, rows, markdown, left=(0, 1, 5))}\n\n{meanings}"
+
+
+def _detail(kind: str, errors: Sequence[dict[str, Any]]) -> str:
+    """How many of n were found, or how near the distractor stood to the gold."""
+    gaps = [error["gap"] for error in errors if error["gap"] is not None]
+    if gaps:
+        return f"{100 * sum(gaps) / len(gaps):.0f} % of depth away"
+    if kind in ("incomplete", "repeats"):
+        found = sum(error["found"] for error in errors) / len(errors)
+        of = sum(error["of"] for error in errors) / len(errors)
+        return f"{found:.1f} of {of:.1f}"
+    return ""
+
+
+def _example(error: dict[str, Any]) -> str:
+    wanted = _short(", ".join(error["outputs"]))
+    given = "nothing" if error["prediction"] is None else repr(_short(error["prediction"]))
+    return f"row {error['index']}: {wanted} <- {given}".replace("|", "/")
+
+
+def _short(text: str) -> str:
+    text = " ".join(text.split())
+    return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"

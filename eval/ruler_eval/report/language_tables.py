@@ -1,0 +1,141 @@
+"""The tables of `ruler analyze`: one for each thing that ONERULER's paper draws."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from ruler_common.terminal import line_of, table
+from ruler_eval.report.score_tables import bounds, number, p_value
+
+Model = Mapping[str, Any]
+
+
+def report(found: Mapping[str, Any], markdown: bool = False) -> str:
+    """All tables that have rows, each with its title and the paper's figure."""
+    parts: list[str] = []
+    for name, model in found["models"].items():
+        parts += _of_model(name, model, markdown)
+    pairs = [
+        [pair, str(value["languages"]), f"{value['tau']:.2f}", p_value(value["p"])]
+        for pair, value in found["rankings"].items()
+        if value is not None
+    ]
+    header = ["models", "languages", "Kendall's tau", "p"]
+    parts.append(_titled("Do two models rank the languages alike?", header, pairs, markdown))
+    parts.append(_tokens(found["prompt_tokens"], markdown))
+    rows = [
+        [language, kind, str(count), f"{100 * count / sum(kinds.values()):.0f} %"]
+        for language, kinds in found["errors"].items()
+        for kind, count in kinds.items()
+    ]
+    header = ["language", "kind", "rows", "share"]
+    parts.append(_titled("Kinds of errors by language", header, rows, markdown, (0, 1)))
+    return "\n\n".join(filter(None, parts)) or "Nothing of this is in these results."
+
+
+def ranking(model: Model) -> list[list[str]]:
+    """Of each language rank, name, score, interval and Wikipedia's articles."""
+    return [
+        [str(item["rank"]), item["language"], *_mean(item), whole(item["articles"])]
+        for item in model["languages"]
+    ]
+
+
+def resources(model: Model) -> list[list[str]]:
+    """Of each length the means and intervals of high and of low resource, and the gap."""
+    return [
+        [item["length"].upper(), *_mean(item["high"]), *_mean(item["low"]), number(item["gap"])]
+        for item in model["resources"]
+    ]
+
+
+def none_ablation(model: Model) -> list[list[str]]:
+    """Of each length and language the scores with and without the offer, and their difference."""
+    return [
+        [
+            *(item["length"].upper(), item["languages"], number(item["with_none"])),
+            *(number(item["without"]), f"{item['difference']:+.1f}", bounds(item["interval"])),
+        ]
+        for item in model["none_ablation"]
+    ]
+
+
+def reasoning(model: Model) -> list[list[str]]:
+    """Of each length the tokens of right and of wrong answers."""
+    return [
+        [item["length"].upper(), whole(item["right"]), whole(item["wrong"])]
+        for item in model["reasoning"]
+    ]
+
+
+def instructions(matrix: Mapping[str, Mapping[str, float]]) -> list[str]:
+    """The columns of a matrix by the text's and the instruction's language."""
+    return sorted({code for row in matrix.values() for code in row})
+
+
+def whole(value: float | None) -> str:
+    """A number of tokens or articles."""
+    return "-" if value is None else f"{value:,.0f}"
+
+
+def _of_model(name: str, model: Model, markdown: bool) -> Iterator[str]:
+    header = ["rank", "language", "score", "95 % interval", "Wikipedia articles"]
+    title = f"{name}: languages by their mean over the niah tasks"
+    yield _titled(title, header, ranking(model), markdown, (1,))
+    if (size := model["wikipedia"]) is not None:
+        yield (
+            f"Correlation with the logarithm of Wikipedia's size, {size['languages']} languages: "
+            f"Pearson {size['pearson']:.2f}, Spearman {size['spearman']:.2f}"
+        )
+    header = ["length", "high", "95 % interval", "low", "95 % interval", "gap"]
+    yield _titled("Languages of high and of low resource", header, resources(model), markdown)
+    header = ["length", "language", "none offered", "not offered", "difference", "95 % interval"]
+    yield _titled('The offer to answer "none"', header, none_ablation(model), markdown, (0, 1))
+    columns = instructions(crossed := model["cross_lingual"])
+    matrix = [[text, *(number(row.get(c)) for c in columns)] for text, row in crossed.items()]
+    header = ["text \\ instruction", *columns]
+    yield _titled("Text and instruction in two languages", header, matrix, markdown)
+    header = ["length", "right answers", "wrong answers"]
+    yield _titled("Reasoning tokens of niah answers", header, reasoning(model), markdown)
+    words = [
+        [
+            *(item["length"].upper(), str(item["right_rows"])),
+            *(str(item["wrong_rows"]), number(item["wrong"])),
+            *(str(item["truncated_rows"]), number(item["truncated"])),
+        ]
+        for item in model["words_right"]
+    ]
+    header = ["length", "right rows", "wrong rows", "words right", "truncated rows", "words right"]
+    yield _titled("Words right of ten in cwe", header, words, markdown)
+
+
+def _tokens(models: Mapping[str, Mapping[str, Mapping[str, float]]], markdown: bool) -> str:
+    places = dict.fromkeys(
+        (length, language)
+        for by_length in models.values()
+        for length, by_language in by_length.items()
+        for language in by_language
+    )
+    rows = [
+        [length.upper(), language]
+        + [whole(by_length.get(length, {}).get(language)) for by_length in models.values()]
+        for length, language in places
+    ]
+    title = "The same texts under several tokenizers: mean prompt tokens"
+    return _titled(title, ["length", "language", *models], rows, markdown, (0, 1))
+
+
+def _mean(mean: Mapping[str, Any]) -> tuple[str, str]:
+    return number(mean["score"]), bounds(mean["interval"])
+
+
+def _titled(
+    title: str,
+    header: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    markdown: bool,
+    left: Sequence[int] = (0,),
+) -> str:
+    text = table(header, rows, markdown, left)
+    return f"{line_of(title, markdown)}\n\n{text}" if rows else ""

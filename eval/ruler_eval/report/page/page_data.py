@@ -1,0 +1,204 @@
+"""Builds the page's model (page_model.py) from runs.
+
+page = page_data(open_runs([Path("runs/qwen"), Path("runs/llama")]))
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from importlib.metadata import version
+from typing import Any
+
+from ruler_common.text import shortened, visible
+from ruler_eval.analysis.error_kinds import KINDS
+from ruler_eval.report.page import page_scores
+from ruler_eval.report.page.page_differences import pairs
+from ruler_eval.report.page.page_languages import languages
+from ruler_eval.report.page.page_model import (
+    Errors,
+    FrozenSentence,
+    PageData,
+    RunFacts,
+    Series,
+    ShownRows,
+    TaskErrors,
+)
+from ruler_eval.report.page.page_runs import ReportedRun
+from ruler_eval.report.page.rows.page_rows import ConfigRows, rows_behind
+from ruler_eval.report.score_tables import TROUBLES, chosen, rule_options
+
+FORMAT = 1
+_LONGEST_FACT = 120  # characters
+_MOST_NOTES = 40
+_TITLES = {"ruler": "RULER", "oneruler": "ONERULER"}
+
+
+def page_data(
+    runs: Sequence[ReportedRun], frozen: FrozenSentence | None = None, every_error: bool = False
+) -> PageData:
+    """All that the page shows of these runs; `frozen` tells whether rows are the frozen ones.
+
+    With `every_error` every wrong row is sorted into its kind, however long reading its text takes.
+    Raises RulerError for answers or rows that are no longer those that were scored.
+    """
+    series = page_scores.all_series(runs)
+    lengths = page_scores.all_lengths(runs)
+    tasks = page_scores.all_tasks(runs)
+    behind = rows_behind(runs, every_error)
+    dataset = runs[0].results["dataset"]["name"]
+    return {
+        "format": FORMAT,
+        "title": f"{_TITLES[dataset]} results",
+        "dataset": dataset,
+        "made_by": f"ruler-release {version('ruler-release')}",
+        "runs": [_facts(run, frozen) for run in runs],
+        "series": series,
+        "lengths": lengths,
+        "tasks": tasks,
+        "groups": page_scores.groups(runs, series),
+        "heat_maps": [
+            page_scores.task_heat_map(runs[one["run"]], one, tasks, lengths) for one in series
+        ],
+        "complexity": page_scores.complexity(runs, series),
+        "depth": [
+            depth
+            for one in series
+            for depth in page_scores.depth_maps(runs[one["run"]], one, tasks)
+        ],
+        "pairs": pairs(runs),
+        "errors": _errors(runs, series, tasks, behind),
+        "languages": languages(runs, series, lengths),
+        "rows": _rows(runs, series, behind),
+    }
+
+
+def as_json(page: PageData) -> str:
+    """The model as `--json` writes it."""
+    return json.dumps(page, ensure_ascii=False, indent=1, allow_nan=False) + "\n"
+
+
+def _facts(run: ReportedRun, frozen: FrozenSentence | None) -> RunFacts:
+    results, cells = run.results, run.results["configurations"]
+    data, settings = results["dataset"], results["run"]
+    counts: dict[str, int] = {name: sum(cell[name] for cell in cells.values()) for name in TROUBLES}
+    troubles: list[dict[str, Any]] = [
+        {"configuration": name, "n": cell["n"], **{key: cell[key] for key in TROUBLES if cell[key]}}
+        for name, cell in cells.items()
+        if any(cell[key] for key in TROUBLES)
+    ]
+    notes = [shortened(note, 4 * _LONGEST_FACT) for note in results["notes"][:_MOST_NOTES]]
+    if len(results["notes"]) > _MOST_NOTES:
+        notes.append(f"and {len(results['notes']) - _MOST_NOTES} more notes in results.json")
+    return {
+        "label": run.label,
+        "model": _fact(results["model"] or "not named"),
+        "data": " ".join(filter(None, (_TITLES[data["name"]], _fact(data["data_version"])))),
+        "frozen": _frozen(run, frozen),
+        "tokenizers": sorted({cell["tokenizer"] or "unknown" for cell in cells.values()}),
+        "mode": _fact(results["mode"] or "not recorded"),
+        "reasoning": _reasoning(settings),
+        "engine": _engine(settings),
+        "score_version": results["score_version"],
+        "rules": rule_options(results),
+        "partial": results["partial"],
+        "rows": sum(cell["n"] for cell in cells.values()),
+        "counts": counts,
+        "troubles": troubles,
+        "notes": notes,
+        "answers": "" if run.problem is None else visible(run.problem),
+    }
+
+
+def _fact(value: object) -> str:
+    return shortened(str(value), _LONGEST_FACT) if value else ""
+
+
+def _frozen(run: ReportedRun, frozen: FrozenSentence | None) -> str:
+    if run.results["dataset"]["standard"] is False:
+        return "A suite of one's own, not the benchmark's tasks."
+    if run.release is None:
+        return "Not known: the release is not at hand (--dataset)."
+    return "Not checked." if frozen is None else frozen(run.release.manifest)
+
+
+def _reasoning(settings: Mapping[str, Any]) -> str:
+    thinking = settings.get("thinking")
+    if not isinstance(thinking, Mapping):
+        return "not recorded"
+    return f"on, up to {thinking['budget']:,} tokens" if thinking.get("on") else "off"
+
+
+def _engine(settings: Mapping[str, Any]) -> str:
+    parts = (settings.get("backend"), settings.get("backend_version"), settings.get("dtype"))
+    return " ".join(_fact(part) for part in parts if part) or "not recorded"
+
+
+def _errors(
+    runs: Sequence[ReportedRun],
+    series: Sequence[Series],
+    tasks: Sequence[str],
+    behind: Sequence[Mapping[str, ConfigRows]],
+) -> Errors:
+    found: list[TaskErrors] = []
+    for one in series:
+        cells = page_scores.cells_of(runs[one["run"]], one)
+        mine = behind[one["run"]]
+        for task in tasks:
+            rows = [
+                mine[name] for name, cell in cells.items() if cell["task"] == task if name in mine
+            ]
+            if rows:
+                kinds = Counter(kind for cell in rows for kind in cell.kinds.values())
+                found.append(
+                    {
+                        "series": one["id"],
+                        "task": task,
+                        "rows": sum(len(cell.scores) for cell in rows),
+                        "wrong": sum(len(cell.wrong) for cell in rows),
+                        "sorted": kinds.total(),
+                        "kinds": dict(kinds.most_common()),
+                    }
+                )
+    times = sum((Counter(errors["kinds"]) for errors in found), Counter[str]())
+    notes = []
+    total, done = sum(one["wrong"] for one in found), sum(one["sorted"] for one in found)
+    if done < total:
+        notes.append(
+            f"{done:,} of {total:,} wrong rows were sorted, an even share of every configuration; "
+            "`ruler report --every-error` sorts all of them."
+        )
+    if any(_without_texts(run) for run in runs):
+        notes.append(
+            "Rows whose release is not at hand were sorted without their texts, so that no "
+            "distractor is known (--dataset)."
+        )
+    return {
+        "kinds": {kind: KINDS[kind] for kind, _ in times.most_common()},
+        "tasks": found,
+        "notes": notes,
+    }
+
+
+def _without_texts(run: ReportedRun) -> bool:
+    """Whether neither a release nor the files of the answers hold prompts."""
+    if run.release is not None:
+        return False
+    firsts = (next(iter(answers.values()), None) for answers in run.answers.values())
+    return any(first is not None and first.known_prompt is None for first in firsts)
+
+
+def _rows(
+    runs: Sequence[ReportedRun],
+    series: Sequence[Series],
+    behind: Sequence[Mapping[str, ConfigRows]],
+) -> dict[str, dict[str, ShownRows]]:
+    return {
+        str(one["id"]): {
+            name: behind[one["run"]][name].on_page()
+            for name in chosen(runs[one["run"]].results, one["tokenizer"])
+            if name in behind[one["run"]]
+        }
+        for one in series
+    }

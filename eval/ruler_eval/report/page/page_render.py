@@ -1,0 +1,170 @@
+"""Renders the page: one HTML file that needs no network and runs no text of a run.
+
+    html = render(page, figures(page))
+
+Vega's runtime stands in the file once. The page's policy forbids every connection and every
+script but the two whose digests it names; Vega's expressions are interpreted, not compiled. The
+rows behind the cells are compressed, as their texts are most of the page.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from markupsafe import Markup
+
+from ruler_eval.report.language_tables import instructions
+from ruler_eval.report.page.figures.chart_parts import Figure, first_series
+from ruler_eval.report.page.figures.colour_scale import colour, text_colour
+from ruler_eval.report.page.figures.page_figures import KIND_COLOURS, kind_names
+from ruler_eval.report.page.figures.vega_runtime import vega_runtime
+from ruler_eval.report.page.page_model import HeatCell, PageData
+from ruler_eval.report.page.page_numbers import TROUBLE_NAMES, tables
+from ruler_eval.report.page.rows.page_size import MOST_BYTES, fitted, packed
+from ruler_eval.report.templates import template
+
+_HERE = Path(__file__).resolve().parent
+# Where the rows go once the size of the rest is known: text of runs holds no such comment.
+_ROWS, _ABOUT_ROWS = "<!--rows-->", "<!--about the rows-->"
+_FACTS = (
+    ("Model", "model"),
+    ("Data", "data"),
+    ("Rows are the frozen ones", "frozen"),
+    ("Rules", "rules"),
+    ("Tokenizer of the rows", "tokenizers"),
+    ("Mode", "mode"),
+    ("Reasoning", "reasoning"),
+    ("Engine", "engine"),
+    ("Score version", "score_version"),
+)
+SHAPES = {
+    "circle": "M-5,0a5,5 0 1,0 10,0a5,5 0 1,0 -10,0z",
+    "square": "M-4.5,-4.5h9v9h-9z",
+    "triangle-up": "M0,-5.5L5.5,4.5H-5.5z",
+    "diamond": "M0,-6L5,0L0,6L-5,0z",
+    "cross": "M-2,-6h4v4h4v4h-4v4h-4v-4h-4v-4h4z",
+    "triangle-down": "M0,5.5L5.5,-4.5H-5.5z",
+}
+"""The marks of Vega's shapes, for the names of models."""
+
+
+def render(page: PageData, figures: Mapping[str, Figure]) -> str:
+    """The whole HTML file."""
+    cells: list[dict[str, Any]] = []
+
+    def remember(series: int, configurations: list[str], name: str, length: str) -> int:
+        cells.append({"series": series, "configs": configurations, "title": f"{name} at {length}"})
+        return len(cells) - 1
+
+    runtime, js = vega_runtime(), _script("page.js")
+    kinds = kind_names(page)
+    charts = {name: figure.chart.to_dict(validate=False) for name, figure in figures.items()}
+
+    def data() -> Markup:
+        """What the script reads; asked for when every cell is drawn."""
+        known = {"series": page["series"], "kinds": page["errors"]["kinds"], "charts": charts}
+        return Markup(_json({**known, "cells": cells}))
+
+    html = template(_HERE / "page.html.j2", score=_score).render(
+        page=page,
+        figures=figures,
+        tables={**dict.fromkeys(figures), **tables(page)},
+        trouble_names=TROUBLE_NAMES,
+        facts=_FACTS,
+        columns=_columns(page),
+        sections=_sections(page),
+        shapes=SHAPES,
+        kind_colours=list(zip(kinds, KIND_COLOURS[: len(kinds)], strict=True)),
+        first_series=first_series(page),
+        has_published=any(group["published"] for group in page["groups"]),
+        remember=remember,
+        flawed=_flawed,
+        crossed=instructions,
+        tokens_of=_tokens_of,
+        css=Markup(_script("page.css") + _scale_css()),
+        policy=_policy(runtime, js),
+        runtime=Markup(packed(runtime)),
+        js=Markup(js),
+        data=data,
+    )
+    rows = fitted(page["rows"], MOST_BYTES - len(html.encode()))
+    head, _, tail = html.rpartition(_ROWS)
+    before, _, after = head.rpartition(_ABOUT_ROWS)
+    return f"{before}{rows.sentence}{after}{rows.text}{tail}"
+
+
+def _script(name: str) -> str:
+    return (_HERE / name).read_text(encoding="utf-8").strip()
+
+
+def _policy(*scripts: str) -> str:
+    digests = (
+        base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in scripts
+    )
+    allowed = " ".join(f"'sha256-{digest}'" for digest in digests)
+    return (
+        f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; img-src data:; "
+        "base-uri 'none'; form-action 'none'"
+    )
+
+
+def _json(value: Any) -> str:
+    """JSON that ends no script element and begins no comment."""
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
+
+
+def _score(value: float | None) -> str:
+    return "–" if value is None else f"{value:.1f}"
+
+
+def _flawed(cell: HeatCell) -> bool:
+    """Whether rows of a cell were not answered as they should have been."""
+    return any(name not in ("thinking", "cut_scored") for name in cell["troubles"])
+
+
+def _tokens_of(name: str) -> int:
+    """A printed length (`>128K`, `<4K`, `32K`) as a number to sort by."""
+    digits = "".join(character for character in name if character.isdigit())
+    tokens = 1024 * int(digits or 0)
+    return tokens + 1 if ">" in name else tokens - 1 if "<" in name else tokens
+
+
+def _columns(page: PageData) -> list[tuple[str, str]]:
+    lengths = [(item["label"], f"{item['tokens']:,} tokens") for item in page["lengths"]]
+    return [
+        ("model", "Sort by name"),
+        *lengths,
+        ("Avg.", "Mean over the lengths at which every task was scored"),
+        ("wAvg (inc)", "Longer lengths weigh more"),
+        ("wAvg (dec)", "Shorter lengths weigh more"),
+        ("effective", "The longest length at or above the threshold"),
+        ("relative", "The longest length with 85 % of the score at the shortest"),
+    ]
+
+
+def _sections(page: PageData) -> list[tuple[str, str]]:
+    sections = (
+        ("runs", "Run", True),
+        ("scores", "Scores", True),
+        ("curves", "By length", True),
+        ("tasks", "Tasks", True),
+        ("complexity", "Complexity", page["complexity"]),
+        ("depth", "Depth", page["depth"]),
+        ("differences", "Differences", page["pairs"]),
+        ("errors", "Errors", page["errors"]["tasks"]),
+        ("languages", "Languages", page["languages"]),
+    )
+    return [(name, title) for name, title, there in sections if there]
+
+
+def _scale_css() -> str:
+    """A rule for each whole score, and the legend's ramp."""
+    rules = [f".s{n}{{background:{colour(n)};color:{text_colour(n)}}}" for n in range(101)]
+    stops = ",".join(colour(n) for n in range(0, 101, 5))
+    return "".join(rules) + f".ramp{{background:linear-gradient(90deg,{stops})}}"

@@ -1,0 +1,167 @@
+"""The rows behind the page's numbers: what was asked and answered, wrong ones first.
+
+Wrong rows are sorted into kinds by analysis/error_kinds.py, which needs their texts. A release
+of 39,000 rows to 128k holds seven gigabytes of them, so of a large one some texts are read, for all
+runs at once: an even share of the budget for each configuration, and of that every wrong row. The
+page says how many rows were sorted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ruler_eval.analysis.error_kinds import error_of
+from ruler_eval.analysis.prompt_rows import row_of_prompt
+from ruler_eval.families.table import family_of, rule_task
+from ruler_eval.frozen_release import BATCH_ROWS, PartialRow
+from ruler_eval.prediction import Prediction
+from ruler_eval.report.page.page_model import ShownRow, ShownRows
+from ruler_eval.report.page.page_runs import ReportedRun
+from ruler_eval.report.page.rows.shown_rows import shown_row
+from ruler_eval.score import join
+from ruler_eval.score.config_naming import read_name
+from ruler_eval.score.results_file import Cell
+
+MOST_ROWS = 20  # of a configuration that the page holds
+READ_CHARACTERS = 600_000_000
+"""Of the releases' texts, for the whole page: with those of 39,000 rows it takes some seconds."""
+_COLUMNS = ("outputs", "question", "context_start", "context_end", "evidence", "none_word")
+_CHARACTERS = 4  # of a token, about
+_BLANK: PartialRow = {  # a row of which nothing is known
+    **{"input": "", "outputs": [], "context_start": 0, "context_end": 0, "evidence": []},
+    "none_word": None,
+}
+
+
+class ConfigRows:
+    """One run's rows of one configuration: what is wanted of them, and what was found so far.
+
+    `scores` are by index, `wrong` the indices without the full score, `kinds` those sorted.
+    """
+
+    def __init__(self, number: int, run: ReportedRun, name: str, cell: Cell) -> None:
+        self.number, self.run, self.name, self.cell = number, run, name, cell
+        self.answers = run.answers[name]
+        self.scores = dict(zip(cell["rows"]["index"], cell["rows"]["score"], strict=True))
+        self.wrong = [index for index, score in self.scores.items() if score < 1]
+        right = [index for index, score in self.scores.items() if score >= 1]
+        self.order = [*self.wrong, *right][:MOST_ROWS]
+        config = read_name(run.names, name, run.release is not None)
+        self.task = rule_task(config.task, config.dataset, run.release)
+        self.family = family_of(config.task, config.dataset, run.release)
+        self.language = config.instruction_language if config.dataset == "oneruler" else None
+        self.kinds: dict[int, str] = {}
+        self.shown: dict[int, ShownRow] = {}
+        for index in self.wrong:  # their kinds do not depend on their texts
+            if (answer := self.answers.get(index)) is None or answer.failed:
+                self._sort(index, _BLANK, answer)
+
+    @property
+    def file(self) -> tuple[object, ...]:
+        """What is the same for configurations whose rows are read together."""
+        release = self.run.release
+        return (self.number, self.name) if release is None else (release.root, self.name)
+
+    @property
+    def wanted(self) -> set[int]:
+        """The rows that are to be shown or sorted, and are not yet."""
+        return (set(self.order) - self.shown.keys()) | (set(self.wrong) - self.kinds.keys())
+
+    def take(self, row: PartialRow) -> None:
+        """Sort a wrong row into its kind, if its text is there, and keep what is shown of it."""
+        index = int(row["index"])
+        answer = self.answers.get(index)
+        join.same_references(row, answer)
+        if "input" in row and self.scores[index] < 1 and index not in self.kinds:
+            self._sort(index, row, answer)
+        if index in self.order:
+            self.shown[index] = self._shown(index, row)
+
+    def on_page(self) -> ShownRows:
+        """What the page holds of them; a row that was not found is its answer alone."""
+        rows = [self.shown.get(index) or self._shown(index, None) for index in self.order]
+        return {"n": len(self.scores), "wrong": len(self.wrong), "rows": rows}
+
+    def _sort(self, index: int, row: PartialRow, answer: Prediction | None) -> None:
+        error = error_of(row, answer, self.task, self.language, self.run.rules, family=self.family)
+        if error is not None:
+            self.kinds[index] = error.kind
+
+    def _shown(self, index: int, row: PartialRow | None) -> ShownRow:
+        score, answer = self.scores[index], self.answers.get(index)
+        shown = shown_row(index, score, self.kinds.get(index), row, answer)
+        if shown["state"] == "ok" and index in self.cell["rows"]["truncated"]:
+            shown["state"] = "truncated"
+        return shown
+
+
+def rows_behind(
+    runs: Sequence[ReportedRun], every_error: bool = False
+) -> list[dict[str, ConfigRows]]:
+    """For each run the rows of its configurations; none for a run without answers.
+
+    With `every_error` all texts are read that sorting the wrong rows takes.
+    """
+    together: dict[tuple[object, ...], list[ConfigRows]] = {}
+    for number, run in enumerate(runs):
+        for name, cell in run.results["configurations"].items() if run.answers else ():
+            rows = ConfigRows(number, run, name, cell)
+            together.setdefault(rows.file, []).append(rows)
+    files = list(together.values())
+    most = [_group_size(file) * len(_groups(file)) for file in files]
+    shares = most if every_error else fair_shares(most, READ_CHARACTERS)
+    found: list[dict[str, ConfigRows]] = [{} for _ in runs]
+    for file, share in zip(files, shares, strict=True):
+        groups = max(1, share // size) if (size := _group_size(file)) else 0
+        _collect(file, groups)
+        for rows in file:
+            found[rows.number][rows.name] = rows
+    return found
+
+
+def _groups(file: Sequence[ConfigRows]) -> set[int]:
+    """The row groups of a release's file that hold rows wanted."""
+    return {index // BATCH_ROWS for rows in file for index in rows.wanted}
+
+
+def _group_size(file: Sequence[ConfigRows]) -> int:
+    """About how many characters a row group holds; 0 without a release."""
+    first = file[0]
+    return BATCH_ROWS * _CHARACTERS * first.cell["max_length"] if first.run.release else 0
+
+
+def fair_shares(needs: Sequence[int], budget: int) -> list[int]:
+    """Of a budget an even share for each, and what small needs leave over for the larger ones."""
+    shares = [0] * len(needs)
+    for done, place in enumerate(sorted(range(len(needs)), key=lambda number: needs[number])):
+        shares[place] = min(needs[place], budget // (len(needs) - done))
+        budget -= shares[place]
+    return shares
+
+
+def _collect(file: Sequence[ConfigRows], groups: int) -> None:
+    """Read one file's rows for every run on it, the texts of no more than so many row groups."""
+    first = file[0]
+    if first.run.release is None:
+        for index in sorted(first.wanted & first.answers.keys()):
+            if (row := _of_file(first.answers[index], first)) is not None:
+                first.take(row)
+        return
+    for columns, most in (((*_COLUMNS, "input"), groups), (_COLUMNS, None)):
+        wanted = [rows.wanted if most else set(rows.order) - rows.shown.keys() for rows in file]
+        if indices := set().union(*wanted):
+            for row in first.run.release.some_rows(first.name, columns, indices, most):
+                for rows, mine in zip(file, wanted, strict=True):
+                    if row["index"] in mine:
+                        rows.take(row)
+
+
+def _of_file(answer: Prediction, rows: ConfigRows) -> PartialRow | None:
+    """A row as far as the file of its answer holds it; without a prompt its text is empty."""
+    if not answer.outputs:
+        return None
+    if (prompt := answer.known_prompt) is not None:
+        row = row_of_prompt(prompt, answer.outputs, rows.family, answer.columns)
+    else:
+        row = {**_BLANK, "outputs": list(answer.outputs)}
+    return {"index": answer.index, "question": answer.question or "", **row}

@@ -1,0 +1,74 @@
+"""Published models beside one's own: what `ruler score --beside published` prints.
+
+Beside published models (all, tekken): NVIDIA/RULER, README.md at 8c6666e, 2025-07-21
+
+model                        effective    4K    8K  …  128K  Avg.  wAvg.(inc)  wAvg.(dec)
+own: smollm2-135m                  <4K  24.1     -         -  24.1        24.1        24.1
+Jamba-1.5-large (94B/398B)       >128K  96.7  96.6      95.1  96.0        95.7        96.3
+"""
+
+from __future__ import annotations
+
+from ruler_common.terminal import line_of, table
+from ruler_eval.published.published_tables import PublishedTable, newest_tables
+from ruler_eval.report.score_tables import mean_name, number
+from ruler_eval.score.effective_length import Baseline
+from ruler_eval.score.results_file import GroupSummary, Results
+
+NOTE = (
+    "Note: published models were measured on other rows, by their authors' own runs: {rows}. "
+    "An average is over the lengths of its row."
+)
+
+
+def beside_published(results: Results, baseline: Baseline = "chat", markdown: bool = False) -> str:
+    """A table for each group and language that has published results; one sentence without any.
+
+    The models are the aligned ones, or with the threshold `base` the base ones.
+    """
+    data = results["dataset"]
+    known = newest_tables(data["name"], "base" if baseline == "base" else "aligned")
+    if data["standard"] is False:
+        known = []
+    parts, shown = [], []
+    for tokenizer, by_language in results["summary"].items():
+        for published in known:
+            own = by_language.get(published.languages, {}).get(published.group)
+            if own is not None:
+                name = ", ".join(
+                    [published.group]
+                    + [published.languages] * (data["name"] == "oneruler")
+                    + [tokenizer]
+                )
+                title = f"Beside published models ({name}): {published.source}, {published.date}"
+                label = results["model"] or "unnamed model"
+                parts.append(line_of(title, markdown))
+                parts.append(_table(own, f"own: {label}", published, markdown))
+                shown.append(published)
+    if not shown:
+        return f"No published results fit what was scored of {data['name']}."
+    parts += [NOTE.format(rows=rows) for rows in dict.fromkeys(t.measured_on for t in shown)]
+    return "\n\n".join(parts)
+
+
+def _table(own: GroupSummary, label: str, published: PublishedTable, markdown: bool) -> str:
+    means = own["lengths"]
+    lengths = [*published.lengths, *(name for name in means if name not in published.lengths)]
+    averages = any(model.average is not None for model in published.models)
+    if any(mean["tasks"] < own["tasks"] for mean in means.values()):
+        label += f" ({mean_name(own)})"
+    first = [label] + [own["effective_length_name"]] * averages
+    first += [number(means[name]["score"] if name in means else None) for name in lengths]
+    if averages:
+        first += [number(own[key]["score"]) for key in ("average", "weighted_inc", "weighted_dec")]
+    rows = [first]
+    for model in published.models:
+        row = [model.model + (f" [{model.source}]" if model.source else "")]
+        row += [model.effective or "-"] * averages
+        row += [number(model.scores.get(name)) for name in lengths]
+        if averages:
+            row += [number(value) for value in (model.average, model.inc, model.dec)]
+        rows.append(row)
+    header = ["model"] + ["effective"] * averages + [name.upper() for name in lengths]
+    header += ["Avg.", "wAvg.(inc)", "wAvg.(dec)"] if averages else []
+    return table(header, rows, markdown)

@@ -1,0 +1,250 @@
+"""The tables a person reads, from a results.json: plain text, or Markdown.
+
+    print(report(results))
+
+Rows are tasks, columns lengths, then the aggregates as in Tables 3 and 12 to 16 of RULER
+(arXiv:2404.06654). Numbers are rounded here and nowhere else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Literal, get_args
+
+from ruler_common.terminal import line_of, table
+from ruler_eval.score.aggregates import EVERY_LANGUAGE, EVERY_PAIR, in_languages
+from ruler_eval.score.effective_length import written
+from ruler_eval.score.results_file import Cell, GroupSummary, Results
+
+Trouble = Literal[
+    "missing", "failed", "does_not_fit", "cut", "cut_scored",
+    "thinking", "thinking_cut", "duplicated",
+]  # fmt: skip
+TROUBLES: tuple[Trouble, ...] = get_args(Trouble)
+
+
+_MEANS = {EVERY_LANGUAGE: "mean over languages", EVERY_PAIR: "mean over pairs of languages"}
+
+
+def number(value: float | None) -> str:
+    """A score with one decimal, as the papers print it."""
+    return "-" if value is None else f"{value:.1f}"
+
+
+def bounds(interval: Sequence[float] | None) -> str:
+    """An interval with one decimal."""
+    return "-" if interval is None else f"[{interval[0]:.1f}, {interval[1]:.1f}]"
+
+
+def p_value(value: float | None) -> str:
+    """A p with three decimals, and never 0.000."""
+    if value is None:
+        return "-"
+    return "< 0.001" if value < 0.001 else f"{value:.3f}"
+
+
+def report(results: Results, markdown: bool = False, intervals: bool = False) -> str:
+    """The whole report: scores, aggregates, what went wrong with rows, scores by depth."""
+    parts = [line_of(headline(results), markdown)]
+    for tokenizer, by_language in results["summary"].items():
+        for languages, groups in by_language.items():
+            name = f"{results['dataset']['name']}, {tokenizer}"
+            if len(by_language) > 1 or languages != "en":
+                name += f", {_MEANS.get(languages, languages)}"
+            cells = list(chosen(results, tokenizer, languages).values())
+            text = scores(cells, groups, results["dataset"]["tasks"], markdown, intervals)
+            parts.append(_titled(line_of(f"Scores ({name})", markdown), text))
+            parts.append(_titled("Aggregates", aggregates(groups, markdown)))
+            relative = relative_to_alone(cells, groups, results["dataset"]["tasks"], markdown)
+            parts.append(_titled("Scores in percent of those at 0k (the evidence alone)", relative))
+    parts.append(_titled("Rows that are missing, failed or truncated", troubles(results, markdown)))
+    parts.append(_titled("Scores by depth of the evidence", by_depth(results, markdown)))
+    parts.append("\n".join(line_of(f"Note: {note}.", markdown) for note in results["notes"]))
+    return "\n\n".join(filter(None, parts))
+
+
+def chosen(results: Results, tokenizer: str, languages: str | None = None) -> dict[str, Cell]:
+    """The configurations under a tokenizer, of all languages or of these."""
+    return {
+        name: cell
+        for name, cell in results["configurations"].items()
+        if (cell["tokenizer"] or "unknown") == tokenizer
+        and (languages is None or in_languages(cell, languages))
+    }
+
+
+def rule_options(results: Results) -> list[str]:
+    """The options of `ruler score` by which it was scored, where these are not the default."""
+    compat, cut = results["rules"]["compat"], results["rules"]["cut"]
+    return [f"--compat {compat}"] * bool(compat) + [f"--cut {cut}"] * (cut != "protocol")
+
+
+def headline(results: Results) -> str:
+    """What was scored: model, data, version, and whether it is partial."""
+    data = results["dataset"]
+    version = f" {data['data_version']}" if data.get("data_version") else ""
+    parts = [results["model"] or "unnamed model", f"{data['name']}{version}"]
+    parts += [f"mode {results['mode']}"] if results["mode"] else []
+    parts += [f"rules {results['score_version']}", *rule_options(results)]
+    parts += ["PARTIAL: only rows with a prediction count"] if results["partial"] else []
+    return " · ".join(parts)
+
+
+def scores(
+    cells: Sequence[Cell],
+    groups: Mapping[str, GroupSummary],
+    tasks: Sequence[str],
+    markdown: bool = False,
+    intervals: bool = False,
+) -> str:
+    """Task rows by lengths, then the mean of the tasks and its interval.
+
+    `tasks` gives the rows' order. A mean over fewer tasks says so in its row's name, and a mean
+    over other tasks than the rest of its row is marked.
+    """
+    lengths = groups["all"]["lengths"]
+    by_place: dict[tuple[str, str], list[Cell]] = {}
+    for cell in cells:
+        by_place.setdefault((cell["task"], cell["length"]), []).append(cell)
+    rows = []
+    scored = {cell["task"] for cell in cells}
+    for task in (task for task in tasks if task in scored):
+        found = [by_place.get((task, length), []) for length in lengths]
+        rows.append([task, *(_mean_of(here, "score") for here in found)])
+        if intervals:
+            shown = [bounds(here[0]["interval"]) if len(here) == 1 else "-" for here in found]
+            rows.append(["", *shown])
+        for key in ("whole_word", "words_right"):
+            if any(key in cell for here in found for cell in here):
+                name = "whole words" if key == "whole_word" else "right of 10"
+                rows.append([f"{task}, {name}", *(_mean_of(here, key) for here in found)])
+        if any(cell["duplicated"] for here in found for cell in here):
+            twice = [str(sum(cell["duplicated"] for cell in here)) for here in found]
+            rows.append([f"{task}, duplicated predictions", *twice])
+    count, means = groups["all"]["tasks"], _marked(groups["all"])
+    rows.append([mean_name(groups["all"]), *means.values()])
+    rows.append(["95 % interval", *(bounds(mean["interval"]) for mean in lengths.values())])
+    rows.append(["strict", *(number(mean["strict"]) for mean in lengths.values())])
+    if any(mean["tasks"] < count for mean in lengths.values()):
+        rows.append(["tasks scored", *(str(mean["tasks"]) for mean in lengths.values())])
+    text = table(["task", *map(str.upper, lengths)], rows, markdown)
+    return text + _explained(means.values())
+
+
+def _marked(group: GroupSummary) -> dict[str, str]:
+    """The group's mean at each length, with a mark if it is over other tasks than most are."""
+    means = group["lengths"]
+    most = max((mean["tasks"] for mean in means.values()), default=0)
+    usual = next((mean["lacking"] for mean in means.values() if mean["tasks"] == most), [])
+    return {
+        length: number(mean["score"]) + ("" if mean["lacking"] == usual else "*")
+        for length, mean in means.items()
+    }
+
+
+def _explained(means: Iterable[str]) -> str:
+    marked = any(mean.endswith("*") for mean in means)
+    return "\n* a mean over other tasks than the others of this row" if marked else ""
+
+
+def relative_to_alone(
+    cells: Sequence[Cell],
+    groups: Mapping[str, GroupSummary],
+    tasks: Sequence[str],
+    markdown: bool = False,
+) -> str:
+    """Task rows by lengths, each score in percent of the task's at `0k`; "" where none is known."""
+    lengths = [length for length, mean in groups["all"]["lengths"].items() if mean["tokens"]]
+    found = {
+        (cell["task"], cell["length"]): cell["relative_to_0k"]
+        for cell in cells
+        if "relative_to_0k" in cell
+    }
+    known = {task for task, _ in found}
+    rows = [
+        [task, *(number(found.get((task, length))) for length in lengths)]
+        for task in tasks
+        if task in known
+    ]
+    if not rows:
+        return ""
+    means = (groups["all"]["lengths"][length].get("relative_to_0k") for length in lengths)
+    rows.append(["mean by mean", *map(number, means)])
+    return table(["task", *map(str.upper, lengths)], rows, markdown)
+
+
+def mean_name(group: GroupSummary) -> str:
+    """`mean of 13 tasks`; `mean of 8 of 13 tasks` where some were not scored at any length."""
+    counts = sorted({mean["tasks"] for mean in group["lengths"].values()})
+    if counts == [group["tasks"]]:
+        return f"mean of {group['tasks']} tasks"
+    return (
+        f"mean of {' to '.join(map(str, counts[:1] + counts[1:][-1:]))} of {group['tasks']} tasks"
+    )
+
+
+def aggregates(groups: Mapping[str, GroupSummary], markdown: bool = False) -> str:
+    """A row for all tasks and each category, as in the paper's tables.
+
+    Means over fewer tasks, or over others, say so as in `scores`.
+    """
+    lengths = groups["all"]["lengths"]
+    header = ["group", "effective", "threshold", "relative", *map(str.upper, lengths)]
+    header += ["Avg.", "interval", "wAvg.(inc)", "wAvg.(dec)"]
+    rows = []
+    for name, group in groups.items():
+        means = _marked(group)
+        whole = all(mean["tasks"] == group["tasks"] for mean in group["lengths"].values())
+        rows.append(
+            [
+                name if whole else f"{name}, {mean_name(group)}",
+                group["effective_length_name"],
+                number(group["threshold"]),
+                relative_name(group),
+                *(means.get(length, "-") for length in lengths),
+                number(group["average"]["score"]),
+                bounds(group["average"]["interval"]),
+                *(number(group[key]["score"]) for key in ("weighted_inc", "weighted_dec")),
+            ]
+        )
+    shown = (mean for group in groups.values() for mean in _marked(group).values())
+    return table(header, rows, markdown) + _explained(shown)
+
+
+def relative_name(group: GroupSummary) -> str:
+    """The relative effective length as the group's columns name it."""
+    tokens = group["relative_effective_length"]
+    names = {mean["tokens"]: length for length, mean in group["lengths"].items()}
+    return "-" if tokens is None else written(tokens, names)
+
+
+def troubles(results: Results, markdown: bool = False) -> str:
+    """The counts beside the score, for the configurations that have any."""
+    cells = results["configurations"]
+    shown = [name for name in TROUBLES if any(cell[name] for cell in cells.values())]
+    rows = [
+        [config, str(cell["n"]), *(str(cell[name]) for name in shown)]
+        for config, cell in cells.items()
+        if any(cell[name] for name in shown)
+    ]
+    return table(["configuration", "n", *shown], rows, markdown) if rows else ""
+
+
+def by_depth(results: Results, markdown: bool = False) -> str:
+    """Ten bins of depth for each task and length that has evidence."""
+    rows = [
+        [name, *(number(bin["score"]) for bin in cell["depth"])]
+        for name, cell in results["configurations"].items()
+        if cell["depth"]
+    ]
+    header = ["configuration", *(f"{10 * i}-{10 * i + 10} %" for i in range(10))]
+    return table(header, rows, markdown) if rows else ""
+
+
+def _mean_of(cells: Sequence[Cell], key: Literal["score", "whole_word", "words_right"]) -> str:
+    values = [value for cell in cells if (value := cell.get(key)) is not None]
+    return number(sum(values) / len(values)) if values else "-"
+
+
+def _titled(title: str, text: str) -> str:
+    return f"{title}\n\n{text}" if text else ""

@@ -1,0 +1,200 @@
+"""A row as a person reads it: its parts, the text around each piece of evidence, the answers.
+
+    view = row_view(Release.open("ruler"), "niah_multikey_1_4k", 3, [Path("runs/qwen")])
+    view.pieces[0].text                   # "One of the special magic numbers for …"
+    view.answers[0].verdict               # "distractor (…)", or "right"
+
+What is shown is the row's own text (RULER, arXiv:2404.06654, Table 2): the instruction stands
+before the context, the question after it, the answer prefix begins the answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ruler_common.errors import RulerError
+from ruler_common.text import visible
+from ruler_eval.analysis.error_kinds import KINDS, error_of
+from ruler_eval.families.table import family_of, rule_task
+from ruler_eval.frozen_release import PartialRow, Release
+from ruler_eval.prediction import Prediction
+from ruler_eval.score import join
+from ruler_eval.score.prediction_source import PredictionSource
+from ruler_eval.score.scoring import ScoringRules, row_score
+
+COLUMNS = (
+    *("input", "answer_prefix", "outputs", "max_new_tokens", "max_length", "length"),
+    *("context_start", "context_end", "question", "evidence", "none_word"),
+)
+AROUND = 160  # characters shown before and after a piece of evidence
+LONGEST_PIECE = 1200  # characters of evidence that is a document, in the short view
+GOLD, DISTRACTOR = ("⟦", "⟧"), ("⟮", "⟯")
+"""What stands around an answer's evidence and around a distractor's."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Piece:
+    """A piece of evidence: where it stands in `input`, in characters and as a share of the context.
+
+    `answer` is false for a distractor.
+    """
+
+    before: str
+    text: str
+    after: str
+    start: int
+    end: int
+    depth: float
+    answer: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunAnswer:
+    """How one run answered: the text, how it ended, its score (0 … 1), and what is wrong with it.
+
+    `verdict` is `right`, or a kind of error (`ruler errors`) with its meaning.
+    """
+
+    model: str
+    text: str | None
+    state: str
+    score: float
+    verdict: str
+    reasoning: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class RowView:
+    """Everything that is shown of a row; texts are whole and as they stand in the release.
+
+    `row` has the release's columns, `rows` is how many there are.
+    """
+
+    config: str
+    rows: int
+    tokenizer: str
+    row: PartialRow
+    pieces: tuple[Piece, ...]
+    answers: tuple[RunAnswer, ...]
+
+    @property
+    def input(self) -> str:
+        """The row's whole text."""
+        return str(self.row["input"])
+
+    @property
+    def context(self) -> tuple[int, int]:
+        """Where the context begins and ends in it."""
+        return self.row["context_start"], self.row["context_end"]
+
+    @property
+    def instruction(self) -> str:
+        """What stands before the context."""
+        return self.input[: self.context[0]]
+
+    @property
+    def after_context(self) -> str:
+        """What stands after the context: the question in its words."""
+        return self.input[self.context[1] :]
+
+    def marked(self, start: int = 0, end: int | None = None) -> list[tuple[str, Piece | None]]:
+        """The text of `input` from start to end in parts, those of the evidence with their piece.
+
+        A piece within another is marked with it.
+        """
+        end = len(self.input) if end is None else end
+        parts: list[tuple[str, Piece | None]] = []
+        at = start
+        for piece in sorted(self.pieces, key=lambda piece: (piece.start, -piece.end)):
+            if piece.start < at or piece.end > end:
+                continue
+            parts += [(self.input[at : piece.start], None), (piece.text, piece)]
+            at = piece.end
+        return [part for part in [*parts, (self.input[at:end], None)] if part[0]]
+
+
+def row_view(release: Release, config: str, index: int, runs: Sequence[Path] = ()) -> RowView:
+    """A row of a release with the answers of runs. Raises RulerError for what is not there."""
+    name = _single(release, config)
+    row = _row(release, name, index)
+    return RowView(
+        config=name,
+        rows=release.size(name),
+        tokenizer=release.parse(name).tokenizer,
+        row=row,
+        pieces=tuple(_pieces(row)),
+        answers=tuple(_answer(release, name, row, run) for run in runs),
+    )
+
+
+def _single(release: Release, config: str) -> str:
+    """The name of a configuration of one task, as the release has it."""
+    if config in release.configs:
+        return config
+    parsed = release.parse(config)
+    tasks = release.names.expand(parsed.task)
+    if len(tasks) > 1:
+        raise RulerError(
+            f"'{config}' is a group of {len(tasks)} tasks: name one, such as "
+            f"{config.replace(parsed.task, tasks[0], 1)}."
+        )
+    raise RulerError(
+        f"The release '{release.source}' holds no '{config}'. "
+        f"What it holds: ruler list {release.source}"
+    )
+
+
+def _row(release: Release, config: str, index: int) -> PartialRow:
+    size = release.size(config)
+    for row in release.some_rows(config, COLUMNS, {index}) if 0 <= index < size else ():
+        return row
+    raise RulerError(f"'{config}' has no row {index}: it has {size} rows, 0 to {size - 1}.")
+
+
+def _pieces(row: PartialRow) -> Iterator[Piece]:
+    """The evidence in the order of the text."""
+    text = row["input"]
+    for span in sorted(row["evidence"] or (), key=lambda span: int(span["start"])):
+        start, end = int(span["start"]), int(span["end"])
+        yield Piece(
+            before=text[max(row["context_start"], start - AROUND) : start],
+            text=text[start:end],
+            after=text[end : min(row["context_end"], end + AROUND)],
+            start=start,
+            end=end,
+            depth=float(span["depth"]),
+            answer=bool(span["answer"]),
+        )
+
+
+def _answer(release: Release, config: str, row: PartialRow, run: Path) -> RunAnswer:
+    """How a run answered a row, scored by the benchmark's own rules."""
+    predictions, _ = PredictionSource(dataset=release.source, revision=release.revision).open([run])
+    join.same_data(predictions.run, release)
+    found = join.by_config(predictions, release.names).get(config, [])
+    given = join.by_index(config, found, False, [])[0].get(int(row["index"]))
+    join.same_references(row, given)
+    parsed = release.parse(config)
+    task = rule_task(parsed.task, parsed.dataset, release)
+    family = family_of(parsed.task, parsed.dataset, release)
+    language = parsed.instruction_language if parsed.dataset == "oneruler" else None
+    rules = ScoringRules()
+    error = error_of(row, given, task, language, rules, family=family)
+    return RunAnswer(
+        model=str(predictions.run.get("model") or run),
+        text=None if given is None or given.failed else given.text,
+        state=_state(given),
+        score=row_score(row, given, task, language, rules).score,
+        verdict="right" if error is None else f"{error.kind} ({KINDS[error.kind]})",
+        reasoning=given.thinking if given else None,
+    )
+
+
+def _state(given: Prediction | None) -> str:
+    if given is None:
+        return "no record"
+    if given.failed:
+        return visible(given.error or given.finish_reason or "failed")
+    return "truncated" if given.finish_reason == "length" else "ended"

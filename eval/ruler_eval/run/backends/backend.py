@@ -1,0 +1,123 @@
+"""Where prompts go and answers come from: one small contract, four backends.
+
+    for completion in backend.generate(prompts):     # in any order, as they finish
+        print(completion.prompt.config, completion.prompt.index, completion.text)
+
+A backend pulls prompts only when it has room for them, so a release of any size runs in the same
+memory. Each prompt gets exactly one completion: that of a failed request has `error` set.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from dataclasses import KW_ONLY, dataclass
+from typing import Any
+
+from ruler_eval.run.prompts import Prompt, load_tokenizer
+
+
+@dataclass(frozen=True)
+class Completion:
+    """What came back for a prompt.
+
+    `finish_reason` is what the backend reports: `stop`, `length`, or anything else, which counts as
+    an error. Token counts are None where the backend does not know them. `reasoning` is set only
+    where a server's parser took the reasoning out of the text.
+    """
+
+    prompt: Prompt
+    text: str = ""
+    finish_reason: str | None = "stop"
+    _: KW_ONLY
+    prompt_tokens: int | None = None
+    completion_tokens: int | None = None
+    cached_tokens: int = 0
+    reasoning: str | None = None
+    reasoning_tokens: int | None = None
+    error: str | None = None
+
+
+class Backend(ABC):
+    """The contract. `tokenizer` is the model's, or None; `limit` its window in tokens, or None."""
+
+    name: str
+    tokenizer: Any = None
+    limit: int | None = None
+
+    @abstractmethod
+    def generate(self, prompts: Iterator[Prompt]) -> Iterator[Completion]:
+        """Answer every prompt once, as they finish; pull the next one only when there is room."""
+
+    @abstractmethod
+    def settings(self) -> dict[str, Any]:
+        """What can move a score, for run.json: version, dtype, sampling, parallelism, caches."""
+
+    def default_mode(self) -> str:
+        """`prefill` for a model with a chat template, `completion` for one without."""
+        return "prefill" if getattr(self.tokenizer, "chat_template", None) else "completion"
+
+    def check_mode(self, mode: str, template_arguments: Mapping[str, Any]) -> None:
+        """Raise a RulerError where this backend cannot serve a mode; before the first row."""
+        return
+
+    def count(self, prompt: Prompt) -> int | None:
+        """Tokens of a prompt after templating; None if nobody can tell."""
+        return prompt.tokens
+
+    @property
+    def room(self) -> int:
+        """How many prompts an engine of several is given ahead of time."""
+        return 32
+
+    def close(self) -> None:
+        """Free what the backend holds."""
+        return
+
+
+@dataclass(frozen=True)
+class ModelOptions:
+    """How a model is found and sampled; `arguments` are the backend's own (`--engine-arg`).
+
+    `tokens_in_flight` are the prompt tokens sent at once to a server, at most (a longer prompt is
+    sent alone).
+    """
+
+    model: str
+    _: KW_ONLY
+    revision: str | None = None
+    tokenizer: str | None = None
+    max_model_len: int | None = None
+    temperature: float = 0.0
+    top_p: float = 1.0
+    seed: int = 0
+    arguments: Mapping[str, Any] | None = None
+    base_url: str | None = None
+    concurrency: int = 32
+    tokens_in_flight: int = 2 << 20
+    timeout: float = 3600.0
+    retries: int = 8
+
+    @property
+    def sampling(self) -> dict[str, Any]:
+        """How tokens are drawn; a temperature of 0 is greedy."""
+        return {"temperature": self.temperature, "top_p": self.top_p, "seed": self.seed}
+
+
+def tokenizer_of(options: ModelOptions) -> Any:
+    """The tokenizer that is named, or the model's own. Raises RulerError."""
+    trust = bool((options.arguments or {}).get("trust_remote_code", False))
+    return load_tokenizer(options.tokenizer or options.model, options.revision, trust)
+
+
+@dataclass(frozen=True)
+class ClusterOptions:
+    """How many engines, and where: `address` of a cluster, or None for this machine's.
+
+    A cluster is made for the run where this machine belongs to none. `num_cpus` are the CPUs of
+    each engine where engines have no GPU; None where they have.
+    """
+
+    replicas: int = 1
+    address: str | None = None
+    num_cpus: int | None = None

@@ -1,0 +1,168 @@
+"""transformers' own generate: any model it can load, on a CPU or a GPU, without a server.
+
+    ruler run --backend hf --model Qwen/Qwen2.5-0.5B-Instruct --engine-arg dtype=bfloat16 …
+
+`--engine-arg` goes to `from_pretrained` (dtype, device_map, attn_implementation, …), except
+`batch_tokens`: the padded tokens of one batch, prompts and answers (32,768 by default).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from itertools import islice
+from typing import Any
+
+from ruler_common.errors import RulerError
+from ruler_eval.run.backends.backend import Backend, Completion, ModelOptions, tokenizer_of
+from ruler_eval.run.prompts import Prompt
+from ruler_eval.run.reasoning import decode
+
+BATCH_TOKENS = 32768
+WINDOW = 64
+"""Prompts that are looked at together to fill batches of like lengths."""
+
+
+def let_threads_sleep() -> None:
+    """Let torch's threads sleep while they wait for each other. Call it before torch is imported.
+
+    By default they spin, and where another program has one of the cores, a generated token takes
+    several times as long: 67 s for a row that takes 10 asleep, on two busy cores.
+    """
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+
+
+class Transformers(Backend):
+    """Generates in batches of prompts of nearly the same length, padded on the left."""
+
+    name = "hf"
+
+    def __init__(self, options: ModelOptions) -> None:
+        let_threads_sleep()
+        import torch
+        from transformers import AutoModelForCausalLM
+
+        arguments = dict(options.arguments or {})
+        self.batch_tokens = int(arguments.pop("batch_tokens", BATCH_TOKENS))
+        self.options, self.tokenizer = options, tokenizer_of(options)
+        try:
+            arguments = {"dtype": "auto", **arguments}
+            loader: Any = AutoModelForCausalLM
+            self.model = loader.from_pretrained(
+                options.model, revision=options.revision, **arguments
+            )
+        except Exception as error:  # no memory, no such folder, damaged weights, …
+            reason = [*str(error).strip().splitlines(), type(error).__name__][0]
+            raise RulerError(f"Cannot load the model '{options.model}': {reason}") from error
+        if "device_map" not in arguments and torch.cuda.is_available():
+            self.model = self.model.to("cuda")
+        self.model.eval()
+        torch.manual_seed(options.seed)
+        config = self.model.config.get_text_config()
+        self.limit = options.max_model_len or getattr(config, "max_position_embeddings", None)
+
+    def settings(self) -> dict[str, Any]:
+        """Version, dtype, device and attention; a batch's size can move a bit in low precision."""
+        import transformers
+
+        return {
+            "backend_version": transformers.__version__,
+            "dtype": str(self.model.dtype).removeprefix("torch."),
+            "device": self.model.device.type,
+            "attention": self.model.config._attn_implementation,
+            "batch_tokens": self.batch_tokens,
+            "commit": getattr(self.model.config, "_commit_hash", None),
+        }
+
+    def generate(self, prompts: Iterator[Prompt]) -> Iterator[Completion]:
+        """Answer batch by batch; a batch that cannot run fails its rows, not the run."""
+        while window := list(islice(prompts, WINDOW)):
+            window.sort(key=lambda prompt: -len(prompt.token_ids or ()))
+            for batch in batches(window, self.batch_tokens):
+                yield from self._batch(batch)
+
+    def _batch(self, batch: list[Prompt]) -> Iterator[Completion]:
+        import torch
+
+        try:
+            rows = self._new_tokens(batch)
+        except (torch.cuda.OutOfMemoryError, RuntimeError, ValueError, IndexError) as error:
+            reason = str(error).strip().splitlines()[0][:500]
+            for prompt in batch:
+                yield Completion(prompt, error=f"{type(error).__name__}: {reason}")
+            return
+        for prompt, ids in zip(batch, rows, strict=True):
+            reason = (
+                "stop"
+                if len(ids) < prompt.max_tokens or ids[-1] in self._end_tokens()
+                else "length"
+            )
+            text = decode(self.tokenizer, ids)
+            read = len(prompt.token_ids or ())
+            yield Completion(prompt, text, reason, prompt_tokens=read, completion_tokens=len(ids))
+
+    def _new_tokens(self, batch: list[Prompt]) -> list[list[int]]:
+        """The generated tokens of each prompt, up to and with its end token."""
+        import torch
+        from transformers import GenerationConfig
+
+        longest = max(len(prompt.token_ids or ()) for prompt in batch)
+        padding = self.tokenizer.pad_token_id
+        padding = self._end_tokens()[0] if padding is None else padding
+        ids, mask = [], []
+        for prompt in batch:
+            own = prompt.token_ids or []
+            ids.append([padding] * (longest - len(own)) + own)
+            mask.append([0] * (longest - len(own)) + [1] * len(own))
+        device = self.model.device
+        sampling = {"temperature": self.options.temperature, "top_p": self.options.top_p}
+        greedy = self.options.temperature == 0
+        # a new configuration: a model's own may hold penalties and samplers of its maker
+        make: Any = GenerationConfig
+        generation = make(
+            max_new_tokens=max(prompt.max_tokens for prompt in batch),
+            do_sample=not greedy,
+            pad_token_id=padding,
+            eos_token_id=self._end_tokens(),
+            **({} if greedy else sampling),
+        )
+        own_generation = self.model.generation_config
+        self.model.generation_config = generation  # generate() would merge the two
+        try:
+            with torch.inference_mode():
+                made = self.model.generate(
+                    torch.tensor(ids, device=device),
+                    attention_mask=torch.tensor(mask, device=device),
+                    generation_config=generation,
+                )[:, longest:].tolist()
+        finally:
+            self.model.generation_config = own_generation
+        return [
+            self._truncate(row, prompt.max_tokens) for row, prompt in zip(made, batch, strict=True)
+        ]
+
+    def _truncate(self, row: list[int], most: int) -> list[int]:
+        """A row of the batch up to its own end token or its own maximum."""
+        ends = self._end_tokens()
+        places = (place for place, token in enumerate(row[:most], 1) if token in ends)
+        return row[: next(places, most)]
+
+    def _end_tokens(self) -> list[int]:
+        found = self.model.generation_config.eos_token_id
+        if found is None:
+            found = self.tokenizer.eos_token_id
+        return [found] if isinstance(found, int) else list(found or [0])
+
+
+def batches(prompts: list[Prompt], most_tokens: int) -> Iterator[list[Prompt]]:
+    """Cut sorted prompts (longest first) into batches of at most `most_tokens` padded tokens."""
+    batch: list[Prompt] = []
+    width = 0
+    for prompt in prompts:
+        width = max(width, len(prompt.token_ids or ()) + prompt.max_tokens)
+        if batch and width * (len(batch) + 1) > most_tokens:
+            yield batch
+            batch, width = [], len(prompt.token_ids or ()) + prompt.max_tokens
+        batch.append(prompt)
+    if batch:
+        yield batch

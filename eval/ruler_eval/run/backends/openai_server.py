@@ -1,0 +1,288 @@
+"""Any OpenAI-compatible server: concurrent requests, retries, and no trust in finish_reason.
+
+    vllm serve MODEL &
+    ruler run --backend openai --base-url http://localhost:8000/v1 --model MODEL …
+
+Which endpoint a mode uses, and who renders the chat template:
+
+    completion                /v1/completions, the raw text (token ids with --tokenizer)
+    prefill with --tokenizer  /v1/completions, the token ids of our own rendering
+    prefill without           /v1/chat/completions, the server continues the assistant's turn
+    chat                      /v1/chat/completions, the server renders
+
+The budget is counted with --tokenizer, else by the server's /tokenize (vLLM), else it is
+"unchecked", and only the token counts of the answer tell what was shortened.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import os
+import queue
+import threading
+from collections.abc import Awaitable, Iterator, Mapping
+from functools import partial
+from typing import Any, TypeVar
+from urllib.parse import urlsplit
+
+import openai
+import tenacity
+
+from ruler_common.errors import RulerError
+from ruler_eval.run.backends import server_replies
+from ruler_eval.run.backends.backend import Backend, Completion, ModelOptions
+from ruler_eval.run.backends.bounded_http import BoundedClient
+from ruler_eval.run.backends.server_requests import (
+    CONTINUES,
+    chat_fields,
+    extra_fields,
+    turn_fields,
+)
+from ruler_eval.run.prompts import Prompt, load_tokenizer
+
+Result = TypeVar("Result")
+
+
+class OpenAI(Backend):
+    """A client of one model on one server; the key is OPENAI_API_KEY's and is never written."""
+
+    name = "openai"
+
+    def __init__(self, options: ModelOptions) -> None:
+        self.options = options
+        self.base_url = options.base_url or os.environ.get("OPENAI_BASE_URL")
+        key = os.environ.get("OPENAI_API_KEY") or ("EMPTY" if self.base_url else "")
+        if not key:
+            raise RulerError("Set OPENAI_API_KEY, or give the server with --base-url.")
+        if options.tokenizer:
+            self.tokenizer = load_tokenizer(options.tokenizer)
+        self._client = openai.AsyncOpenAI(
+            api_key=key,
+            base_url=self.base_url,
+            max_retries=0,
+            timeout=openai.Timeout(options.timeout, connect=min(60.0, options.timeout)),
+            http_client=BoundedClient(),
+        )
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
+        self._thread.start()
+        self.server, self.version, self.limit = self._ask_server()
+        self.limit = options.max_model_len or self.limit
+        self.tokenizes = self.tokenizer is None and self._tokenize({"prompt": "a"}) is not None
+        self.mode = ""
+        self._extra: dict[str, Any] = {}
+
+    def _call(self, work: Awaitable[Result]) -> Result:
+        """What a coroutine gives; it runs in the thread of the connections."""
+
+        async def done() -> Result:
+            return await work
+
+        return asyncio.run_coroutine_threadsafe(done(), self._loop).result()
+
+    def _ask_server(self) -> tuple[str, str | None, int | None]:
+        """The server's kind, its version and the model's window, as far as it tells."""
+        try:
+            page = self._call(self._client.models.list(timeout=60.0))
+            served = {model.id: model for model in page.data or ()}
+        except (openai.AuthenticationError, openai.PermissionDeniedError) as error:
+            raise RulerError(
+                f"The server at {self._where} refuses the key: set OPENAI_API_KEY."
+            ) from error
+        except openai.APIConnectionError as error:
+            if untrusted := server_replies.untrusted_certificate(error):
+                raise RulerError(
+                    f"The server at {self._where} has a certificate that is not trusted "
+                    f"({untrusted}): name its authority's file in SSL_CERT_FILE."
+                ) from error
+            raise RulerError(
+                f"No server answers at {self._where}: start one (vllm serve MODEL), "
+                "or mend --base-url."
+            ) from error
+        except (openai.APIStatusError, ValueError, AttributeError, TypeError):
+            return "unknown", None, None
+        model = served.get(self.options.model)
+        kinds = {model.owned_by for model in served.values()}
+        kind = next((kind for kind in CONTINUES if kind in kinds), "unknown")
+        if model is None:
+            if kind != "unknown":
+                raise RulerError(
+                    f"The server at {self._where} has no model '{self.options.model}', "
+                    f"but: {', '.join(served)}."
+                )
+            return kind, None, None
+        extra = model.model_extra or {}
+        parent = served.get(extra.get("parent") or "")  # an adapter's window is its model's
+        inherited = (parent.model_extra if parent else None) or {}
+        limit = extra.get("max_model_len") or inherited.get("max_model_len")
+        version = (self._beside("version") or {}).get("version") if kind == "vllm" else None
+        return kind, version, limit
+
+    @property
+    def _where(self) -> str:
+        """The server's address without anything secret in it."""
+        parts = urlsplit(self.base_url or str(self._client.base_url))
+        host = parts.hostname or ""
+        return f"{parts.scheme}://{host}{f':{parts.port}' if parts.port else ''}{parts.path}"
+
+    def _beside(self, path: str, body: Any = None) -> dict[str, Any] | None:
+        """Call a path beside /v1 that only some servers have; None where it is missing."""
+        root = str(self._client.base_url).rstrip("/").removesuffix("/v1")
+        client = self._client.with_options(base_url=root)
+        send: Any = client.get if body is None else partial(client.post, body=body)
+        try:
+            found = self._call(send(f"/{path}", cast_to=object))
+        except (openai.OpenAIError, ValueError):
+            return None
+        return found if isinstance(found, dict) else None
+
+    def _tokenize(self, body: Mapping[str, Any]) -> int | None:
+        count = self._tokenized(body).get("count")
+        return count if isinstance(count, int) else None
+
+    def _tokenized(self, body: Mapping[str, Any]) -> dict[str, Any]:
+        return self._beside("tokenize", {"model": self.options.model, **body}) or {}
+
+    def _rendered(self) -> list[int] | None:
+        """The tokens of a small chat to continue as the server renders it: its template's trace."""
+        turns = [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]
+        how = {"add_generation_prompt": False, "continue_final_message": True}
+        return self._tokenized({"messages": turns, **how}).get("tokens")
+
+    def default_mode(self) -> str:
+        """`prefill` where the server can continue a turn, `chat` where nobody knows."""
+        if self.tokenizer is not None and not self.tokenizer.chat_template:
+            return "completion"
+        if self.server == "unknown":
+            return "chat"
+        if self.tokenizer is None and self.tokenizes and not self._rendered():
+            return "completion"
+        return "prefill"
+
+    def check_mode(self, mode: str, template_arguments: Mapping[str, Any]) -> None:
+        """Refuse `prefill` where the prefix would silently be lost."""
+        self.mode = mode
+        chat = self.endpoint == "chat/completions"
+        self._extra = extra_fields(self.options, self.server, chat, template_arguments)
+        if mode == "prefill" and self.tokenizer is None:
+            if self.server == "unknown" and "continue_final_message" not in self._extra:
+                raise RulerError(
+                    f"The server at {self._where} is not known to continue an assistant's turn: "
+                    "use --mode chat, or --tokenizer NAME to send it the rendered prompt."
+                )
+            if self.tokenizes and not self._rendered():
+                raise RulerError(
+                    "The server cannot render a turn to continue (no chat template?): "
+                    "use --mode completion or chat."
+                )
+
+    @property
+    def endpoint(self) -> str:
+        """The path under /v1 that this run's mode uses."""
+        raw = self.mode == "completion" or (self.mode == "prefill" and self.tokenizer is not None)
+        return "completions" if raw else "chat/completions"
+
+    def settings(self) -> dict[str, Any]:
+        """The server, the endpoint, who counts the budget and what every request carries."""
+        known = "server" if self.tokenizes else "unchecked"
+        rendered = self._rendered() if self.endpoint == "chat/completions" else None
+        digest = hashlib.sha256(json.dumps(rendered).encode()).hexdigest() if rendered else None
+        return {
+            "backend_version": f"{self.server} {self.version}" if self.version else self.server,
+            "endpoint": self.endpoint,
+            "budget": known if self.tokenizer is None else "tokenizer",
+            "request": self._extra,
+            "server_template_sha256": digest,
+        }
+
+    def count(self, prompt: Prompt) -> int | None:
+        """Tokens by our tokenizer, else by the server's /tokenize, else None."""
+        if prompt.tokens is not None or not self.tokenizes:
+            return prompt.tokens
+        if self.endpoint == "completions":
+            return self._tokenize({"prompt": prompt.text})
+        turn = turn_fields(prompt, self.mode, self._extra)
+        return self._tokenize({"messages": list(prompt.messages), **turn})
+
+    def request(self, prompt: Prompt) -> dict[str, Any]:
+        """The arguments of the client's call for one prompt."""
+        extra = dict(self._extra)
+        fields: dict[str, Any] = {"model": self.options.model, **self.options.sampling}
+        if self.endpoint == "completions":
+            fields["prompt"] = prompt.token_ids if prompt.token_ids is not None else prompt.text
+            fields["max_tokens"] = prompt.max_tokens
+        else:
+            newer = (urlsplit(self._where).hostname or "").endswith("openai.com")
+            fields.update(chat_fields(prompt, newer))
+            extra.update(turn_fields(prompt, self.mode, self._extra))
+        return {**fields, "extra_body": extra}
+
+    def generate(self, prompts: Iterator[Prompt]) -> Iterator[Completion]:
+        """Keep requests in flight up to the bounds of the options; answers come as they finish."""
+        answers: queue.SimpleQueue[Completion] = queue.SimpleQueue()
+
+        async def work(prompt: Prompt) -> None:
+            answers.put(await self._complete(prompt))
+
+        async def stop() -> None:
+            others = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
+            for task in others:
+                task.cancel()
+            await asyncio.gather(*others, return_exceptions=True)
+
+        most, most_tokens = self.options.concurrency, self.options.tokens_in_flight
+        requests = tokens = 0
+        try:
+            for prompt in prompts:
+                size = prompt_tokens(prompt)
+                while requests and (
+                    requests >= most or tokens + size > most_tokens or not answers.empty()
+                ):
+                    answer = answers.get()
+                    requests, tokens = requests - 1, tokens - prompt_tokens(answer.prompt)
+                    yield answer
+                asyncio.run_coroutine_threadsafe(work(prompt), self._loop)
+                requests, tokens = requests + 1, tokens + size
+            for _ in range(requests):
+                yield answers.get()
+        finally:
+            self._call(stop())
+
+    async def _complete(self, prompt: Prompt) -> Completion:
+        """One row: tries until an answer, a final error, or the last try."""
+
+        def wait(state: tenacity.RetryCallState) -> float:
+            error = state.outcome.exception() if state.outcome else None
+            return server_replies.wait_seconds(error, state.attempt_number)
+
+        trying = tenacity.AsyncRetrying(
+            stop=tenacity.stop_after_attempt(self.options.retries),
+            wait=wait,
+            retry=tenacity.retry_if_exception(server_replies.is_transient),
+            reraise=True,
+        )
+        raw = self.endpoint == "completions"
+        api: Any = self._client.completions if raw else self._client.chat.completions
+        fields = self.request(prompt)
+        try:
+            async for attempt in trying:
+                with attempt:
+                    reply = await asyncio.wait_for(api.create(**fields), self.options.timeout)
+                    return server_replies.read_completion(prompt, reply)
+        except Exception as error:  # whatever a server does, the row gets one recorded state
+            return Completion(prompt, error=server_replies.describe(error))
+        raise AssertionError("a retry loop ends with an answer or an error")
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._call(self._client.close())
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+
+def prompt_tokens(prompt: Prompt) -> int:
+    """The tokens of a prompt by our tokenizer, else as the release counts its row."""
+    return prompt.row_tokens if prompt.tokens is None else prompt.tokens

@@ -1,0 +1,79 @@
+"""Start a backend by its name; what a backend needs is imported only then."""
+
+from __future__ import annotations
+
+import math
+import os
+
+from ruler_common.errors import RulerError
+from ruler_common.names import check_name
+from ruler_eval.run.backends.backend import Backend, ModelOptions
+from ruler_eval.run.backends.secrets import check_address, check_key
+
+BACKENDS = ("vllm", "ray", "openai", "hf", "oracle")
+FORMER_NAMES = {"solver": "oracle"}
+"""Names of earlier versions that still work."""
+WITHOUT_PREFIX_CACHE = ("hf", "oracle")
+"""Backends that gain nothing from prompts with a common beginning one after another."""
+
+
+def shares_prefixes(name: str) -> bool:
+    """Whether prompts with a common beginning should come one after another."""
+    return known_backend(name) not in WITHOUT_PREFIX_CACHE
+
+
+def engine_of(name: str) -> str:
+    """The backend whose engines answer: `ray` only places vLLM's, and run.json names those."""
+    return "vllm" if name == "ray" else name
+
+
+def known_backend(name: str) -> str:
+    """The name of a backend; a RulerError for one that does not exist."""
+    return FORMER_NAMES.get(name) or check_name("backend", name, BACKENDS, "ruler run --help")
+
+
+def check_sampling(options: ModelOptions) -> None:
+    """Refuse with a RulerError what no model can be sampled with."""
+    if not (math.isfinite(options.temperature) and options.temperature >= 0):
+        raise RulerError("--temperature takes a number of 0 (greedy) or more.")
+    if not 0 < options.top_p <= 1:
+        raise RulerError("--top-p takes a number above 0, up to 1.")
+
+
+def check_options(name: str, options: ModelOptions) -> None:
+    """Refuse with a RulerError what no backend can run with, before anything is started."""
+    check_sampling(options)
+    if not (math.isfinite(options.timeout) and options.timeout > 0):
+        raise RulerError("--timeout takes seconds, more than 0.")
+    if known_backend(name) == "openai":
+        check_address(options.base_url or os.environ.get("OPENAI_BASE_URL"))
+        check_key("OPENAI_API_KEY")
+
+
+def start(name: str, options: ModelOptions) -> Backend:
+    """Start a backend by its name; a RulerError says what to install or mend."""
+    name = known_backend(name)
+    try:
+        if name == "vllm":
+            from ruler_eval.run.backends.vllm_engine import VLLM
+
+            return VLLM(options)
+        if name == "openai":
+            from ruler_eval.run.backends.openai_server import OpenAI
+
+            return OpenAI(options)
+        if name == "hf":
+            from ruler_eval.run.backends.hf_model import Transformers
+
+            return Transformers(options)
+        from ruler_eval.run.backends.oracle import Oracle
+
+        return Oracle()
+    except ModuleNotFoundError as error:
+        missing = (error.name or "").partition(".")[0]
+        raise RulerError(
+            f"The {name} backend needs the package '{missing}': pip install 'ruler-release[{name}]'"
+        ) from error
+    except ImportError as error:  # a library that is there and does not load
+        reason = " ".join(str(error).split())
+        raise RulerError(f"The {name} backend cannot be loaded: {reason}.") from error

@@ -1,0 +1,67 @@
+"""What came back for a request of a batch: an answer, a failure, or nothing because time ran out.
+
+{"id": "…", "custom_id": "vt_4k/0", "response": {"status_code": 200, "body": {"choices": …}},
+ "error": null}
+{"id": "…", "custom_id": "vt_4k/1", "response": null,
+ "error": {"code": "batch_expired", "message": "This request could not be executed …"}}
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from ruler_common.errors import RulerError
+from ruler_eval.run.backends.backend import Completion
+from ruler_eval.run.backends.secrets import hide
+from ruler_eval.run.backends.server_replies import Malformed, read_completion
+from ruler_eval.run.prompts import Prompt
+
+NEVER_RUN = {"batch_expired": "expired", "batch_cancelled": "cancelled"}
+"""Codes of errors of requests that no model has seen: such rows are still missing."""
+
+
+def never_run(line: Mapping[str, Any]) -> str | None:
+    """Why a request was never answered, if its batch ended before."""
+    error = line.get("error")
+    code = error.get("code") if isinstance(error, Mapping) else None
+    return NEVER_RUN.get(code) if isinstance(code, str) else None
+
+
+def completion_of(prompt: Prompt, line: Mapping[str, Any]) -> Completion:
+    """The completion that a line holds; its `error` is set where it holds none."""
+    response = line.get("response")
+    response = response if isinstance(response, Mapping) else {}
+    status, body = response.get("status_code"), response.get("body")
+    why = _message(line.get("error"))
+    if why is None and status not in (200, None):
+        why = _message(body.get("error") if isinstance(body, Mapping) else None) or "no answer"
+    if why is None and not isinstance(body, Mapping):
+        why = "no body in the answer"
+    if why is not None:
+        prefix = f"HTTP {status}: " if isinstance(status, int) and status != 200 else ""
+        return Completion(prompt, error=prefix + hide(why)[:500])
+    try:
+        return read_completion(prompt, _chat_completion(body))
+    except (Malformed, TypeError, ValueError, AttributeError) as error:
+        return Completion(prompt, error=f"{type(error).__name__}: {hide(str(error))[:500]}")
+
+
+def _message(error: Any) -> str | None:
+    """The text of an error in any of the forms that servers give it; None for no error."""
+    if error is None:
+        return None
+    inner = error.get("error", error) if isinstance(error, Mapping) else error
+    text = inner.get("message") if isinstance(inner, Mapping) else inner
+    return " ".join(str(text or inner or error).split()) or "an error without a message"
+
+
+def _chat_completion(body: Any) -> Any:
+    """A body as the openai client reads it."""
+    try:
+        from openai.types.chat import ChatCompletion
+    except ModuleNotFoundError as error:
+        raise RulerError(
+            "Batch answers need the package 'openai': pip install 'ruler-release[openai]'"
+        ) from error
+    return ChatCompletion.construct(**body)

@@ -1,0 +1,160 @@
+"""Batch files on disk: requests by the limits of batch APIs, and what was asked, for the answers.
+
+    RUN/batch/requests-001.jsonl    {"custom_id": "vt_4k/0", "method": "POST",
+                                     "url": "/v1/chat/completions", "body": {"model": …}}
+    RUN/batch/asked.jsonl           a line for each row that was ever written, without its text
+
+A batch file holds 50,000 requests and 200 MB at most: OpenAI's limits, which others took over.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import tempfile
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ruler_common.errors import RulerError
+from ruler_common.files import write_whole
+from ruler_eval.run.prompts import Prompt
+
+ENDPOINT = "/v1/chat/completions"
+"""The one that every batch API and `vllm run-batch` know."""
+MOST_LINES = 50_000
+MOST_BYTES = 200_000_000
+FOLDER = "batch"
+ASKED = "asked.jsonl"
+OPENING = 200
+"""Characters of a prompt's end that are kept: there a template may open a block of reasoning."""
+
+
+KEPT = ("config", "index", "max_new_tokens", "reasoning_tokens", "row_tokens")
+"""Fields of a prompt that must be known when its answer is read."""
+AskedRow = dict[str, Any]
+"""What is known of a request: KEPT, `prompt_tokens` (None: nobody counted), `opening` (the end of
+the rendered prompt, None where the server renders it)."""
+
+
+def asked_row(prompt: Prompt) -> AskedRow:
+    """What to keep of a prompt that was written."""
+    opening = None if prompt.text is None else prompt.text[-OPENING:]
+    kept = {name: getattr(prompt, name) for name in KEPT}
+    return {**kept, "prompt_tokens": prompt.tokens, "opening": opening}
+
+
+def prompt_of(row: AskedRow) -> Prompt:
+    """The prompt again, as far as reading its answer needs it: without its text but the end."""
+    turns = ({"role": "user", "content": ""},)
+    kept = {name: row[name] for name in KEPT}
+    return Prompt(messages=turns, text=row["opening"], token_ids=None, **kept)
+
+
+def custom_id(config: str, index: int) -> str:
+    """The name of a request: configuration and row."""
+    return f"{config}/{index}"
+
+
+def request_line(prompt: Prompt, body: Mapping[str, Any]) -> bytes:
+    """One line of a batch file."""
+    line = {
+        "custom_id": custom_id(prompt.config, prompt.index),
+        "method": "POST",
+        "url": ENDPOINT,
+        "body": body,
+    }
+    return json.dumps(line, ensure_ascii=False, allow_nan=False).encode() + b"\n"
+
+
+@dataclass(frozen=True)
+class BatchFolder:
+    """The folder RUN/batch."""
+
+    path: Path
+
+    def asked(self) -> dict[str, AskedRow]:
+        """Every row that was ever written, by custom_id. Raises RulerError for a damaged file."""
+        path = self.path / ASKED
+        found: dict[str, AskedRow] = {}
+        for line in path.read_bytes().splitlines() if path.is_file() else ():
+            try:
+                row = json.loads(line)
+                found[custom_id(row["config"], row["index"])] = row
+            except (ValueError, KeyError, TypeError) as error:
+                raise RulerError(
+                    f"'{path}' is damaged: write the batch anew with another --out."
+                ) from error
+        return found
+
+    def write(
+        self,
+        requests: Iterable[tuple[AskedRow, bytes]],
+        most_lines: int = MOST_LINES,
+        most_bytes: int = MOST_BYTES,
+    ) -> list[Path]:
+        """Write all requests in as few files as the limits allow; they appear together or not.
+
+        Request files of before are replaced. Raises RulerError for a request over `most_bytes`.
+        """
+        self.path.mkdir(parents=True, exist_ok=True)
+        asked = self.asked()
+        work = Path(tempfile.mkdtemp(prefix=".writing-", dir=self.path))
+        paths: list[Path] = []
+        lines, size = most_lines, 0  # as if of a full file: the first request begins a new one
+        try:
+            for row, line in requests:
+                if len(line) > most_bytes:
+                    raise RulerError(
+                        f"A request of {len(line):,} bytes is over the limit of {most_bytes:,} for "
+                        "a whole file: use `ruler run`, or a greater --max-megabytes."
+                    )
+                if lines == most_lines or size + len(line) > most_bytes:
+                    paths.append(work / f"requests-{len(paths) + 1:03}.jsonl")
+                    lines = size = 0
+                with paths[-1].open("ab") as file:
+                    file.write(line)
+                lines, size = lines + 1, size + len(line)
+                asked[custom_id(row["config"], row["index"])] = row
+            text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in asked.values())
+            write_whole(self.path / ASKED, text)
+            for path in self.request_files():
+                path.unlink()
+            return [path.rename(self.path / path.name) for path in paths]
+        finally:
+            shutil.rmtree(work, ignore_errors=True)
+
+    def request_files(self) -> list[Path]:
+        """The request files that are there."""
+        pattern = re.compile(r"requests-\d+\.jsonl")
+        return sorted(path for path in self.path.glob("*.jsonl") if pattern.fullmatch(path.name))
+
+
+def read_answers(path: Path, asked: Collection[str]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The lines of an answer file by custom_id; RulerError for one of no row in `asked`."""
+    try:
+        with path.open("rb") as file:
+            for number, line in enumerate(file, 1):
+                if line.strip():
+                    yield _answer(line, asked, f"'{path}', line {number},")
+    except OSError as error:
+        raise RulerError(f"Cannot read '{path}': {error.strerror}.") from error
+
+
+def _answer(line: bytes, asked: Collection[str], where: str) -> tuple[str, dict[str, Any]]:
+    try:
+        found = json.loads(line)
+    except (ValueError, RecursionError):
+        found = None
+    if not isinstance(found, dict) or not isinstance(name := found.get("custom_id"), str):
+        raise RulerError(f"{where} is no answer of a batch: fetch the output file anew.")
+    if name not in asked:
+        raise RulerError(
+            f"{where} answers {name!r}, which this run never asked: "
+            "give the answers of this run's own requests."
+        )
+    if "response" not in found and "error" not in found:
+        raise RulerError(f"{where} is a request and no answer: give the output file.")
+    return name, found

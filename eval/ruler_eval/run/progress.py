@@ -1,0 +1,168 @@
+"""The progress bar of a run, and the summary at its end, which begins with the failures."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Iterable
+from typing import Any
+
+from ruler_common.terminal import err, progress
+from ruler_common.text import printable
+from ruler_eval.run.records import Record
+from ruler_eval.run.row_state import Expected
+from ruler_eval.run.run_settings import Session
+from ruler_eval.run.work_plan import Estimate
+
+
+class Progress:
+    """The estimate, then a bar over prompt tokens with rows, speed and failures; both can be quiet.
+
+    Rows differ in length by a factor of 32 and more: time left is estimated from tokens.
+    """
+
+    def __init__(
+        self, estimate: Estimate, price: tuple[float, float] | None = None, quiet: bool = False
+    ) -> None:
+        from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
+
+        self._lines = [] if quiet else estimate.lines(price)
+        self._bar = progress(
+            TextColumn("rows {task.fields[rows]}/{task.fields[of]}"),
+            BarColumn(),
+            TextColumn("{task.fields[speed]} tokens/s"),
+            TextColumn("[red]{task.fields[failed]} failed"),
+            TextColumn(
+                "[yellow]{task.fields[truncated]} truncated, {task.fields[over]} do not fit"
+            ),
+            TimeRemainingColumn(),
+            quiet=quiet,
+            speed_estimate_period=600,  # seconds: a row of a million tokens takes minutes
+        )
+        self._states: Counter[str] = Counter()
+        self._tokens = 0
+        self._started = time.monotonic()
+        total, rows = estimate.prompt_tokens, estimate.rows
+        self._task = self._bar.add_task("rows", total=total, of=rows, **self._fields())
+
+    def __enter__(self) -> Progress:
+        for line in self._lines:
+            err.print(line, highlight=False, soft_wrap=True)
+        self._bar.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._bar.stop()
+
+    def note(self, text: str) -> None:
+        """Print a sentence above the bar."""
+        if not self._bar.disable:
+            err.print(text, highlight=False, soft_wrap=True)
+
+    def add(self, record: Record, row_tokens: int) -> None:
+        """Count one row that reached its state; `row_tokens` of its prompt, as estimated."""
+        self._states[record["finish_reason"]] += 1
+        usage = record["usage"]
+        if usage and record["finish_reason"] in ("stop", "length"):
+            self._tokens += usage["prompt_tokens"] + usage["completion_tokens"]
+        self._bar.update(self._task, advance=row_tokens, **self._fields())
+
+    def _fields(self) -> dict[str, Any]:
+        """What the columns show."""
+        seconds = max(time.monotonic() - self._started, 1e-9)
+        return {
+            "rows": self._states.total(),
+            "speed": f"{self._tokens / seconds:,.0f}",
+            "failed": self._states["error"],
+            "truncated": self._states["length"],
+            "over": self._states["does_not_fit"],
+        }
+
+
+class RunSummary:
+    """The states of all rows of a run, and what this session did.
+
+    `missing` are rows of other shards that are not there yet; `differences` are prompts of this
+    session whose length the server saw otherwise than our template.
+    """
+
+    def __init__(self) -> None:
+        self.states: dict[str, Counter[str]] = {}
+        self.unfinished: Counter[str] = Counter()
+        self.first_error: str | None = None
+        self.missing = 0
+        self.differences = 0
+        self.tokens: Counter[str] = Counter()
+        self._started = time.monotonic()
+
+    def add(self, config: str, records: Iterable[Record]) -> None:
+        """Count the recorded rows of a configuration."""
+        states = self.states.setdefault(config, Counter())
+        for record in records:
+            states[record["finish_reason"]] += 1
+            self.unfinished[config] += record.get("thinking_ended") is False
+            if record["finish_reason"] == "error" and self.first_error is None:
+                self.first_error = (
+                    f"{config} row {record['index']}: {printable(record['error'] or '')}"
+                )
+
+    def count_session(self, record: Record, expected: Expected) -> None:
+        """Count a row answered now: its tokens, and whether the server saw the same prompt."""
+        usage = record["usage"]
+        if usage is None:
+            return
+        self.tokens.update({name: count for name, count in usage.items() if type(count) is int})
+        ours = expected.prompt_tokens
+        self.differences += ours is not None and usage["prompt_tokens"] != ours
+
+    @property
+    def total(self) -> Counter[str]:
+        """Rows by state."""
+        return sum(self.states.values(), Counter[str]())
+
+    @property
+    def cached_share(self) -> float | None:
+        """The share of this session's prompt tokens that came from a prefix cache."""
+        read = self.tokens["prompt_tokens"]
+        return self.tokens["cached_tokens"] / read if read else None
+
+    def complete(self, session: Session, ended: str) -> None:
+        """Add to a session what it did; `ended` is the time in ISO 8601."""
+        session["ended"] = ended
+        session["seconds"] = round(time.monotonic() - self._started, 1)
+        session["tokens"] = dict(self.tokens)
+        session["cached_share"] = self.cached_share
+        session["prompt_token_differences"] = self.differences
+
+    def lines(self) -> list[str]:
+        """The summary in words, failures first."""
+        total, rows = self.total, self.total.total()
+        lines = []
+        if total["error"]:
+            lines.append(f"{total['error']} of {rows} rows FAILED; the first: {self.first_error}")
+            lines.append("Run the same command with --retry-failed.")
+        if total["does_not_fit"]:
+            lines.append(f"{total['does_not_fit']} of {rows} rows do not fit the model's window.")
+        if self.differences:
+            lines.append(
+                f"{self.differences} prompts had another length on the server than with the "
+                "tokenizer given: its template, BOS or prefix differs. Check --tokenizer."
+            )
+        if unfinished := self.unfinished.total():
+            lines.append(
+                f"The reasoning of {unfinished} rows did not end: give --thinking more tokens."
+            )
+        if total["length"]:
+            lines.append(f"{total['length']} answers were truncated at their max_new_tokens.")
+        if self.missing:
+            lines.append(f"{self.missing} rows belong to shards that have not run yet.")
+        if not total["error"] and not total["does_not_fit"]:
+            lines.insert(0, f"No failures: {rows} rows answered.")
+        read, made = self.tokens["prompt_tokens"], self.tokens["completion_tokens"]
+        if read:
+            seconds = time.monotonic() - self._started
+            lines.append(
+                f"This session: {read:,} prompt tokens, {self.cached_share:.1%} of them from the "
+                f"prefix cache, {made:,} generated, {(read + made) / seconds:,.0f} tokens/s."
+            )
+        return lines

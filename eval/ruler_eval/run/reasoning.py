@@ -1,0 +1,80 @@
+"""Room for a model's reasoning beside the answer's tokens, and the tokens of both.
+
+    Reasoning.parse("off")     no reasoning is asked for and no room is kept for it
+    Reasoning.parse("8192")    8,192 tokens of room beyond max_new_tokens
+
+Reasoning never counts against a task's max_new_tokens, and never reaches the scorer; the metric's
+`split_reasoning` takes it out of a text. Room: the authors of ONERULER gave o3-mini 10k output
+tokens and DeepSeek-R1 8k (arXiv:2503.01996, B.1).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from ruler_common.errors import RulerError
+from ruler_score.ruler_score import REASONING_TAGS
+
+ON_BUDGET = 8192
+"""Tokens of room for reasoning with `--thinking on`."""
+CHANNEL = "<|channel|>"
+"""A token of gpt-oss alone; others of its marks are end tokens of other models."""
+
+
+@dataclass(frozen=True)
+class Reasoning:
+    """Whether a model is asked to reason, and the tokens of room it gets for that."""
+
+    on: bool = False
+    budget: int = 0
+
+    @classmethod
+    def parse(cls, text: str) -> Reasoning:
+        """Read `off`, `on` or a number of tokens. Raises RulerError for anything else."""
+        if text == "off":
+            return cls()
+        if text == "on":
+            return cls(True, ON_BUDGET)
+        if text.isdecimal() and len(text) < 10 and int(text) > 0:
+            return cls(True, int(text))
+        raise RulerError(f"--thinking '{text}' is not off, on or a number of tokens above 0.")
+
+
+def decode(tokenizer: Any, token_ids: Sequence[int]) -> str:
+    """The text of generated tokens without special tokens, except the marks of reasoning.
+
+    A character of which truncation left only a part is dropped, as servers do.
+    """
+    special = _special_ids(tokenizer)
+    kept = [token for token in token_ids if token not in special]
+    text = tokenizer.decode(kept, skip_special_tokens=False, clean_up_tokenization_spaces=False)
+    return str(text).rstrip("\ufffd")
+
+
+@lru_cache(maxsize=4)
+def _special_ids(tokenizer: Any) -> frozenset[int]:
+    added = tokenizer.added_tokens_decoder.items()
+    contents = {content.content for _, content in added}
+    marks = {mark for mark in REASONING_TAGS if CHANNEL in contents or not mark.startswith("<|")}
+    special = {token for token, content in added if content.special}
+    kept = {token for token, content in added if content.content in marks}
+    return frozenset((special | set(tokenizer.all_special_ids)) - kept)
+
+
+def count_tokens(tokenizer: Any, text: str) -> int:
+    """Tokens of a text, no special tokens."""
+    return len(tokenizer(text, add_special_tokens=False, verbose=False)["input_ids"])
+
+
+def truncate(tokenizer: Any, answer: str, max_new_tokens: int) -> tuple[str, bool]:
+    """The first `max_new_tokens` tokens of an answer, and whether anything was left out.
+
+    After a short reasoning the rest of its room must not lengthen the answer.
+    """
+    ids = tokenizer(answer, add_special_tokens=False, verbose=False)["input_ids"]
+    if len(ids) <= max_new_tokens:
+        return answer, False
+    return decode(tokenizer, ids[:max_new_tokens]), True

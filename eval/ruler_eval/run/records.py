@@ -1,0 +1,247 @@
+"""A run on disk: one JSON-lines file a configuration, and run.json with what can move a score.
+
+    RUN/run.json                    model, backend, mode, template, sampling, data digests, …
+    RUN/niah_single_1_4k.jsonl      a line a row, sorted once the configuration is complete
+    RUN/vt_4k.1of4.jsonl            the rows that a shard makes, RUN/vt_4k.jsonl once complete
+
+A line, written and flushed the moment its row is answered:
+
+    {"config": "vt_4k", "index": 0, "prediction": "…", "thinking": null, "finish_reason": "stop",
+     "usage": {"prompt_tokens": 3902, "completion_tokens": 21, "thinking_tokens": 0,
+               "cached_tokens": 3328}, "error": null, "thinking_ended": null}
+
+`finish_reason` is one of STATES; `thinking` is the model's reasoning. A line that a crash left
+half-written is dropped when the run resumes. A file that holds anything else is not touched.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal, cast, get_args
+
+from typing_extensions import TypedDict
+
+from ruler_common.errors import RulerError
+from ruler_common.files import write_whole
+from ruler_common.work import Shard
+from ruler_eval.run.run_settings import RunSettings, Session, check_settings
+
+FinishReason = Literal["stop", "length", "does_not_fit", "error"]
+"""How a row ends: by itself, truncated at max_new_tokens, over the model's window, or failed."""
+STATES: tuple[FinishReason, ...] = get_args(FinishReason)
+RUN_FILE = "run.json"
+
+
+class Usage(TypedDict):
+    """Tokens of a row, by the backend's count; the reasoning's are among the completion's."""
+
+    prompt_tokens: int
+    completion_tokens: int
+    thinking_tokens: int
+    cached_tokens: int
+
+
+class Record(TypedDict):
+    """A line of a run: what became of one row."""
+
+    config: str
+    index: int
+    prediction: str
+    thinking: str | None
+    finish_reason: FinishReason
+    usage: Usage | None
+    error: str | None
+    thinking_ended: bool | None
+
+
+def read_lines(path: Path) -> Iterator[Record]:
+    """The whole records of a file; a half-written or damaged line is passed over."""
+    if not path.is_file():
+        return
+    with path.open("rb") as file:
+        for line in file:
+            try:
+                record = json.loads(line)
+            except ValueError:
+                continue
+            if line.endswith(b"\n") and _is_record(record):
+                yield cast(Record, record)
+
+
+def _is_record(record: Any) -> bool:
+    return (
+        isinstance(record, dict)
+        and type(record.get("index")) is int
+        and record.get("finish_reason") in STATES
+    )
+
+
+class Records:
+    """The files of a run folder, written as one shard or as the whole."""
+
+    def __init__(self, folder: Path, shard: Shard | None = None) -> None:
+        self.folder = Path(folder)
+        self.shard = shard
+        self._locks: list[Any] = []
+
+    def lock(self) -> bool:
+        """Make sure that nobody else writes the same rows; False where nobody can write at all.
+
+        Released when the process ends. Raises RulerError while another run writes.
+        """
+        from filelock import FileLock, Timeout
+
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise RulerError(
+                f"Cannot make the folder '{self.folder}': {error.strerror}."
+            ) from error
+        own = self.folder / f".{self._suffix or 'whole'}.lock"
+        others = [self.folder / ".whole.lock"] if self.shard else self.folder.glob(".*of*.lock")
+        try:
+            for path in others:
+                FileLock(path).acquire(timeout=0).lock.release()
+            self._locks.append(FileLock(own).acquire(timeout=0))
+        except Timeout as error:
+            raise RulerError(
+                f"Another run is writing to '{self.folder}': wait for it, or name a new --out."
+            ) from error
+        except OSError:  # a folder or a file system for reading alone
+            return False
+        return True
+
+    def path(self, config: str) -> Path:
+        """The file this writer appends to. Raises RulerError for a name that is no file's."""
+        if not re.fullmatch(r"(?!\.)[\w.-]{1,200}", config):
+            raise RulerError(f"{config!r} can be no configuration's name: get the release anew.")
+        return self.folder / ".".join(filter(None, (config, self._suffix, "jsonl")))
+
+    def files(self, config: str) -> list[Path]:
+        """Every file that holds rows of a configuration, whoever wrote it."""
+        pattern = re.compile(re.escape(config) + r"(\.\d+of\d+)?\.jsonl")
+        return sorted(path for path in self.folder.glob("*.jsonl") if pattern.fullmatch(path.name))
+
+    def of(self, config: str) -> dict[int, Record]:
+        """The records of a configuration by row index; an answer stands before a failure."""
+        found: dict[int, Record] = {}
+        for path in self.files(config):
+            for record in read_lines(path):
+                if record["index"] not in found or record["finish_reason"] != "error":
+                    found[int(record["index"])] = record
+        return found
+
+    def check(self, configs: Sequence[str]) -> None:
+        """Raise RulerError for a file in the way that no run has written; nothing is changed."""
+        self.settings()
+        for config in configs:
+            self.path(config)
+            for path in self.files(config):
+                with path.open("rb") as file:
+                    for number, line in enumerate(file, 1):
+                        if not _is_line(line, config):
+                            raise RulerError(
+                                f"'{path}', line {number}, is no record of a run of {config}: "
+                                "move the file away, or name a new --out."
+                            )
+
+    def repair(self, config: str, again: Callable[[Record], bool]) -> None:
+        """Rewrite this writer's file without a half-written line and rows that are to run again."""
+        path = self.path(config)
+        if not path.is_file():
+            return
+        kept = [record for record in read_lines(path) if not again(record)]
+        text = "".join(map(_line, kept))
+        if text.encode() != path.read_bytes():
+            write_whole(path, text)
+
+    def write(self, record: Record) -> None:
+        """Append one row and hand it to the operating system at once; no file stays open."""
+        with self.path(record["config"]).open("a", encoding="utf-8", newline="\n") as file:
+            file.write(_line(record))
+
+    def finish(self, config: str, indices: Iterable[int]) -> bool:
+        """Sort a complete configuration into one file and drop its shards; False if rows miss."""
+        from filelock import FileLock
+
+        with FileLock(self.folder / ".run.lock"):
+            found = self.of(config)
+            if not found or not set(indices) <= set(found):
+                return False
+            self.replace(config, found)
+        return True
+
+    def replace(self, config: str, rows: Mapping[int, Record]) -> None:
+        """Make these rows, sorted, all that the folder holds of a configuration, in one file."""
+        whole = self.folder / f"{config}.jsonl"
+        text = "".join(_line(rows[index]) for index in sorted(rows))
+        if not whole.is_file() or whole.read_bytes() != text.encode():
+            write_whole(whole, text)
+        for path in self.files(config):
+            if path != whole:
+                path.unlink()
+
+    def close(self) -> None:
+        """Let go of the folder."""
+        for lock in self._locks:
+            lock.lock.release()
+        self._locks.clear()
+
+    def settings(self) -> RunSettings:
+        """What run.json holds; empty in a new folder. Raises RulerError for another's run.json."""
+        path = self.folder / RUN_FILE
+        try:
+            found = json.loads(path.read_bytes()) if path.is_file() else {"format": 1}
+        except (ValueError, RecursionError):
+            found = None
+        kinds = {"format": int, "files": dict, "sessions": list}
+        if not (
+            isinstance(found, dict)
+            and "format" in found
+            and all(isinstance(found.get(key, kind()), kind) for key, kind in kinds.items())
+            and all(isinstance(session, dict) for session in found.get("sessions", []))
+        ):
+            raise RulerError(f"'{path}' is no run.json of `ruler run`: name a new --out.")
+        return found if path.is_file() else {}
+
+    def record_settings(self, settings: Mapping[str, Any], session: Session) -> None:
+        """Check the settings against run.json and write them with this session's facts.
+
+        A session is known by its `started`; writing it again replaces it.
+        """
+        from filelock import FileLock
+
+        with FileLock(self.folder / ".run.lock"):
+            old = self.settings()
+            check_settings(old, settings, self.folder)
+            files = {**old.get("files", {}), **settings.get("files", {})}
+            same = (session["started"], session["shard"])
+            sessions = [
+                other
+                for other in old.get("sessions", [])
+                if (other.get("started"), other.get("shard")) != same
+            ]
+            new = {**old, **settings, "files": files, "sessions": [*sessions, session]}
+            text = json.dumps(new, ensure_ascii=False, indent=2) + "\n"
+            write_whole(self.folder / RUN_FILE, text)
+
+    @property
+    def _suffix(self) -> str:
+        return "{}of{}".format(*self.shard) if self.shard else ""
+
+
+def _is_line(line: bytes, config: str) -> bool:
+    """Whether a line is a record of a configuration, or the part of one that a crash left."""
+    try:
+        record = json.loads(line)
+    except (ValueError, RecursionError):
+        start = f'{{"config": "{config}"'.encode()[: len(line)]
+        return not line.endswith(b"\n") and line.startswith(start)
+    return _is_record(record) and record.get("config") == config
+
+
+def _line(record: Record) -> str:
+    return json.dumps(record, ensure_ascii=False) + "\n"

@@ -1,0 +1,167 @@
+"""The state in which a row ends: stop, length, does_not_fit or error, and why.
+
+A backend's finish_reason is never taken alone. vLLM's completion endpoint, for one, answers a
+prompt whose max_tokens pass the window with fewer tokens and `length`; other servers drop the
+beginning of a long prompt. The token counts show it, and such a row `does_not_fit`. Counts that
+cannot be true show nothing and are left out.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, cast
+
+from ruler_eval.run import reasoning
+from ruler_eval.run.backends.backend import Completion
+from ruler_eval.run.backends.secrets import safe
+from ruler_eval.run.prompts import Prompt
+from ruler_eval.run.records import FinishReason, Record, Usage
+from ruler_score.ruler_score import opened_reasoning, split_reasoning
+
+TOLERANCE = 64
+"""Tokens by which a server's template may differ from ours: more, and it shortened the prompt."""
+MOST_CHARACTERS = 64
+"""Characters of a token on average, at most: more cannot have come from the tokens counted."""
+MOST_OF_AN_ERROR = 1000
+"""Characters of an error that a record keeps."""
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What the runner knows before the answer: tokens of the templated prompt, the window."""
+
+    prompt_tokens: int | None = None
+    limit: int | None = None
+
+
+def over_limit(prompt: Prompt, prompt_tokens: int | None, limit: int | None) -> Record | None:
+    """The record of a row that is not sent, since with all it may generate it is over a limit.
+
+    None for a row that fits; what is unknown counts as fitting.
+    """
+    if prompt_tokens is None or limit is None or prompt_tokens + prompt.max_tokens <= limit:
+        return None
+    room = f"{prompt.max_new_tokens:,} for the answer"
+    if prompt.reasoning_tokens:
+        room += f" + {prompt.reasoning_tokens:,} for the reasoning"
+    why = f"{prompt_tokens:,} prompt tokens + {room} are over the limit of {limit:,}"
+    return _record(prompt, "does_not_fit", usage=_usage(prompt_tokens), error=why)
+
+
+def record_of(completion: Completion, expected: Expected, tokenizer: Any = None) -> Record:
+    """The record of what came back: reasoning and answer apart, and the state the row ended in."""
+    prompt = completion.prompt
+    if completion.error is not None:
+        return _record(prompt, "error", error=safe(completion.error, MOST_OF_AN_ERROR))
+    if not credible(completion, expected):
+        completion = replace(completion, prompt_tokens=None, completion_tokens=None)
+    usage = None
+    if completion.prompt_tokens is not None and completion.completion_tokens is not None:
+        usage = _usage(
+            completion.prompt_tokens, completion.completion_tokens, completion.cached_tokens
+        )
+    why = shortened(completion, expected)
+    if why is not None:
+        return _record(prompt, "does_not_fit", usage=usage, error=why)
+    reason = completion.finish_reason
+    if reason is None:
+        full = (completion.completion_tokens or 0) >= prompt.max_tokens
+        reason = "length" if full else "stop"
+    if reason not in ("stop", "length"):
+        error = f"finish_reason is '{safe(str(reason), 100)}'"
+        return _record(prompt, "error", usage=usage, error=error)
+    state = cast(FinishReason, reason)
+    before, answer, ended = split(completion, state)
+    if usage is not None and before:
+        usage["thinking_tokens"] = _reasoning_tokens(completion, before, answer, tokenizer)
+    if prompt.reasoning_tokens and tokenizer is not None:
+        answer, truncated = reasoning.truncate(tokenizer, answer, prompt.max_new_tokens)
+        state = "length" if truncated else state
+    return _record(prompt, state, answer, before, usage, thinking_ended=ended)
+
+
+def split(completion: Completion, state: FinishReason) -> tuple[str | None, str, bool | None]:
+    """The reasoning, the answer, and whether the reasoning ended (None: there was none).
+
+    A server's own parser may have set reasoning apart already; what it left is read all the same.
+    """
+    prompt = completion.prompt
+    opened = ""
+    if completion.reasoning is None and prompt.text is not None and prompt.messages:
+        opened = opened_reasoning(prompt.text)
+    found = split_reasoning(safe(completion.text), opened)
+    if completion.reasoning is None:
+        return found.reasoning, found.answer, {"ended": True, "truncated": False}.get(found.state)
+    parsed = safe(completion.reasoning)
+    before = "\n".join(filter(None, (parsed, found.reasoning)))
+    answered = bool(found.answer.strip()) or state == "stop"
+    return before, found.answer, answered and found.state != "truncated"
+
+
+def credible(completion: Completion, expected: Expected) -> bool:
+    """Whether the token counts can be true of what was sent and of what came back."""
+    prompt, seen, made = completion.prompt, completion.prompt_tokens, completion.completion_tokens
+    if seen is not None:
+        sent = expected.prompt_tokens or prompt.row_tokens
+        if seen < 1 or seen * 100 < sent or seen > (expected.limit or seen):
+            return False
+    written = len(completion.text) + len(completion.reasoning or "")
+    return made is None or (made >= 0 and written <= made * MOST_CHARACTERS)
+
+
+def shortened(completion: Completion, expected: Expected) -> str | None:
+    """Why the token counts show that a server shortened the prompt or the answer, or None."""
+    prompt, seen, made = completion.prompt, completion.prompt_tokens, completion.completion_tokens
+    if seen is not None:
+        if expected.prompt_tokens is not None:
+            least = expected.prompt_tokens - max(TOLERANCE, expected.prompt_tokens // 50)
+        else:  # no tokenizer packs these texts in less than two fifths of another's tokens
+            least = prompt.row_tokens * 2 // 5 - TOLERANCE
+        if seen < least:
+            whole = expected.prompt_tokens or f"about {prompt.row_tokens}"
+            return f"the server shortened the prompt: it read {seen} of {whole} tokens"
+    if made is not None and made < prompt.max_tokens:
+        full = seen is not None and expected.limit is not None and seen + made >= expected.limit
+        if completion.finish_reason == "length" or full:
+            asked = prompt.max_tokens
+            return f"the server ended the answer at {made} of the {asked} tokens asked for"
+    return None
+
+
+def _reasoning_tokens(completion: Completion, before: str, answer: str, tokenizer: Any) -> int:
+    if completion.reasoning_tokens is not None:
+        return completion.reasoning_tokens
+    if tokenizer is not None:
+        return reasoning.count_tokens(tokenizer, before)
+    share = len(before) / max(1, len(before) + len(answer))  # nobody counted: by characters
+    return round((completion.completion_tokens or 0) * share)
+
+
+def _usage(prompt: int, completion: int = 0, cached: int = 0) -> Usage:
+    return {
+        "prompt_tokens": prompt,
+        "completion_tokens": completion,
+        "thinking_tokens": 0,
+        "cached_tokens": cached,
+    }
+
+
+def _record(
+    prompt: Prompt,
+    state: FinishReason,
+    prediction: str = "",
+    thinking: str | None = None,
+    usage: Usage | None = None,
+    error: str | None = None,
+    thinking_ended: bool | None = None,
+) -> Record:
+    return {
+        "config": prompt.config,
+        "index": prompt.index,
+        "prediction": prediction,
+        "thinking": thinking,
+        "finish_reason": state,
+        "usage": usage,
+        "error": error,
+        "thinking_ended": thinking_ended,
+    }

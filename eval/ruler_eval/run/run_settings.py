@@ -1,0 +1,54 @@
+"""run.json: what can move a score, and each start of the program that added rows to a run."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from typing_extensions import NotRequired, TypedDict
+
+from ruler_common.errors import RulerError
+
+
+class Session(TypedDict):
+    """One start of the program: its part of the work, its versions, what it did."""
+
+    started: str
+    shard: str | None
+    limit: int | None
+    source: str
+    configs: list[str]
+    concurrency: int | None
+    replicas: NotRequired[int | None]
+    versions: dict[str, str]
+    machine: str
+    ended: NotRequired[str]
+    seconds: NotRequired[float]
+    tokens: NotRequired[dict[str, int]]
+    cached_share: NotRequired[float | None]
+    prompt_token_differences: NotRequired[int]
+
+
+RunSettings = dict[str, Any]
+"""What `asked_settings` (run_order.py) and a backend know of a run, and its sessions."""
+
+
+def check_settings(old: Mapping[str, Any], new: Mapping[str, Any], folder: Path) -> None:
+    """Refuse to mix results: a RulerError names the first setting that differs from run.json."""
+    for name, value in new.items():
+        before = old.get(name, value)
+        if isinstance(value, Mapping) and isinstance(before, Mapping):
+            keys = sorted({*value, *before})
+            if name == "files":  # more configurations may join a run
+                keys = [key for key in value if key in before]
+            changed = next((key for key in keys if before.get(key) != value.get(key)), None)
+            if changed is None:
+                continue
+            name, before, value = f"{name}.{changed}", before.get(changed), value.get(changed)
+        if before != value:
+            raise RulerError(
+                f"'{folder}' was run with {name} = {json.dumps(before, ensure_ascii=False)}, not "
+                f"{json.dumps(value, ensure_ascii=False)}: name a new --out, or use the old value."
+            )

@@ -1,0 +1,72 @@
+"""run.json as scoring reads it: what it needs of a run's settings, checked.
+
+    run_facts(Path("runs/qwen"))       # {"model": "Qwen/…", "sessions": [{"source": "ruler"}]}
+
+A run of any version counts, and one written by hand: every field may be missing, none may be of
+another type. `ruler run` itself reads more of it (ruler_eval/run/run_settings.py).
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from pathlib import Path
+from typing import cast
+
+from typing_extensions import NotRequired, TypedDict
+
+from ruler_common.errors import RulerError
+from ruler_common.parsing import parse_json
+
+RUN_FILE = "run.json"
+
+
+class SessionFacts(TypedDict):
+    """One start of the program: the release it read, the configurations asked for, its times."""
+
+    source: NotRequired[str]
+    configs: NotRequired[list[str]]
+    started: NotRequired[str | None]
+    ended: NotRequired[str | None]
+
+
+class Thinking(TypedDict):
+    """Whether the model was asked to reason, and its room for that in tokens."""
+
+    on: bool
+    budget: int
+
+
+class RunFacts(TypedDict, total=False):
+    """The settings of a run; a run.json has more of them, which are kept as they are."""
+
+    model: str | None
+    mode: str | None
+    backend: str | None
+    revision: str | None
+    direct: bool
+    thinking: Thinking | None
+    dataset: str
+    data_version: str | None
+    data_revision: str | None
+    files: dict[str, str]
+    sessions: list[SessionFacts]
+
+
+def run_facts(folder: Path) -> RunFacts | None:
+    """What the run.json of a folder says; None if there is none. Raises RulerError if damaged."""
+    file = folder / RUN_FILE
+    if not file.is_file():
+        return None
+    found = cast(RunFacts, parse_json(file.read_bytes(), RunFacts, file, "Score another folder."))
+    check_times(found, file)
+    return found
+
+
+def check_times(run: RunFacts, where: Path) -> None:
+    """Raise RulerError for a time that is none."""
+    for session in run.get("sessions", []):
+        for time in (session.get("started"), session.get("ended")):
+            try:
+                datetime.fromisoformat(time) if time else None
+            except ValueError:
+                raise RulerError(f"'{where}' is damaged: {time!r} is no time.") from None

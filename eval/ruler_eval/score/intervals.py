@@ -1,0 +1,100 @@
+"""Intervals for scores, paired differences, and what a number of rows can show at all.
+
+    interval([np.array([1, 1, 0.4, …])])        # (0.95-interval of a cell's mean), on 0 … 1
+
+The method is Korn and Graubard's (1998) for proportions in samples that are not simple: the exact
+Clopper–Pearson interval at an effective number of rows. For 0/1 scores of one cell it is
+Clopper–Pearson itself, so coverage is never below 95 %, at 0 and 100 too, where the normal interval
+has no width and Wilson's covers as little as 83 %. Partial credit varies less than 0/1 scores of
+the same mean, so its rows count for more: n / dispersion, where dispersion is the observed variance
+over p(1 − p), drawn towards 1 by PRIOR rows' worth of doubt, because at 0 and 100 nothing is
+observed of it. Means over cells are stratified: each cell's variance by its squared weight, and
+the effective number of rows of the weights is Kish's.
+
+Rows with the same index ask the same thing at every length and in every language, so they are not
+independent: `units` averages them first. tests/bench/bench_coverage.py shows the coverage.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+CONFIDENCE = 0.95
+PRIOR = 2.0
+"""Doubt about the dispersion, in expected squared deviations; see the module's docstring."""
+RESAMPLES = 10_000
+POWER = 0.8
+SMALLEST_MCNEMAR = 6
+"""Rows that must differ, all one way, before the exact McNemar test gives p < 0.05."""
+
+
+def interval(
+    strata: Sequence[np.ndarray],
+    weights: Sequence[float] | None = None,
+    confidence: float = CONFIDENCE,
+) -> tuple[float, float] | None:
+    """The interval of the weighted mean of the strata's means; scores and bounds are 0 … 1.
+
+    `strata` holds each independent cell's row scores; `weights` default to equal. None without
+    rows.
+    """
+    if not strata or any(len(values) == 0 for values in strata):
+        return None
+    shares = np.ones(len(strata)) if weights is None else np.asarray(weights, dtype=float)
+    shares = shares / shares.sum()
+    sizes = np.array([len(values) for values in strata], dtype=float)
+    mean = float(np.clip(shares @ [np.mean(values) for values in strata], 0, 1))
+    rows = 1 / float((shares**2 / sizes).sum())
+    squares = np.array([np.square(values - np.mean(values)).sum() for values in strata])
+    observed = rows**2 * float((shares**2 * squares / sizes**2).sum())
+    dispersion = (observed + PRIOR) / (rows * mean * (1 - mean) + PRIOR)
+    return clopper_pearson(mean, rows / dispersion, confidence)
+
+
+def clopper_pearson(
+    mean: float, rows: float, confidence: float = CONFIDENCE
+) -> tuple[float, float]:
+    """The exact interval of a proportion; `rows` may be a fraction (an effective number)."""
+    from scipy.special import betaincinv
+
+    tail = (1 - confidence) / 2
+    right, wrong = mean * rows, (1 - mean) * rows
+    low = float(betaincinv(right, wrong + 1, tail)) if right > 1e-9 else 0.0
+    high = float(betaincinv(right + 1, wrong, 1 - tail)) if wrong > 1e-9 else 1.0
+    return low, high
+
+
+def percent(
+    strata: Sequence[np.ndarray], weights: Sequence[float] | None = None
+) -> list[float] | None:
+    """The interval as a results.json has it: [low, high], 0 … 100."""
+    bounds = interval(strata, weights)
+    return [100 * bound for bound in bounds] if bounds else None
+
+
+def units(
+    cells: Mapping[str, tuple[str, Mapping[int, float]]], weights: Mapping[str, float]
+) -> tuple[list[np.ndarray], list[float]]:
+    """Independent strata of a weighted mean of cells: (values, weight) lists for `interval`.
+
+    `cells` maps a configuration to (what its rows share by index: its task, {index: score}).
+    Cells of one task over the same indices become one stratum of row averages; cells whose indices
+    differ stay strata of their own.
+    """
+    groups: dict[tuple[str, frozenset[int]], list[str]] = {}
+    for name, (shared, rows) in cells.items():
+        groups.setdefault((shared, frozenset(rows)), []).append(name)
+    strata, shares = [], []
+    for (_, indices), names in groups.items():
+        order = sorted(indices)
+        total = sum(weights[name] for name in names)
+        if not order or not total:
+            continue
+        values = sum(
+            weights[name] * np.array([cells[name][1][index] for index in order]) for name in names
+        )
+        strata.append(np.asarray(values / total))
+        shares.append(total)
+    return strata, shares

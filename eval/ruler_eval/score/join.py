@@ -1,0 +1,149 @@
+"""Joins predictions to rows on (configuration, index), and refuses what does not belong together.
+
+groups = by_config(predictions, names)               # {"vt_4k": [Prediction, …]}
+found, twice = by_index("vt_4k", groups["vt_4k"], False, notes)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from ruler_common.errors import RulerError
+from ruler_common.names import Names
+from ruler_eval.families.table import rule_task
+from ruler_eval.frozen_release import PartialRow, Release
+from ruler_eval.prediction import Prediction
+from ruler_eval.score import depth
+from ruler_eval.score.config_naming import read_name
+from ruler_eval.score.prediction_files import Predictions
+from ruler_score import ruler_score as rules_of
+
+COLUMNS = ("index", "outputs", "none_word", "evidence", "question")
+_SHOWN = 4  # configurations named in a message
+
+
+def by_config(predictions: Predictions, names: Names) -> dict[str, list[Prediction]]:
+    """The predictions by configuration, with those that were asked for and never begun.
+
+    Raises RulerError for a name that is no configuration's, or a group's.
+    """
+    groups: dict[str, list[Prediction]] = {}
+    for prediction in predictions.rows:
+        groups.setdefault(prediction.config, []).append(prediction)
+    for session in predictions.run.get("sessions", []):  # what was asked for and never begun
+        for name in session.get("configs", []):
+            groups.setdefault(name, [])
+    for name, rows in groups.items():
+        if read_name(names, name).task not in names.tasks:
+            where = f"'{rows[0].where}'" if rows else "The run"
+            raise RulerError(f"{where} names '{name}', which is a group: rows are of single tasks.")
+    return groups
+
+
+def same_configurations(groups: Collection[str], release: Release) -> None:
+    """Refuse predictions for configurations that the release does not hold."""
+    if foreign := [name for name in groups if name not in release.configs]:
+        raise RulerError(
+            f"There are predictions for {_list(foreign)}, which '{release.source}' does not hold; "
+            f"it has {_list(release.configs)}. Name the release they were made on with --dataset, "
+            "or leave --dataset out to score files by their own references."
+        )
+
+
+def same_rows(
+    name: str, found: Mapping[int, Prediction], indices: Iterable[int], release: Release
+) -> None:
+    """Refuse predictions for rows that a configuration of the release does not have."""
+    known = set(indices)
+    if foreign := [prediction for index, prediction in found.items() if index not in known]:
+        raise RulerError(
+            f"{len(foreign)} of {len(found)} predictions for '{name}' are for rows that "
+            f"'{release.source}' does not have (its '{name}' has {len(known)} rows, "
+            f"{min(known)} to {max(known)}; '{foreign[0].where}' is for row {foreign[0].index}): "
+            "they were made on other rows. Name their release with --dataset, or their "
+            "references with --references FOLDER."
+        )
+
+
+def _list(names: Iterable[str]) -> str:
+    names = list(names)
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return ", ".join(names[:_SHOWN]) + more
+
+
+def same_data(run: Mapping[str, Any], release: Release) -> None:
+    """Refuse a run that was made on another data set or on files with other digests."""
+    if run.get("dataset", release.dataset) != release.dataset:
+        raise RulerError(f"The run is on '{run['dataset']}', the release is '{release.dataset}'.")
+    for name, digest in run.get("files", {}).items():
+        if name in release.configs and release.sha256(name) != digest:
+            raise RulerError(
+                f"'{name}' was run on a file with sha256 {digest[:12]}…, this release's is "
+                f"{release.sha256(name)[:12]}…: name the release that was run with --dataset."
+            )
+
+
+def by_index(
+    name: str, predictions: Sequence[Prediction], self_contained: bool, notes: list[str]
+) -> tuple[dict[int, Prediction], int]:
+    """The prediction that counts for each row, the first that did not fail; and how many more."""
+    found: dict[int, Prediction] = {}
+    twice = []
+    for prediction in predictions:
+        before = found.get(prediction.index)
+        if before is not None:
+            twice.append(prediction)
+        if before is None or (before.failed and not prediction.failed):
+            found[prediction.index] = prediction
+    if twice and self_contained and any(p.outputs != found[p.index].outputs for p in predictions):
+        notes.append(f"{name}: its indices repeat for different rows; lines are numbered instead")
+        return dict(enumerate(predictions)), 0
+    if twice:
+        notes.append(
+            f"{name}: {len(twice)} duplicated predictions, the first at {twice[0].where}; of each "
+            "row's the first counts"
+        )
+    return found, len(twice)
+
+
+def rows(
+    name: str, release: Release | None, found: Mapping[int, Prediction]
+) -> Iterator[PartialRow]:
+    """The rows of a configuration with their depth `marks`; without a release, the files' own."""
+    if release is None:
+        for index, prediction in sorted(found.items()):
+            if not prediction.outputs:
+                raise RulerError(
+                    f"'{prediction.where}' holds no references: name the release with --dataset, "
+                    "or the folder of the reference code's data with --references."
+                )
+            own = {"outputs": list(prediction.outputs), "question": prediction.question}
+            yield {"index": index, "marks": [], **own}
+        return
+    task = rule_task(release.parse(name).task, release.dataset, release)
+    alternatives = task in rules_of.QA_TASKS
+    listed = list(release.rows(name, COLUMNS))
+    texts: Iterator[PartialRow] = iter(())
+    if any(depth.is_spread(row, alternatives) for row in listed):
+        texts = release.rows(name, ("index", "input"))
+    for row in listed:
+        if depth.is_spread(row, alternatives):
+            row["input"] = next(text["input"] for text in texts if text["index"] == row["index"])
+        row["marks"] = depth.marks(row, alternatives)
+        row.pop("input", None)
+        yield row
+
+
+def same_references(row: PartialRow, prediction: Prediction | None) -> None:
+    """Refuse a file whose own references or question are not the release's for the same row."""
+    if prediction is None:
+        return
+    other_question = prediction.question and row.get("question") not in (None, prediction.question)
+    other_outputs = prediction.outputs not in (None, tuple(row["outputs"]))
+    if other_outputs or other_question:
+        what = "references differ" if other_outputs else "question differs"
+        raise RulerError(
+            f"'{prediction.where}' answers another row {row['index']} than the release holds (its "
+            f"{what}): leave --dataset out to score it by its own references."
+        )

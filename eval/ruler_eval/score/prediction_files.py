@@ -1,0 +1,200 @@
+"""Reads prediction files and folders of any known format (ruler_eval/score/formats/).
+
+    found = read([Path("runs/qwen")], Naming(names=release.names))
+    found.rows[0].text, found.run["model"], found.files
+
+One call reads one run: a folder that holds several is refused, naming them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from ruler_common.errors import RulerError
+from ruler_common.names import Names
+from ruler_eval.prediction import Prediction
+from ruler_eval.score.config_naming import Naming
+from ruler_eval.score.formats import inspect_log
+from ruler_eval.score.formats.prediction_formats import FileReader, kvpress_settings
+from ruler_eval.score.formats.run_facts import RUN_FILE, RunFacts, run_facts
+
+_SHOWN = 4  # names of runs in a message
+
+
+@dataclass(kw_only=True)
+class Predictions:
+    """All that was read: the answers in file order, the run's settings, digests of the files.
+
+    `names` are the tasks the configurations are of; a release brings its own. `unproved` are the
+    files that hold neither references nor questions to compare with a release's.
+    """
+
+    rows: list[Prediction] = field(default_factory=list)
+    run: RunFacts = field(default_factory=RunFacts)
+    files: dict[str, str] = field(default_factory=dict)
+    damaged: list[str] = field(default_factory=list)
+    unproved: list[str] = field(default_factory=list)
+    names: Names = field(default_factory=lambda: Names.of("ruler"))
+
+
+def read(
+    paths: Iterable[Path], naming: Naming | None = None, keep_prompts: bool = False
+) -> Predictions:
+    """Read folders and files of any known format, those of one run.
+
+    `keep_prompts` keeps the prompts that files hold, for sorting errors. Raises RulerError for what
+    cannot be read, and for several runs at once.
+    """
+    naming = naming or Naming()
+    found = Predictions(names=naming.names)
+    runs: dict[str, str] = {}
+    for path in map(Path, paths):
+        files = files_of(path)
+        _refuse_several(path, list(dict.fromkeys(map(run_of, files))))
+        for file in files:
+            content = file.read_bytes()
+            if file.suffix == inspect_log.SUFFIX:
+                new = list(inspect_log.predictions(file, keep_prompts))
+            else:
+                new = list(FileReader(file, naming, keep_prompts).read(content, found.damaged))
+            found.rows += new
+            found.files[str(file)] = hashlib.sha256(content).hexdigest()
+            if not new:
+                found.damaged.append(f"{file} holds no predictions")
+            _no_second_run(file, new, runs)
+            if file.suffix == ".csv" and all(row.outputs is None for row in new):
+                found.unproved.append(str(file))
+        for settings in _settings(path, files):
+            found.run = _joined(found.run, settings, path)
+    if not found.rows:
+        raise RulerError("There are no predictions in what was given: name a RUN folder or files.")
+    return found
+
+
+def results_place(paths: Iterable[Path]) -> Path | None:
+    """Where the results of these files go: into the RUN folder among them, None without one."""
+    folders = [path for path in paths if (path / RUN_FILE).is_file()]
+    return folders[-1] / "results.json" if folders else None
+
+
+def files_of(path: Path) -> list[Path]:
+    """The prediction files of a folder (of any format, links followed), or the file itself."""
+    if path.is_file():
+        return [path]
+    if not path.is_dir():
+        raise RulerError(f"There is no file or folder '{path}'.")
+    for pattern in ("*.jsonl", f"*{inspect_log.SUFFIX}"):
+        if found := sorted(path.glob(pattern)):
+            return found
+    files = sorted(_walk(path))
+    runs = sorted({file.parent for file in files if file.name == RUN_FILE})
+    if len(runs) == 1 and runs[0] != path:
+        return files_of(runs[0])
+    _refuse_several(path, [str(folder) for folder in runs])
+    nested = [file for file in files if file.suffix == ".jsonl" and _is_nested(file, path)]
+    found = nested or [f for f in files if f.name in ("submission.csv", "predictions.csv")]
+    if not found:
+        raise RulerError(
+            f"'{path}' holds no prediction files (*.jsonl, *.eval, submission.csv or "
+            "predictions.csv)."
+        )
+    return found
+
+
+def _walk(path: Path) -> Iterator[Path]:
+    """All files below a folder; a linked folder is entered once."""
+    seen = set()
+    for folder, below, names in os.walk(path, followlinks=True):
+        real = os.path.realpath(folder)
+        if real in seen:
+            below.clear()
+            continue
+        seen.add(real)
+        yield from (Path(folder, name) for name in names)
+
+
+def _is_nested(file: Path, path: Path) -> bool:
+    parts = file.relative_to(path).parts
+    return "pred" in parts or file.name.startswith(("samples_", "prediction_"))
+
+
+def run_of(file: Path) -> str:
+    """What the files of one run have in common: their folder, above the lengths' or tasks'."""
+    if file.name == "predictions.csv" and (press := kvpress_settings(file)):
+        return " ".join(press[name] for name in sorted(press) if name != "data_dir")
+    if file.name.startswith("prediction_"):  # ONERULER's authors name the model
+        return file.name
+    folder = file.parent
+    if folder.name == "pred":
+        folder = folder.parent
+        folder = folder.parent if folder.name.isdecimal() else folder
+    return str(folder)
+
+
+def _refuse_several(path: Path, runs: list[str]) -> None:
+    if len(runs) > 1:
+        more = f" and {len(runs) - _SHOWN} more" if len(runs) > _SHOWN else ""
+        raise RulerError(
+            f"'{path}' holds several runs ({', '.join(runs[:_SHOWN])}{more}): give the files of "
+            "one at a time."
+        )
+
+
+def _no_second_run(file: Path, rows: list[Prediction], runs: dict[str, str]) -> None:
+    """Refuse a configuration that two runs answer; shards and chunks of one run share a folder."""
+    stamp = re.search(r"_(\d{4}-\d\d-\d\dT[\d:.-]+)\.jsonl$", file.name)  # lm-evaluation-harness
+    run = str(file) if file.suffix == inspect_log.SUFFIX else run_of(file)
+    run += f" {stamp[1]}" if stamp else ""
+    for config in {row.config for row in rows}:
+        if runs.setdefault(config, run) != run:
+            raise RulerError(
+                f"Two runs answer '{config}' ({runs[config]} and {run}): give the files of one at "
+                "a time."
+            )
+
+
+def run_settings(path: Path) -> Iterator[RunFacts]:
+    """The settings of a RUN folder (or of a file in one), or of each of Inspect's logs.
+
+    None where neither is there.
+    """
+    if run := run_facts(path if path.is_dir() else path.parent):
+        yield run
+        return
+    logs = files_of(path) if path.is_file() or any(path.glob(f"*{inspect_log.SUFFIX}")) else []
+    yield from (inspect_log.settings(log) for log in logs if log.suffix == inspect_log.SUFFIX)
+
+
+def _settings(path: Path, files: list[Path]) -> Iterator[RunFacts]:
+    folder = files[0].parent if path.is_dir() and len({f.parent for f in files}) == 1 else path
+    folder = folder if folder.is_dir() else folder.parent
+    if (found := run_facts(folder)) is not None:
+        yield found
+    elif files[0].name == "predictions.csv" and (press := kvpress_settings(files[0])):
+        parts = [press.get(name) for name in ("model", "press_name", "compression_ratio")]
+        yield {"model": " ".join(filter(None, parts))}
+    elif files[0].name.startswith("prediction_"):  # what o3 and deepseek scored depends on it
+        yield {"model": files[0].stem.removeprefix("prediction_")}
+    elif files[0].suffix == inspect_log.SUFFIX:
+        yield from (inspect_log.settings(file) for file in files)
+
+
+def _joined(before: RunFacts, new: RunFacts, path: Path) -> RunFacts:
+    """The settings of several folders of one model; of two models they are refused."""
+    for name in ("model", "mode", "dataset"):
+        if before.get(name) != new.get(name) and name in before and name in new:
+            raise RulerError(
+                f"'{path}' is another run ({name} {new[name]}, before it {before[name]}): give the "
+                "files of one at a time."
+            )
+    joined: RunFacts = {**before, **new}
+    if files := {**before.get("files", {}), **new.get("files", {})}:
+        joined["files"] = files
+    if sessions := [*before.get("sessions", []), *new.get("sessions", [])]:
+        joined["sessions"] = sessions
+    return joined

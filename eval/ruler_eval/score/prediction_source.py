@@ -1,0 +1,90 @@
+"""What the command line names: prediction files, and where their references come from.
+
+    predictions, release = PredictionSource(dataset="ruler").open([Path("runs/qwen")])
+
+References come from a release, from the files themselves, or from the reference code's data files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ruler_common.errors import RulerError
+from ruler_common.names import Names, parse_length
+from ruler_eval.frozen_release import Release
+from ruler_eval.score.config_naming import Naming, dataset_of
+from ruler_eval.score.prediction_files import Predictions, files_of, read, run_settings
+from ruler_eval.score.reference_answers import add_references
+
+
+@dataclass(frozen=True, kw_only=True)
+class PredictionSource:
+    """Where the references come from, and what the prediction files lack; `name` is the model's."""
+
+    dataset: str | None = None
+    revision: str | None = None
+    length: str | None = None
+    tokenizer: str | None = None
+    config: str | None = None
+    references: Path | None = None
+    name: str | None = None
+
+    def open(
+        self, files: Sequence[Path], keep_prompts: bool = False
+    ) -> tuple[Predictions, Release | None]:
+        """Read predictions and open the release named, or the one the run was made on.
+
+        Raises RulerError for what cannot be read, and for references named twice.
+        """
+        if self.references is not None and self.dataset is not None:
+            raise RulerError("--references and --dataset both name references: give one of them.")
+        release = None if self.references else self._release(files)
+        names = release.names if release else self._names(files)
+        if self.config is not None:
+            names.parse(self.config)
+        if self.length is not None:
+            parse_length(self.length, names.dataset)
+        naming = Naming(
+            names=names,
+            length=self.length,
+            tokenizer=self.tokenizer,
+            config=self.config,
+            held=[release.parse(name) for name in release.configs] if release else (),
+        )
+        predictions = read(files, naming, keep_prompts)
+        if self.references is not None:
+            add_references(predictions, self.references, keep_prompts)
+        if self.name is not None:
+            predictions.run = {**predictions.run, "model": self.name}
+        return predictions, release
+
+    def _release(self, files: Sequence[Path]) -> Release | None:
+        if self.dataset is not None:
+            return Release.open(self.dataset, self.revision)
+        runs = [run for file in files for run in run_settings(file)]
+        sessions = [session for run in runs for session in run.get("sessions", [])]
+        sources = [session["source"] for session in sessions if "source" in session]
+        if not sources:
+            return None
+        source, revision = sources[-1], runs[-1].get("data_revision")
+        if not Path(source).is_dir() and revision is None:
+            raise RulerError(f"The run was made on '{source}', which is not here: add --dataset.")
+        return Release.open(source, revision)
+
+    def _names(self, files: Sequence[Path]) -> Names:
+        """The task names of the files' data set: of their run, of --config, of their own names."""
+        for run in (run for file in files for run in run_settings(file)):
+            if "dataset" in run:
+                return Names.of(run["dataset"])
+        if self.config:
+            return Names.of(dataset_of(self.config))
+        found = [file for path in files for file in files_of(path)]
+        return Names.of("oneruler" if any(map(_is_oneruler, found)) else "ruler")
+
+
+def _is_oneruler(file: Path) -> bool:
+    """Whether a file's name is one that ONERULER's authors, its runs or its exports write."""
+    known = file.name.startswith(("prediction_", "samples_oneruler_"))
+    return known or dataset_of(file.stem) == "oneruler"

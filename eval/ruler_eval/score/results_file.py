@@ -1,0 +1,247 @@
+"""results.json: what `ruler score` writes and every later command reads.
+
+The schema (FORMAT 2; scores and intervals 0 … 100, lengths in tokens, null where unknown):
+
+    format, score_version     numbers of this schema and of the rules (ruler_score.SCORE_VERSION)
+    partial                   true: only rows with a prediction count
+    rules                     {"compat": null | "authors", "cut": "protocol" | "wrong" | "score"}
+    dataset                   name, source, data_version, builder_version, revision, seed, tasks
+                              (in their order), standard (whether they are the paper's at its
+                              lengths, so that its thresholds hold; null if unknown), parameters
+                              {task: family and parameters} where the release is known, files
+                              {configuration: sha256}
+    model, mode, run          the model's name, the prompt mode, and all that run.json holds
+    predictions               {file: sha256} of what was scored
+    configurations            {name: cell}
+      task, length, max_length, tokenizer, language, instruction_language
+      score, strict, n        the benchmark's rule, the strict variant, rows counted
+      interval                95 % interval of the score, [low, high] (score/intervals.py)
+      missing, failed, cut    rows without a prediction; with an error or a prompt that did not fit;
+                              truncated at the token limit or within the reasoning
+      does_not_fit            those of the failed whose prompt did not fit
+      cut_scored              the truncated ones that were scored nevertheless (see ScoringRules)
+      thinking, thinking_cut  rows with reasoning; rows that ended within it
+      duplicated              predictions for a row that had one already; the first counts
+      dropped                 compat "authors": rows left out of n
+      whole_word              qa: the score by whole words; words_right: oneruler's cwe, 0 … 10
+      relative_to_0k          the score in percent of the same task's at 0k, where it was scored
+      depth                   ten bins (ruler_eval/score/depth.py), or null
+      rows                    every row's "index" and "score" (0 … 1); "references", "question" and
+                              "prompt": digests of what was asked, each null where a file lacks it;
+                              "found": references found; "truncated": the rows that were; and
+                              "thinking_tokens" and "prompt_tokens", where they are known
+    summary                   the tables' aggregates (ruler_eval/score/aggregates.py)
+    notes                     what was missing, duplicated, or damaged, in sentences
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, Literal, cast
+
+from typing_extensions import NotRequired, TypedDict
+
+from ruler_common.errors import RulerError
+from ruler_common.files import write_whole
+from ruler_common.names import TASKS, check_name
+from ruler_common.parsing import parse_json
+from ruler_eval.score.formats.run_facts import RunFacts, check_times
+
+FORMAT = 2
+_MOST = 1 << 53
+"""What no number of rows or tokens reaches."""
+Compat = Literal["authors"]
+CutRule = Literal["protocol", "wrong", "score"]
+Interval = list[float]
+
+
+class RowScores(TypedDict):
+    """Every row's index, its score (0 … 1) and digests of what it asks, in the file's order.
+
+    `truncated` lists the indices of truncated answers; `found` how many references were found.
+    """
+
+    index: list[int]
+    score: list[float]
+    found: list[int]
+    truncated: list[int]
+    references: NotRequired[list[str]]
+    question: list[str] | None
+    prompt: list[str] | None
+    thinking_tokens: NotRequired[list[int | None]]
+    prompt_tokens: NotRequired[list[int | None]]
+
+
+class DepthBin(TypedDict):
+    """The score (0 … 100) of the n references whose depth (0 … 1) lies in a bin."""
+
+    depth: list[float]
+    score: float | None
+    n: int
+
+
+class Cell(TypedDict):
+    """One configuration's scores and counts."""
+
+    task: str
+    length: str
+    max_length: int
+    tokenizer: str | None
+    language: str
+    instruction_language: str
+    score: float | None
+    strict: float | None
+    n: int
+    interval: Interval | None
+    failed: int
+    cut: int
+    cut_scored: int
+    thinking: int
+    thinking_cut: int
+    missing: int
+    duplicated: int
+    does_not_fit: int
+    depth: list[DepthBin] | None
+    rows: RowScores
+    dropped: NotRequired[int]
+    whole_word: NotRequired[float | None]
+    words_right: NotRequired[float | None]
+    relative_to_0k: NotRequired[float]
+
+
+def lengths_of(cells: Iterable[Cell]) -> list[str]:
+    """The names of the cells' lengths, shortest first."""
+    tokens = {cell["length"]: cell["max_length"] for cell in cells}
+    return sorted(tokens, key=tokens.__getitem__)
+
+
+class Mean(TypedDict):
+    """A mean score, 0 … 100, and its 95 % interval."""
+
+    score: float | None
+    interval: Interval | None
+
+
+class LengthMean(TypedDict):
+    """A group's mean over its tasks at one length, how many were scored there, and which not."""
+
+    tokens: int
+    score: float | None
+    strict: float | None
+    interval: Interval | None
+    tasks: int
+    lacking: list[str]
+    relative_to_0k: NotRequired[float]
+
+
+class GroupSummary(TypedDict):
+    """One group's row of a table: its means by length and what is made of them.
+
+    `relative_effective_length` is the longest length, in tokens, whose score is RELATIVE of the
+    score at the shortest, or more.
+    """
+
+    tasks: int
+    lengths: dict[str, LengthMean]
+    average: Mean
+    weighted_inc: Mean
+    weighted_dec: Mean
+    threshold: float | None
+    effective_length: int | None
+    effective_length_name: str
+    relative_effective_length: int | None
+
+
+Summary = dict[str, dict[str, dict[str, GroupSummary]]]
+"""Aggregates by tokenizer, languages and group."""
+
+
+class RulesUsed(TypedDict):
+    """The options that a score depends on."""
+
+    compat: Compat | None
+    cut: CutRule
+
+
+class ScoredDataset(TypedDict):
+    """The data that were scored: of a release, or as far as a run's own files tell."""
+
+    name: str
+    source: str | None
+    data_version: str | None
+    revision: str | None
+    files: dict[str, str]
+    tasks: list[str]
+    standard: bool | None
+    parameters: NotRequired[dict[str, dict[str, Any]]]
+    builder_version: NotRequired[str | None]
+    seed: NotRequired[int | None]
+
+
+class Results(TypedDict):
+    """The whole of a results.json; see the module's docstring."""
+
+    format: int
+    score_version: str
+    partial: bool
+    rules: RulesUsed
+    dataset: ScoredDataset
+    model: str | None
+    mode: str | None
+    run: RunFacts
+    predictions: dict[str, str]
+    configurations: dict[str, Cell]
+    summary: Summary
+    notes: list[str]
+
+
+def write(results: Results, path: Path) -> None:
+    """Write results.json, whole or not at all."""
+    text = json.dumps(results, ensure_ascii=False, indent=1, allow_nan=False, default=asdict)
+    write_whole(path, text + "\n")
+
+
+def load(path: Path) -> Results:
+    """Read a results.json, or the one in a RUN folder.
+
+    Raises RulerError where there is none, if it is another file, or of a newer format.
+    """
+    path = path / "results.json" if path.is_dir() else path
+    if not path.exists():
+        made = f". Make it: ruler score {path.parent}"
+        other = ": name a scored RUN folder or a results.json."
+        raise RulerError(f"There is no '{path}'{made if path.name == 'results.json' else other}")
+    again = "Make it anew with `ruler score`."
+    what = "no results.json of `ruler score`"
+    found = parse_json(path.read_bytes(), Results, path, again, FORMAT, what)
+    results = cast(Results, found)
+    check_times(results["run"], path)
+    if wrong := next(_wrong_values(results), None):
+        raise RulerError(f"'{path}' is damaged: {wrong}. {again}")
+    return results
+
+
+def _wrong_values(results: Results) -> Iterator[str]:
+    """What no `ruler score` writes, though it is of the right type."""
+    check_name("dataset", results["dataset"]["name"], TASKS, "ruler score --help")
+    for name, cell in results["configurations"].items():
+        where, rows = f"configurations.{name}", cell["rows"]
+        indices, scores = rows["index"], rows["score"]
+        columns = (scores, rows["found"], rows.get("references"), rows["question"], rows["prompt"])
+        if any(column is not None and len(column) != len(indices) for column in columns):
+            yield f"{where}.rows has columns of different lengths"
+        if len({*indices}) != len(indices) or any(not 0 <= i < _MOST for i in indices):
+            yield f"{where}.rows has indices that are none"
+        if any(not 0 <= score <= 1 for score in scores):
+            yield f"{where}.rows has a score that is not between 0 and 1"
+        shares = [cell["score"], cell["strict"], *(cell["interval"] or ())]
+        if any(share is not None and not 0 <= share <= 100 for share in shares):
+            yield f"{where} has a score that is not between 0 and 100"
+        if cell["interval"] is not None and len(cell["interval"]) != 2:
+            yield f"{where}.interval has not two ends"
+        counts = (cell["n"], cell["missing"], cell["failed"], cell["max_length"])
+        if any(not 0 <= count < _MOST for count in counts):
+            yield f"{where} has a count that is none"

@@ -1,0 +1,1 @@
+"""What both sides and the loader share; it imports nothing of the project."""

@@ -1,0 +1,137 @@
+"""The frozen rows of a data version: a digest of every configuration's rows, and how to compare.
+
+    frozen = read_frozen("1.0.0")                    # None: nothing is frozen for that version
+    compare(manifest, frozen).sentence               # "These are the rows of data version 1.0.0."
+
+A data version is its rows. frozen/<data version>.toml lists `rows_sha256` of the
+configurations that are published, built from the canonical sources alone; `ruler freeze` writes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+
+from ruler_common.manifest import is_standard
+from ruler_common.manifest_form import FileEntry, Manifest
+from ruler_common.parsing import read_toml
+
+FROZEN = Path(__file__).resolve().parent / "frozen"
+
+
+@dataclass(frozen=True, kw_only=True)
+class FrozenRows:
+    """The lock of one data version: what its rows were made with, and their digests."""
+
+    data_version: str
+    builder_version: str
+    published: bool  # whether it was pushed to the Hub: from then on its rows never change
+    seed: int
+    reserve: int
+    samples: Mapping[str, int]  # rows a file, by data set
+    # sha256 of every canonical source that was read
+    sources: Mapping[str, str] = field(default_factory=dict)
+    # data set -> configuration -> `rows_sha256`
+    rows: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+
+
+def frozen_path(data_version: str, folder: Path = FROZEN) -> Path:
+    """The file that holds a data version's digests."""
+    return folder / f"{data_version}.toml"
+
+
+def read_frozen(data_version: str, folder: Path | None = None) -> FrozenRows | None:
+    """The frozen rows of a data version; None if there are none. Raises RulerError if damaged."""
+    path = frozen_path(data_version, folder or FROZEN)
+    return _read(path, path.stat().st_mtime_ns) if path.is_file() else None
+
+
+@cache
+def _read(path: Path, changed: int) -> FrozenRows:
+    """A file of digests as it was at the time `changed`; some thousand lines take a while."""
+    return FrozenRows(**read_toml(path))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Comparison:
+    """How the rows of a release compare with the frozen ones of its data version."""
+
+    data_version: str
+    same: list[str]  # configurations with the frozen rows
+    different: list[str]  # configurations with other rows, in the order of the manifest
+    unlisted: list[str]  # configurations that are not frozen: of other tokenizers, lengths, tasks
+    reason: str  # why the first different configuration may differ
+
+    @property
+    def sentence(self) -> str:
+        """The result in words: whose rows these are, or which configuration differs and why."""
+        version = f"data version {self.data_version}"
+        if self.different:
+            first, more = self.different[0], len(self.different) - 1
+            differ = f"{first} and {more} more differ" if more else f"{first} differs"
+            return f"Not the rows of {version}: {differ}: {self.reason}."
+        if not self.same:
+            return f"No configuration here is among the frozen ones of {version}."
+        rest = f", but for {len(self.unlisted)} configurations that are not frozen"
+        return f"These are the rows of {version}{rest * bool(self.unlisted)}."
+
+
+def compare(manifest: Manifest, frozen: FrozenRows) -> Comparison:
+    """Compare every configuration of a manifest with the frozen rows, by digest."""
+    known = frozen.rows.get(manifest["dataset"], {})
+    files = {entry["config"]: entry for entry in manifest["files"].values()}
+    listed = [name for name in files if name in known]
+    different = [name for name in listed if files[name]["rows_sha256"] != known[name]]
+    reasons = list(_reasons(manifest, frozen, files[different[0]])) if different else []
+    return Comparison(
+        data_version=frozen.data_version,
+        same=[name for name in listed if files[name]["rows_sha256"] == known[name]],
+        different=different,
+        unlisted=[name for name in files if name not in known],
+        reason=", ".join(reasons) or "a change of the builder",
+    )
+
+
+def _reasons(manifest: Manifest, frozen: FrozenRows, entry: FileEntry) -> Iterator[str]:
+    """What the release was made with otherwise than the frozen rows."""
+    if other := [
+        name
+        for name, source in manifest["sources"].items()
+        if source["variant"] != "canonical"
+        or frozen.sources.get(name, source["sha256"]) != source["sha256"]
+    ]:
+        yield f"other sources ({', '.join(sorted(other))})"
+    if manifest["seed"] != frozen.seed:
+        yield f"the seed ({manifest['seed']}, not {frozen.seed})"
+    if manifest["reserve"] != frozen.reserve:
+        yield f"the reserve ({manifest['reserve']}, not {frozen.reserve})"
+    samples = frozen.samples[manifest["dataset"]]
+    if entry["rows"] != min(samples, entry["most_rows"] or samples):
+        yield f"the number of rows ({entry['rows']}, not {samples})"
+
+
+def unexplained(manifest: Manifest, frozen: FrozenRows) -> list[str]:
+    """The files whose rows are not the frozen ones, though by the manifest they should be.
+
+    It says of them that they were made from the same sources, with the same seed, reserve, number
+    of rows and suite. Where it says otherwise, other rows are nothing wrong.
+    """
+    known = frozen.rows.get(manifest["dataset"], {})
+    if not is_standard(manifest):
+        return []
+    return [
+        path
+        for path, entry in manifest["files"].items()
+        if known.get(entry["config"], entry["rows_sha256"]) != entry["rows_sha256"]
+        and not list(_reasons(manifest, frozen, entry))
+    ]
+
+
+def sentence_of(manifest: Manifest) -> str:
+    """Whether these are the frozen rows of the manifest's data version, in one sentence."""
+    frozen = read_frozen(manifest["data_version"])
+    if frozen is None:
+        return f"No rows are frozen for data version {manifest['data_version']}."
+    return compare(manifest, frozen).sentence

@@ -1,0 +1,146 @@
+"""A file of the Hub, and what the Hub or its client says as one sentence with its remedy."""
+
+from __future__ import annotations
+
+import errno
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from ruler_common.errors import RulerError, Unreachable
+from ruler_common.manifest_form import MANIFEST
+from ruler_common.text import without_passwords
+
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # of a disk that takes no more
+_AGAIN = "What is done is kept: the same command goes on."
+
+
+def is_repository(name: str) -> bool:
+    """Whether a name can be a Hub repository's, ORG/NAME, by the Hub's own rule."""
+    part = r"(?![.-])[A-Za-z0-9_.-]{1,96}(?<![.-])"
+    return re.fullmatch(f"{part}/{part}", name) is not None and not re.search(r"--|\.\.", name)
+
+
+def hub_file(repo: str, path: str, revision: str | None) -> Path:
+    """The local path of a file of a Hub data set, downloaded or from the cache.
+
+    Raises RulerError for what the Hub lacks or refuses, Unreachable where it cannot be asked.
+    """
+    from huggingface_hub import hf_hub_download
+
+    with hub_errors(repo):
+        return Path(hf_hub_download(repo, path, repo_type="dataset", revision=revision))
+
+
+@contextmanager
+def hub_errors(repo: str) -> Iterator[None]:
+    """Turn what huggingface_hub raises into one sentence with its remedy; disk errors pass.
+
+    Raises RulerError, and Unreachable where the Hub was not asked at all.
+    """
+    from huggingface_hub import errors
+
+    try:
+        yield
+    except RulerError:
+        raise
+    except (
+        errors.HTTPError,
+        errors.EntryNotFoundError,
+        RuntimeError,
+        ValueError,
+        OSError,
+    ) as error:
+        if isinstance(error, OSError) and (error.filename or error.errno in _FULL):
+            raise
+        raise _hub_error(error, repo) from error
+
+
+def _hub_error(error: Exception, repo: str) -> RulerError:
+    """The sentence for what the client raised: an upload's error is caused by the telling one."""
+    from huggingface_hub import errors
+
+    text = without_passwords(" ".join(str(error).split()))
+    if isinstance(error, UnicodeError):
+        return RulerError(
+            "The Hub's token holds a character that no token has, such as é: correct HF_TOKEN, or "
+            "log in again (hf auth login)."
+        )
+    if isinstance(error, errors.LocalTokenNotFoundError):
+        return RulerError("There is no token for the Hub: log in (hf auth login) or set HF_TOKEN.")
+    if isinstance(error, ValueError) and not isinstance(error, errors.HTTPError):
+        return RulerError(f"The Hub refused '{repo}': {text}")  # a card's metadata
+    cause: BaseException | None = error
+    while cause is not None:
+        match cause:
+            case errors.OfflineModeIsEnabled():
+                return Unreachable(
+                    f"HF_HUB_OFFLINE is set, and the cache lacks what was asked of '{repo}': "
+                    "unset it, or ask for what is there."
+                )
+            case errors.RevisionNotFoundError():
+                return RulerError(f"'{repo}' has no such revision: {_revisions(repo)}")
+            case errors.RepositoryNotFoundError():
+                return RulerError(
+                    f"The Hub has no '{repo}', or your token may not see it: "
+                    "correct the name, or log in (hf auth login)."
+                )
+            case errors.RemoteEntryNotFoundError():
+                path = str(cause.response.url).rpartition("/")[2]
+                no_release = ": it is no release" * (path == MANIFEST)
+                return RulerError(f"'{repo}' has no {path}{no_release}.")
+            case errors.HfHubHTTPError():
+                return RulerError(_refusal(cause.response, cause.server_message, repo))
+            case errors.HTTPError():
+                return Unreachable(
+                    f"Cannot reach the Hub at {hub_address()} ({type(cause).__name__}): check "
+                    f"the network. {_AGAIN}"
+                )
+        cause = cause.__cause__
+    return RulerError(f"The Hub's client failed with '{text}'. {_AGAIN}")
+
+
+def _refusal(response: Any, message: str | None, repo: str) -> str:
+    """A sentence for each status with which the Hub answers."""
+    status: int = response.status_code
+    why = without_passwords((message or "no reason given").splitlines()[0].rstrip("."))
+    wait = response.headers.get("Retry-After")
+    known = {
+        401: "The Hub does not know your token (401): log in again (hf auth login) or correct "
+        f"HF_TOKEN; tokens are made at {hub_address()}/settings/tokens.",
+        403: f"Your token lacks the rights for this in '{repo}' (403: {why}): {write_token()}",
+        409: f"The Hub has that already (409: {why}): another made it meanwhile, or hid it.",
+        412: f"'{repo}' changed while this was sent (412), so nothing was committed. "
+        "Run the same command again: it sends only what is missing.",
+        413: f"The Hub finds a part of '{repo}' too large (413), most likely the card, which lists "
+        "every configuration: publish one tokenizer, or fewer languages, a repository.",
+        429: "The Hub's rate limit is reached (429): go on "
+        f"{f'in {wait} seconds' if wait else 'in some minutes'}. {_AGAIN}",
+    }
+    if status >= 500:
+        return f"The Hub itself fails ({status}): go on later. {_AGAIN}"
+    return known.get(status, f"The Hub refused '{repo}' ({status}: {why}). {_AGAIN}")
+
+
+def hub_address() -> str:
+    """Where the Hub is, without the password that HF_ENDPOINT may hold."""
+    from huggingface_hub import constants
+
+    return without_passwords(constants.ENDPOINT)
+
+
+def write_token() -> str:
+    """How to get a Hub token that may write."""
+    return f"make one with write rights at {hub_address()}/settings/tokens (hf auth login)."
+
+
+def _revisions(repo: str) -> str:
+    from huggingface_hub import HfApi, errors
+
+    try:
+        refs = HfApi().list_repo_refs(repo, repo_type="dataset")
+    except (errors.HTTPError, OSError):
+        return "correct --revision."
+    return f"it has {', '.join(ref.name for ref in [*refs.tags, *refs.branches])}."

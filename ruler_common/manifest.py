@@ -1,0 +1,168 @@
+"""Reading a manifest, every name in it checked; and whether its tasks are the benchmarks' own."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Collection, Iterator
+from pathlib import Path
+from typing import cast
+
+from ruler_common.errors import RulerError
+from ruler_common.manifest_form import FORMAT_VERSION, MANIFEST, FileEntry, Manifest
+from ruler_common.names import LANGUAGES, TASKS, Config, in_tokens, length_name, parse_length
+from ruler_common.parsing import parse_json
+from ruler_common.text import printable
+
+SUITE_DIGESTS = {
+    "ruler": "dbed4f4c281db6bb",
+    "oneruler": "e1ffd87e6b8b0c31",
+    "ruler_2024": "f30773471de22410",
+}
+"""`suite_digest` of the benchmarks' own suites, and of that in whose layout RULER was measured."""
+_TASK_NAME = re.compile(r"(?!.*_(?:[0-9]+[km]|[0-9]{4,7})(?:_|$))[A-Za-z0-9_]{1,80}")
+"""Of a task or group: a configuration's name adds the length."""
+_TOKENIZER_NAME = re.compile(
+    r"(?!.*_[0-9]+[km](?:_|$))[A-Za-z0-9](?:[A-Za-z0-9_-]|\.(?=[A-Za-z0-9_-])){0,79}"
+)
+_SOURCE_NAME = re.compile(r"[a-z0-9_-]{1,80}")
+_NO_FOLDERS = ("con", "prn", "aux", "nul")  # names that some systems take for devices
+
+
+def suite_digest(manifest: Manifest) -> str:
+    """A digest of a suite: its tasks' names and parameters and their wording."""
+    tasks, families = manifest["tasks"], manifest.get("families", {})
+    text = json.dumps([tasks, families], sort_keys=True, ensure_ascii=False)
+    return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
+
+
+def is_standard(manifest: Manifest) -> bool:
+    """Whether a release's tasks are the benchmark's own, by parameters and wording, not by name.
+
+    Those of ruler at decimal lengths are not: RULER's scores were measured at binary ones.
+    """
+    return _is_suite(manifest, manifest["dataset"])
+
+
+def has_threshold(manifest: Manifest) -> bool:
+    """Whether RULER's thresholds hold for a release's tasks: they are the paper's, at its lengths.
+
+    So are those of the suite ruler_2024, in whose layout the thresholds were measured.
+    """
+    return is_standard(manifest) or _is_suite(manifest, "ruler_2024")
+
+
+def _is_suite(manifest: Manifest, name: str) -> bool:
+    """Whether a release's tasks are those of one of the builder's suites, at its lengths."""
+    decimal = any(in_tokens(entry["length"]) for entry in manifest.get("files", {}).values())
+    return suite_digest(manifest) == SUITE_DIGESTS.get(name) and not decimal
+
+
+def read_manifest(root: Path) -> Manifest:
+    """The manifest of a release folder. Raises RulerError for none; see parse_manifest."""
+    path = Path(root) / MANIFEST
+    if not path.is_file():
+        raise RulerError(f"No release in '{root}': no {MANIFEST}. Make one: ruler build {root}")
+    return parse_manifest(path.read_bytes(), path)
+
+
+def parse_manifest(text: str | bytes, where: str | Path) -> Manifest:
+    """The manifest in a text, checked: its fields by type, and every name in it.
+
+    A release may come from anyone, and its names become paths: those of tasks, tokenizers and
+    languages are plain words, and each file lies where its configuration says. Raises RulerError,
+    one sentence that names the file and the field, and for a newer format.
+    """
+    remedy = "Get or build it anew."
+    found = cast(Manifest, parse_json(text, Manifest, where, remedy, FORMAT_VERSION))
+    raw = text if isinstance(text, bytes) else text.encode("utf-8", "surrogatepass")
+    if re.search(rb"\\u[dD][89a-fA-F]", raw):
+        try:
+            json.dumps(found, ensure_ascii=False).encode()
+        except UnicodeEncodeError as error:
+            why = "it holds half a character"
+            raise RulerError(f"'{where}' is damaged: {why}. {remedy}") from error
+    if wrong := next(_wrong_names(found), None):
+        raise RulerError(f"'{where}' is damaged: {' '.join(map(printable, wrong))}. {remedy}")
+    return found
+
+
+def _wrong_names(manifest: Manifest) -> Iterator[tuple[str, str]]:
+    """The fields whose names or numbers cannot be a release's, and what is wrong with each."""
+    dataset = manifest["dataset"]
+    if dataset not in TASKS:
+        yield "dataset", f"is '{dataset}', not one of {', '.join(TASKS)}"
+        return
+    if not re.fullmatch(r"[0-9]+\.[0-9]+\.[0-9]+", manifest["data_version"]):
+        yield "data_version", f"is '{manifest['data_version']}', not written 1.0.0"
+    if not re.fullmatch(r"[0-9A-Za-z.+!_-]{1,80}", manifest["builder_version"]):
+        yield "builder_version", "is no version"
+    if manifest["reserve"] < 0:
+        yield "reserve", "is less than 0"
+    names: dict[str, tuple[Collection[str], re.Pattern[str]]] = {
+        "tasks": (manifest["tasks"], _TASK_NAME),
+        "groups": (manifest["groups"], _TASK_NAME),
+        "tokenizers": (manifest["tokenizers"], _TOKENIZER_NAME),
+        "sources": (manifest["sources"], _SOURCE_NAME),
+    }
+    for part, (found, allowed) in names.items():
+        for name in found:
+            if not allowed.fullmatch(name) or name.casefold() in _NO_FOLDERS:
+                yield part, f"has '{name}', which cannot be a name: use letters and digits"
+        yield from ((part, what) for what in _alike(found))
+    yield from (("tasks", what) for what in _alike([*manifest["tasks"], *manifest["groups"]]))
+    if both := manifest["tasks"].keys() & manifest["groups"].keys():
+        yield "groups", f"has '{min(both)}', which is a task too"
+    for code in manifest["languages"]:
+        if code not in LANGUAGES:
+            yield "languages", f"has '{code}', which is no language of {dataset}"
+    for group, tasks in manifest["groups"].items():
+        if unknown := set(tasks) - set(manifest["tasks"]):
+            yield f"groups.{group}", f"has '{min(unknown)}', which is no task of the release"
+    for task, described in manifest["tasks"].items():
+        for name, value in described.items():
+            if not isinstance(value, str | int | float):
+                yield f"tasks.{task}.{name}", "is no text, number, true or false"
+                return
+        if described.get("family") not in manifest["families"]:
+            yield f"tasks.{task}", "names no family of the release"
+    yield from (("files", what) for what in _alike(manifest["files"]))
+    for path, entry in manifest["files"].items():
+        yield from ((f"files.{path}", what) for what in _wrong_entry(manifest, path, entry))
+
+
+def _wrong_entry(manifest: Manifest, path: str, entry: FileEntry) -> Iterator[str]:
+    """What is wrong with the names and numbers of a file's entry."""
+    for code in (entry["language"], entry["instruction_language"]):
+        if code not in LANGUAGES or (manifest["dataset"] == "ruler" and code != "en"):
+            yield f"has '{code}', which is no language of {manifest['dataset']}"
+    if entry["task"] not in manifest["tasks"]:
+        yield f"has '{entry['task']}', which is no task of the release"
+    if entry["tokenizer"] not in manifest["tokenizers"]:
+        yield f"has '{entry['tokenizer']}', which is no tokenizer of the release"
+    for name in ("rows", "bytes", "unit", "exhausted", "repeats"):
+        if entry[name] < 0:
+            yield f"has a {name} below 0"
+    try:
+        tokens = parse_length(entry["length"], manifest["dataset"])
+        length = length_name(tokens, manifest["dataset"])
+    except RulerError:
+        tokens, length = 0, ""
+    if (length, tokens) != (entry["length"], entry["max_length"]):
+        yield f"has the length '{entry['length']}' and a max_length of {entry['max_length']}"
+    if entry.get("evidence_alone", False) is not (entry["max_length"] == 0):
+        yield f"has the length '{entry['length']}' and not the evidence_alone that belongs to it"
+    config = Config.of(manifest["dataset"], entry)
+    if entry["config"] != config.name:
+        yield f"has the config '{entry['config']}', not '{config.name}'"
+    if path != config.path:
+        yield f"is not where its configuration lies, '{config.path}'"
+
+
+def _alike(names: Collection[str]) -> Iterator[str]:
+    """Names that differ in case alone: some systems take them for one."""
+    known: dict[str, str] = {}
+    for name in names:
+        if (other := known.setdefault(name.casefold(), name)) != name:
+            yield f"has both '{other}' and '{name}', which differ in case alone"

@@ -1,0 +1,245 @@
+"""The names of a release: datasets, tasks, groups, lengths, languages and configurations.
+
+    Names.of("oneruler").parse("niah_none_64k_pl").path    # data/tekken/64k/pl/niah_none.parquet
+
+Sources: RULER (arXiv:2404.06654), Table 5; ONERULER (arXiv:2503.01996), section 2.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import KW_ONLY, dataclass, field, replace
+from typing import Any
+
+from ruler_common.errors import RulerError
+from ruler_common.manifest_form import FileEntry, Manifest
+
+SPLIT = "test"
+DEFAULT_TOKENIZER = "tekken"
+# fmt: off
+LANGUAGES = (  # the 26 of ONERULER, ISO 639-1
+    "cs", "da", "de", "en", "es", "fa", "fi", "fr", "hi", "hu", "it", "ja", "ko",
+    "nl", "no", "pl", "pt", "ru", "sr", "st", "sv", "sw", "ta", "uk", "vi", "zh",
+)
+NIAH = (
+    "niah_single_1", "niah_single_2", "niah_single_3",
+    "niah_multikey_1", "niah_multikey_2", "niah_multikey_3",
+    "niah_multivalue", "niah_multiquery",
+)
+TASKS: dict[str, tuple[str, ...]] = {
+    "ruler": (*NIAH, "vt", "cwe", "fwe", "qa_1", "qa_2"),
+    "oneruler": (
+        "niah_single", "niah_multikey", "niah_multivalue", "niah_multiquery", "niah_none",
+        "cwe_easy", "cwe_hard", "niah_single_nonone",
+    ),
+}
+"""The tasks of each dataset, in the order of the papers' tables; ONERULER's ablation is last."""
+GROUPS: dict[str, dict[str, tuple[str, ...]]] = {
+    "ruler": {
+        "niah_s": NIAH[:3], "niah_mk": NIAH[3:6], "niah": NIAH,
+        "ag": ("cwe", "fwe"), "qa": ("qa_1", "qa_2"), "all": TASKS["ruler"],
+    },
+    "oneruler": {
+        "niah": TASKS["oneruler"][:5], "cwe": TASKS["oneruler"][5:7], "all": TASKS["oneruler"][:7],
+    },
+}
+LENGTHS: dict[str, tuple[str, ...]] = {  # of a full release; others can be built
+    "ruler": ("4k", "8k", "16k", "32k", "64k", "128k"),
+    "oneruler": ("8k", "32k", "64k", "128k"),
+}
+# fmt: on
+
+EVIDENCE_ALONE = "0k"
+"""The length of RULER's control: the same question with its evidence and no haystack around it.
+
+Its `max_length` is 0: there is no window to fill."""
+_THOUSAND = {"ruler": 1024, "oneruler": 1000}
+
+
+def check_name(kind: str, name: str, known: Collection[str], see: str = "ruler --help") -> str:
+    """Return `name` if it is one of `known`, else raise a RulerError that suggests a near one."""
+    if name in known:
+        return name
+    near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
+    hint = f"Did you mean '{near[0]}'?" if near else f"Known: {', '.join(known)}."
+    raise RulerError(f"Unknown {kind} '{name}'. {hint} See: {see}")
+
+
+def parse_length(name: str, dataset: str = "ruler") -> int:
+    """Tokens of a length name: `128k` is 131072 in ruler (binary), 128000 in oneruler.
+
+    In ruler a number of tokens is a length too, `128000`, and `0k` is the control without a window.
+    """
+    check_name("dataset", dataset, TASKS)
+    if dataset == "ruler" and name == EVIDENCE_ALONE:
+        return 0
+    match = re.fullmatch(r"([1-9]\d{0,3})([km])", name)
+    thousand = _THOUSAND[dataset]
+    tokens = int(match[1]) * thousand ** "km".index(match[2]) * thousand if match else 0
+    if dataset == "ruler" and re.fullmatch(r"[1-9]\d{3,6}", name):
+        tokens = int(name)
+    if not 1000 <= tokens <= 1 << 22:
+        raise RulerError(f"Unknown length '{name}'. One is written 1k, 4k, 128k, 1m, up to 4m.")
+    return tokens
+
+
+def length_name(tokens: int, dataset: str = "ruler") -> str:
+    """The name of a length in tokens: 131072 is `128k` in ruler; the inverse of parse_length.
+
+    Decimal thousands of ruler, and what is no whole number of binary ones, are named by their
+    number: 128000 is `128000`, though it is 125 times 1024, so that nobody takes it for `128k`.
+    """
+    if dataset == "ruler":
+        if tokens == 0:
+            return EVIDENCE_ALONE
+        if 1000 <= tokens <= 1 << 22 and (tokens % 1000 == 0 or tokens % 1024):
+            return str(tokens)
+    thousand = _THOUSAND[dataset]
+    for letter, unit in (("m", thousand**2), ("k", thousand)):
+        if tokens % unit == 0:
+            return f"{tokens // unit}{letter}"
+    raise RulerError(f"{tokens} tokens are no whole number of {dataset}'s thousands ({thousand}).")
+
+
+def in_tokens(length: str) -> bool:
+    """Whether a length is named by its number of tokens, as `128000` is."""
+    return length.isdigit()
+
+
+def languages_of(entry: Mapping[str, Any]) -> str:
+    """The languages of a file's entry or a score's cell: `pl`, or `en-ko` where they differ."""
+    return "-".join(dict.fromkeys((entry["language"], entry["instruction_language"])))
+
+
+@dataclass(frozen=True)
+class Config:
+    """A configuration: a task or group of a dataset at a length, in a language, for a tokenizer."""
+
+    dataset: str
+    task: str
+    length: str
+    _: KW_ONLY
+    tokenizer: str = DEFAULT_TOKENIZER
+    language: str = "en"
+    instruction_language: str = "en"
+
+    @classmethod
+    def of(cls, dataset: str, entry: FileEntry) -> Config:
+        """The configuration of one file of a manifest."""
+        return cls(
+            dataset,
+            entry["task"],
+            entry["length"],
+            tokenizer=entry["tokenizer"],
+            language=entry["language"],
+            instruction_language=entry["instruction_language"],
+        )
+
+    @property
+    def languages(self) -> str:
+        """`pl`, or `en-ko` where the text and the instruction differ in language."""
+        return languages_of(vars(self))
+
+    @property
+    def name(self) -> str:
+        """The name `load_dataset` takes."""
+        parts = [self.task, self.length]
+        if self.dataset == "oneruler":
+            parts.append(self.languages)
+        if self.tokenizer != DEFAULT_TOKENIZER:
+            parts.append(self.tokenizer)
+        return "_".join(parts)
+
+    @property
+    def path(self) -> str:
+        """The Parquet file of a single task, relative to the release, with forward slashes."""
+        languages = f"/{self.languages}" if self.dataset == "oneruler" else ""
+        return f"data/{self.tokenizer}/{self.length}{languages}/{self.task}.parquet"
+
+    @property
+    def max_length(self) -> int:
+        """The token budget."""
+        return parse_length(self.length, self.dataset)
+
+
+@dataclass(frozen=True)
+class Names:
+    """The task and group names of one dataset; a suite of a user's own brings its own."""
+
+    dataset: str
+    tasks: tuple[str, ...]
+    groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, dataset: str) -> Names:
+        """The standard names of `ruler` or `oneruler`."""
+        check_name("dataset", dataset, TASKS)
+        return cls(dataset, TASKS[dataset], GROUPS[dataset])
+
+    @classmethod
+    def in_manifest(cls, manifest: Manifest) -> Names:
+        """The names a release was built with."""
+        groups = {name: tuple(tasks) for name, tasks in manifest["groups"].items()}
+        return cls(manifest["dataset"], tuple(manifest["tasks"]), groups)
+
+    def expand(self, name: str) -> tuple[str, ...]:
+        """The tasks of a group, or the task itself."""
+        if name in self.groups:
+            return self.groups[name]
+        return (check_name("task", name, [*self.tasks, *self.groups], "ruler build --help"),)
+
+    def whole_groups(self, configs: Iterable[Config]) -> list[tuple[Config, list[Config]]]:
+        """The groups all of whose tasks are among `configs`, each with its tasks' configurations.
+
+        One after another for every length, tokenizer and language of `configs`, in their order.
+        """
+        there = set(configs := list(configs))
+        found = []
+        for place in dict.fromkeys(replace(config, task="") for config in configs):
+            for group, tasks in self.groups.items():
+                members = [replace(place, task=task) for task in tasks]
+                if there.issuperset(members):
+                    found.append((replace(place, task=group), members))
+        return found
+
+    def whole_languages(self, configs: Iterable[Config]) -> list[tuple[str, list[Config]]]:
+        """ONERULER's `all_8k`, where all 26 languages are whole: the name, and its configurations.
+
+        A mean over fewer languages is another number, so it has no name.
+        """
+        found: dict[str, list[Config]] = {}
+        for group, members in self.whole_groups(configs) if self.dataset == "oneruler" else ():
+            if group.task == "all" and group.language == group.instruction_language:
+                suffix = group.name.removeprefix(f"all_{group.length}_{group.language}")
+                found.setdefault(f"all_{group.length}{suffix}", []).extend(members)
+        whole = len(LANGUAGES) * len(self.groups.get("all", ()))
+        return [(name, members) for name, members in found.items() if len(members) == whole]
+
+    def parse(self, name: str) -> Config:
+        """Read a configuration name: `niah_mk_128k_qwen2.5`, `cwe_easy_8k_pl`."""
+        many = self.dataset == "oneruler"
+        languages = r"_(?P<language>[a-z]{2})(?:-(?P<instruction>[a-z]{2}))?" if many else ""
+        lengths = r"\d+[km]" if many else r"\d+[km]|\d{4,7}"
+        pattern = rf"(?P<task>.+?)_(?P<length>{lengths}){languages}"
+        match = re.fullmatch(pattern + r"(?:_(?P<tokenizer>.+))?", name)
+        if match is None:
+            one = "niah_none_128k_pl" if many else "niah_mk_128k"
+            raise RulerError(f"'{name}' is not a {self.dataset} configuration; one reads '{one}'.")
+        parts = match.groupdict()
+        self.expand(task := parts["task"])
+        length = length_name(parse_length(parts["length"], self.dataset), self.dataset)
+        language = parts.get("language") or "en"
+        instruction = parts.get("instruction") or language
+        for code in (language, instruction):
+            check_name("language", code, LANGUAGES)
+        tokenizer = parts["tokenizer"] or DEFAULT_TOKENIZER
+        return Config(
+            self.dataset,
+            task,
+            length,
+            tokenizer=tokenizer,
+            language=language,
+            instruction_language=instruction,
+        )

@@ -1,0 +1,124 @@
+"""The rows of a release: their columns, as Python, Arrow and `datasets` have them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from typing_extensions import TypedDict
+
+from ruler_common.errors import RulerError
+from ruler_common.files import UNREADABLE
+
+if TYPE_CHECKING:
+    import datasets
+
+# fmt: off
+COLUMNS: dict[str, str] = {  # of a row, in order
+    "index": "int32", "task": "string", "language": "string", "instruction_language": "string",
+    "max_length": "int32", "input": "string", "answer_prefix": "string", "outputs": "list<string>",
+    "max_new_tokens": "int32", "length": "int32", "context_start": "int32", "context_end": "int32",
+    "question": "string",
+    "evidence": "list<struct<start: int32, end: int32, depth: float32, answer: bool>>",
+    "none_word": "string",
+}
+# fmt: on
+
+
+class Evidence(TypedDict):
+    """A needle, assignment or gold passage of a row: character offsets in `input`.
+
+    `depth` is (start - context_start) / (context_end - context_start); `answer` says whether it
+    carries a reference (a distractor does not).
+    """
+
+    start: int
+    end: int
+    depth: float
+    answer: bool
+
+
+class Row(TypedDict):
+    """A row of either dataset; lengths in tokens, offsets in characters. See COLUMNS."""
+
+    index: int
+    task: str
+    language: str
+    instruction_language: str
+    max_length: int
+    input: str
+    answer_prefix: str
+    outputs: list[str]
+    max_new_tokens: int
+    length: int
+    context_start: int
+    context_end: int
+    question: str
+    evidence: list[Evidence]
+    none_word: str
+
+
+def arrow_schema() -> Any:
+    """The pyarrow.Schema of the Parquet files, with what `datasets` keeps of a row's features.
+
+    It is written out here because importing `datasets` takes a second.
+    """
+    import pyarrow as pa
+
+    span = {"start": pa.int32(), "end": pa.int32(), "depth": pa.float32(), "answer": pa.bool_()}
+    lists = {"outputs": pa.list_(pa.string()), "evidence": pa.list_(pa.struct(span))}
+    columns = {name: lists.get(name, kind) for name, kind in COLUMNS.items()}
+    schema = pa.schema([pa.field(name, kind) for name, kind in columns.items()])
+    features = {field.name: _feature(field.type) for field in schema}
+    return schema.with_metadata({"huggingface": json.dumps({"info": {"features": features}})})
+
+
+def _feature(kind: Any) -> dict[str, Any]:
+    """An Arrow type as `datasets` describes it."""
+    import pyarrow as pa
+
+    if pa.types.is_list(kind):
+        return {"feature": _feature(kind.value_type), "_type": "List"}
+    if pa.types.is_struct(kind):
+        return {field.name: _feature(field.type) for field in kind}
+    return {"dtype": "float32" if kind == pa.float32() else str(kind), "_type": "Value"}
+
+
+def features() -> datasets.Features:
+    """The row schema as `datasets` has it."""
+    from datasets import Features
+
+    return Features.from_arrow_schema(arrow_schema())
+
+
+def check_columns(path: Path) -> None:
+    """Raise RulerError for a file that is no Parquet file, or has other columns than it must."""
+    import pyarrow.parquet as pq
+
+    known = arrow_schema()
+    try:
+        schema = pq.read_schema(path)
+    except UNREADABLE as error:
+        why = str(error).partition("\n")[0]
+        raise RulerError(f"'{path}' is no Parquet file: {why}. Get or build it anew.") from error
+    if (schema.names, schema.types) != (known.names, known.types):
+        raise RulerError(
+            f"'{path}' has not the columns of a release, {', '.join(COLUMNS)}. "
+            "Get or build it anew."
+        )
+
+
+def refuse_nulls(table: Any, where: object) -> None:
+    """Raise RulerError for rows (an Arrow table or batch) that lack a value anywhere."""
+    import pyarrow as pa
+
+    for name in table.schema.names:
+        column = table.column(name)
+        waiting = [*column.chunks] if isinstance(column, pa.ChunkedArray) else [column]
+        while waiting:
+            array = waiting.pop()
+            if array.null_count:
+                raise RulerError(f"'{where}' has a row without {name}: get or build it anew.")
+            if pa.types.is_nested(array.type):
+                waiting += array.flatten() if pa.types.is_struct(array.type) else [array.flatten()]

@@ -1,0 +1,192 @@
+"""What commands print with: two consoles, one set of progress bars, one table printer.
+
+    out.print("A text is a text: no markup, no signs that a terminal obeys.")
+    for config in steps(configs, "Exporting"): …
+    print(table(["task", "4K"], [["vt", "98.0"]], markdown=True))
+
+Bars are on stderr, where that is a terminal. rich is imported at the first use: it takes a while.
+"""
+
+from __future__ import annotations
+
+import sys
+import unicodedata
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from ruler_common.text import markdown_text, plain
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.progress import Progress
+
+MANY = 100  # files; more are summed up instead of listed
+Step = TypeVar("Step")
+
+
+class _Terminal:
+    """A console to which texts are texts: neither markup nor signs that a terminal obeys."""
+
+    def __init__(self, **options: Any) -> None:
+        self._options = options
+        self._made: tuple[object, Console] | None = None
+
+    @property
+    def console(self) -> Console:
+        """The console of rich, made anew where the stream is another: it looks at it once."""
+        from rich.console import Console
+
+        stream = sys.stderr if self._options.get("stderr") else sys.stdout
+        if self._made is None or self._made[0] is not stream:
+            self._made = stream, Console(markup=False, emoji=False, **self._options)
+        return self._made[1]
+
+    @property
+    def is_terminal(self) -> bool:
+        """Whether somebody may be looking."""
+        return self.console.is_terminal
+
+    def print(self, *objects: Any, **options: Any) -> None:
+        """Print as rich does."""
+        shown = [plain(one) if isinstance(one, str) else one for one in objects]
+        self.console.print(*shown, **options)
+
+
+out = _Terminal(soft_wrap=True)
+err = _Terminal(stderr=True)
+
+
+def progress(*columns: Any, quiet: bool | None = None, **options: Any) -> Progress:
+    """A progress bar of these columns; `quiet` as it is given, or where stderr is no terminal."""
+    from rich.progress import Progress
+
+    disable = not err.is_terminal if quiet is None else quiet
+    return Progress(*columns, console=err.console, disable=disable, **options)
+
+
+def _bar(*more: Any, quiet: bool = False) -> Progress:
+    """A bar behind its description, and more columns behind it."""
+    from rich.progress import BarColumn, TextColumn
+
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(), *more)
+    return progress(*columns, quiet=True if quiet else None, transient=True)
+
+
+class RowsBar:
+    """A progress bar over rows, moved on by a build or by `verify`."""
+
+    def __init__(self, verb: str, progress: Progress) -> None:
+        self._verb, self._progress = verb, progress
+        self._task = progress.add_task("Checking", total=None)
+
+    def planned(self, files: int, rows: int, kept: int) -> None:
+        """So many files and rows to make."""
+        kept_too = f", {kept} already there" if kept else ""
+        self._progress.update(
+            self._task, description=f"{self._verb} {files} files{kept_too}", total=rows or None
+        )
+
+    def total(self, rows: int) -> None:
+        """So many rows in all."""
+        self._progress.update(self._task, description=self._verb, total=rows)
+
+    def rows(self, count: int) -> None:
+        """So many more rows are done."""
+        self._progress.advance(self._task, count)
+
+    def note(self, text: str) -> None:
+        """Print a sentence above the bar."""
+        err.print(text, highlight=False)
+
+
+@contextmanager
+def rows_bar(verb: str, shown: bool = True) -> Iterator[RowsBar]:
+    """A progress bar over rows with speed and time left; its notes are printed if not `shown`."""
+    from rich.progress import MofNCompleteColumn, ProgressColumn, Task, TimeRemainingColumn
+    from rich.text import Text
+
+    class Speed(ProgressColumn):
+        def render(self, task: Task) -> Text:
+            return Text(f"{task.speed:.0f} rows/s" if task.speed else "")
+
+    columns = (MofNCompleteColumn(), Speed(), TimeRemainingColumn())
+    with _bar(*columns, quiet=not shown) as bar:
+        yield RowsBar(verb, bar)
+
+
+@contextmanager
+def bytes_bar(verb: str, total: int | None) -> Iterator[Callable[..., None]]:
+    """A progress bar over bytes; call it with the bytes there so far, and the size once known."""
+    from rich.progress import DownloadColumn, TimeRemainingColumn
+
+    with _bar(DownloadColumn(), TimeRemainingColumn()) as bar:
+        task = bar.add_task(plain(verb), total=total)
+        yield lambda done, size=None: bar.update(task, completed=done, total=size)
+
+
+def steps(
+    things: Iterable[Step], label: str, total: int | None = None, quiet: bool = False
+) -> Iterator[Step]:
+    """Yield the things one by one, and show how many are done, unless `quiet`.
+
+    `total` is how many there are, for things that have no length.
+    """
+    if quiet:
+        yield from things
+        return
+    from rich.progress import MofNCompleteColumn, TimeRemainingColumn
+
+    with _bar(MofNCompleteColumn(), TimeRemainingColumn()) as bar:
+        yield from bar.track(things, total, description=label)
+
+
+def table(
+    header: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    markdown: bool = False,
+    left: Sequence[int] = (0,),
+    ruled: bool = True,
+) -> str:
+    """A table; the columns `left` start left, the others right; wide characters count as two.
+
+    `ruled` draws a line below the header, which Markdown needs.
+    A cell is one line of text, whatever it holds: names and answers make no markup.
+    """
+    lines = [[line_of(text, markdown) for text in line] for line in (header, *rows)]
+    widths = [max(3, *(width(line[i]) for line in lines)) for i in range(len(header))]
+    sides = [i in left for i in range(len(header))]
+    end = ":" if markdown else "-"
+    rule = ["-" * w if side else "-" * (w - 1) + end for w, side in zip(widths, sides, strict=True)]
+    between = " | " if markdown else "  "
+    shown = [lines[0], *([rule] if ruled else ()), *lines[1:]]
+    drawn = (
+        between.join(
+            text + " " * (w - width(text)) if side else " " * (w - width(text)) + text
+            for text, w, side in zip(line, widths, sides, strict=True)
+        )
+        for line in shown
+    )
+    return "\n".join(f"| {line} |" if markdown else line.rstrip() for line in drawn)
+
+
+def print_table(title: str, *columns: str, rows: Sequence[Sequence[Any]]) -> None:
+    """Print a table under its title; columns of numbers stand right."""
+    cells = [[f"{one:,}" if isinstance(one, int) else str(one) for one in row] for row in rows]
+    numbers = [bool(rows) and isinstance(rows[0][i], int | float) for i in range(len(columns))]
+    left = [i for i, number in enumerate(numbers) if not number]
+    if title:
+        out.print(title, highlight=False)
+    out.print(table(columns, cells, left=left, ruled=False), highlight=False)
+
+
+def line_of(text: str, markdown: bool = False) -> str:
+    """A text as one line beside tables, or a cell of them: names and answers make no markup."""
+    line = "\\n".join(text.splitlines())
+    return markdown_text(line) if markdown else plain(line)
+
+
+def width(text: str) -> int:
+    """Columns of a text on a terminal."""
+    wide = sum(unicodedata.east_asian_width(character) in "WF" for character in text)
+    return len(text) + wide - sum(unicodedata.combining(character) > 0 for character in text)

@@ -1,0 +1,79 @@
+r"""Texts from anywhere as a terminal, Markdown or a page shows them, and without passwords.
+
+    plain("\x1b[31mred")            # "\\x1b[31mred", for a terminal
+    visible("\x1b[31mred")          # "␛[31mred", for a page
+    visible("a\u202eb")             # "a⟨U+202E⟩b"
+    shortened("word " * 1000, 20)   # "word word word … (5,000 characters)"
+
+Nothing in what they return can do anything but be read.
+"""
+
+from __future__ import annotations
+
+import re
+
+_CONTROL = r"\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff"
+_TURNING = r"\u202a-\u202e\u2066-\u2069"
+_OBEYED = re.compile(rf"[{_CONTROL}{_TURNING}\u061c\u200e\u200f]")
+_UNSEEN = re.compile(rf"[{_CONTROL}{_TURNING}]")
+_MARKUP = re.compile(
+    r"[\\`*~|<&]|\](?=[(\[:])|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])|^(?:#|>|[-+](?= ))"
+)
+_PASSWORD = re.compile(r"(?<=://)[^/\s@]*@")
+
+
+def plain(text: object) -> str:
+    """A text as a terminal is to show it, line by line.
+
+    Signs that it would obey are written out (colours, the direction of writing, halves of signs).
+    """
+    return _OBEYED.sub(lambda sign: _escaped(sign[0]), str(text))
+
+
+def printable(text: str) -> str:
+    """A text in one line, every sign that is not printable written out."""
+    return "".join(sign if sign.isprintable() else _escaped(sign) for sign in text)
+
+
+def one_line(error: object, most: int = 300) -> str:
+    """What an error says, in one short line without its full stop."""
+    return " ".join(str(error).split())[:most].rstrip(".")
+
+
+def markdown_text(text: object) -> str:
+    """A text as a line or table cell of Markdown is to show it: nothing in it makes markup."""
+    return _MARKUP.sub(r"\\\g<0>", plain(" ".join(str(text).split())))
+
+
+def without_passwords(text: object) -> str:
+    """A text without the user name and password of any address in it."""
+    return _PASSWORD.sub("", str(text))
+
+
+def visible(text: str) -> str:
+    """The text with every character shown; tabs and line ends stay.
+
+    Control characters become the pictures of Unicode's own block, characters that turn the
+    direction of the text after them their code, and half characters the replacement character.
+    """
+    return _UNSEEN.sub(_picture, text.replace("\r\n", "\n").replace("\r", "\n"))
+
+
+def shortened(text: str, most: int) -> str:
+    """A visible text of at most about `most` characters; what was left out is said."""
+    if len(text) <= most:
+        return visible(text)
+    return f"{visible(text[:most])} … ({len(text):,} characters)"
+
+
+def _escaped(sign: str) -> str:
+    return repr(sign)[1:-1]
+
+
+def _picture(match: re.Match[str]) -> str:
+    code = ord(match[0])
+    if code < 0x20:
+        return chr(0x2400 + code)
+    if re.match(f"[{_TURNING}]", match[0]):
+        return f"⟨U+{code:04X}⟩"
+    return "\u2421" if code == 0x7F else "\ufffd"

@@ -1,0 +1,44 @@
+"""Work: a part of it for each of several processes, and how much of it is done."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from ruler_common.errors import RulerError
+
+OnRows = Callable[[int], None]  # called with how many more rows are done
+OnBytes = Callable[[int], Any]  # called with the bytes that are there so far
+
+
+class Shard(NamedTuple):
+    """One of several parts of a work, made by different processes: `2/4` is the second of four."""
+
+    number: int
+    total: int
+
+    @classmethod
+    def parse(cls, text: str) -> Shard:
+        """Read `2/4`. Raises RulerError."""
+        match = re.fullmatch(r"(\d{1,6})/(\d{1,6})", text)
+        if match is None or not 1 <= int(match[1]) <= int(match[2]):
+            raise RulerError(f"--shard '{text}' is not i/n with 1 <= i <= n, such as 2/4.")
+        return cls(int(match[1]), int(match[2]))
+
+    def __str__(self) -> str:
+        return f"{self.number}/{self.total}"
+
+    def chosen(self, sizes: Mapping[str, int]) -> set[str]:
+        """The names that are this shard's: each, the largest first, goes to the least loaded shard.
+
+        Every shard finds the same division from the same names and sizes (tokens, say).
+        """
+        load = [0] * self.total
+        mine = set()
+        for name in sorted(sizes, key=lambda name: (-sizes[name], name)):
+            least = load.index(min(load))
+            load[least] += sizes[name]
+            if least + 1 == self.number:
+                mine.add(name)
+        return mine

@@ -1,0 +1,152 @@
+"""Releases from Python: build, verify, load.
+
+build("out", lengths="4k", samples=5, sources="embedded")
+rows = load("out", "niah_mk_4k")
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ruler_release.api.arguments import Names, Place, filled, path, several
+
+if TYPE_CHECKING:
+    import datasets
+
+    from ruler_builder.proof.verify_report import VerifyReport
+    from ruler_builder.release.build import Built
+
+
+def build(
+    root: Place,
+    *,
+    dataset: str = "ruler",
+    tokenizers: Names = "tekken",
+    lengths: Names = "all",
+    tasks: Names = "default",
+    languages: Names = "default",
+    instruction_language: str | None = None,
+    skip_restricted: bool = False,
+    samples: int | None = None,
+    seed: int = 0,
+    reserve: int = 128,
+    workers: int = 1,
+    suite: Place | None = None,
+    mirror: Place | None = None,
+    sources: Names | None = None,
+    skip_impossible: bool = False,
+    shard: str | None = None,
+    engine: str = "processes",
+    address: str | None = None,
+    progress: bool = False,
+) -> Built:
+    """Build a release into the folder `root`, or extend the one that is there; `ruler build`.
+
+    Args:
+        root: The folder. Stopped anywhere, the same call goes on.
+        dataset: `ruler` or `oneruler`.
+        tokenizers: `qwen2.5`, `NAME=hf:ORG/NAME[@REVISION]` or `NAME=FOLDER`.
+        lengths: Windows by name: `4k` is 4 x 1024 tokens, `10000` that many, `0k` the evidence
+            alone, `all` what a full release has.
+        tasks: Tasks and groups, or `default`: every task of the suite.
+        languages: Of oneruler: `pl`, `en-ko` (text English, instruction Korean), `all`, `default`.
+        instruction_language: The language of the instructions, whatever the text's.
+        skip_restricted: Leave out the languages whose book may not be free everywhere.
+        samples: Rows a file; None is the papers' number, 500 (oneruler: 50).
+        seed: Draws other rows; published releases use 0.
+        reserve: Tokens of each window that are kept for a chat template.
+        workers: Processes that work at a time.
+        suite: The name of a suite, such as `ruler_2024`, or a TOML file of one's own.
+        mirror: A folder that holds the sources; None: $RULER_MIRROR, the cache, the network.
+        sources: `embedded` for the project's own small texts, or `NAME=embedded`.
+        skip_impossible: Leave out what its window cannot hold, instead of building nothing.
+        shard: `i/n`, the i-th of n parts, each in a folder of its own.
+        engine: Where workers run: `processes`, or `ray`.
+        address: Of a Ray cluster, HOST:PORT; None: this machine's, or one made for the work.
+        progress: Show a bar.
+
+    Returns:
+        The release's manifest, and which of its files are new. Raises RulerError.
+    """
+    from ruler_builder.oneruler.language_pairs import Languages
+    from ruler_builder.release.build import build as build_release
+    from ruler_builder.release.order import BuildOrder
+    from ruler_common.terminal import rows_bar
+    from ruler_common.work import Shard
+
+    order = filled(
+        BuildOrder,
+        locals(),
+        root=Path(root),
+        tokenizers=several(tokenizers),
+        lengths=several(lengths),
+        tasks=several(tasks),
+        languages=Languages(several(languages), instruction_language, skip_restricted),
+        suite=path(suite),
+        mirror=path(mirror),
+        sources=several(sources),
+        shard=Shard.parse(shard) if shard else None,
+    )
+    with rows_bar("Building", progress) as bar:
+        return build_release(order, bar)
+
+
+def verify(
+    root: Place,
+    *,
+    workers: int = 1,
+    mirror: Place | None = None,
+    tokenizers: Names | None = None,
+    progress: bool = False,
+) -> VerifyReport:
+    """Prove the laws of the release in the folder `root` from its files alone; `ruler verify`.
+
+    Args:
+        root: The folder.
+        workers: Processes that work at a time.
+        mirror: A folder that holds the sources; None: $RULER_MIRROR, the cache.
+        tokenizers: Where unnamed tokenizers lie now, `NAME=FOLDER`.
+        progress: Show a bar.
+
+    Returns:
+        The breaches by file, and `ok`: whether there is none. Raises RulerError where there is no
+        release, its manifest is damaged, or a tokenizer is missing.
+    """
+    from ruler_builder.verify.verify import verify as verify_release
+    from ruler_common.terminal import rows_bar
+
+    specs = several(tokenizers)
+    with rows_bar("Verifying", progress) as bar:
+        return verify_release(Path(root), workers, path(mirror), specs, bar.total, bar.rows)
+
+
+def load(
+    dataset: Place,
+    config: str,
+    *,
+    tokenizer: str | None = None,
+    revision: str | None = None,
+    verify: bool = True,
+    progress: bool = False,
+) -> datasets.Dataset:
+    """Load a configuration, as `datasets.load_dataset(dataset, config, split="test")` does.
+
+    Args:
+        dataset: A release folder, or a repository of the Hub, ORG/NAME.
+        config: A task or a group at a length: `vt_4k`, `niah_128k`, `niah_none_64k_pl`.
+        tokenizer: Whose rows, where the configuration does not name it.
+        revision: The repository's tag or commit.
+        verify: Compare each file with its sha256 in the manifest before it is read.
+        progress: Let `datasets` show its bars.
+
+    Returns:
+        The rows. Raises RulerError for an unknown configuration, a missing or a changed file.
+    """
+    from contextlib import nullcontext
+
+    from ruler_dataset import load as load_rows
+    from ruler_eval.run.work_plan import no_bars
+
+    with nullcontext() if progress else no_bars():
+        return load_rows(config, dataset, tokenizer, revision, verify)

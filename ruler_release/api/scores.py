@@ -1,0 +1,234 @@
+"""Runs and their scores from Python: run, score, compare, report.
+
+run("out", configs="all_4k", backend="oracle", out="runs/oracle")
+score("runs/oracle")["summary"]["tekken"]["en"]["all"]["average"]["score"]      # 0 … 100
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ruler_release.api.arguments import Names, Place, filled, path, paths, several, text
+
+if TYPE_CHECKING:
+    from ruler_eval.analysis.compare import Comparison
+    from ruler_eval.run.progress import RunSummary
+    from ruler_eval.score.results_file import Results
+
+
+def run(
+    dataset: Place,
+    *,
+    configs: Names,
+    backend: str,
+    out: Place,
+    model: str = "",
+    mode: str | None = None,
+    direct: bool = False,
+    thinking: str | int = "off",
+    limit: int | None = None,
+    shard: str | None = None,
+    retry_failed: bool = False,
+    skip_missing: bool = False,
+    tokenizer: str | None = None,
+    max_model_len: int | None = None,
+    revision: str | None = None,
+    data_revision: str | None = None,
+    base_url: str | None = None,
+    concurrency: int = 32,
+    tokens_in_flight: int = 2 << 20,
+    timeout: float = 3600.0,
+    retries: int = 8,
+    temperature: float = 0.0,
+    top_p: float = 1.0,
+    seed: int = 0,
+    arguments: Mapping[str, Any] | None = None,
+    replicas: int = 1,
+    address: str | None = None,
+    num_cpus: int | None = None,
+    price: tuple[float, float] | None = None,
+    progress: bool = False,
+) -> RunSummary:
+    """Run a model over a release: every row is recorded once in the folder `out`; `ruler run`.
+
+    Args:
+        dataset: A release folder, or a repository of the Hub, ORG/NAME.
+        configs: Configurations, groups too: `all_4k`, `niah_mk_128k`, `*_4k`, `all`.
+        backend: `vllm`, `ray`, `openai`, `hf`, or `oracle`, which needs no model.
+        out: The folder of the run. Stopped anywhere, the same call does what is missing.
+        model: A folder, a name on the Hub, or the name under which a server knows it.
+        mode: `prefill`, `completion` or `chat` (no answer prefix); None: as the model has it.
+        direct: In mode chat, the answer prefix ends the user's turn.
+        thinking: `off`, `on` (8192 tokens of room), or the tokens of room for reasoning.
+        limit: Only the first rows of each configuration.
+        shard: `i/n`, the i-th of n parts of the files.
+        retry_failed: Run the rows that failed once more.
+        skip_missing: Of a group, run the tasks that the release holds.
+        tokenizer: The one that checks the budget; None: the model's.
+        max_model_len: The model's window in tokens, where it cannot be asked.
+        revision: The model's on the Hub.
+        data_revision: The release's on the Hub.
+        base_url: openai: the server, such as http://localhost:8000/v1.
+        concurrency: openai: requests at a time.
+        tokens_in_flight: openai: prompt tokens sent at once, at most.
+        timeout: openai: seconds for one request.
+        retries: openai: tries for one row, at most.
+        temperature: 0 is greedy.
+        top_p: The share of probability that is drawn from.
+        seed: Of the sampling.
+        arguments: The backend's own: of the vLLM engine, of from_pretrained, of a request.
+        replicas: ray: engines that share the rows.
+        address: ray: HOST:PORT of a cluster; None: this machine's, or one made for the run.
+        num_cpus: ray: CPUs of each engine, where engines have no GPU.
+        price: Of a million tokens of prompts and of answers, for the estimate that is shown.
+        progress: Show the estimate and a bar.
+
+    Returns:
+        How the rows ended, by configuration. Raises RulerError before the first row where the run
+        cannot be as asked; a row that fails is counted (`total["error"]`).
+    """
+    options = locals()
+    from ruler_eval.run.run_order import make_order
+    from ruler_eval.run.runner import run as run_order
+
+    del options["progress"]
+    options |= {"dataset": str(dataset), "configs": several(configs), "out": Path(out)}
+    return run_order(make_order({**options, "quiet": not progress}))
+
+
+def score(
+    files: Place | Iterable[Place],
+    *,
+    dataset: Place | None = None,
+    revision: str | None = None,
+    length: str | None = None,
+    tokenizer: str | None = None,
+    config: str | None = None,
+    references: Place | None = None,
+    name: str | None = None,
+    out: Place | None = None,
+    partial: bool = False,
+    cut: str = "protocol",
+    compat: str | None = None,
+    threshold: str | float = "chat",
+    claimed: str | None = None,
+    progress: bool = False,
+) -> Results:
+    """Score predictions against a frozen release; `ruler score`.
+
+    Args:
+        files: A RUN folder, or prediction files of any known form.
+        dataset: The release; None: the one that the run was made on.
+        revision: The release's on the Hub.
+        length: The length of files that do not give it, such as `4k`.
+        tokenizer: The tokenizer of the release that such files were run on.
+        config: The configuration of files that do not name it.
+        references: The reference code's data folder, instead of a release.
+        name: What to call the model.
+        out: Where the results are written; None: results.json in the RUN folder, if it is one.
+        partial: Leave missing rows out, and mark the result; else they are wrong.
+        cut: What a truncated answer counts: `protocol`, `wrong` or `score`.
+        compat: `authors`: ONERULER as its authors' script scores it.
+        threshold: For the effective length: `chat`, `base`, or a score, 0 … 100.
+        claimed: The length that the model claims, such as `1m`.
+        progress: Show a bar.
+
+    Returns:
+        What results.json holds: scores 0 … 100, by configuration and summed up. Raises RulerError
+        where nothing can be joined, or the run was made on other data.
+    """
+    from functools import partial as with_arguments
+
+    from ruler_common.names import parse_length
+    from ruler_common.terminal import steps
+    from ruler_eval.score import results_file, scoring
+    from ruler_eval.score.effective_length import parse_baseline
+    from ruler_eval.score.prediction_files import results_place
+    from ruler_eval.score.prediction_source import PredictionSource
+
+    given = paths(files)
+    rules = scoring.ScoringRules.parse(compat, cut, partial)
+    baseline = parse_baseline(threshold)
+    source = filled(PredictionSource, locals(), dataset=text(dataset), references=path(references))
+    predictions, release = source.open(given)
+    benchmark = release.dataset if release else "ruler"
+    window = None if claimed is None else parse_length(claimed.lower(), benchmark)
+    bar = with_arguments(steps, label="Scoring", quiet=not progress)
+    results = scoring.score(predictions, release, rules, baseline, window, bar)
+    if place := out or results_place(given):
+        results_file.write(results, Path(place))
+    return results
+
+
+def compare(
+    a: Results | Place, b: Results | Place, *, seed: int = 0, max_drop: float | None = None
+) -> Comparison:
+    """Compare two models on the same rows: differences A - B in points; `ruler compare`.
+
+    Args:
+        a: What `score` returned, a results.json, or the RUN folder that holds one.
+        b: The other one.
+        seed: Of the bootstrap.
+        max_drop: Points that B may lose against A over all; then a decision is made, too.
+
+    Returns:
+        Differences with 95 % intervals: by configuration, by length, over all; with `max_drop` the
+        `decision`. Raises RulerError for results that share no rows or cannot be paired.
+    """
+    from ruler_eval.analysis.compare import compare as compare_results
+    from ruler_eval.analysis.decide import decide
+    from ruler_eval.score.results_file import load as load_results
+
+    left, right = (load_results(Path(r)) if isinstance(r, str | Path) else r for r in (a, b))
+    found = compare_results(left, right, seed)
+    if max_drop is not None:
+        found["decision"] = decide(found, max_drop)
+    return found
+
+
+def report(
+    runs: Place | Iterable[Place],
+    *,
+    out: Place = "report.html",
+    names: Names | None = None,
+    dataset: Place | None = None,
+    revision: str | None = None,
+    references: Place | None = None,
+    json_file: Place | None = None,
+    png: Place | None = None,
+    every_error: bool = False,
+) -> Path:
+    """Make a page of scored runs, one HTML file that needs no network; `ruler report`.
+
+    Args:
+        runs: Scored RUN folders, or results.json files.
+        out: The page.
+        names: What to call each model, in order.
+        dataset: The release that they were made on; None: as each run names it.
+        revision: The release's on the Hub.
+        references: The data folder that runs without a release were scored by.
+        json_file: Where to write what the page shows as JSON, if at all.
+        png: A folder for the figures as PNG and SVG, if at all.
+        every_error: Sort every wrong row into its kind of error, also of very long texts.
+
+    Returns:
+        The page's path. Raises RulerError for what cannot be shown.
+    """
+    from ruler_common.frozen_rows import sentence_of
+    from ruler_eval.report.page.write_page import write_report
+
+    write_report(
+        paths(runs),
+        Path(out),
+        several(names),
+        text(dataset),
+        revision,
+        path(references),
+        json_file=path(json_file),
+        png=path(png),
+        every_error=every_error,
+        frozen=sentence_of,
+    )
+    return Path(out)

@@ -1,0 +1,132 @@
+"""`ruler build`, and what else is done with releases as a whole: list, freeze, merge."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from typer import Argument, Option
+
+from ruler_common.text import plain
+from ruler_release import api
+from ruler_release.commands.flags import Mirror, Root, Workers
+
+_LANGUAGES = (
+    "Of oneruler, comma-separated: pl, en-ko (text English, instruction Korean), all, or default: "
+    "all 26 and en, ko, pl in six pairs."
+)
+_ENGINE = "Where --workers run: processes of this machine, or ray (DIR on shared storage)."
+_ADDRESS = "ray: HOST:PORT of a cluster; default: this machine's, else one made for the work."
+_SHARD = "i/n: the i-th of n parts, in whole files, longest first; each has a DIR of its own."
+_SUITE = "ruler_2024, ruler_complexity, ruler_correlation, ruler_decimal; or a file of your own."
+_TOKENIZER = "A name, NAME=hf:ORG/NAME[@REVISION] or NAME=FOLDER; repeatable."
+_LENGTHS = "Comma-separated: 4k,128k,1m, 0k (evidence alone), 10000; or all."
+_TASKS = "Comma-separated tasks or groups; or default, every task."
+_INSTRUCTION_LANGUAGE = "Language of the instructions, whatever the text's."
+_SKIP_RESTRICTED = "Leave out books not free everywhere."
+_SOURCES = "`embedded`, or NAME=embedded; repeatable."
+_SKIP_IMPOSSIBLE = "Leave out what its window cannot hold."
+_PUBLISHED = "Mark as published: rows never change again."
+_TO = "Folder of the digests; else the package's own."
+_PARTS = "What the shards made: their folders."
+
+
+def build(
+    root: Root,
+    dataset: Annotated[str, Option(help="ruler or oneruler.")] = "ruler",
+    tokenizers: Annotated[list[str] | None, Option("--tokenizer", help=_TOKENIZER)] = None,
+    lengths: Annotated[str, Option(help=_LENGTHS)] = "all",
+    tasks: Annotated[str, Option(help=_TASKS)] = "default",
+    languages: Annotated[str, Option(help=_LANGUAGES)] = "default",
+    instruction_language: Annotated[str | None, Option(help=_INSTRUCTION_LANGUAGE)] = None,
+    skip_restricted: Annotated[bool, Option("--skip-restricted", help=_SKIP_RESTRICTED)] = False,
+    samples: Annotated[int | None, Option(min=1, help="Rows a file; 500, in oneruler 50.")] = None,
+    seed: Annotated[int, Option(help="Draws other rows; published sets use 0.")] = 0,
+    reserve: Annotated[int, Option(min=0, help="Tokens kept for a chat template.")] = 128,
+    workers: Workers = 1,
+    suite: Annotated[Path | None, Option(help=_SUITE)] = None,
+    mirror: Mirror = None,
+    sources: Annotated[list[str] | None, Option(help=_SOURCES)] = None,
+    skip_impossible: Annotated[bool, Option("--skip-impossible", help=_SKIP_IMPOSSIBLE)] = False,
+    shard: Annotated[str | None, Option(help=_SHARD)] = None,
+    engine: Annotated[str, Option(help=_ENGINE)] = "processes",
+    address: Annotated[str | None, Option(help=_ADDRESS)] = None,
+) -> None:
+    """Build a release, or extend one; stopped anywhere, the same command resumes.
+
+    Example: `ruler build ruler --tokenizer qwen2.5 --lengths 4k,128k --workers 2`
+
+    Example: `ruler build oneruler --dataset oneruler --languages pl,ko --lengths 8k`
+    """
+    asked = locals()
+    from ruler_release.tables import build_tables
+
+    for name in ("lengths", "tasks", "languages"):
+        asked[name] = asked[name].split(",")
+    asked["tokenizers"] = tokenizers or "tekken"
+    built = api.build(**asked, progress=True)
+    build_tables.show_built(root, built)
+
+
+def list_release(
+    release: Annotated[str, Argument(help="A folder, or a Hub repository ORG/NAME.")],
+) -> None:
+    """Show what a release holds.
+
+    Example: `ruler list ruler`
+    """
+    from ruler_dataset import manifest_of
+    from ruler_release.tables import build_tables
+
+    build_tables.show_files(manifest_of(release))
+
+
+def freeze(
+    roots: Annotated[list[Path], Argument(metavar="DIR…", help="Folders of releases.")],
+    anew: Annotated[bool, Option("--anew", help="Forget what was frozen before.")] = False,
+    published: Annotated[bool, Option("--published", help=_PUBLISHED)] = False,
+    to: Annotated[Path | None, Option(help=_TO)] = None,
+) -> None:
+    """Record the rows of whole releases as the frozen rows of their data version.
+
+    Example: `ruler freeze ruler oneruler`
+    """
+    from ruler_builder.release.freeze import freeze as freeze_rows
+    from ruler_common.frozen_rows import FROZEN, frozen_path
+
+    folder = to or FROZEN
+    found = freeze_rows(roots, anew, published, folder)
+    rows = sum(len(names) for names in found.rows.values())
+    path = frozen_path(found.data_version, folder)
+    typer.echo(
+        plain(f"Data version {found.data_version}: {rows} configurations are frozen in '{path}'.")
+    )
+
+
+def merge(
+    to: Annotated[Path, Argument(metavar="DIR", help="Folder to make, or to add to.")],
+    parts: Annotated[list[Path], Argument(metavar="PART…", help=_PARTS)],
+) -> None:
+    """Join what the shards of one build or of one run made, each in its own folder.
+
+    Example: `ruler merge ruler parts/*`
+    """
+    from ruler_eval.run.records import RUN_FILE
+
+    if all((part / RUN_FILE).exists() for part in parts):
+        from ruler_eval.run.merge_runs import merge_runs
+
+        rows = merge_runs(to, parts)
+        typer.echo(
+            f"{sum(rows.values())} rows of {len(rows)} configurations are in '{to}'. "
+            f"Next: ruler score {to}"
+        )
+        return
+    from ruler_builder.release.merge_releases import merge_releases
+    from ruler_common import terminal
+    from ruler_release.tables import build_tables
+
+    with terminal.rows_bar("Merging") as bar:
+        built = merge_releases(to, parts, bar)
+    build_tables.show_built(to, built)

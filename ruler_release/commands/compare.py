@@ -1,0 +1,144 @@
+"""`ruler compare`, `ruler correlate` and `ruler analyze`: what results say together."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from typer import Argument, Option
+
+from ruler_common.errors import RulerError
+from ruler_common.text import plain
+from ruler_release import api
+from ruler_release.commands.flags import Markdown, ModelNames, not_a_folder, write_json
+
+if TYPE_CHECKING:
+    from ruler_eval.score.results_file import Results
+
+_MAX_DROP = "Points that B may lose against A over all. Exit code 0: surely lost less, "
+_MAX_DROP += "1: surely more, 3: these rows cannot tell."
+_ERRORS = "What `ruler errors --out` wrote; repeatable."
+
+
+def compare(
+    a: Annotated[Path, Argument(help="A RUN folder that was scored, or a results.json.")],
+    b: Annotated[Path, Argument(help="The other one.")],
+    out: Annotated[Path | None, Option(help="Write the comparison as JSON.")] = None,
+    max_drop: Annotated[float | None, Option(help=_MAX_DROP)] = None,
+    seed: Annotated[int, Option(min=0, help="Of the bootstrap.")] = 0,
+    name: ModelNames = None,
+    markdown: Markdown = False,
+) -> None:
+    """Compare two models on the same rows: paired differences with 95 % intervals.
+
+    Example: `ruler compare runs/a/results.json runs/b/results.json`
+
+    In CI, for a quantised or tuned model: `ruler compare runs/base runs/quantised --max-drop 1.5`
+    """
+    from ruler_eval.analysis.decide import EXIT_CODES
+    from ruler_eval.report import analysis_tables
+
+    not_a_folder(out, "comparison.json")
+    found = api.compare(*_named([a, b], name or ()).values(), seed=seed, max_drop=max_drop)
+    write_json(out, found)
+    typer.echo(plain(analysis_tables.comparison(found, markdown)))
+    if "decision" in found:
+        typer.echo("\n" + analysis_tables.decision(found["decision"]))
+        raise typer.Exit(EXIT_CODES[found["decision"]["verdict"]])
+
+
+def correlate(
+    results: Annotated[list[Path], Argument(help="Two results.json files or more.")],
+    out: Annotated[Path | None, Option(help="Write matrix and clusters as JSON.")] = None,
+    name: ModelNames = None,
+    markdown: Markdown = False,
+) -> None:
+    """Correlate the tasks over models and lengths, and cluster them (Appendix C, Figure 5).
+
+    Example: `ruler correlate runs/*/results.json`
+    """
+    from ruler_common.terminal import line_of
+    from ruler_eval.analysis.complexity import panels
+    from ruler_eval.analysis.correlate import correlate as correlate_results
+    from ruler_eval.report import analysis_tables
+
+    not_a_folder(out, "correlation.json")
+    given = _named(results, name or ())
+    changed = {label: r for label, r in given.items() if r["dataset"]["standard"] is False}
+    figures = {label: shown for label, result in changed.items() if (shown := panels(result))}
+    found: dict[str, Any]
+    try:
+        found = correlate_results(given)
+    except RulerError as error:  # of changed tasks the figures are shown nevertheless
+        if not figures:
+            raise
+        found = {"correlation": None, "why": str(error)}
+    drawn = {label: list(map(asdict, shown)) for label, shown in figures.items()}
+    write_json(out, {**found, "complexity": drawn})
+    for label, shown in figures.items():
+        typer.echo(line_of(f"Scores by complexity, {label}", markdown) + "\n")
+        typer.echo(plain(analysis_tables.complexity(shown, markdown) + "\n"))
+    if found["correlation"] is None:
+        typer.echo(plain(f"No correlation. {found['why']}"))
+    else:
+        typer.echo(plain(analysis_tables.correlation(found, markdown)))
+
+
+def analyze(
+    results: Annotated[list[Path], Argument(help="results.json files of ONERULER.")],
+    errors: Annotated[list[Path] | None, Option(help=_ERRORS)] = None,
+    out: Annotated[Path | None, Option(help="Write all of it as JSON.")] = None,
+    name: ModelNames = None,
+    markdown: Markdown = False,
+) -> None:
+    """Rank languages, and draw what else ONERULER's paper draws (sections 3 and 4).
+
+    Example: `ruler analyze runs/qwen runs/llama`
+    """
+    from ruler_eval.analysis.language_scores import analyze as analyze_results
+    from ruler_eval.report.language_tables import report
+
+    not_a_folder(out, "analysis.json")
+    lines = [line for path in errors or () for line in _lines(path)]
+    found = analyze_results(_named(results, name or ()), lines)
+    write_json(out, found)
+    typer.echo(plain(report(found, markdown)))
+
+
+def _lines(path: Path) -> list[dict[str, Any]]:
+    """The lines of `ruler errors --out`; RulerError for another file."""
+    if not path.is_file():
+        raise RulerError(f"There is no '{path}'. Make it: ruler errors RUN --out {path}")
+    try:
+        found = [json.loads(line) for line in path.read_bytes().split(b"\n") if line.strip()]
+        if all(isinstance(line[name], str) for line in found for name in ("languages", "kind")):
+            return found
+    except (ValueError, RecursionError, TypeError, LookupError):
+        pass
+    raise RulerError(f"'{path}' is not what `ruler errors --out` writes: name such a file.")
+
+
+def _named(paths: Sequence[Path], names: Sequence[str]) -> dict[str, Results]:
+    """The results by the name given with --name, else the model's, else the file's."""
+    from ruler_eval.score.results_file import load
+
+    if names and len(names) != len(paths):
+        raise RulerError(
+            f"There are {len(names)} --name for {len(paths)} results: give one for each, in order."
+        )
+    found: dict[str, Results] = {}
+    for number, path in enumerate(paths):
+        results = load(path)
+        label = names[number] if names else str(results["model"] or path)
+        if names:
+            results["model"] = label
+        if label in found:
+            label = str(path)
+        if label in found:
+            raise RulerError(f"'{label}' is named twice: give other --name labels.")
+        found[label] = results
+    return found

@@ -1,0 +1,102 @@
+"""The flags that several commands have, and how their texts are read.
+
+A flag of one command alone stands in that command's module.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+from typer import Argument, Option
+
+from ruler_common.errors import RulerError
+from ruler_common.files import write_whole
+
+_FILES = (
+    "A RUN folder, or prediction files: this project's, the reference code's `pred/*.jsonl` or "
+    "submission.csv, lm-evaluation-harness's `samples_*.jsonl`, kvpress's predictions.csv, "
+    "ONERULER's prediction_MODEL.jsonl."
+)
+_REFERENCE = "The release: a folder or Hub repository; default: the one the run was made on."
+_CUT = "What a truncated answer counts: protocol (RULER: by its text; ONERULER: wrong), "
+_CUT += "wrong, or score."
+_LENGTH = "The length of files that do not give it, such as 4k."
+_TOKENIZER = "The tokenizer of the release that such files were run on."
+_CONFIG = "The configuration of files that do not name it, such as niah_none_64k_pl."
+_REFERENCES = (
+    "The reference code's data folder (TASK.jsonl, TASK/validation.jsonl), for files without "
+    "references, such as its submission.csv."
+)
+_CONFIGS = "Configurations, separated by commas; all_4k,niah_mk_128k, all, or *_4k."
+_THINKING = "off, on (8192 tokens of room) or the tokens of room for reasoning."
+_MIRROR = "Folder that holds the sources; searched first."
+_TOKENIZER_PLACES = "Where a tokenizer lies now: NAME=FOLDER; repeatable."
+_DIRECT = "chat mode: the prefix in the user's turn (Table 6)."
+_MODEL_NAMES = "What to call each model, in order; repeatable."
+
+# of the builder
+Root = Annotated[Path, Argument(metavar="DIR", help="Folder of the release.")]
+Workers = Annotated[int, Option(min=1, help="Processes that work at a time.")]
+Mirror = Annotated[Path | None, Option(envvar="RULER_MIRROR", help=_MIRROR)]
+TokenizerPlaces = Annotated[list[str] | None, Option("--tokenizer", help=_TOKENIZER_PLACES)]
+
+# of a release to read
+Dataset = Annotated[str, Option(help="A release folder or Hub repository (ORG/NAME).")]
+DataRevision = Annotated[str | None, Option(help="The data set's revision.")]
+
+# of `ruler run` and `ruler batch write`
+Configs = Annotated[str, Option(help=_CONFIGS)]
+Out = Annotated[Path, Option(help="Folder of this run; an existing one is resumed.")]
+Direct = Annotated[bool, Option("--direct", help=_DIRECT)]
+Thinking = Annotated[str, Option(help=_THINKING)]
+Limit = Annotated[int | None, Option(help="Only the first rows of each configuration.")]
+ModelRevision = Annotated[str | None, Option(help="The model's revision on the Hub.")]
+Temperature = Annotated[float, Option(help="0 is greedy.")]
+TopP = Annotated[float, Option()]
+Seed = Annotated[int, Option()]
+
+# of predictions and results
+Files = Annotated[list[Path], Argument(help=_FILES, show_default=False)]
+Reference = Annotated[str | None, Option(help=_REFERENCE)]
+Length = Annotated[str | None, Option(help=_LENGTH)]
+Tokenizer = Annotated[str | None, Option(help=_TOKENIZER)]
+Configuration = Annotated[str | None, Option("--config", help=_CONFIG)]
+References = Annotated[Path | None, Option(help=_REFERENCES)]
+Name = Annotated[str | None, Option(help="What to call the model.")]
+ModelNames = Annotated[list[str] | None, Option("--name", help=_MODEL_NAMES)]
+Cut = Annotated[str, Option(help=_CUT)]
+Markdown = Annotated[bool, Option("--markdown", help="Tables in Markdown.")]
+
+
+def names_in(text: str) -> list[str]:
+    """The names in a text that separates them by commas."""
+    return [name.strip() for name in text.split(",") if name.strip()]
+
+
+def run_options(options: Mapping[str, Any]) -> dict[str, Any]:
+    """The flags of `ruler run`, as `ruler_release.run` takes them; texts are read.
+
+    Those of `ruler batch write` are some of them.
+    """
+    from ruler_eval.run.run_order import parse_arguments, parse_price, parse_tokens
+
+    read: dict[str, Callable[[Any], Any]]
+    read = {"configs": names_in, "tokens_in_flight": parse_tokens, "price": parse_price}
+    given = {name: read[name](value) if name in read else value for name, value in options.items()}
+    given["arguments"] = parse_arguments(given.pop("engine_arg") or ())
+    return given
+
+
+def not_a_folder(out: Path | None, name: str) -> None:
+    """Refuse --out that names a folder, before any work."""
+    if out is not None and out.is_dir():
+        raise RulerError(f"'{out}' is a folder: name a file with --out, such as {out / name}.")
+
+
+def write_json(path: Path | None, found: Mapping[str, Any]) -> None:
+    """Write what a command found to --out, if that was given."""
+    if path is not None:
+        write_whole(path, json.dumps(found, ensure_ascii=False, indent=1, allow_nan=False) + "\n")

@@ -1,0 +1,110 @@
+"""`ruler push` and `ruler fetch`: to the Hub, and from it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from typer import Argument, Option
+
+from ruler_common.errors import RulerError
+from ruler_common.text import plain
+from ruler_release import api
+from ruler_release.api.arguments import filled, several
+from ruler_release.commands.flags import TokenizerPlaces, names_in
+
+_MIRROR = "Folder that holds tokenizers' files."
+_ROOT = "Folder of the release; with --report the page."
+_REPO = "ORG/NAME on the Hub; made if it is not there."
+_METRIC = "Push the metric, as the Space ORG/ruler_score."
+_REPORT = "Push a page of `ruler report` as this static Space."
+_REVISION = "Tag to make; else v and the data version."
+_CREATE_PR = "Open a pull request; no tag is made."
+_SKIP_VERIFY = "Check the files' digests, not their rows."
+_TOKENIZER = "Only of this tokenizer; repeatable."
+Mirror = Annotated[Path | None, Option(envvar="RULER_MIRROR", help=_MIRROR)]
+
+
+def push(
+    root: Annotated[Path | None, Argument(metavar="DIR", help=_ROOT)] = None,
+    repo: Annotated[str | None, Option(help=_REPO)] = None,
+    metric: Annotated[bool, Option("--metric", help=_METRIC)] = False,
+    report: Annotated[str | None, Option(metavar="ORG/SPACE", help=_REPORT)] = None,
+    private: Annotated[bool, Option("--private", help="Make a private repository.")] = False,
+    revision: Annotated[str | None, Option(help=_REVISION)] = None,
+    create_pr: Annotated[bool, Option("--create-pr", help=_CREATE_PR)] = False,
+    dry_run: Annotated[bool, Option("--dry-run", help="Show, and send nothing.")] = False,
+    skip_verify: Annotated[bool, Option("--skip-verify", help=_SKIP_VERIFY)] = False,
+    workers: Annotated[int, Option(min=1, help="Processes that verify.")] = 1,
+    mirror: Mirror = None,
+    tokenizers: TokenizerPlaces = None,
+) -> None:
+    """Publish a release: verify, upload what the Hub lacks, commit once, read back, tag.
+
+    Stopped anywhere, the same command goes on. Rows and tags once published never change.
+
+    Example: `ruler push ruler --repo ORG/ruler`
+
+    Example: `ruler push --metric --repo ORG/ruler_score`
+
+    Example: `ruler push report.html --report ORG/long-context`
+    """
+    from ruler_builder.hub.push import PushOrder
+    from ruler_builder.hub.push import push as push_order
+    from ruler_builder.hub.report_space import PAGE
+    from ruler_release.tables.push_tables import TerminalView
+
+    page = None
+    if report is not None:
+        if metric or repo is not None:
+            raise RulerError("--report names the Space: give neither --repo nor --metric with it.")
+        repo, page, root = report, root or Path(PAGE), None
+    elif repo is None or metric == (root is not None):
+        raise RulerError(
+            "Give a release or the metric: ruler push DIR --repo ORG/NAME, or "
+            "ruler push --metric --repo ORG/ruler_score; or a page: ruler push report.html "
+            "--report ORG/SPACE"
+        )
+    order = filled(PushOrder, locals(), repo=repo, tokenizers=several(tokenizers))
+    push_order(order, TerminalView())
+
+
+def fetch(
+    repo: Annotated[str, Argument(metavar="ORG/NAME", help="A release on the Hub.")],
+    to: Annotated[Path, Option("--to", metavar="DIR", help="Folder to make or extend.")],
+    configs: Annotated[str, Option(help="Comma-separated: niah_mk_4k,vt_4k; all if none.")] = "",
+    tokenizer: Annotated[list[str] | None, Option(help=_TOKENIZER)] = None,
+    revision: Annotated[str | None, Option(help="Tag or commit; else main.")] = None,
+    verify: Annotated[bool, Option("--verify", help="Prove the laws afterwards.")] = False,
+    mirror: Mirror = None,
+) -> None:
+    """Bring a release, or a part of it, from the Hub or its cache; resumes file by file.
+
+    Every file is checked against the manifest. A part is a release of its own.
+
+    Example: `ruler fetch ORG/ruler --configs niah_4k,vt_4k --revision v1.0.0 --to ruler`
+    """
+    from ruler_builder.hub.fetch_release import fetch as fetch_release
+    from ruler_common import terminal
+    from ruler_release.tables import verdict
+
+    names = names_in(configs)
+    if configs and not names:
+        raise RulerError("--configs names no configuration: leave it out to fetch all.")
+    with terminal.bytes_bar("Fetching", None) as bar:
+        fetched = fetch_release(
+            repo, to, names, tokenizer or (), revision, lambda size: bar(0, size), bar
+        )
+    total = sum(fetched.manifest["files"][path]["bytes"] for path in fetched.new)
+    typer.echo(
+        f"{len(fetched.new)} files, {total:,} bytes, of '{repo}' at commit {fetched.commit}: "
+        f"'{plain(to)}' holds {len(fetched.manifest['files'])}."
+    )
+    if not verify:
+        typer.echo(f"Every digest is right. To prove the rows: ruler verify {plain(to)}")
+        return
+    report = api.verify(to, mirror=mirror, progress=True)
+    verdict.show_report(to, report, as_json=False)
+    if not report.ok:
+        raise typer.Exit(1)

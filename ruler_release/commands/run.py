@@ -1,0 +1,87 @@
+"""`ruler run`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+from typer import Option
+
+from ruler_common.text import plain
+from ruler_release import api
+from ruler_release.commands import flags
+
+_MODE = "prefill (chat models), completion (base models) or chat (no answer prefix)."
+_ARGUMENT = (
+    "An argument of the backend itself, NAME=VALUE, repeatable: a vLLM engine argument, an argument"
+    " of from_pretrained (hf), a field of the request (openai)."
+)
+_TOKENIZER = "Folder or Hub name of the tokenizer that checks the budget; default: the model's."
+_SHARD = "i/n: the i-th of n parts, in whole files, the longest first."
+_IN_FLIGHT = "openai: prompt tokens sent at once, at most; 512k, 2m or a number."
+_ADDRESS = "ray: HOST:PORT of a cluster; default: this machine's, else one made for the run."
+_NUM_CPUS = "ray: CPUs of each engine, where engines have no GPU."
+_PRICE = "IN,OUT: of a million prompt and answer tokens, to show what a run may cost."
+_MODEL = "Folder, Hub name, or the name under which a server knows it."
+_RETRY_FAILED = "Run the rows that failed once more."
+_SKIP_MISSING = "Of a group, run the tasks that are there."
+_MAX_MODEL_LEN = "The model's window in tokens, where it cannot be asked."
+_BASE_URL = "openai: the server, such as http://localhost:8000/v1."
+_DRY_RUN = "Only show what is to be done, without a model."
+
+
+def run(
+    dataset: flags.Dataset,
+    configs: flags.Configs,
+    backend: Annotated[str, Option(help="vllm, ray, openai, hf, or oracle (no model).")],
+    out: flags.Out,
+    model: Annotated[str, Option(help=_MODEL)] = "",
+    mode: Annotated[str | None, Option(help=_MODE)] = None,
+    direct: flags.Direct = False,
+    thinking: flags.Thinking = "off",
+    limit: flags.Limit = None,
+    shard: Annotated[str | None, Option(help=_SHARD)] = None,
+    retry_failed: Annotated[bool, Option("--retry-failed", help=_RETRY_FAILED)] = False,
+    skip_missing: Annotated[bool, Option("--skip-missing", help=_SKIP_MISSING)] = False,
+    tokenizer: Annotated[str | None, Option(help=_TOKENIZER)] = None,
+    max_model_len: Annotated[int | None, Option(help=_MAX_MODEL_LEN)] = None,
+    revision: flags.ModelRevision = None,
+    data_revision: flags.DataRevision = None,
+    base_url: Annotated[str | None, Option(help=_BASE_URL)] = None,
+    concurrency: Annotated[int, Option(min=1, max=1000, help="openai: requests.")] = 32,
+    tokens_in_flight: Annotated[str, Option(help=_IN_FLIGHT)] = "2m",
+    timeout: Annotated[float, Option(help="openai: seconds for one request.")] = 3600.0,
+    retries: Annotated[int, Option(min=1, help="openai: tries for one row, at most.")] = 8,
+    temperature: flags.Temperature = 0.0,
+    top_p: flags.TopP = 1.0,
+    seed: flags.Seed = 0,
+    engine_arg: Annotated[list[str] | None, Option(help=_ARGUMENT)] = None,
+    replicas: Annotated[int, Option(min=1, help="ray: engines that share the rows.")] = 1,
+    address: Annotated[str | None, Option(help=_ADDRESS)] = None,
+    num_cpus: Annotated[int | None, Option(min=1, help=_NUM_CPUS)] = None,
+    price: Annotated[str | None, Option(help=_PRICE)] = None,
+    dry_run: Annotated[bool, Option("--dry-run", help=_DRY_RUN)] = False,
+) -> None:
+    """Run a model over a release: resumable, every row recorded once, failures first.
+
+    Example: `ruler run --dataset ruler --configs all_4k --backend vllm --model Qwen/Qwen2.5-7B-Instruct --out runs/qwen`
+
+    The same command again does only what is missing. API keys come from the environment
+    (OPENAI_API_KEY, HF_TOKEN) and are never written. Exit code 1: some rows failed.
+    """  # noqa: E501
+    options = locals()
+    from ruler_eval.run import runner
+    from ruler_eval.run.run_order import make_order
+    from ruler_release.tables import run_tables
+
+    del options["dry_run"]
+    options = flags.run_options(options)
+    if dry_run:
+        order = make_order(options)
+        typer.echo("\n".join(runner.estimate(order).lines(order.price)))
+        return
+    summary = api.run(**options, progress=True)
+    run_tables.show_summary(summary)
+    typer.echo(f"Next: ruler score {plain(out)}")
+    if summary.total["error"]:
+        raise typer.Exit(1)

@@ -1,0 +1,104 @@
+"""`ruler score` and `ruler errors`: how good answers are, and how the wrong ones are wrong."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from typer import Option
+
+from ruler_common.errors import RulerError
+from ruler_common.files import write_whole
+from ruler_common.text import plain
+from ruler_release import api
+from ruler_release.api.arguments import filled
+from ruler_release.commands import flags
+
+_THRESHOLD = "For the effective length: chat (85.6), base (79.4), or a number."
+_BESIDE = "published: the papers' models beside this one (measured on other rows)."
+_OUT = "Where results.json goes; default: into the RUN folder."
+_PARTIAL = "Leave missing rows out, and mark the result."
+_COMPAT = "authors: ONERULER as its authors' script scores it."
+_CLAIMED = "The length the model claims, such as 1m: for '>128K'."
+_INTERVALS = "Print every cell's 95 % interval."
+_STRICT = "Also sort right answers with something extra."
+_ERRORS_OUT = "Write every wrong row and its kind as JSON lines."
+
+
+def score(
+    files: flags.Files,
+    dataset: flags.Reference = None,
+    out: Annotated[Path | None, Option(help=_OUT)] = None,
+    partial: Annotated[bool, Option("--partial", help=_PARTIAL)] = False,
+    cut: flags.Cut = "protocol",
+    compat: Annotated[str | None, Option(help=_COMPAT)] = None,
+    threshold: Annotated[str, Option(help=_THRESHOLD)] = "chat",
+    claimed: Annotated[str | None, Option(help=_CLAIMED)] = None,
+    markdown: flags.Markdown = False,
+    intervals: Annotated[bool, Option("--intervals", help=_INTERVALS)] = False,
+    beside: Annotated[str | None, Option(help=_BESIDE)] = None,
+    length: flags.Length = None,
+    tokenizer: flags.Tokenizer = None,
+    config: flags.Configuration = None,
+    references: flags.References = None,
+    name: flags.Name = None,
+    revision: flags.DataRevision = None,
+) -> None:
+    """Score predictions against a frozen split: tables, and everything in results.json.
+
+    Example: `ruler score runs/qwen --out results.json`
+
+    Missing and failed rows count as wrong, truncated ones as --cut decides. All are counted.
+    """
+    asked = locals()
+    from ruler_eval.report import score_tables
+    from ruler_eval.report.published_beside import beside_published
+    from ruler_eval.score.effective_length import parse_baseline
+    from ruler_eval.score.prediction_files import results_place
+
+    flags.not_a_folder(out, "results.json")
+    if beside not in (None, "published"):
+        raise RulerError(f"--beside '{beside}' is not published, the one choice there is.")
+    asked["out"] = out = out or results_place(files)
+    for shown in ("markdown", "intervals", "beside"):
+        del asked[shown]
+    results = api.score(**asked, progress=True)
+    typer.echo(plain(score_tables.report(results, markdown, intervals)))
+    if beside is not None:
+        typer.echo("\n" + beside_published(results, parse_baseline(threshold), markdown))
+    if out is not None:
+        typer.echo(f"\nWritten: {plain(out)}", err=True)
+
+
+def errors(
+    files: flags.Files,
+    dataset: flags.Reference = None,
+    strict: Annotated[bool, Option("--strict", help=_STRICT)] = False,
+    out: Annotated[Path | None, Option(help=_ERRORS_OUT)] = None,
+    cut: flags.Cut = "protocol",
+    markdown: flags.Markdown = False,
+    length: flags.Length = None,
+    tokenizer: flags.Tokenizer = None,
+    config: flags.Configuration = None,
+    references: flags.References = None,
+    name: flags.Name = None,
+    revision: flags.DataRevision = None,
+) -> None:
+    """Sort every wrong answer into the papers' kinds of errors, by task and length.
+
+    Example: `ruler errors runs/qwen`
+    """
+    from ruler_eval.analysis import error_rows
+    from ruler_eval.report import error_tables
+    from ruler_eval.score.prediction_source import PredictionSource
+    from ruler_eval.score.scoring import ScoringRules
+
+    flags.not_a_folder(out, "errors.jsonl")
+    source = filled(PredictionSource, locals())
+    predictions, release = source.open(files, keep_prompts=True)
+    found = error_rows.collect(predictions, release, ScoringRules.parse(cut=cut), strict)
+    if out is not None:
+        write_whole(out, "".join(json.dumps(e, ensure_ascii=False) + "\n" for e in found))
+    typer.echo(plain(error_tables.report(found, markdown)))

@@ -1,0 +1,48 @@
+"""`ruler show`: one row of a release as a person reads it, and how runs answered."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from typer import Argument, Option
+
+from ruler_common.errors import RulerError
+from ruler_common.files import write_whole
+from ruler_release.commands.flags import DataRevision, Dataset
+
+_RUN = "A RUN folder or prediction file; repeatable."
+_FULL = "The whole text, page by page, evidence marked."
+
+
+def show(
+    config: Annotated[str, Argument(metavar="CONFIG", help="Such as niah_single_2_4k.")],
+    index: Annotated[int, Argument(metavar="INDEX", help="The row's index, from 0.")],
+    dataset: Dataset,
+    run: Annotated[list[Path] | None, Option(help=_RUN)] = None,
+    full: Annotated[bool, Option("--full", help=_FULL)] = False,
+    html: Annotated[Path | None, Option(metavar="FILE", help="Write the row as a page.")] = None,
+    revision: DataRevision = None,
+) -> None:
+    """Show one row: the text around its evidence, question, references, and how runs answered.
+
+    Example: `ruler show niah_single_2_4k 3 --dataset ruler --run runs/qwen`
+    """
+    import pydoc
+
+    from ruler_eval.frozen_release import Release
+    from ruler_eval.report.show.row_page import row_page
+    from ruler_eval.report.show.row_text import short_text, whole_text
+    from ruler_eval.report.show.row_view import row_view
+
+    if html is not None and html.is_dir():
+        raise RulerError(f"'{html}' is a folder: name a file, such as {html / 'row.html'}.")
+    view = row_view(Release.open(dataset, revision), config, index, run or ())
+    if html is not None:
+        write_whole(html, row_page(view))
+        typer.echo(f"Written: {html}")
+    elif full:
+        pydoc.pager(whole_text(view))  # the user's in a terminal, plain text elsewhere
+    else:
+        typer.echo(short_text(view), nl=False)

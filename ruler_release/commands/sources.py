@@ -1,0 +1,71 @@
+"""`ruler sources` and `ruler tokenizers`: what a build reads and counts with."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+from typer import Argument, Option
+
+from ruler_common.text import plain
+from ruler_release.commands.flags import Mirror
+
+app = typer.Typer(name="sources", help="List the sources, or fetch them.")
+
+_NAMES = "Sources, a dataset (oneruler) or a language (pl); all if none."
+
+
+@app.callback(invoke_without_command=True)
+def list_sources(
+    context: typer.Context,
+    dataset: Annotated[str | None, Option(help="ruler or oneruler; both if none.")] = None,
+    mirror: Mirror = None,
+) -> None:
+    """List each source with its state, size and licence.
+
+    Example: `ruler sources --dataset oneruler`
+    """
+    if context.invoked_subcommand is not None:
+        return
+    from ruler_builder.sources.download import Store
+    from ruler_builder.sources.registry import states
+    from ruler_common.names import TASKS, check_name
+    from ruler_release.tables import source_tables
+
+    store = Store(mirror)
+    if dataset is not None:
+        check_name("dataset", dataset, TASKS, "ruler sources --help")
+    for name in [dataset] if dataset else TASKS:
+        source_tables.show_sources(name, states(store, name))
+    if dataset == "oneruler":
+        source_tables.show_rights()
+    source_tables.show_remedy()
+
+
+@app.command()
+def fetch(
+    names: Annotated[list[str] | None, Argument(help=_NAMES)] = None,
+    mirror: Mirror = None,
+) -> None:
+    """Download sources into the cache; resumes what was interrupted.
+
+    Example: `ruler sources fetch essays squad`, `ruler sources fetch oneruler-nouns pl ko`
+    """
+    from ruler_builder.sources.download import Store
+    from ruler_builder.sources.registry import named_sources
+    from ruler_common import terminal
+
+    store = Store(mirror)
+    for name, source in named_sources(names).items():
+        file = source.canonical.file
+        with terminal.bytes_bar(name, file.bytes) as advance:
+            path = store.get(file, advance)
+        typer.echo(plain(f"{name}: {path}"))
+
+
+def tokenizers() -> None:
+    """List the named tokenizers."""
+    from ruler_builder.tokens.tokenizers import named
+    from ruler_release.tables import source_tables
+
+    source_tables.show_tokenizers(named())

@@ -1,0 +1,285 @@
+"""RULER and ONERULER as tasks of Inspect: the frozen rows, their budgets, their scoring rule.
+
+    inspect eval ruler_release/ruler -T dataset=ruler -T config=all_4k --model vllm/ORG/MODEL
+    inspect eval ruler_release/oneruler -T dataset=ORG/oneruler -T revision=v1.0.0 \
+        -T config=all_8k_pl -T mode=chat --model openai/MODEL
+    ruler score logs/…_ruler_….eval --dataset ruler
+
+A sample is a row: the user's turn is its `input`, the assistant's turn begins with `answer_prefix`
+(mode prefill), or the two are one raw text (completion), or the prefix is left out (chat). Scores
+are 0 … 1, the metric's own; `all` is the plain mean over the tasks, as in RULER's tables.
+
+    provider                          modes
+    vllm, sglang, sagemaker           prefill, chat
+    vllm-completions, openai-api-completions                              completion
+    hf -M chat_template='{{ messages[0].content }}' -M do_sample=false    completion
+    hf -M do_sample=false -M 'tokenizer_call_args={"add_special_tokens": false}', others   chat
+
+Inspect's hf provider does not say where an answer was truncated, and adds a second BOS to a
+template that writes one, unless set as above.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import math
+import statistics
+from collections import Counter, defaultdict
+from collections.abc import Callable, Sequence
+from typing import Any, ParamSpec
+
+from click import ClickException
+from inspect_ai import Task, task
+from inspect_ai.dataset import MemoryDataset, Sample
+from inspect_ai.model import (
+    ChatMessage,
+    ChatMessageAssistant,
+    ChatMessageUser,
+    GenerateConfig,
+    Model,
+    get_model,
+)
+from inspect_ai.scorer import (
+    Metric,
+    SampleScore,
+    Score,
+    Scorer,
+    Target,
+    grouped,
+    mean,
+    metric,
+    scorer,
+    stderr,
+)
+from inspect_ai.solver import Generate, Solver, TaskState, solver
+
+from ruler_common.errors import RulerError
+from ruler_common.names import Config, check_name
+from ruler_eval.families.table import rule_task
+from ruler_eval.frozen_release import Release, chosen_files
+from ruler_eval.run.prompts import MODES, Prompter
+from ruler_eval.run.reasoning import Reasoning
+from ruler_eval.score.formats.inspect_log import prediction
+from ruler_eval.score.scoring import ScoringRules, row_score
+from ruler_score.ruler_score import SCORE_VERSION
+
+COLUMNS = ("index", "input", "answer_prefix", "outputs", "max_new_tokens", "none_word")
+CONTINUES = ("vllm", "sglang", "sagemaker", "anthropic", "mockllm")
+"""Inspect's providers that continue the assistant's turn when a prompt ends with one."""
+RAW = ("vllm-completions", "openai-api-completions", "mockllm")
+"""Those that send a prompt without a chat template."""
+Arguments = ParamSpec("Arguments")
+
+
+def _mistakes_as_sentences(make: Callable[Arguments, Task]) -> Callable[Arguments, Task]:
+    """Show a user's mistake as a sentence without a traceback: Inspect's commands are click's."""
+
+    @functools.wraps(make)
+    def made(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Task:
+        try:
+            return make(*args, **kwargs)
+        except RulerError as error:
+            raise ClickException(str(error)) from error
+
+    return made
+
+
+@task
+@_mistakes_as_sentences
+def ruler(
+    dataset: str,
+    config: str | list[str],
+    revision: str | None = None,
+    mode: str = "prefill",
+    limit: int | None = None,
+    direct: bool = False,
+    thinking: int = 0,
+) -> Task:
+    """RULER (arXiv:2404.06654) on the rows of a frozen release.
+
+    Args:
+        dataset: A release folder, or a repository of the Hub (ORG/NAME).
+        config: Configurations, groups too: `all_4k`, `niah_mk_128k,vt_8k`, `*_4k`.
+        revision: The repository's tag or commit.
+        mode: `prefill`, `chat` or `completion`; see this module.
+        limit: At most so many rows of each configuration.
+        direct: In mode chat, Table 6's line and the answer prefix end the user's turn.
+        thinking: Tokens of room for reasoning beyond `max_new_tokens`; needs mode chat.
+    """
+    return _task("ruler", dataset, config, revision, mode, limit, direct, thinking)
+
+
+@task
+@_mistakes_as_sentences
+def oneruler(
+    dataset: str,
+    config: str | list[str],
+    revision: str | None = None,
+    mode: str = "chat",
+    limit: int | None = None,
+    thinking: int = 0,
+) -> Task:
+    """ONERULER (arXiv:2503.01996), 26 languages, on the rows of a frozen release.
+
+    Args:
+        dataset: A release folder, or a repository of the Hub (ORG/NAME).
+        config: Configurations, groups too: `all_8k_pl`, `niah_single_64k_en-ko`, and `all_8k` for
+            every language.
+        revision: The repository's tag or commit.
+        mode: `chat` or `completion`: the rows have no answer prefix.
+        limit: At most so many rows of each configuration.
+        thinking: Tokens of room for reasoning beyond `max_new_tokens`; needs mode chat.
+    """
+    return _task("oneruler", dataset, config, revision, mode, limit, False, thinking)
+
+
+def _task(
+    benchmark: str,
+    source: str,
+    names: str | Sequence[str],
+    revision: str | None,
+    mode: str,
+    limit: int | None,
+    direct: bool,
+    thinking: int,
+) -> Task:
+    """The task of either benchmark. Raises RulerError for what cannot be run."""
+    check_name("mode", mode, MODES)
+    if limit is not None and limit < 1:
+        raise RulerError(f"-T limit={limit} leaves no rows: give a number above 0.")
+    prompter = Prompter(mode, direct=direct, reasoning=Reasoning(thinking > 0, thinking))
+    release = Release.open(source, None if revision is None else str(revision))
+    if release.dataset != benchmark:
+        raise RulerError(f"'{source}' is {release.dataset}: run ruler_release/{release.dataset}.")
+    if revision is not None and release.revision is None:
+        raise RulerError(f"'{source}' is a folder: revision is for a Hub repository.")
+    wanted = names.split(",") if isinstance(names, str) else [str(name) for name in names]
+    files = release.manifest["files"]
+    configs = [release.parse(files[p]["config"]) for p in chosen_files(wanted, release.manifest)]
+    return Task(
+        dataset=MemoryDataset(_samples(release, configs, prompter, limit), benchmark, source),
+        solver=max_new_tokens(mode, thinking),
+        scorer=ruler_scorer(),
+        config=GenerateConfig(temperature=0.0),
+        version=release.manifest["data_version"],
+        metadata={"ruler_release": _settings(release, configs, prompter)},
+    )
+
+
+def _settings(release: Release, configs: Sequence[Config], prompter: Prompter) -> dict[str, Any]:
+    """What `ruler score` reads in the log, as it does in the run.json of a RUN folder."""
+    return {
+        **prompter.settings(),
+        "backend": "inspect",
+        "dataset": release.dataset,
+        "data_version": release.manifest["data_version"],
+        "data_revision": release.revision,
+        "score_version": SCORE_VERSION,
+        "files": {config.name: release.sha256(config.name) for config in configs},
+        "sessions": [{"source": release.source, "configs": [config.name for config in configs]}],
+    }
+
+
+def _samples(
+    release: Release, configs: Sequence[Config], prompter: Prompter, limit: int | None
+) -> list[Sample]:
+    """A sample a row. They are grouped by task, or by configuration where a task comes twice."""
+    alone = set(Counter(config.task for config in configs).values()) == {1}
+    samples = []
+    for config in configs:
+        rule = rule_task(config.task, config.dataset, release)
+        for row in itertools.islice(release.rows(config.name, COLUMNS), limit):
+            metadata = {
+                "config": config.name,
+                "group": config.task if alone else config.name,
+                "index": row["index"],
+                "rule": rule,
+                "language": config.instruction_language if release.dataset == "oneruler" else None,
+                "none_word": row["none_word"],
+                "max_new_tokens": row["max_new_tokens"],
+            }
+            turns, name = _turns(prompter, row), f"{config.name}-{row['index']}"
+            samples.append(Sample(turns, target=row["outputs"], id=name, metadata=metadata))
+    return samples
+
+
+def _turns(prompter: Prompter, row: dict[str, Any]) -> list[ChatMessage]:
+    """The turns of a row; in mode completion one, the whole raw text."""
+    if prompter.mode == "completion":
+        return [ChatMessageUser(content=str(prompter.text(row)))]
+    kinds = {"user": ChatMessageUser, "assistant": ChatMessageAssistant}
+    return [kinds[turn["role"]](content=turn["content"]) for turn in prompter.messages(row)]
+
+
+@solver
+def max_new_tokens(mode: str, thinking: int = 0) -> Solver:
+    """Answer each row within its own `max_new_tokens`, and `thinking` tokens of room.
+
+    Fails where the model's provider would show the model another prompt than the mode's.
+    """
+
+    async def solve(state: TaskState, generate: Generate) -> TaskState:
+        check_provider(mode, get_model(), len(state.messages) > 1)
+        return await generate(state, max_tokens=state.metadata["max_new_tokens"] + thinking)
+
+    return solve
+
+
+def check_provider(mode: str, model: Model, prefix: bool) -> None:
+    """Raise ClickException where a provider cannot do what a mode needs of it."""
+    provider = str(model).partition("/")[0]
+    if mode == "prefill" and prefix and provider not in CONTINUES:
+        raise ClickException(
+            f"Inspect's provider {provider} does not continue the assistant's turn: use -T "
+            f"mode=chat, or one of {', '.join(CONTINUES[:-1])}."
+        )
+    own_template = getattr(model.api, "chat_template", None) is not None
+    if mode == "completion" and provider not in RAW and not own_template:
+        raise ClickException(
+            f"Inspect's provider {provider} puts a chat template around a prompt: use one of "
+            f"{', '.join(RAW[:-1])}, or hf with a template of your own that adds nothing: "
+            "-M chat_template='{{ messages[0].content }}'."
+        )
+
+
+@metric
+def all_stderr() -> Metric:
+    """The standard error of `all`, a plain mean over groups of rows: sqrt(sum of se²) / groups."""
+
+    def compute(scores: list[SampleScore]) -> float:
+        groups: dict[str, list[float]] = defaultdict(list)
+        for found in scores:
+            groups[str((found.sample_metadata or {})["group"])].append(found.score.as_float())
+        return math.sqrt(sum(map(_squared_error, groups.values()))) / max(len(groups), 1)
+
+    return compute
+
+
+def _squared_error(values: Sequence[float]) -> float:
+    """The squared standard error of a mean; 0 of a single value, as Inspect's own has it."""
+    return statistics.variance(values) / len(values) if len(values) > 1 else 0.0
+
+
+@scorer(
+    metrics=[
+        grouped(mean(), "group", all="groups"),
+        all_stderr(),
+        grouped(stderr(), "group", all=False, name_template="{group_name}_stderr"),
+    ]
+)
+def ruler_scorer() -> Scorer:
+    """The benchmark's rule for each row, 0 … 1, as `ruler score` has it by default.
+
+    A score's metadata has the strict score, and how the answer ended.
+    """
+
+    async def score(state: TaskState, target: Target) -> Score:
+        row = {"outputs": list(target), "none_word": state.metadata["none_word"]}
+        answer = prediction(state.metadata, state.output)
+        rule, language = state.metadata["rule"], state.metadata["language"]
+        found = row_score(row, answer, rule, language, ScoringRules())
+        ended = {"strict": found.strict, "state": found.state, "thinking": found.thinking}
+        return Score(value=found.score, answer=answer.text, metadata=ended)
+
+    return score

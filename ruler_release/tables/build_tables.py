@@ -1,0 +1,65 @@
+"""What `ruler build` and `ruler list` show of a release: its files, or their sums."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ruler_common.frozen_rows import sentence_of
+from ruler_common.manifest_form import FileEntry, Manifest
+from ruler_common.terminal import MANY, out, print_table
+
+if TYPE_CHECKING:  # `ruler list` needs nothing that builds
+    from ruler_builder.release.build import Built
+
+
+def show_files(manifest: Manifest) -> None:
+    """The files of a release."""
+    rows = [
+        (e["config"], e["rows"], round(e["tokens"]["mean"]), f"{100 * e['fill']:.2f} %", e["bytes"])
+        for e in manifest["files"].values()
+    ]
+    title = f"{manifest['dataset']} {manifest['data_version']}, seed {manifest['seed']}"
+    print_table(title, "configuration", "rows", "mean length", "fill", "bytes", rows=rows)
+
+
+def _show_lengths(entries: list[FileEntry]) -> None:
+    """Many files, by tokenizer and length; `ruler list` shows each."""
+    places: dict[tuple[str, str], list[FileEntry]] = {}
+    for entry in entries:
+        places.setdefault((entry["tokenizer"], entry["length"]), []).append(entry)
+    rows = [
+        (
+            *place,
+            len(found),
+            sum(entry["rows"] for entry in found),
+            f"{100 * min(entry['fill'] for entry in found):.2f} %",
+            sum(entry["exhausted"] > 0 for entry in found),
+            sum(entry["bytes"] for entry in found),
+        )
+        for place, found in places.items()
+    ]
+    columns = ("tokenizer", "length", "files", "rows", "least fill", "run out", "bytes")
+    print_table("", *columns, rows=rows)
+
+
+def show_built(root: Path, built: Built) -> None:
+    """What a build made, and what it could not."""
+    for name, why in built.manifest.get("left_out", {}).items():
+        out.print(f"Left out {name}: {why}", highlight=False)
+    if not built.manifest["files"]:
+        out.print("There is no file to build here.")
+        return
+    if not built.new:
+        out.print(f"'{root}' already holds all of this: nothing to do.")
+        return
+    files = {path: built.manifest["files"][path] for path in built.new}
+    if len(files) > MANY:
+        _show_lengths(list(files.values()))
+    else:
+        show_files({**built.manifest, "files": files})
+    own = [name for name, s in built.manifest["sources"].items() if s["variant"] == "embedded"]
+    if own:
+        out.print(f"Made from the project's own texts: {', '.join(own)}. The card says so.")
+    out.print(sentence_of(built.manifest), highlight=False)
+    out.print(f"{len(built.new)} files made in '{root}'. Next: ruler verify {root}")

@@ -1,0 +1,62 @@
+"""What `ruler sources` and `ruler tokenizers` show: sources, the books' rights, tokenizers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ruler_builder.sources.registry import SourceState, restricted
+from ruler_common.terminal import out, print_table
+
+
+def show_sources(dataset: str, states: list[SourceState]) -> None:
+    """Each source of ruler with its state; of oneruler one row a language."""
+    if dataset == "ruler":
+        rows = [(s["source"], s["state"], s["bytes"], s["licence"]) for s in states]
+        print_table("", "source", "state", "bytes", "licence", rows=rows)
+        return
+    languages: dict[str, list[SourceState]] = {}
+    for state in states:
+        languages.setdefault(state["language"] or "nouns", []).append(state)
+    by_language = [
+        (
+            code,
+            _state(files),
+            sum(file["bytes"] for file in files),
+            "perhaps not" if files[0]["restricted"] else "",
+            next((f["title"] for f in files if f["source"].startswith("book-")), files[0]["title"]),
+        )
+        for code, files in languages.items()
+    ]
+    out.print()
+    print_table("", "oneruler", "state", "bytes", "free everywhere", "book", rows=by_language)
+
+
+def _state(files: list[SourceState]) -> str:
+    kinds = list({file["state"] for file in files})
+    if len(kinds) == 1:
+        return kinds[0]
+    odd = [f"{file['source']} {file['state']}" for file in files if file["state"] != "present"]
+    return ", ".join(odd)
+
+
+def show_rights() -> None:
+    """What is known of the books that may not be free everywhere."""
+    out.print("\nBooks that may not be free everywhere (build leaves them out: --skip-restricted):")
+    for code, status in restricted().items():
+        out.print(f"  {code}  {status}", highlight=False)
+    out.print()
+
+
+def show_remedy() -> None:
+    """What to do about missing sources."""
+    out.print(
+        "Missing ones: ruler sources fetch, or name a folder with --mirror. Without them, the"
+    )
+    out.print("project's own texts: --sources embedded.")
+
+
+def show_tokenizers(named: dict[str, dict[str, Any]]) -> None:
+    """The named tokenizers."""
+    rows = [(name, entry["library"], entry["title"]) for name, entry in named.items()]
+    print_table("", "name", "counted by", "what it is", rows=rows)
+    out.print("Any other: --tokenizer NAME=hf:ORG/NAME[@REVISION] or NAME=FOLDER")

@@ -1,0 +1,33 @@
+"""Sources under any tokenizer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from ruler_builder.context.counted_sources import CountedSources
+from ruler_builder.sources.download import Store
+from ruler_builder.sources.registry import Sources, parse_choice
+from ruler_builder.tokens.tokenizers import TokenCounter
+
+
+@pytest.fixture(scope="session")
+def own_texts(store: Store) -> Callable[[TokenCounter], CountedSources]:
+    """The project's own texts under any tokenizer."""
+    made: dict[int, CountedSources] = {}
+
+    def counted_sources(counter: TokenCounter) -> CountedSources:
+        if id(counter) not in made:
+            sources = Sources(store, parse_choice(["embedded"]))
+            made[id(counter)] = CountedSources(sources, counter)
+        return made[id(counter)]
+
+    return counted_sources
+
+
+@pytest.fixture(scope="session")
+def public_texts(mirror: Path) -> Callable[[TokenCounter], CountedSources]:
+    """RULER's own texts, as far as the mirror holds them, under any tokenizer."""
+    return lambda counter: CountedSources(Sources(Store(mirror)), counter)

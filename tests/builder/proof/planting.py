@@ -1,0 +1,167 @@
+"""Plant a fault in a row of a real release and make everything else follow it.
+
+A fault is a function that changes a row in place. `follow` then makes depths and `length` agree
+with the changed text, so that only the law that the fault breaks can find it.
+"""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from ruler_builder.card.card_files import card_files
+from ruler_builder.common.parquet_rows import digest_row
+from ruler_builder.families.table import FAMILIES, with_optional
+from ruler_builder.reading.breaches import FileRules
+from ruler_builder.reading.reading import Reading
+from ruler_builder.reading.sources_at_hand import SourcesAtHand
+from ruler_builder.tokens.tokenizers import TokenCounter
+from ruler_common.files import sha256_of
+from ruler_common.manifest import read_manifest
+from ruler_common.manifest_form import MANIFEST
+from ruler_common.rows import features
+
+Row = dict[str, Any]
+Fault = Callable[[Row], object]
+
+
+@cache
+def rows_of(root: Path, path: str) -> list[Row]:
+    """The rows of a file, read once; not to be changed."""
+    rows: list[Row] = pq.read_table(root / path).to_pylist()
+    return rows
+
+
+@cache
+def sources_of(root: Path) -> SourcesAtHand:
+    """The sources of a release, read once."""
+    return SourcesAtHand(read_manifest(root), None)
+
+
+def wording_of(
+    root: Path, path: str, counter: TokenCounter, sources: SourcesAtHand | None = None
+) -> FileRules:
+    """What the manifest says of a file."""
+    manifest = read_manifest(root)
+    entry = manifest["files"][path]
+    task = manifest["tasks"][entry["task"]]
+    return FileRules(
+        entry=entry,
+        task=with_optional(task),
+        wording=manifest["families"][task["family"]],
+        reserve=manifest["reserve"],
+        languages=manifest["languages"],
+        sources=sources or sources_of(root),
+        count=counter.count,
+    )
+
+
+def read(row: Row, about: FileRules) -> Reading:
+    """Read a row back by its family."""
+    return FAMILIES[about.task["family"]].read(row, about)
+
+
+def planted(row: Row, fault: Fault, counter: TokenCounter) -> Row:
+    """A copy of a row with a fault in it, and everything else made to follow."""
+    changed = copy.deepcopy(row)
+    fault(changed)
+    assert changed != row, "the fault changes nothing"
+    follow(changed, counter)
+    return changed
+
+
+def follow(row: Row, counter: TokenCounter) -> None:
+    """Depths and length as the changed text has them."""
+    width = max(1, row["context_end"] - row["context_start"])
+    for span in row["evidence"]:
+        span["depth"] = (span["start"] - row["context_start"]) / width
+    row["length"] = counter.count(row["input"] + row["answer_prefix"]) + row["max_new_tokens"]
+
+
+def plant(root: Path, path: str, change: Callable[[list[Row]], object]) -> None:
+    """Change the rows of a file of a release, and make the manifest's entry follow them."""
+    rows = pq.read_table(root / path).to_pylist()
+    change(rows)
+    schema = features().arrow_schema
+    pq.write_table(pa.Table.from_pylist(rows, schema), root / path)
+    digest = hashlib.sha256()
+    for row in rows:
+        digest_row(digest, row)
+    manifest = json.loads((root / MANIFEST).read_text(encoding="utf-8"))
+    entry, lengths = manifest["files"][path], [row["length"] for row in rows]
+    mean = sum(lengths) / max(1, len(lengths))
+    entry |= {
+        "rows": len(rows),
+        "tokens": {"min": min(lengths, default=0), "mean": mean, "max": max(lengths, default=0)},
+        "fill": mean / (entry["max_length"] - manifest["reserve"]),
+        "bytes": (root / path).stat().st_size,
+        "sha256": sha256_of(root / path),
+        "rows_sha256": digest.hexdigest(),
+    }
+    write_manifest(root, manifest)
+
+
+def write_manifest(root: Path, manifest: Mapping[str, Any]) -> None:
+    """Write a manifest over a release's own, and make what is rendered from it follow."""
+    text = json.dumps(manifest, ensure_ascii=False, indent=1) + "\n"
+    (root / MANIFEST).write_text(text, encoding="utf-8")
+    for name, rendered in card_files(root, read_manifest(root)).items():
+        (root / name).write_text(rendered, encoding="utf-8")
+
+
+def edit(row: Row, start: int, end: int, new: str) -> None:
+    """Put `new` in the place of characters start … end; every offset after them moves along."""
+    moved = len(new) - (end - start)
+
+    def place(offset: int) -> int:
+        return offset + moved if offset >= end else min(offset, start + len(new))
+
+    row["input"] = row["input"][:start] + new + row["input"][end:]
+    row["context_start"], row["context_end"] = (
+        place(row["context_start"]),
+        place(row["context_end"]),
+    )
+    for span in row["evidence"]:
+        span["start"], span["end"] = place(span["start"]), place(span["end"])
+
+
+def swap(row: Row, old: str, new: str, after: int = 0) -> None:
+    """Replace the first `old` from a place on."""
+    at = row["input"].index(old, after)
+    edit(row, at, at + len(old), new)
+
+
+def swap_all(row: Row, old: str, new: str) -> None:
+    """Replace a string wherever the row has it."""
+    at = row["input"].find(old)
+    while at >= 0:
+        edit(row, at, at + len(old), new)
+        at = row["input"].find(old, at + len(new))
+    for column in ("answer_prefix", "question"):
+        row[column] = row[column].replace(old, new)
+    row["outputs"] = [output.replace(old, new) for output in row["outputs"]]
+
+
+def in_context(row: Row, old: str, new: str, share: float = 0.0) -> None:
+    """Replace the first `old` of the context, or of what follows a share of it."""
+    width = row["context_end"] - row["context_start"]
+    swap(row, old, new, row["context_start"] + int(width * share))
+
+
+def needles(row: Row) -> list[str]:
+    """The texts of the evidence."""
+    return [row["input"][span["start"] : span["end"]] for span in row["evidence"]]
+
+
+def key_and_value(needle: str) -> tuple[str, str]:
+    """Of a RULER needle."""
+    key, _, value = needle.removesuffix(".").partition(" for ")[2].partition(" is: ")
+    return key, value

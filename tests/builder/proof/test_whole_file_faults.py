@@ -1,0 +1,163 @@
+"""Faults of whole files and of the manifest, in each of which every row is sound by itself."""
+
+from __future__ import annotations
+
+import copy
+import json
+import re
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from ruler_builder.proof.verify_report import VerifyReport
+from ruler_builder.tokens.tokenizers import TokenCounter
+from ruler_builder.verify.verify import verify
+from ruler_common.errors import RulerError
+from ruler_common.files import sha256_of
+from ruler_common.manifest_form import MANIFEST
+from tests.builder.proof import planting
+from tests.builder.proof.planting import Row
+
+ROWS = 8
+TASKS = ("niah_single_1", "cwe", "fwe", "qa_1", "vt")
+
+
+def path_of(task: str) -> str:
+    return f"data/tekken/4k/{task}.parquet"
+
+
+def of_tasks(release: Path, root: Path, *tasks: str) -> Path:
+    """Some files of a release, a few rows each, which may be changed."""
+    manifest = json.loads((release / MANIFEST).read_bytes())
+    manifest["files"] = {path_of(task): manifest["files"][path_of(task)] for task in tasks}
+    for task in tasks:
+        (root / path_of(task)).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(release / path_of(task), root / path_of(task))
+        if "questions" in manifest["files"][path_of(task)]:
+            del manifest["files"][path_of(task)]["questions"][ROWS:]
+    planting.write_manifest(root, manifest)
+    for task in tasks:
+        planting.plant(root, path_of(task), lambda rows: rows.__delitem__(slice(ROWS, None)))
+    return root
+
+
+def found_in(report: VerifyReport, path: str) -> str:
+    return (
+        " ".join(what for _, _, what in report.files[path].breaches) if path in report.files else ""
+    )
+
+
+def with_words(row: Row, words: list[str], counter: TokenCounter) -> None:
+    """Put other words into the place of a list's."""
+    start, end = row["context_start"], row["context_end"]
+    planting.edit(row, start, end, " ".join(words))
+    planting.follow(row, counter)
+
+
+def sorted_list(row: Row, counter: TokenCounter) -> None:
+    """The asked words stand before the others, the numbers where they were."""
+    items = re.findall(r"\d+\. (\S+)", row["input"][row["context_start"] : row["context_end"]])
+    items.sort(key=lambda word: word not in row["outputs"])
+    with_words(row, [f"{number}. {word}" for number, word in enumerate(items, 1)], counter)
+
+
+def sorted_text(row: Row, counter: TokenCounter) -> None:
+    words = row["input"][row["context_start"] : row["context_end"]].split(" ")
+    with_words(row, sorted(words, key=lambda word: word not in row["outputs"]), counter)
+
+
+def test_orders_repetitions_and_what_is_no_number_are_named(
+    release: Path, tmp_path: Path, tekken: TokenCounter
+) -> None:
+    root = of_tasks(release, tmp_path, *TASKS)
+    assert verify(root).ok
+
+    def again(rows: list[Row]) -> None:
+        rows[5] = {**copy.deepcopy(rows[2]), "index": 5}
+
+    def no_depth(rows: list[Row]) -> None:
+        rows[1]["evidence"][0]["depth"] = float("nan")
+
+    def long_number(rows: list[Row]) -> None:
+        planting.in_context(rows[6], "Document 2:", f"Document {'7' * 5000}:")
+        planting.follow(rows[6], tekken)
+
+    planting.plant(root, path_of("cwe"), lambda rows: [sorted_list(row, tekken) for row in rows])
+    planting.plant(root, path_of("fwe"), lambda rows: [sorted_text(row, tekken) for row in rows])
+    planting.plant(root, path_of("niah_single_1"), again)
+    planting.plant(root, path_of("vt"), no_depth)
+    planting.plant(root, path_of("qa_1"), long_number)
+    (root / "data/tekken/4k/notes.csv").write_text("a,b")
+    pq.write_table(
+        table := pq.read_table(root / path_of("vt")).replace_schema_metadata({"pandas": "{}"}),
+        root / path_of("vt"),
+    )
+    assert len(table) == ROWS
+    manifest = json.loads((root / MANIFEST).read_bytes())
+    manifest["files"][path_of("vt")] |= {
+        "sha256": sha256_of(root / path_of("vt")),
+        "bytes": (root / path_of("vt")).stat().st_size,
+    }
+    planting.write_manifest(root, manifest)
+    report = verify(root)
+    for task in ("cwe", "fwe"):
+        assert "gold positions are not spread over the context" in found_in(report, path_of(task))
+    named = report.files[path_of("niah_single_1")].breaches
+    assert [(row, what) for row, _, what in named] == [(5, "the row is row 2 again")]
+    assert "depth nan should be" in found_in(report, path_of("vt"))
+    assert "describes its columns otherwise" in found_in(report, path_of("vt"))
+    assert {row for row, _, _ in report.files[path_of("qa_1")].breaches} == {6}
+    assert "is not in the manifest" in found_in(report, "data/tekken/4k/notes.csv")
+
+
+MANIFEST_FAULTS: dict[str, tuple[str, Any, str]] = {
+    "an easier group": ("groups all", ["niah_single_1"], "the group 'all' does not hold the tasks"),
+    "a group more": ("groups mine", ["vt"], "the group 'mine' does not hold the tasks"),
+    "fewer rows there can be": (f"files {path_of('vt')} most_rows", 8, "most_rows of vt_4k is 8"),
+    "other questions": (f"files {path_of('qa_1')} most_rows", 9, "most_rows of qa_1_4k is 9, not"),
+    "another licence": ("sources squad licence", "CC0-1.0, really", "licence, citation or rights"),
+    "another address": ("sources squad urls", ["http://x"], "licence, citation or rights"),
+    "another title": ("tokenizers tekken title", "GPT-4's", "'tekken' is not described as"),
+    "left out though there": ("left_out", {"vt_4k": "too long"}, "left_out names 'vt_4k'"),
+}
+
+
+def test_what_a_manifest_says_falsely_is_named(release: Path, tmp_path: Path) -> None:
+    root = of_tasks(release, tmp_path, "vt", "qa_1")
+    manifest = json.loads((root / MANIFEST).read_bytes())
+    for steps, value, _ in MANIFEST_FAULTS.values():
+        *parents, last = steps.split(" ")
+        here = manifest
+        for step in parents:
+            here = here[step]
+        here[last] = value
+    planting.write_manifest(root, manifest)
+    named = found_in(verify(root), MANIFEST)
+    assert [name for name, (_, _, what) in MANIFEST_FAULTS.items() if what not in named] == []
+
+
+def test_a_tokenizer_without_a_digest_is_refused(release: Path, tmp_path: Path) -> None:
+    root = of_tasks(release, tmp_path, "vt")
+    manifest = json.loads((root / MANIFEST).read_bytes())
+    manifest["tokenizers"]["tekken"]["sha256"] = {}
+    planting.write_manifest(root, manifest)
+    with pytest.raises(RulerError, match="Tokenizer 'tekken' differs from the release's"):
+        verify(root)
+
+
+def test_nothing_stands_in_for_a_haystack_at_0k(suite_release: Any, tmp_path: Path) -> None:
+    root = Path(shutil.copytree(suite_release("ruler_2024"), tmp_path / "ruler"))
+    manifest = json.loads((root / MANIFEST).read_bytes())
+    manifest["files"]["data/tekken/0k/vt.parquet"]["unit"] = 4000
+    for path in list(manifest["files"]):
+        if "/0k/vt" not in path:
+            del manifest["files"][path]
+            (root / path).unlink()
+    planting.write_manifest(root, manifest)
+    report = verify(root)
+    assert "unit is 4000 in the manifest, 0 in the file" in found_in(
+        report, "data/tekken/0k/vt.parquet"
+    )

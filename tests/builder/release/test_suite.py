@@ -1,0 +1,286 @@
+"""A suite of one's own, and the refusals of one that cannot be."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from ruler_builder.context.counted_sources import CountedSources
+from ruler_builder.release.suite import Suite, read_suite
+from ruler_builder.suites.wording import standard_suite
+from ruler_common.errors import RulerError
+from tests.builder.families.row_reading import (
+    RULER,
+    check,
+    own_task,
+    task_of,
+)
+
+OWN = """
+[tasks.needles]
+family = "niah"
+keys = 3
+values = 2
+queries = 2
+
+[tasks.noisy]
+family = "niah"
+haystack = "noise"
+key_type = "uuids"
+value_type = "uuids"
+keys = 5
+
+[tasks.lines]
+family = "niah"
+haystack = "needles"
+key_type = "numbers"
+value_type = "words"
+keys = 2
+values = 3
+
+[tasks.numbers]
+family = "niah"
+key_type = "numbers"
+value_type = "numbers"
+keys = 20
+values = 2
+
+[tasks.chains]
+family = "variable_tracking"
+chains = 3
+hops = 2
+
+[tasks.common]
+family = "common_words"
+num_cw = 5
+
+[tasks.frequent]
+family = "frequent_words"
+alpha = 1.5
+words = 4
+
+[tasks.steep]
+family = "frequent_words"
+alpha = 3
+words = 1
+
+[tasks.ties]
+family = "frequent_words"
+words = 8
+
+[tasks.documents]
+family = "question_answering"
+documents = 5
+
+[tasks.brief]
+family = "question_answering"
+dataset = "hotpotqa"
+max_new_tokens = 8
+
+[groups]
+counted = ["common", "frequent"]
+"""
+
+
+@pytest.fixture(scope="session")
+def own(tmp_path_factory: pytest.TempPathFactory) -> Suite:
+    path = tmp_path_factory.mktemp("suite") / "own.toml"
+    path.write_text(OWN)
+    return read_suite(path)
+
+
+@pytest.mark.parametrize("name", re.findall(r"\[tasks\.(\w+)\]", OWN))
+def test_tasks_of_ones_own_keep_the_laws(embedded: CountedSources, own: Suite, name: str) -> None:
+    for length in ("2k", "8k"):
+        task = task_of(embedded, name, length, own)
+        for index in range(3):
+            row = task.row(index)
+            check(row, task, own)
+            assert row.unit is not None or name == "documents"
+
+
+def test_a_suite_of_ones_own_has_its_names_and_groups(own: Suite) -> None:
+    assert own.names.expand("counted") == ("common", "frequent")
+    assert own.names.expand("all") == own.names.tasks
+    assert own.names.parse("needles_4k").max_length == 4096
+    assert own.params["brief"].max_new_tokens == 8
+    assert own.described()["chains"] == {
+        "family": "variable_tracking",
+        "max_new_tokens": 30,
+        "chains": 3,
+        "hops": 2,
+    }
+
+
+def test_a_suite_of_ones_own_can_word_a_family(embedded: CountedSources, tmp_path: Path) -> None:
+    path = tmp_path / "own.toml"
+    path.write_text(
+        '[families.question_answering]\nprefix = " A:"\nmax_new_tokens = 5\n'
+        '[tasks.short]\nfamily = "question_answering"\n'
+    )
+    row = task_of(embedded, "short", "2k", read_suite(path)).row(0)
+    assert (row.answer_prefix, row.max_new_tokens) == (" A:", 5)
+    assert row.input.startswith("Answer the question based on the given documents.")
+
+
+def test_the_standard_suite_is_table_5() -> None:
+    suite = read_suite()
+    assert suite.names.tasks == RULER
+    described = suite.described()
+    table = {
+        "niah_single_1": ("noise", "words", "numbers", 1, 1, 1),
+        "niah_single_2": ("essay", "words", "numbers", 1, 1, 1),
+        "niah_single_3": ("essay", "words", "uuids", 1, 1, 1),
+        "niah_multikey_1": ("essay", "words", "numbers", 4, 1, 1),
+        "niah_multikey_2": ("needles", "words", "numbers", 1, 1, 1),
+        "niah_multikey_3": ("needles", "uuids", "uuids", 1, 1, 1),
+        "niah_multivalue": ("essay", "words", "numbers", 1, 4, 1),
+        "niah_multiquery": ("essay", "words", "numbers", 4, 1, 4),
+    }
+    columns = ("haystack", "key_type", "value_type", "keys", "values", "queries")
+    for name, row in table.items():
+        assert tuple(described[name][column] for column in columns) == row
+    assert (described["vt"]["chains"], described["vt"]["hops"]) == (1, 4)
+    cwe = described["cwe"]
+    assert (cwe["num_cw"], cwe["freq_cw"], cwe["freq_ucw"]) == (10, 30, 3)
+    assert (cwe["short_freq_cw"], cwe["short_freq_ucw"]) == (6, 1)
+    assert (described["fwe"]["alpha"], described["fwe"]["words"]) == (2.0, 3)
+    assert (described["qa_1"]["dataset"], described["qa_2"]["dataset"]) == ("squad", "hotpotqa")
+
+
+@pytest.mark.parametrize(
+    ("toml", "said"),
+    [
+        (own_task("niah", haystak="noise"), "parameter of task 'mine' 'haystak'. Did you mean"),
+        (own_task("niah", haystack="grass"), "haystack must be one of noise, essay, needles"),
+        (own_task("niah", key_type="colours"), "key_type and value_type must be of words, numb"),
+        (own_task("niah", keys=0), "keys, values, queries start at 1"),
+        (own_task("niah", keys="4"), "Task 'mine': keys must be int, not '4'"),
+        (own_task("niah", keys=4.5), "keys must be int, not 4.5"),
+        (own_task("niah", keys=True), "keys must be int, not True"),
+        (own_task("niah", keys=2, queries=3), "queries cannot be more than keys"),
+        (own_task("niah", keys=9, values=5), "keys x values cannot be more than 40"),
+        (own_task("niah", max_new_tokens=0), "max_new_tokens must be at least 1"),
+        (own_task("variable_tracking", chains=0), "chains must be 1 to 100"),
+        (own_task("variable_tracking", hops=101), "hops must be 1 to 100"),
+        (own_task("common_words", num_cw=201), "num_cw must be 1 to 200"),
+        (own_task("common_words", freq_cw=3), "freq_cw must be more than freq_ucw"),
+        (own_task("common_words", short_freq_ucw=6), "short_freq_cw must be more than"),
+        (own_task("frequent_words", alpha=1.0), "alpha must be above 1"),
+        (own_task("frequent_words", words=11), "words must be 1 to 10"),
+        (own_task("question_answering", dataset="trivia"), "dataset must be one of squad, hotpot"),
+        (own_task("question_answering", documents=-1), "documents must be 1 or more, or 0"),
+        (own_task("needle"), "Unknown family 'needle'."),
+        ("[tasks.mine]\nkeys = 2", "Task 'mine' names no family: add family ="),
+        ("[tasks.mine]\nfamily = 3", "Unknown family '3'."),
+        ("tasks = 3", "tasks must be a table, not 3"),
+        ("[tasks]\nmine = 3", "mine must be a table, not 3"),
+        ("", "defines no task: add a table [tasks.NAME]"),
+        ("[task.mine]\nkeys = 2", "Unknown suite key 'task'. Did you mean 'tasks'?"),
+        (
+            'dataset = "oneruler"\n[tasks.mine]\nfamily = "niah"',
+            "Unknown family 'niah'. Known: multilingual_niah",
+        ),
+        ('[tasks.mine_4k]\nfamily = "niah"', "'mine_4k' cannot name a task or group"),
+        ('[tasks."../mine"]\nfamily = "niah"', "'../mine' cannot name a task or group"),
+        (own_task("niah") + '\n[groups]\nall_of = ["yours"]', "task in group 'all_of' 'yours'"),
+        (own_task("niah") + '\n[groups]\nall_of = "mine"', "'all_of' must be a list of tasks"),
+        (own_task("niah") + '\n[groups]\nmine = ["mine"]', "names both a task and a group"),
+        (own_task("niah") + "\n[families.nia]\nneedle = 3", "Unknown family 'nia'. Did you mean"),
+        ("[tasks.mine", "is not valid TOML"),
+    ],
+)
+def test_a_suite_that_cannot_be_is_refused_with_a_sentence(
+    tmp_path: Path, toml: str, said: str
+) -> None:
+    path = tmp_path / "own.toml"
+    path.write_text(toml)
+    with pytest.raises(RulerError) as refusal:
+        read_suite(path)
+    assert said in str(refusal.value)
+    assert "\n" not in str(refusal.value)
+
+
+def test_a_release_in_a_folder_of_a_suites_name_hides_no_suite(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "ruler").mkdir()  # as `ruler quickstart` makes it
+    assert read_suite(Path("ruler")) == read_suite()
+
+
+def test_a_suite_that_is_not_there_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(RulerError, match=r"Cannot read .*none\.toml"):
+        read_suite(tmp_path / "none.toml")
+
+
+@pytest.mark.parametrize(
+    ("toml", "needed"),
+    [
+        (own_task("variable_tracking", chains=4, hops=12), range(45, 70)),
+        (own_task("niah", keys=8, values=4, queries=8, value_type="uuids"), range(700, 1200)),
+        (own_task("niah", max_new_tokens=8, value_type="uuids"), range(25, 40)),
+        (own_task("question_answering", max_new_tokens=1), range(2, 20)),
+    ],
+)
+def test_answers_that_do_not_fit_are_refused_with_the_number_that_does(
+    embedded: CountedSources, tmp_path: Path, toml: str, needed: range
+) -> None:
+    def refusal_of(text: str) -> str:
+        path = tmp_path / "own.toml"
+        path.write_text(text)
+        try:
+            task_of(embedded, "mine", "4k", read_suite(path)).check_answers(40)
+        except RulerError as error:
+            return str(error)
+        return ""
+
+    said = refusal_of(toml)
+    number = int(re.search(r"give the task max_new_tokens = (\d+) in a suite", said)[1])  # type: ignore[index]
+    assert number in needed
+    bare = re.sub(r"\nmax_new_tokens = .*", "", toml)
+    assert refusal_of(f"{bare}\nmax_new_tokens = {number - 1}") == said.replace(
+        re.search(r"max_new_tokens is (\d+)", said)[0],
+        f"max_new_tokens is {number - 1}",  # type: ignore[index]
+    )
+    assert refusal_of(f"{bare}\nmax_new_tokens = {number}") == ""
+
+
+@pytest.mark.parametrize(
+    ("wording", "said"),
+    [
+        (
+            '[families.niah]\nneedle = "{key} is {valeu}."',
+            "may use {types}, {key}, {value}, not {valeu}",
+        ),
+        ('[families.niah]\nneedle = "{key:d} is {value}."', "not {key:d}"),
+        ('[families.niah]\nneedle = "It is {value}."', "must have {key}."),
+        ('[families.niah.one]\nquestion = "Which?"', "niah.one.question' must have {query}"),
+        ('[families.niah]\nneedel = "{key}: {value}"', "'families.niah.needel' is unknown"),
+        (
+            '[families.common_words]\ninput = "{question} {context}"',
+            "must have {question} after {context}",
+        ),
+        ("[families.common_words]\nmax_new_tokens = 0", "must be at least 1"),
+        ('[families.common_words]\ninput = "no context"', "must have {context} once"),
+        ("[families.common_words]\nprefix = 7", "must be of the kind"),
+        ('[families.common_words]\nprefix = " {n"', "malformed"),
+    ],
+)
+def test_a_template_that_cannot_be_filled_is_refused(
+    tmp_path: Path, wording: str, said: str
+) -> None:
+    path = tmp_path / "my.toml"
+    path.write_text(f'[tasks.mine]\nfamily = "niah"\n{wording}\n', encoding="utf-8")
+    with pytest.raises(RulerError) as error:
+        read_suite(path)
+    assert said in str(error.value)
+
+
+@pytest.mark.parametrize("dataset", ["ruler", "oneruler"])
+def test_the_standard_suites_name_every_parameter_of_a_task(dataset: str) -> None:
+    suite, named = read_suite(dataset=dataset), standard_suite(dataset)
+    assert named.tasks == suite.described()
+    assert named.families == suite.families

@@ -1,0 +1,81 @@
+"""A repository's name is what the Hub takes, and what it answers is one sentence."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from huggingface_hub.utils import validate_repo_id
+
+from ruler_common.hub_access import is_repository
+from tests.hub.client import environment
+from tests.hub.hub_store import Repo
+from tests.hub.stand_in import StandIn
+
+
+@pytest.mark.parametrize("name", ["org/ruler", "O_r.g-1/_r", f"{'a' * 96}/b"])
+def test_a_repositorys_name_is_the_hubs(name: str) -> None:
+    assert is_repository(name)
+    validate_repo_id(name)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["ruler", "./ruler", "org/-r", "org/r.", "org/a--b", "org/a..b", f"a/{'a' * 97}", "a/b/c"],
+)
+def test_what_the_hub_refuses_is_no_repositorys_name(name: str) -> None:
+    assert not is_repository(name)
+
+
+def test_what_the_hub_answers_is_one_sentence_each(release: Path, tmp_path: Path) -> None:
+    hub = StandIn()
+    hub.repos["datasets/org/none"] = Repo("datasets", "org/none")
+    hub.fail("HEAD", "/org/busy/", 403, "not today", times=9)
+    code = (
+        "import ruler_dataset\n"
+        "for repo in ('org/none', 'org/nothing', 'org/busy'):\n"
+        "  for revision in (None, 'v9'):\n"
+        "    try: ruler_dataset.manifest_of(repo, revision)\n"
+        "    except ruler_dataset.RulerError as error: print(type(error).__name__, error)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env=environment(hub.url, tmp_path),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    hub.close()
+    said = done.stdout.splitlines()
+    hidden = (
+        "RulerError The Hub has no 'org/nothing', or your token may not see it: "
+        "correct the name, or log in (hf auth login)."
+    )
+    assert said[:4] == [
+        "RulerError 'org/none' has no manifest.json: it is no release.",
+        "RulerError 'org/none' has no such revision: it has main.",
+        hidden,
+        hidden,
+    ]
+    assert said[4].startswith("RulerError Your token lacks the rights for this in 'org/busy' (403")
+
+
+def test_a_hub_that_is_not_there_is_unreachable(tmp_path: Path) -> None:
+    code = (
+        "import time; time.sleep = lambda _: None\n"  # five tries, but no 23 seconds between them
+        "import ruler_dataset\n"
+        "try: ruler_dataset.manifest_of('org/ruler')\n"
+        "except ruler_dataset.Unreachable as error: print(error)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env=environment("http://127.0.0.1:9", tmp_path),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.startswith(
+        "Cannot reach the Hub at http://127.0.0.1:9 (ConnectError): check"
+    )

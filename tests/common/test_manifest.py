@@ -1,0 +1,141 @@
+"""A manifest may come from anyone: what is wrong in it is one sentence that names the field."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ruler_common.errors import RulerError
+from ruler_common.manifest import parse_manifest, read_manifest
+from ruler_common.manifest_form import MANIFEST
+
+SOURCE = {
+    "variant": "embedded",
+    "title": "",
+    "sha256": "",
+    "bytes": 0,
+    "licence": "",
+    "citation": "",
+    "urls": [],
+}
+
+VT = "data/tekken/4k/vt.parquet"
+
+OUTSIDE = ("../x", "/x", "a/b", "a\\b", "C:x", "x\x00", "x\n", "", "..", "vt_4k", "con", "x" * 200)
+"""What no task, group or tokenizer may be called."""
+
+
+def test_a_newer_format_is_refused(tmp_path: Path) -> None:
+    (tmp_path / MANIFEST).write_text(json.dumps({"format": 99}))
+    with pytest.raises(RulerError, match="update this package"):
+        read_manifest(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        ({"files": None}, "files"),
+        ({"format": "1"}, "format"),
+        ({"data_version": "1.0"}, "data_version"),
+        ({"tasks": "vt"}, "tasks"),
+        ({"groups": [], "dataset": 3}, "dataset"),
+        ({"dataset": "../x"}, "dataset"),
+        ({"reserve": -1}, "reserve"),
+        ({"groups": {"all": ["x"]}}, r"groups\.all"),
+        ({"languages": {"xx": {}}}, r"languages\.xx"),
+        *(({"groups": {name: ["vt"]}}, "groups has '") for name in OUTSIDE),
+        *(({"sources": {name: SOURCE}}, "sources has '") for name in OUTSIDE[:8]),
+        ({"groups": {"VT": ["vt"]}}, "tasks has both 'vt' and 'VT'"),
+    ],
+)
+def test_a_damaged_manifest_is_one_sentence(
+    release: Path, change: dict[str, object], field: str
+) -> None:
+    text = json.dumps(read_manifest(release) | change)
+    with pytest.raises(
+        RulerError, match=rf"^'here' is damaged: {field}.*\. Get or build it anew\.$"
+    ):
+        parse_manifest(text, "here")
+
+
+@pytest.mark.parametrize("name", OUTSIDE)
+@pytest.mark.parametrize("part", ["tasks", "tokenizers"])
+def test_a_name_that_leads_elsewhere_is_refused(release: Path, part: str, name: str) -> None:
+    manifest: dict[str, Any] = {**read_manifest(release)}
+    manifest[part] = {**manifest[part], name: next(iter(manifest[part].values()))}
+    with pytest.raises(RulerError, match=rf"^'here' is damaged: {part} has '"):
+        parse_manifest(json.dumps(manifest), "here")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"config": "/somewhere/file"},
+        {"config": "vt_8k"},
+        {"task": "../../../x"},
+        {"tokenizer": "other"},
+        {"length": "8k"},
+        {"length": "04k"},
+        {"max_length": 4095},
+        {"language": "pl"},
+        {"instruction_language": "../x"},
+        {"rows": -1},
+        {"rows": None},
+        {"rows": True},
+        {"bytes": "1"},
+        {"fill": "full"},
+        {"tokens": {"min": 1}},
+    ],
+    ids=str,
+)
+def test_an_entry_that_is_not_what_its_path_says_is_refused(
+    release: Path, change: dict[str, object]
+) -> None:
+    manifest = json.loads((release / MANIFEST).read_text(encoding="utf-8"))
+    manifest["files"][VT] |= change
+    with pytest.raises(RulerError, match=rf"^'here' is damaged: files.{VT}"):
+        parse_manifest(json.dumps(manifest), "here")
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["/etc/x", "data/../x", "data/tekken/4k/VT.parquet", "data\\tekken\\4k\\vt.parquet", "x\x00"],
+)
+def test_a_file_lies_where_its_configuration_says(release: Path, path: str) -> None:
+    manifest = json.loads((release / MANIFEST).read_text(encoding="utf-8"))
+    manifest["files"][path] = manifest["files"][VT]
+    with pytest.raises(RulerError, match=r"^'here' is damaged: files"):
+        parse_manifest(json.dumps(manifest), "here")
+
+
+def test_half_a_character_in_a_manifest_is_damage(release: Path) -> None:
+    text = (release / MANIFEST).read_text(encoding="utf-8").replace("tekken_2", "\\ud800_2")
+    for manifest in (text, text.encode()):
+        with pytest.raises(RulerError, match="'here' is damaged: it holds half a character"):
+            parse_manifest(manifest, "here")
+
+
+@pytest.mark.parametrize("text", ['{"format": 1, "format": 1}', '{"seed": NaN}', "[" * 100_000])
+def test_json_that_programs_read_differently_is_damaged(text: str) -> None:
+    with pytest.raises(RulerError, match=r"^'here' is damaged: "):
+        parse_manifest(text, "here")
+
+
+@pytest.mark.parametrize("text", [b"", b"{", b"[1]", b"3", b"\xff"])
+def test_a_manifest_that_is_no_object_is_damaged(tmp_path: Path, text: bytes) -> None:
+    (tmp_path / MANIFEST).write_bytes(text)
+    with pytest.raises(RulerError, match=r"manifest\.json' is damaged: "):
+        read_manifest(tmp_path)
+
+
+def test_a_manifest_may_name_every_tokenizer_that_has_a_name(release: Path) -> None:
+    from ruler_builder.tokens.tokenizers import named
+
+    manifest = json.loads((release / "manifest.json").read_text(encoding="utf-8"))
+    (entry,) = manifest["tokenizers"].values()
+    manifest["tokenizers"] |= dict.fromkeys(named(), entry)
+    found = parse_manifest(json.dumps(manifest), "a manifest")
+    assert {*found["tokenizers"]} == {*named()}

@@ -1,0 +1,81 @@
+"""Names are read back, lengths counted, and a wrong name is answered with the right one."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ruler_common.errors import RulerError
+from ruler_common.names import GROUPS, LANGUAGES, TASKS, Config, Names, length_name, parse_length
+
+TOKENIZERS = st.sampled_from(["tekken", "cl100k_base", "qwen2.5", "mistral-nemo", "my.own-1"])
+
+
+@st.composite
+def configs(draw: st.DrawFn) -> Config:
+    dataset = draw(st.sampled_from(["ruler", "oneruler"]))
+    task = draw(st.sampled_from([*TASKS[dataset], *GROUPS[dataset]]))
+    length = draw(st.sampled_from(["1k", "4k", "24k", "128k", "1m", "2m"]))
+    if dataset == "ruler":
+        return Config(dataset, task, length, tokenizer=draw(TOKENIZERS))
+    languages = st.sampled_from(LANGUAGES)
+    return Config(
+        dataset,
+        task,
+        length,
+        tokenizer=draw(TOKENIZERS),
+        language=draw(languages),
+        instruction_language=draw(languages),
+    )
+
+
+@settings(deadline=None)
+@given(configs())
+def test_every_configuration_name_is_read_back(config: Config) -> None:
+    assert Names.of(config.dataset).parse(config.name) == config
+
+
+@pytest.mark.parametrize(
+    ("dataset", "name", "path"),
+    [
+        ("ruler", "niah_single_1_128k", "data/tekken/128k/niah_single_1.parquet"),
+        ("ruler", "vt_4k_qwen2.5", "data/qwen2.5/4k/vt.parquet"),
+        ("oneruler", "niah_none_128k_pl", "data/tekken/128k/pl/niah_none.parquet"),
+        ("oneruler", "niah_single_64k_en-ko", "data/tekken/64k/en-ko/niah_single.parquet"),
+        ("oneruler", "cwe_easy_8k_zh_cl100k_base", "data/cl100k_base/8k/zh/cwe_easy.parquet"),
+    ],
+)
+def test_a_configuration_is_one_file(dataset: str, name: str, path: str) -> None:
+    assert Names.of(dataset).parse(name).path == path
+
+
+@pytest.mark.parametrize("tokens", [1024, 4096, 131072, 1048576, 2097152])
+def test_ruler_counts_in_binary_thousands(tokens: int) -> None:
+    assert parse_length(length_name(tokens)) == tokens
+
+
+def test_oneruler_counts_in_decimal_thousands() -> None:
+    assert parse_length("128k", "oneruler") == 128_000
+    assert length_name(8000, "oneruler") == "8k"
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("niah_mk_3_4k", "Unknown task 'niah_mk_3'. Did you mean 'niah_mk'?"),
+        ("niah_multikey3_4k", "Did you mean 'niah_multikey_3'?"),
+        ("vt", "'vt' is not a ruler configuration; one reads 'niah_mk_128k'."),
+        ("vt_9999k", "Unknown length '9999k'"),
+        ("vt_00k", "Unknown length '00k'"),
+    ],
+)
+def test_a_wrong_name_is_one_sentence_with_the_right_one(name: str, said: str) -> None:
+    with pytest.raises(RulerError) as error:
+        Names.of("ruler").parse(name)
+    assert said in str(error.value)
+
+
+def test_an_unknown_language_is_refused() -> None:
+    with pytest.raises(RulerError, match="Unknown language 'xx'"):
+        Names.of("oneruler").parse("niah_none_8k_xx")

@@ -1,0 +1,25 @@
+"""A shard is one of several parts of a work, the same whoever asks."""
+
+from __future__ import annotations
+
+import pytest
+
+from ruler_common.errors import RulerError
+from ruler_common.work import Shard
+
+
+@pytest.mark.parametrize("text", ["0/2", "3/2", "1", "a/b", "1/2/3", "-1/2"])
+def test_a_shard_is_checked(text: str) -> None:
+    with pytest.raises(RulerError, match="such as 2/4"):
+        Shard.parse(text)
+
+
+def test_shards_divide_names_evenly_whatever_their_order() -> None:
+    sizes = {f"file{number}": 1000 * number for number in range(1, 30)}
+    turned = dict(reversed(sizes.items()))
+    parts = [Shard(number, 4).chosen(sizes) for number in range(1, 5)]
+    assert parts == [Shard(number, 4).chosen(turned) for number in range(1, 5)]
+    assert sorted(name for part in parts for name in part) == sorted(sizes)
+    loads = [sum(sizes[name] for name in part) for part in parts]
+    assert max(loads) - min(loads) <= 2000
+    assert str(Shard.parse("2/4")) == "2/4"

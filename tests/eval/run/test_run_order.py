@@ -1,0 +1,64 @@
+"""What is read of a run's flags before anything else is done."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ruler_common.errors import RulerError
+from ruler_eval.run.run_order import parse_arguments
+
+
+@pytest.mark.parametrize(
+    ("pairs", "found"),
+    [
+        (["tensor_parallel_size=4"], {"tensor_parallel_size": 4}),
+        (["--enforce-eager=true"], {"enforce_eager": True}),
+        (["dtype=bfloat16"], {"dtype": "bfloat16"}),
+        (['hf_overrides={"rope": 2}'], {"hf_overrides": {"rope": 2}}),
+        (["quantization=null", "a=b=c"], {"quantization": None, "a": "b=c"}),
+    ],
+)
+def test_engine_arguments_are_read_as_json_or_text(pairs: list[str], found: dict[str, Any]) -> None:
+    assert parse_arguments(pairs) == found
+
+
+@pytest.mark.parametrize("pair", ["hf_token=hf_123", "token=x", "api_key=sk", "password=x"])
+def test_a_secret_is_refused_as_an_argument(pair: str) -> None:
+    with pytest.raises(RulerError, match="environment"):
+        parse_arguments([pair])
+
+
+def test_tokens_that_are_no_secret_are_allowed() -> None:
+    assert parse_arguments(["max_num_batched_tokens=8192"]) == {"max_num_batched_tokens": 8192}
+
+
+def test_an_argument_without_a_value_is_one_sentence() -> None:
+    with pytest.raises(RulerError, match="NAME=VALUE"):
+        parse_arguments(["eager"])
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("api_key", "apikey", "token", "hf_token", "authorization", "headers", "extra-headers"),
+        *("authToken", "client_secret", "PASSWORD", 'body={"headers": {"a": "b"}}'),
+    ],
+)
+def test_what_may_be_a_secret_is_no_argument(name: str) -> None:
+    pair = name if "=" in name else f"{name}=sk-1234"
+    with pytest.raises(RulerError, match="looks like a secret") as caught:
+        parse_arguments([pair])
+    assert "sk-1234" not in str(caught.value)
+
+
+def test_arguments_about_tokens_are_no_secrets() -> None:
+    names = ["max_num_batched_tokens", "stop_token_ids", "tokenizer_mode", "skip_special_tokens"]
+    assert set(parse_arguments([f"{name}=1" for name in names])) == set(names)
+
+
+@pytest.mark.parametrize("value", ["NaN", "Infinity", "[-Infinity]"])
+def test_an_argument_is_no_infinite_number(value: str) -> None:
+    with pytest.raises(RulerError, match="no finite number"):
+        parse_arguments([f"x={value}"])

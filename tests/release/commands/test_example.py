@@ -1,0 +1,107 @@
+"""`ruler example`: every command that it names works on what it wrote."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+import ruler_eval.example
+from ruler_eval.analysis.error_rows import collect
+from ruler_eval.frozen_release import Release
+from ruler_eval.score.prediction_source import PredictionSource
+from ruler_eval.score.scoring import ScoringRules
+from tests.eval.example.abridged_rows import COLUMNS, write_abridged
+from tests.eval.scoring_helpers import record, ruler
+
+EXAMPLE = Path(ruler_eval.example.__file__).parent
+KINDS = {"repeats": 42, "distractor": 38, "other": 34, "incomplete": 22, "unrelated": 16}
+KINDS |= {"copied_example": 13, "asked_key": 11, "unfinished": 9, "garbled": 5, "copied_start": 1}
+"""Of the example run's answers, as the whole rows give them."""
+
+
+def errors_of(run: Path, **source: object) -> dict[tuple[str, int], tuple[object, ...]]:
+    """The kind of each wrong row, and how near a distractor stood."""
+    predictions, release = PredictionSource(**source).open([run], keep_prompts=True)
+    found = collect(predictions, release, ScoringRules())
+    return {(one["config"], one["index"]): (one["kind"], one["found"], one["gap"]) for one in found}
+
+
+def test_the_commands_that_it_names_work(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    stdout, _, code = ruler("example")
+    assert code == 0
+    commands = [
+        line.split(None, 1)[1] for line in stdout.splitlines() if line.startswith("  ruler")
+    ]
+    assert [command.split()[0] for command in commands] == [
+        *("score", "score", "errors", "compare", "report")
+    ]
+    shown = {}
+    for command in commands:
+        out, error, code = ruler(*shlex.split(command))
+        assert code == 0, error
+        shown.setdefault(command.split()[0], out)
+    assert "Beside published models (all" in shown["score"]
+    assert "distractor: a distractor's value, or words of another document" in shown["errors"]
+    assert "niah_multikey_3_4k_smollm2" in shown["compare"]
+    page = (tmp_path / "ruler-example/report.html").read_text(encoding="utf-8")
+    assert "of 392 wrong rows were sorted" not in page  # all of them were
+    assert "README.md" in stdout
+
+
+def test_errors_are_sorted_by_the_pieces_of_the_prompts_as_by_the_whole(tmp_path):
+    ruler("example", tmp_path / "here")
+    for run, wrong in (("run", 191), ("first-line", 201)):
+        found = errors_of(tmp_path / "here" / run, references=EXAMPLE / "references")
+        assert len(found) == wrong
+        if run == "run":
+            assert Counter(kind for kind, _, _ in found.values()) == KINDS
+
+
+def test_abridged_rows_give_every_answer_the_kind_that_the_whole_rows_give(tmp_path, release):
+    held, run = Release.open(str(release)), tmp_path / "run"
+    run.mkdir()
+    for path in sorted((EXAMPLE / "run").glob("*.jsonl")):
+        config, lines = path.stem.removesuffix("_smollm2"), []
+        answers = map(json.loads, path.read_text(encoding="utf-8").splitlines())
+        for row, known in zip(held.rows(config, COLUMNS), answers, strict=True):
+            place, answer = row["index"], known["prediction"]
+            if place % 2:  # what stands in the text, at its beginning or further on
+                words = row["input"][row["context_start"] + place % 4 * 600 :].split()
+                answer = " ".join(words[: 3 + 5 * (place % 5)])
+            lines.append(json.dumps(record(config, place, answer)) + "\n")
+        (run / f"{config}.jsonl").write_text("".join(lines[:12]), encoding="utf-8")
+    write_abridged(held, [run], tmp_path / "references")
+    whole = errors_of(run, dataset=str(release))
+    whole = {key: error for key, error in whole.items() if error[0] != "missing"}
+    found = errors_of(run, references=tmp_path / "references")
+    assert len(Counter(kind for kind, _, _ in whole.values())) > 5
+    assert found == {key: pytest.approx(error, abs=1e-3) for key, error in whole.items()}
+
+
+def test_the_second_run_holds_the_same_rows_each_ended_at_its_first_line(tmp_path):
+    ruler("example", tmp_path / "here")
+    whole, first = tmp_path / "here" / "run", tmp_path / "here" / "first-line"
+    changed = 0
+    for path in sorted(whole.glob("*.jsonl")):
+        pairs = zip(
+            path.open(encoding="utf-8"), (first / path.name).open(encoding="utf-8"), strict=True
+        )
+        for line, shorter in pairs:
+            a, b = json.loads(line), json.loads(shorter)
+            assert (a["config"], a["index"]) == (b["config"], b["index"])
+            assert a["prediction"].startswith(b["prediction"])
+            assert "\n" not in b["prediction"].strip()
+            changed += a["prediction"] != b["prediction"]
+    assert changed > 10
+
+
+def test_a_folder_in_use_is_left_alone(tmp_path):
+    (tmp_path / "mine.txt").write_text("mine")
+    _, error, code = ruler("example", tmp_path)
+    assert (code, "is there already: name another folder" in error) == (2, True)
+    assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]

@@ -1,0 +1,209 @@
+"""The Python API: each function on a real small release, its types, and its mistakes."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import datasets
+import pytest
+
+import ruler_release as ruler
+from ruler_builder.proof.verify_report import VerifyReport
+from ruler_builder.release.build import Built
+from ruler_eval.run.progress import RunSummary
+from tests.conftest import Once
+from tests.in_process import ruler as command
+
+HEAVY = {"numpy", "pyarrow", "datasets", "typer", "rich", "inspect_ai", "transformers", "pydantic"}
+ROOT = Path(__file__).parents[2]
+PLACES = (ROOT, ROOT / "builder", ROOT / "eval")
+MOST_SECONDS = 0.2
+"""What `import ruler_release` may take."""
+ROWS = {"lengths": "4k", "tasks": ("niah_single_1", "vt"), "sources": "embedded"}
+
+
+@pytest.fixture(scope="module")
+def out(once: Once) -> Path:
+    """A release of two tasks at 4k, five rows each. Not to be changed."""
+    return once("api/out", lambda root: ruler.build(root, samples=5, **ROWS))
+
+
+@pytest.fixture(scope="module")
+def run(out: Path, once: Once) -> Path:
+    """What the oracle answers on it, scored. Not to be changed."""
+
+    def make(folder: Path) -> None:
+        ruler.run(out, configs=["vt_4k", "niah_single_1_4k"], backend="oracle", out=folder)
+        ruler.score(folder)
+
+    return once("api/oracle", make)
+
+
+@pytest.fixture
+def worse(run: Path, tmp_path: Path) -> Path:
+    """The same run, its answers in vt but for one lost."""
+    folder = tmp_path / "worse"
+    folder.mkdir()
+    (folder / "run.json").write_bytes((run / "run.json").read_bytes())
+    for path in run.glob("*.jsonl"):
+        lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+        for line in lines[1:] if path.stem == "vt_4k" else []:
+            line["prediction"] = "I do not know."
+        (folder / path.name).write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return folder
+
+
+def test_build_returns_what_is_new_and_says_nothing(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    first = ruler.build(tmp_path / "out", samples=1, **ROWS)
+    assert isinstance(first, Built)
+    assert first.new == ["data/tekken/4k/niah_single_1.parquet", "data/tekken/4k/vt.parquet"]
+    assert ruler.build(str(tmp_path / "out"), samples=1, **ROWS).new == []
+    assert ruler.verify(tmp_path / "out").ok
+    assert len(ruler.load(tmp_path / "out", "vt_4k")) == 1
+    ruler.run(tmp_path / "out", configs="vt_4k", backend="oracle", out=tmp_path / "run")
+    ruler.score(tmp_path / "run")
+    assert capfd.readouterr() == ("", "")
+
+
+def test_the_bytes_are_those_of_the_command(out: Path, tmp_path: Path) -> None:
+    flags = ["--lengths", "4k", "--tasks", "niah_single_1,vt", "--sources", "embedded"]
+    assert command("build", tmp_path / "out", *flags, "--samples", 5).code == 0
+    for path in sorted(path for path in out.rglob("*") if path.is_file()):
+        assert (tmp_path / "out" / path.relative_to(out)).read_bytes() == path.read_bytes()
+
+
+def test_verify_returns_the_breaches_of_each_file(out: Path) -> None:
+    report = ruler.verify(out, workers=1)
+    assert isinstance(report, VerifyReport)
+    assert report.ok
+    assert [(file.config, file.rows, file.count) for file in report.files.values()] == [
+        ("niah_single_1_4k", 5, 0),
+        ("vt_4k", 5, 0),
+    ]
+
+
+def test_load_takes_its_arguments_as_load_dataset_does(out: Path) -> None:
+    rows = ruler.load(out, "vt_4k")
+    assert isinstance(rows, datasets.Dataset)
+    assert rows[:] == datasets.load_dataset(str(out), "vt_4k", split="test")[:]
+    assert ruler.load(str(out), "vt_4k", tokenizer="tekken", verify=False)["index"] == [*range(5)]
+
+
+def test_bars_are_as_they_were_after_a_silent_load(out: Path) -> None:
+    for switch, disabled in (
+        (datasets.enable_progress_bars, False),
+        (datasets.disable_progress_bars, True),
+    ):
+        switch()
+        ruler.load(out, "vt_4k")
+        assert datasets.are_progress_bars_disabled() is disabled
+
+
+def test_run_counts_how_every_row_ended(out: Path, tmp_path: Path) -> None:
+    summary = ruler.run(out, configs="all", backend="oracle", out=str(tmp_path / "run"), limit=2)
+    assert isinstance(summary, RunSummary)
+    assert summary.total == {"stop": 4}
+    again = ruler.run(out, configs=["all"], backend="oracle", out=tmp_path / "run")
+    assert {name: states.total() for name, states in again.states.items()} == {
+        "niah_single_1_4k": 5,
+        "vt_4k": 5,
+    }
+
+
+def test_score_returns_what_it_writes(run: Path, tmp_path: Path) -> None:
+    results = ruler.score([run], name="me", threshold=90, out=tmp_path / "mine.json")
+    assert json.loads((tmp_path / "mine.json").read_text(encoding="utf-8")) == results
+    assert (results["model"], results["configurations"]["vt_4k"]["score"]) == ("me", 100.0)
+    groups = results["summary"]["tekken"]["en"]
+    assert groups["multi-hop tracing (VT)"]["average"]["score"] == 100.0
+    assert groups["all"]["threshold"] == 90.0
+    assert (run / "results.json").is_file()
+
+
+def test_compare_takes_results_or_where_they_lie(run: Path, worse: Path) -> None:
+    found = ruler.compare(run, ruler.score(worse), max_drop=5)
+    assert found == ruler.compare(str(run / "results.json"), worse, max_drop=5.0)
+    assert found["lengths"]["4k"]["difference"] == pytest.approx(40)
+    assert found["configurations"]["niah_single_1_4k"]["difference"] == 0
+    assert found["decision"]["drop"] == found["all"]["difference"]
+    assert "decision" not in ruler.compare(run, worse, seed=1)
+
+
+def test_report_returns_the_page(run: Path, worse: Path, tmp_path: Path) -> None:
+    ruler.score(worse)
+    page = ruler.report(
+        [run, worse],
+        out=tmp_path / "page.html",
+        names=["right", "wrong"],
+        json_file=tmp_path / "page.json",
+    )
+    assert page == tmp_path / "page.html"
+    assert "right" in page.read_text(encoding="utf-8")
+    assert json.loads((tmp_path / "page.json").read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda out: ruler.build(out, lengths="5x", sources="embedded"), "5x"),
+        (lambda out: ruler.build(out, samples=6, **ROWS), "ask for --samples 5"),
+        (lambda out: ruler.verify(out / "none"), "none"),
+        (lambda out: ruler.load(out, "vt_8k"), "vt_8k"),
+        (lambda out: ruler.load(out, "vt_4k", revision="v1"), "is a folder"),
+        (lambda out: ruler.run(out, configs="vt_4k", backend="hf", out=out / "x"), "--model"),
+        (
+            lambda out: ruler.run(
+                out,
+                configs="vt_4k",
+                backend="openai",
+                model="m",
+                out=out / "x",
+                arguments={"api_key": "sk-1"},
+            ),
+            "looks like a secret",
+        ),
+        (lambda out: ruler.score(out / "none"), "no file or folder"),
+        (lambda out: ruler.score(out, threshold="high"), "not chat, base or a number"),
+        (lambda out: ruler.compare(out, out), "results.json"),
+        (lambda out: ruler.report(out / "none"), "none"),
+    ],
+)
+def test_a_mistake_is_a_ruler_error_that_says_what_to_do(out: Path, call: Any, said: str) -> None:
+    with pytest.raises(ruler.RulerError, match=said):
+        call(out)
+
+
+def test_importing_it_is_light() -> None:
+    code = (
+        "import sys, time; begun = time.perf_counter(); import ruler_release\n"
+        f"print(time.perf_counter() - begun, *({HEAVY} & set(sys.modules)))"
+    )
+    runs = [subprocess.check_output([sys.executable, "-c", code], text=True) for _ in range(3)]
+    assert [run.split()[1:] for run in runs] == [[], [], []]
+    assert min(float(run.split()[0]) for run in runs) < MOST_SECONDS
+
+
+def test_a_user_who_checks_types_sees_them(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(
+        "import ruler_release as ruler\n"
+        "built: str = ruler.build('out', lengths='4k')\n"
+        "rows: int = ruler.verify('out').files\n"
+        "score: str = ruler.score('runs/a')['configurations']['vt_4k']['score']\n"
+        "ruler.run('out', configs=4)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-m", "mypy", "--strict", "mine.py"],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(map(str, PLACES))},
+        capture_output=True,
+        text=True,
+    )
+    found = {line.split(":")[1] for line in done.stdout.splitlines() if ": error:" in line}
+    assert found == {"2", "3", "4", "5"}, done.stdout
