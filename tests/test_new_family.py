@@ -1,0 +1,170 @@
+"""CONTRIBUTING.md's recipe for a task family, followed: built, verified, run, scored, sorted."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.test_architecture import PACKAGES, ROOT
+
+NAME = "labelled_sentence"
+TOY = ROOT / "tests" / NAME
+MADE = {
+    "families/NAME/__init__.py": "__init__.py",
+    "families/NAME/params.py": "params.py",
+    "families/NAME/rows.py": "rows.py",
+    "families/NAME/proof.py": "proof.py",
+    "suites/NAME.toml": "suite.toml",
+    "ruler_eval/families/NAME.py": "answers.py",
+}
+"""How a path of the recipe ends, and the toy's file for it."""
+BUILDER = "ruler_builder.families"
+EDITED = {
+    "builder/ruler_builder/families/table.py": (
+        f"from {BUILDER}.{NAME}.params import LabelledParams\n"
+        f"from {BUILDER}.{NAME}.proof import read_labelled_sentences\n",
+        "FAMILIES = {\n",
+        f'    "{NAME}": Family(LabelledParams, read_labelled_sentences),\n',
+    ),
+    "builder/ruler_builder/families/makers.py": (
+        f"from {BUILDER}.{NAME}.rows import LabelledSentence\n",
+        "MAKERS: dict[str, type[Task[Any]]] = {\n",
+        f'    "{NAME}": LabelledSentence,\n',
+    ),
+    "eval/ruler_eval/families/table.py": (
+        f"from ruler_eval.families import {NAME}\n",
+        "FAMILIES: dict[str, Family] = {\n",
+        f'    "{NAME}": {NAME}.FAMILY,\n',
+    ),
+    "dataset_cards/ruler.md": (
+        "",
+        "{% set words = manifest.families[family] %}\n",
+        f'{{% if family == "{NAME}" %}}\n### Labelled sentences\n\n{{% endif %}}\n',
+    ),
+}
+"""File -> the imports of the entry, the line below which it goes, and the entry."""
+PROGRAM = """
+import sys
+from ruler_release.app import main
+for line in sys.stdin.read().splitlines():
+    sys.argv = ["ruler", *line.split()]
+    try:
+        main()
+    except SystemExit as end:
+        assert not end.code, (line, end.code)
+"""
+
+
+def recipe() -> tuple[set[str], set[str]]:
+    """The files that the guide has a reader make, and those it has one edit."""
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    section = text.split("## A new task\n")[1].split("\n## ")[0]
+    rows = set(re.findall(r"^\| `([^`]+)` \|", section, re.MULTILINE))
+    return {row for row in rows if "NAME" in row}, {row for row in rows if "NAME" not in row}
+
+
+def follow(root: Path) -> None:
+    """Do the recipe's steps in a copy of the project."""
+    made, edited = recipe()
+    assert edited == set(EDITED)
+    for path in made:
+        (own,) = (file for end, file in MADE.items() if path.endswith(end))
+        target = root / path.replace("NAME", NAME)
+        target.parent.mkdir(exist_ok=True)
+        shutil.copyfile(TOY / own, target)
+    assert len(made) == len(MADE)
+    for path in edited:
+        imports, line, entry = EDITED[path]
+        text = (root / path).read_text(encoding="utf-8")
+        assert text.count(line) == 1
+        text = text.replace(line, line + entry)
+        text = text.replace("import annotations\n", f"import annotations\n{imports}")
+        (root / path).write_text(text, encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def extended(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the project that has the family."""
+    root = tmp_path_factory.mktemp("project")
+    for name in ("builder", "eval", "dataset_cards", "ruler_common", "ruler_release"):
+        shutil.copytree(ROOT / name, root / name)
+    for name in ("ruler_dataset.py", "pyproject.toml", "CHANGELOG.md", "CITATION.cff"):
+        shutil.copy(ROOT / name, root)
+    follow(root)
+    return root
+
+
+def run(root: Path, *lines: str) -> str:
+    """What these command lines print, by the copy of the project, in its folder `work`."""
+    places = {str((root / path).parent) for path in PACKAGES.values()}
+    (root / "work").mkdir(exist_ok=True)
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(places)},
+        input="\n".join(lines),
+        capture_output=True,
+        text=True,
+        cwd=root / "work",
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_a_family_added_by_the_recipe_is_built_verified_run_scored_and_sorted(
+    extended: Path,
+) -> None:
+    shown = run(
+        extended,
+        f"build toy --suite {NAME} --lengths 0k,4k --samples 3",
+        "verify toy",
+        "run --dataset toy --configs label_3_4k,label_6_4k,label_3_0k --backend oracle --out RUN",
+        "score RUN",
+    )
+    assert "All laws hold: 4 files, 12 rows." in shown
+    work = extended / "work"
+    assert "### Labelled sentences" in (work / "toy/README.md").read_text(encoding="utf-8")
+    cells = json.loads((work / "RUN/results.json").read_text())["configurations"]
+    assert [cell["score"] for cell in cells.values()] == [100, 100, 100]
+    path = work / "RUN/label_6_4k.jsonl"
+    lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    lines[0]["prediction"], lines[1]["prediction"] = "", "It is a cow."
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    run(
+        extended,
+        "score RUN",
+        "errors RUN --out errors.jsonl",
+        "show label_6_4k 0 --dataset toy --run RUN",
+        "report RUN --dataset toy --out page.html --json page.json",
+        "correlate RUN/results.json --out correlation.json",
+    )
+    found = [json.loads(line) for line in (work / "errors.jsonl").read_text().splitlines()]
+    assert [(error["config"], error["index"], error["kind"]) for error in found] == [
+        ("label_6_4k", 0, "empty"),
+        ("label_6_4k", 1, "other"),
+    ]
+    page = json.loads((work / "page.json").read_text(encoding="utf-8"))
+    assert set(page["errors"]["kinds"]) == {"empty", "other"}
+    ((panel,),) = json.loads((work / "correlation.json").read_text())["complexity"].values()
+    assert panel["title"] == "labelled sentence: words"
+    assert [(line["value"], line["scores"]["4k"]) for line in panel["lines"]] == [
+        ("3", 100),
+        ("6", pytest.approx(100 / 3)),
+    ]
+
+
+def test_rows_that_are_not_what_the_manifest_says_are_named(extended: Path) -> None:
+    run(extended, f"build other --suite {NAME} --lengths 4k --samples 2")
+    path = extended / "work/other/manifest.json"
+    manifest = json.loads(path.read_text(encoding="utf-8"))
+    manifest["tasks"]["label_6"]["words"] = 5
+    path.write_text(json.dumps(manifest), encoding="utf-8")
+    with pytest.raises(AssertionError, match="accounted for: a line is no sentence"):
+        run(extended, "verify other")
