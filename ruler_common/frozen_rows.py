@@ -129,6 +129,12 @@ def unexplained(manifest: Manifest, frozen: FrozenRows) -> list[str]:
     ]
 
 
+def is_frozen(manifest: Manifest, frozen: FrozenRows, entry: FileEntry, digest: str) -> bool:
+    """Whether rows of this digest are the frozen ones of a file, and all it says of them agrees."""
+    known = frozen.rows.get(manifest["dataset"], {}).get(entry["config"])
+    return digest == known and is_standard(manifest) and not any(_reasons(manifest, frozen, entry))
+
+
 def sentence_of(manifest: Manifest) -> str:
     """Whether these are the frozen rows of the manifest's data version, in one sentence."""
     frozen = read_frozen(manifest["data_version"])

@@ -98,19 +98,22 @@ def verify(
     workers: int = 1,
     mirror: Place | None = None,
     tokenizers: Names | None = None,
+    laws_only: bool = False,
     progress: bool = False,
 ) -> VerifyReport:
-    """Prove the laws of the release in the folder `root` from its files alone; `ruler verify`.
+    """Prove the release in the folder `root`, by its laws and by making it anew; `ruler verify`.
 
     Args:
         root: The folder.
         workers: Processes that work at a time.
         mirror: A folder that holds the sources; None: $RULER_MIRROR, the cache.
         tokenizers: Where unnamed tokenizers lie now, `NAME=FOLDER`.
+        laws_only: Make no row anew.
         progress: Show a bar.
 
     Returns:
-        The breaches by file, and `ok`: whether there is none. Raises RulerError where there is no
+        The breaches by file; `ok`: whether there is none; `proved`: whether every row is moreover
+        one of the frozen ones or was made anew and is the same. Raises RulerError where there is no
         release, its manifest is damaged, or a tokenizer is missing.
     """
     from ruler_builder.verify.verify import verify as verify_release
@@ -118,7 +121,9 @@ def verify(
 
     specs = several(tokenizers)
     with rows_bar("Verifying", progress) as bar:
-        return verify_release(Path(root), workers, path(mirror), specs, bar.total, bar.rows)
+        return verify_release(
+            Path(root), workers, path(mirror), specs, laws_only, bar.total, bar.rows
+        )
 
 
 def load(

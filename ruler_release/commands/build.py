@@ -10,7 +10,7 @@ from typer import Argument, Option
 
 from ruler_common.text import plain
 from ruler_release import api
-from ruler_release.commands.flags import Mirror, Root, Workers
+from ruler_release.commands.flags import Mirror, Root, Workers, all_cores
 
 _LANGUAGES = (
     "Of oneruler, comma-separated: pl, en-ko (text English, instruction Korean), all, or default: "
@@ -44,7 +44,7 @@ def build(
     samples: Annotated[int | None, Option(min=1, help="Rows a file; 500, in oneruler 50.")] = None,
     seed: Annotated[int, Option(help="Draws other rows; published sets use 0.")] = 0,
     reserve: Annotated[int, Option(min=0, help="Tokens kept for a chat template.")] = 128,
-    workers: Workers = 1,
+    workers: Workers = None,
     suite: Annotated[Path | None, Option(help=_SUITE)] = None,
     mirror: Mirror = None,
     sources: Annotated[list[str] | None, Option(help=_SOURCES)] = None,
@@ -64,7 +64,7 @@ def build(
 
     for name in ("lengths", "tasks", "languages"):
         asked[name] = asked[name].split(",")
-    asked["tokenizers"] = tokenizers or "tekken"
+    asked |= {"tokenizers": tokenizers or "tekken", "workers": workers or all_cores()}
     built = api.build(**asked, progress=True)
     build_tables.show_built(root, built)
 

@@ -12,7 +12,7 @@ from ruler_common.errors import RulerError
 from ruler_common.text import plain
 from ruler_release import api
 from ruler_release.api.arguments import filled, several
-from ruler_release.commands.flags import TokenizerPlaces, names_in
+from ruler_release.commands.flags import TokenizerPlaces, Workers, all_cores, names_in
 
 _MIRROR = "Folder that holds tokenizers' files."
 _ROOT = "Folder of the release; with --report the page."
@@ -36,7 +36,7 @@ def push(
     create_pr: Annotated[bool, Option("--create-pr", help=_CREATE_PR)] = False,
     dry_run: Annotated[bool, Option("--dry-run", help="Show, and send nothing.")] = False,
     skip_verify: Annotated[bool, Option("--skip-verify", help=_SKIP_VERIFY)] = False,
-    workers: Annotated[int, Option(min=1, help="Processes that verify.")] = 1,
+    workers: Workers = None,
     mirror: Mirror = None,
     tokenizers: TokenizerPlaces = None,
 ) -> None:
@@ -66,7 +66,8 @@ def push(
             "ruler push --metric --repo ORG/ruler_score; or a page: ruler push report.html "
             "--report ORG/SPACE"
         )
-    order = filled(PushOrder, locals(), repo=repo, tokenizers=several(tokenizers))
+    given = {**locals(), "tokenizers": several(tokenizers), "workers": workers or all_cores()}
+    order = filled(PushOrder, given, repo=repo)
     push_order(order, TerminalView())
 
 

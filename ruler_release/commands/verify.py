@@ -8,23 +8,38 @@ import typer
 from typer import Option
 
 from ruler_release import api
-from ruler_release.commands.flags import Mirror, Root, TokenizerPlaces, Workers
+from ruler_release.commands.flags import Mirror, Root, TokenizerPlaces, Workers, all_cores
+
+_LAWS_ONLY = "Make no row anew: the laws alone."
 
 
 def verify(
     root: Root,
-    workers: Workers = 1,
+    workers: Workers = None,
     mirror: Mirror = None,
     tokenizers: TokenizerPlaces = None,
+    laws_only: Annotated[bool, Option("--laws-only", help=_LAWS_ONLY)] = False,
     as_json: Annotated[bool, Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:
-    """Prove the laws of a release from its files alone; exit code 1 if one is broken.
+    """Prove a release: its laws from the files, and that every row is the one a build makes.
 
-    Example: `ruler verify ruler --workers 2`
+    A file is proved by the frozen rows of its data version, or made anew from the manifest. Exit
+    code 1 if something is wrong; 3 if a file cannot be made anew here, unless --laws-only.
+
+    Example: `ruler verify ruler`
     """
     from ruler_release.tables import verdict
 
-    report = api.verify(root, workers=workers, mirror=mirror, tokenizers=tokenizers, progress=True)
+    report = api.verify(
+        root,
+        workers=workers or all_cores(),
+        mirror=mirror,
+        tokenizers=tokenizers,
+        laws_only=laws_only,
+        progress=True,
+    )
     verdict.show_report(root, report, as_json)
     if not report.ok:
         raise typer.Exit(1)
+    if not (report.proved or laws_only):
+        raise typer.Exit(3)

@@ -21,9 +21,12 @@ def show_report(root: Path, report: VerifyReport, as_json: bool) -> None:
     if as_json:
         found: dict[str, Any] = {"ok": report.ok, "unfinished": report.unfinished, "frozen": frozen}
         files = {path: _as_json(file) for path, file in report.files.items()}
+        found |= {"proved": report.proved, "not_rebuilt": report.not_rebuilt}
         found |= {"notes": report.notes, "files": files}
         sys.stdout.write(json.dumps(found, ensure_ascii=False, indent=1) + "\n")
         return
+    for why, paths in report.not_rebuilt.items():
+        err.print(f"Not rebuilt: {len(paths)} files, {why}", highlight=False)
     for note in report.notes:
         err.print(note, highlight=False)
     for file in report.files.values():
@@ -41,7 +44,7 @@ def show_report(root: Path, report: VerifyReport, as_json: bool) -> None:
         )
     elif report.ok:
         rows = sum(file.rows for file in report.files.values())
-        out.print(f"All laws hold: {len(report.files)} files, {rows:,} rows.")
+        out.print(f"All laws hold: {len(report.files)} files, {rows:,} rows. {report.sentence}")
         out.print(frozen, highlight=False)
     else:
         out.print(f"{sum(file.count for file in report.files.values())} breaches.")

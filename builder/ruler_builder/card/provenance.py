@@ -13,8 +13,9 @@ from typing import Any, NamedTuple
 import yaml  # type: ignore[import-untyped]
 
 from ruler_builder.common.project_files import project_file
+from ruler_builder.families.table import sources_of
 from ruler_builder.oneruler import errata
-from ruler_builder.sources.registry import EMBEDDED, NOUNS
+from ruler_builder.sources.registry import EMBEDDED
 from ruler_common import frozen_rows
 from ruler_common.manifest_form import BookRights, Manifest, SourceEntry
 from ruler_common.names import LANGUAGES
@@ -35,13 +36,9 @@ def languages(manifest: Manifest) -> list[str]:
 
 
 def sources(manifest: Manifest) -> dict[str, SourceEntry]:
-    """The sources of the languages that have files; in ruler all."""
-    here = languages(manifest)
-    return {
-        name: source
-        for name, source in manifest["sources"].items()
-        if manifest["dataset"] == "ruler" or name == NOUNS or name.rpartition("-")[2] in here
-    }
+    """The sources of which the rows of the files are made."""
+    here = {name for entry in manifest["files"].values() for name in sources_of(manifest, entry)}
+    return {name: source for name, source in manifest["sources"].items() if name in here}
 
 
 def embedded(manifest: Manifest) -> list[str]:

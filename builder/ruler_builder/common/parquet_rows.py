@@ -17,8 +17,6 @@ from typing import Any, Protocol, cast
 
 from ruler_common.rows import COLUMNS, Row
 
-_REST = [name for name in COLUMNS if name != "input"]
-
 
 class Digest(Protocol):
     """What the hashes of hashlib can do."""
@@ -37,13 +35,16 @@ def digest_row(digest: Digest, row: Mapping[str, Any]) -> None:
     Depths are taken from the offsets: a file keeps them in 32 bits, and rows read from it must have
     the digest of those that were written.
     """
-    rest = {name: row[name] for name in _REST}
-    start, width = row["context_start"], max(1, row["context_end"] - row["context_start"])
-    rest["evidence"] = [
-        {**span, "depth": (span["start"] - start) / width} for span in row["evidence"]
-    ]
-    digest.update(row["input"].encode())
+    rest = with_exact_depths(row)
+    digest.update(rest.pop("input").encode())
     digest.update(json.dumps(rest, ensure_ascii=False, separators=(",", ":")).encode())
+
+
+def with_exact_depths(row: Mapping[str, Any]) -> dict[str, Any]:
+    """The columns of a row, depths as the offsets have them, equal for a row made and read."""
+    start, width = row["context_start"], max(1, row["context_end"] - row["context_start"])
+    depths = [{**span, "depth": (span["start"] - start) / width} for span in row["evidence"]]
+    return {**{name: row[name] for name in COLUMNS}, "evidence": depths}
 
 
 def read_groups(path: Path) -> Iterator[list[Row]]:

@@ -30,6 +30,7 @@ from ruler_builder.families.variable_tracking.proof import read_chains
 from ruler_builder.reading.reading import Proof
 from ruler_builder.suites.params import TaskParams
 from ruler_common.errors import RulerError
+from ruler_common.manifest_form import FileEntry, Manifest
 from ruler_common.names import check_name
 
 
@@ -91,3 +92,11 @@ def listed(family: str, params: TaskParams) -> dict[str, Any]:
     usual = usual_of(family)
     named = {name: v for name, v in vars(params).items() if name not in usual or v != usual[name]}
     return {"family": family, **named}
+
+
+def sources_of(manifest: Manifest, entry: FileEntry) -> list[str]:
+    """The sources that the rows of a file are made of, by their names in sources.toml."""
+    task = entry["task"]
+    params = read_params(task, manifest["tasks"][task])
+    names = params.sources(entry["language"], entry["instruction_language"])
+    return list(dict.fromkeys(names))

@@ -157,10 +157,17 @@ def _nothing_to_push(repo: str, plan: PushPlan) -> str | None:
 def _verified(order: PushOrder, root: Path, view: PushView) -> str:
     """What was proved; RulerError where a law is broken."""
     with view.rows_bar("Verifying") as bar:
-        report = verify(root, order.workers, order.mirror, order.tokenizers, bar.total, bar.rows)
+        report = verify(
+            root, order.workers, order.mirror, order.tokenizers, False, bar.total, bar.rows
+        )
     if not report.ok:
         raise RulerError(f"'{root}' breaks a law and is not pushed. Run: ruler verify {root}")
-    return f"Verified: all laws hold, {len(report.files)} files."
+    if not report.proved:
+        why, paths = next(iter(report.not_rebuilt.items()))
+        raise RulerError(
+            f"'{root}' is not pushed, for {len(paths)} of its files could not be made anew: {why}."
+        )
+    return f"Verified: all laws hold, {len(report.files)} files. {report.sentence}"
 
 
 def _load_call(repo: str, tag: str, manifest: Manifest | None) -> str:

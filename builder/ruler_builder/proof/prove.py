@@ -78,6 +78,7 @@ def prove(
         digests = {part.path: groups[part.path][0].digest for part in parts if part.whole_file}
         digests.update(run(Inspector.digest, [path for path in readable if path not in digests]))
     for path, digest in digests.items():
+        reports[path].rows_sha256 = digest
         if digest != entries[path]["rows_sha256"]:
             reports[path].add("rows_sha256 in the manifest is not that of the rows")
     for path, report in reports.items():
@@ -98,7 +99,7 @@ def prove(
         notes += check_card_files(root, manifest, reports)
     missing = {name for found in groups.values() for group in found for name in group.missing}
     notes += _notes(manifest, missing | sources.missing)
-    return VerifyReport(reports, left, notes)
+    return VerifyReport(reports, left, notes=notes)
 
 
 def _notes(manifest: Manifest, missing: set[str]) -> list[str]:

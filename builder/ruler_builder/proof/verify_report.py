@@ -39,6 +39,8 @@ class FileReport:
     config: str
     _: KW_ONLY
     rows: int = 0
+    # The digest of the rows as they were read; "" if they cannot be
+    rows_sha256: str = ""
     breaches: list[Found] = field(default_factory=list)
     count: int = 0
     asked: dict[int, AskedDigest] = field(default_factory=dict, repr=False)
@@ -56,10 +58,31 @@ class VerifyReport:
 
     files: dict[str, FileReport]
     unfinished: int
+    _: KW_ONLY
     notes: list[str] = field(default_factory=list)
     """What the user should know of how it was verified, and what could not be: sentences."""
+    rebuilt: list[str] = field(default_factory=list)
+    """Paths of the files that were made anew, and are the same."""
+    frozen: list[str] = field(default_factory=list)
+    """Paths of the files whose rows are in the lock of their data version."""
+    not_rebuilt: dict[str, list[str]] = field(default_factory=dict)
+    """Why files were not made anew, though the lock does not prove them, with their paths."""
 
     @property
     def ok(self) -> bool:
         """Whether every law holds and nothing is missing."""
         return not self.unfinished and not any(file.count for file in self.files.values())
+
+    @property
+    def proved(self) -> bool:
+        """Whether, with every law, every row is known to be the one that a build makes."""
+        return self.ok and not self.not_rebuilt
+
+    @property
+    def sentence(self) -> str:
+        """What proves that the rows are those of a build, in one sentence."""
+        frozen = f"{len(self.frozen)} hold frozen rows" if self.frozen else ""
+        anew = f"{len(self.rebuilt)} were made anew and are the same" if self.rebuilt else ""
+        left = sum(map(len, self.not_rebuilt.values()))
+        not_anew = f"{left} were not made anew" if left else ""
+        return f"Of these files {', '.join(filter(None, (frozen, anew, not_anew))) or 'none is'}."

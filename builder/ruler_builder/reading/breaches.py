@@ -45,6 +45,8 @@ class Law(IntEnum):
     ANSWERABLE = 7, "answerable"
     # Every character has its place in the wording or the haystack, every figure is true.
     ACCOUNTED = 8, "accounted for"
+    # Made anew from what the manifest says, rows and manifest are the same.
+    REBUILT = 9, "rebuilt"
 
 
 class Breach(NamedTuple):

@@ -18,7 +18,7 @@ from typing import NamedTuple
 from ruler_builder.oneruler import languages
 from ruler_builder.sources import corpora, word_lists
 from ruler_builder.sources.download import Store
-from ruler_builder.sources.registry import EMBEDDED, Sources, registry
+from ruler_builder.sources.registry import Sources, choice_in, prompts_of
 from ruler_builder.sources.sentences import sentence_starts
 from ruler_common.errors import RulerError
 from ruler_common.manifest_form import Manifest
@@ -67,20 +67,15 @@ class SourcesAtHand:
 
     def __init__(self, manifest: Manifest, mirror: str | None) -> None:
         self.missing: set[str] = set()
-        self._named = manifest["sources"]
         self._store = Store(mirror)
-        own = {name for name, entry in self._named.items() if entry["variant"] == EMBEDDED}
-        others = [name for name, source in registry().items() if source.dataset == "oneruler"]
-        if own & set(others):  # the project's own texts stand in for all of them, or for none
-            own |= set(others)
-        self._sources = Sources(self._store, dict.fromkeys(own & set(registry()), EMBEDDED))
+        self._sources = Sources(self._store, choice_in(manifest["sources"]))
         self._books: dict[str, tuple[RunningText, bool]] = {}  # with whether it is whole
         self.essays = cache(self._essays)
         self.corpus = cache(self._corpus)
         self.words = cache(self._words)
         self.language = cache(self._language)
 
-    def _here(self, *names: str) -> bool:
+    def have(self, *names: str) -> bool:
         """Whether these sources can be read without a network; else they are noted."""
         for name in names:
             try:
@@ -97,7 +92,7 @@ class SourcesAtHand:
 
     def _essays(self) -> RunningText | None:
         """The essays: needles stand before a sentence, the text ends with a whole word."""
-        if not self._here("essays"):
+        if not self.have("essays"):
             return None
         words = corpora.essays(self._sources.read("essays")).split()
         text = " ".join(words) + " "
@@ -112,8 +107,7 @@ class SourcesAtHand:
         known, whole = self._books.get(code, (None, False))
         if whole or (known is not None and len(known.text) > length):
             return known
-        needed = (f"niah-{code}", f"book-{code}", f"cwe-{code}", "oneruler-nouns")
-        if not self._here(*needed):
+        if not self.have(f"book-{code}", *prompts_of(code)):
             return None
         separator = "" if code in languages.UNSPACED else " "
         sentences: list[str] = []
@@ -133,17 +127,17 @@ class SourcesAtHand:
 
     def _corpus(self, name: str) -> corpora.Corpus | None:
         """The questions and documents of `squad` or `hotpotqa`."""
-        return corpora.questions(name, self._sources.read(name)) if self._here(name) else None
+        return corpora.questions(name, self._sources.read(name)) if self.have(name) else None
 
     def _words(self, code: str) -> frozenset[str] | None:
         """The words of a language's dictionary in cwe; English has wonderwords' own."""
-        if code != "en" and not self._here(f"words-{code}"):
+        if code != "en" and not self.have(f"words-{code}"):
             return None
         return frozenset(languages.dictionary(code, self._sources))
 
     def _language(self, code: str) -> languages.Language | None:
         """The published prompts and nouns of a language, its errata applied."""
-        if not self._here(f"niah-{code}", f"cwe-{code}", "oneruler-nouns"):
+        if not self.have(*prompts_of(code)):
             return None
         return languages.language(code, self._sources)
 

@@ -25,7 +25,7 @@ from ruler_builder.common.ray_workers import ray_pool
 from ruler_builder.release.file_builder import FileBuilder, FileJob
 from ruler_builder.release.journal import append, read_journal, write_plan
 from ruler_builder.release.new_manifest import merge_settings, new_settings, with_files
-from ruler_builder.release.order import BuildOrder, file_jobs, refuse_two_kinds
+from ruler_builder.release.order import BuildOrder, file_jobs, length_names, refuse_two_kinds
 from ruler_builder.release.suite import read_suite
 from ruler_builder.sources.folder_lock import alone_in
 from ruler_builder.sources.registry import parse_choice
@@ -73,7 +73,7 @@ def build(order: BuildOrder, report: BuildProgress) -> Built:
 def _build(order: BuildOrder, report: BuildProgress) -> Built:
     suite, root = read_suite(order.suite, order.dataset), order.root
     jobs = file_jobs(order, suite)
-    shared = new_settings(order, suite)
+    shared = new_settings(suite, order.seed, order.reserve, length_names(order, suite))
     release = existing_release(root)
     if order.shard:
         planned = {job.config.path: job.config.name for job in jobs}

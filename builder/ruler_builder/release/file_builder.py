@@ -7,21 +7,29 @@ made = builder.build(job, on_progress)   # its manifest entry
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
+
+from pyarrow import Schema
 
 from ruler_builder.common.text_digests import digest_of_question, text_digest, without_needles
 from ruler_builder.context.counted_sources import CountedSources
 from ruler_builder.context.fit import Impossible
 from ruler_builder.families.task import NewRow, Task, TaskKey
-from ruler_builder.release.parquet_files import parquet_file, rows_in_group
+from ruler_builder.release.parquet_files import (
+    RowWriter,
+    SizeAndDigest,
+    parquet_file,
+    parquet_rows,
+    rows_in_group,
+)
 from ruler_builder.release.suite import Suite
 from ruler_builder.sources.download import Store
 from ruler_builder.sources.registry import Sources
 from ruler_builder.tokens.second_engine import EngineMismatch, confirm, is_sampled, with_engine
-from ruler_builder.tokens.tokenizers import load_counter
+from ruler_builder.tokens.tokenizers import TokenCounter, load_counter
 from ruler_common.errors import RulerError
 from ruler_common.files import sha256_of
 from ruler_common.manifest_form import FileEntry, Variant
@@ -75,9 +83,15 @@ class FileBuilder:
     """
 
     def __init__(
-        self, suite: Suite, mirror: str | None, choice: Mapping[str, Variant], root: Path
+        self,
+        suite: Suite,
+        mirror: str | None,
+        choice: Mapping[str, Variant],
+        root: Path,
+        load: Callable[[str, Store], TokenCounter] = load_counter,
     ) -> None:
         self.suite, self.mirror, self.choice, self.root = suite, mirror, choice, root
+        self.load = load
         self.schema = arrow_schema()
         self._materials: tuple[tuple[str, bool], CountedSources] | None = None
         self._mismatches: dict[str, str] = {}
@@ -88,7 +102,7 @@ class FileBuilder:
         key = tokenizer, fast
         if self._materials is None or self._materials[0] != key:
             store = Store(self.mirror)
-            counter = load_counter(tokenizer, store)
+            counter = self.load(tokenizer, store)
             counter = with_engine(counter) if fast else counter
             self._materials = key, CountedSources(Sources(store, self.choice), counter)
             self._tasks.clear()
@@ -125,10 +139,11 @@ class FileBuilder:
                 f"{job.config.name} cannot be built. {error} --skip-impossible builds the others."
             ) from None
         found = task.counted_sources
+        languages = job.config.language, job.config.instruction_language
         read = {
-            "sources": dict(found.sources.used),
+            "sources": {name: found.sources.used[name] for name in task.params.sources(*languages)},
             "tokenizers": {job.config.tokenizer: found.counter.about},
-            "languages": dict(found.wording),
+            "languages": {code: text for code, text in found.wording.items() if code in languages},
         }
         report(0)
         return Checked(job.config, rows, read)
@@ -145,50 +160,83 @@ class FileBuilder:
             return MadeFile(job.config, None, str(error))
 
     def _build(self, job: FileJob, report: OnRows) -> FileEntry:
-        config, task = job.config, self.task(job)
-        path, group = self.root / config.path, rows_in_group(config.max_length)
-        level = _LEVEL_SHARED if task.same_beginning else _LEVEL_OTHER
-        made = _RowFigures(task.params.from_corpus, task.text_separator)
-        with parquet_file(path, self.schema, group, level) as file:
-            for index in range(job.rows):
-                row = task.row(index)
-                if is_sampled(index):
-                    _check_count(row, task, config.name)
-                file.add(row.columns())
-                made.add(row)
-                report(1)
-        del self._tasks[config.path]
-        lengths = made.lengths
-        mean = sum(lengths) / len(lengths)
-        entry: FileEntry = {
-            "config": config.name,
-            "task": config.task,
-            "tokenizer": config.tokenizer,
-            "length": config.length,
-            "max_length": config.max_length,
-            "language": config.language,
-            "instruction_language": config.instruction_language,
-            "rows": job.rows,
-            "most_rows": task.limit(),
-            "tokens": {"min": min(lengths), "mean": mean, "max": max(lengths)},
-            "fill": 0.0 if task.alone else mean / (config.max_length - job.reserve),
-            "unit": max(made.units, default=0),
-            "exhausted": 0 if task.alone else len(lengths) - len(made.units),
-            "repeats": max(made.repeats),
-            "counted_by": task.counter.counted_by,
-            "bytes": path.stat().st_size,
-            "sha256": sha256_of(path),
-            "rows_sha256": file.digest.hexdigest(),
-        }
-        if any(made.repeats):
-            entry["row_repeats"] = made.repeats
-        if task.alone:
-            entry["evidence_alone"] = True
-        if made.questions:
-            entry["questions"] = made.questions
-        if made.text:
-            entry["text_sha256"] = text_digest(made.text)
-        return entry
+        path, task = self.root / job.config.path, self.task(job)
+        with parquet_file(path, *self._form(job)) as file:
+            made = _fill(file, task, job, report)
+        self.forget(job)
+        digest = file.digest.hexdigest()
+        return _entry(job, task, made, digest, path.stat().st_size, sha256_of(path))
+
+    def remake(self, job: FileJob, report: OnRows) -> FileEntry:
+        """The entry of the job's file as `build` writes it; nothing is written.
+
+        Raises EngineMismatch; Impossible where the window cannot hold the task, and RulerError
+        where a source is missing.
+        """
+        task, to = self.task(job), SizeAndDigest()
+        with parquet_rows(to, *self._form(job)) as file:
+            made = _fill(file, task, job, report)
+        digest = file.digest.hexdigest()
+        return _entry(job, task, made, digest, to.size, to.digest.hexdigest())
+
+    def forget(self, job: FileJob) -> None:
+        """Let go of a job's task, which holds its texts."""
+        self._tasks.pop(job.config.path, None)
+
+    def _form(self, job: FileJob) -> tuple[Schema, int, int]:
+        """Columns, rows of a row group and level of compression of the job's file."""
+        level = _LEVEL_SHARED if self.task(job).same_beginning else _LEVEL_OTHER
+        return self.schema, rows_in_group(job.config.max_length), level
+
+
+def _fill(file: RowWriter, task: Task[Any], job: FileJob, report: OnRows) -> _RowFigures:
+    """Make the rows of a file, and sum them up."""
+    made = _RowFigures(task.params.from_corpus, task.text_separator)
+    for index in range(job.rows):
+        row = task.row(index)
+        if is_sampled(index):
+            _check_count(row, task, job.config.name)
+        file.add(row.columns())
+        made.add(row)
+        report(1)
+    return made
+
+
+def _entry(
+    job: FileJob, task: Task[Any], made: _RowFigures, rows_sha256: str, size: int, sha256: str
+) -> FileEntry:
+    """What the manifest says of a file of `size` bytes."""
+    config, lengths = job.config, made.lengths
+    mean = sum(lengths) / len(lengths)
+    entry: FileEntry = {
+        "config": config.name,
+        "task": config.task,
+        "tokenizer": config.tokenizer,
+        "length": config.length,
+        "max_length": config.max_length,
+        "language": config.language,
+        "instruction_language": config.instruction_language,
+        "rows": job.rows,
+        "most_rows": task.limit(),
+        "tokens": {"min": min(lengths), "mean": mean, "max": max(lengths)},
+        "fill": 0.0 if task.alone else mean / (config.max_length - job.reserve),
+        "unit": max(made.units, default=0),
+        "exhausted": 0 if task.alone else len(lengths) - len(made.units),
+        "repeats": max(made.repeats),
+        "counted_by": task.counter.counted_by,
+        "bytes": size,
+        "sha256": sha256,
+        "rows_sha256": rows_sha256,
+    }
+    if any(made.repeats):
+        entry["row_repeats"] = made.repeats
+    if task.alone:
+        entry["evidence_alone"] = True
+    if made.questions:
+        entry["questions"] = made.questions
+    if made.text:
+        entry["text_sha256"] = text_digest(made.text)
+    return entry
 
 
 def _check_count(row: NewRow, task: Task[Any], name: str) -> None:

@@ -1,19 +1,18 @@
 """The manifest of a release while it is made: what its files share, and the files in the end.
 
-shared = new_settings(order, suite)               # the manifest but for its files
+shared = new_settings(suite, 0, 128, ["4k"])      # the manifest but for its files
 shared = merge_settings(old, shared, root)        # refuses what does not go together
 manifest = with_files(shared, files)
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, cast
 
 from ruler_builder.families.task import DATA_VERSION
-from ruler_builder.release.order import BuildOrder, length_names
 from ruler_builder.release.suite import Suite
 from ruler_builder.sources import word_lists
 from ruler_common.errors import RulerError
@@ -75,16 +74,16 @@ def _identity(value: Any) -> Any:
     return {key: part for key, part in value.items() if key not in described}
 
 
-def new_settings(order: BuildOrder, suite: Suite) -> Manifest:
+def new_settings(suite: Suite, seed: int, reserve: int, lengths: Iterable[str]) -> Manifest:
     """The manifest but for its files, and for what is known only once sources are read."""
-    longest = max(parse_length(name, suite.dataset) for name in length_names(order, suite))
+    longest = max((parse_length(name, suite.dataset) for name in lengths), default=0)
     return {
         "format": FORMAT_VERSION,
         "dataset": suite.dataset,
         "data_version": DATA_VERSION,
         "builder_version": version("ruler-release"),
-        "seed": order.seed,
-        "reserve": order.reserve,
+        "seed": seed,
+        "reserve": reserve,
         "suite": suite.name,
         "families": suite.families,
         "tasks": suite.described(),

@@ -14,6 +14,7 @@ import hashlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import KW_ONLY, dataclass, field
+from io import RawIOBase
 from pathlib import Path
 from typing import Any
 
@@ -63,12 +64,39 @@ class RowWriter:
         self.rows.clear()
 
 
+class SizeAndDigest(RawIOBase):
+    """Takes the bytes of a file and keeps none of them: their number, and a digest of them."""
+
+    def __init__(self) -> None:
+        self.size, self.digest = 0, hashlib.sha256()
+
+    def writable(self) -> bool:
+        """Bytes can be written."""
+        return True
+
+    def write(self, data: Any, /) -> int:
+        """Take bytes."""
+        self.digest.update(data)
+        self.size += len(data)
+        return len(data)
+
+
 @contextmanager
 def parquet_file(path: Path, schema: pa.Schema, group: int, level: int) -> Iterator[RowWriter]:
     """What writes a Parquet file of `group` rows a row group; zstd at the given level.
 
     The file has a temporary name until the block ends well; if it does not, nothing stays.
     """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with temporary_beside(path) as temporary, parquet_rows(temporary, schema, group, level) as rows:
+        yield rows
+
+
+@contextmanager
+def parquet_rows(
+    to: Path | SizeAndDigest, schema: pa.Schema, group: int, level: int
+) -> Iterator[RowWriter]:
+    """The same, without a file of a final name: the bytes go where they are told to."""
     options = {
         "compression": "zstd",
         "compression_level": level,
@@ -76,8 +104,7 @@ def parquet_file(path: Path, schema: pa.Schema, group: int, level: int) -> Itera
         "data_page_size": 1 << 30,
         "write_statistics": _STATISTICS,
     }
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with temporary_beside(path) as temporary, pq.ParquetWriter(temporary, schema, **options) as to:
-        rows = RowWriter(to, schema, group)
+    with pq.ParquetWriter(to, schema, **options) as writer:
+        rows = RowWriter(writer, schema, group)
         yield rows
         rows.flush()

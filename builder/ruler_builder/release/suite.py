@@ -30,7 +30,7 @@ from ruler_builder.suites.wording import (
     worded_families,
 )
 from ruler_common.errors import RulerError
-from ruler_common.manifest_form import OWN_SUITE
+from ruler_common.manifest_form import OWN_SUITE, Manifest
 from ruler_common.names import LENGTHS, TASKS, Names, check_name, length_name, parse_length
 from ruler_common.parsing import read_toml
 
@@ -142,6 +142,26 @@ def read_suite(path: Path | None = None, dataset: str = "ruler") -> Suite:
     for task, params in suite.params.items():  # checked here, before any work
         if same_as := getattr(params, "same_as", ""):
             check_name(f"task that '{task}' is the same as", same_as, tasks, str(path))
+    return suite
+
+
+def suite_in(manifest: Manifest) -> Suite:
+    """The suite that a release was built with: one of the project's, or what its manifest says.
+
+    Raises RulerError for parameters that no task can have.
+    """
+    name, dataset = manifest.get("suite", OWN_SUITE), manifest["dataset"]
+    if name in suite_names() and read_suite_file(name)["dataset"] == dataset:
+        return read_suite(None if name == dataset else Path(name), dataset)
+    suite = Suite(
+        dataset=dataset,
+        groups={group: tuple(tasks) for group, tasks in manifest["groups"].items()},
+        families=manifest["families"],
+        tasks=manifest["tasks"],
+        name=OWN_SUITE,
+        lengths=(),
+    )
+    suite.params  # noqa: B018 - read now, so that what is impossible is refused here
     return suite
 
 

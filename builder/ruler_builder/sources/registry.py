@@ -81,6 +81,11 @@ class SourceState(TypedDict):
     title: str
 
 
+def prompts_of(code: str) -> tuple[str, ...]:
+    """The sources of a language's prompts and nouns in ONERULER."""
+    return f"niah-{code}", f"cwe-{code}", NOUNS
+
+
 @cache
 def registry() -> dict[str, Source]:
     """All sources of sources.toml, by name: ruler's, then ONERULER's."""
@@ -181,6 +186,15 @@ def parse_choice(words: Iterable[str]) -> dict[str, Variant]:
         names = [check_name("source", name, registry(), _SEE)] if equals else list(registry())
         choice |= dict.fromkeys(names, known)
     return choice
+
+
+def choice_in(sources: Mapping[str, SourceEntry]) -> dict[str, Variant]:
+    """The choice with which a release was built that lists these sources in its manifest."""
+    own = {name for name, entry in sources.items() if entry["variant"] == EMBEDDED}
+    others = {name for name, source in registry().items() if source.dataset == "oneruler"}
+    if own & others:  # the project's own texts stand in for all of them, or for none
+        own |= others
+    return dict.fromkeys(own & registry().keys(), EMBEDDED)
 
 
 @dataclass

@@ -42,6 +42,10 @@ class TaskParams:
         """Refuse a parameter that is none of these words."""
         self.need(getattr(self, name) in known, f"{name} must be one of {', '.join(known)}")
 
+    def sources(self, language: str, instruction_language: str) -> tuple[str, ...]:
+        """The sources, by their names in sources.toml, that rows of these languages are made of."""
+        return ()
+
     @staticmethod
     def right_answers(references: Sequence[str], prompt_end: str) -> list[str]:
         """The right answers to a row as its prompt asks for them, which ends with `prompt_end`.

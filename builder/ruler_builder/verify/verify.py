@@ -1,7 +1,7 @@
-"""Verify a release: its files are those of its manifest, and every law holds of every row.
+"""Verify a release: every law holds of its files, and made anew from its manifest it is the same.
 
 report = verify(Path("ruler"), workers=2)
-report.ok, report.files["data/tekken/4k/vt.parquet"].breaches
+report.ok, report.proved, report.files["data/tekken/4k/vt.parquet"].breaches
 """
 
 from __future__ import annotations
@@ -10,8 +10,15 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from ruler_builder.common.build_folder import unfinished
+from ruler_builder.common.processes import worker_pool
+from ruler_builder.families.task import DATA_VERSION
 from ruler_builder.proof.prove import prove
-from ruler_builder.proof.verify_report import VerifyReport
+from ruler_builder.proof.verify_report import FileReport, VerifyReport
+from ruler_builder.reading.breaches import Law
+from ruler_builder.reading.sources_at_hand import SourcesAtHand
+from ruler_builder.tokens.reference_counter import places
+from ruler_builder.verify.manifest_anew import check_anew, manifest_anew
+from ruler_builder.verify.rebuild import Remade, Remaker, jobs_left_out, plan
 from ruler_common.manifest import read_manifest
 from ruler_common.manifest_form import MANIFEST
 from ruler_common.work import OnRows
@@ -22,17 +29,47 @@ def verify(
     workers: int = 1,
     mirror: Path | None = None,
     tokenizers: Iterable[str] = (),
+    laws_only: bool = False,
     planned: Callable[[int], None] = lambda rows: None,
     on_progress: OnRows = lambda rows: None,
 ) -> VerifyReport:
     """Verify a whole release; `tokenizers` says where unnamed ones lie now, as `NAME=FOLDER`.
 
-    `planned` is called with the number of rows, `on_progress` with each number of rows more.
-    Raises RulerError if there is no release, its manifest is damaged, or a tokenizer is missing or
-    another.
+    `planned` is called with the number of rows, `on_progress` with each number of rows more. With
+    `laws_only` no row is made anew. Raises RulerError if there is no release, its manifest is
+    damaged, or a tokenizer is another.
     """
     left = unfinished(root)
     if left and not (root / MANIFEST).exists():
         return VerifyReport({}, left)
-    manifest = read_manifest(root)
-    return prove(root, manifest, left, workers, mirror, tokenizers, planned, on_progress)
+    manifest, specs = read_manifest(root), tuple(tokenizers)
+    report = prove(root, manifest, left, workers, mirror, specs, planned, on_progress)
+    sources = SourcesAtHand(manifest, str(mirror) if mirror else None)
+    todo = plan(manifest, report.files, sources)
+    if laws_only:
+        todo.not_at_hand["the laws alone were asked for"] = [job.config.path for job in todo.jobs]
+        todo.jobs.clear()
+    read = sum(file.rows for file in report.files.values())
+    planned(read + sum(job.rows for job in todo.jobs))
+    whole = report.files.pop(MANIFEST, FileReport(MANIFEST))
+    arguments = (root, manifest, str(mirror.resolve()) if mirror else None, places(manifest, specs))
+    remade: dict[str, Remade] = {}
+    with worker_pool(workers, Remaker, arguments, on_progress) as run:
+        for one in run(Remaker.remake, todo.jobs):
+            if one.differs:
+                report.files[one.path].add(f"made anew, {one.differs}", Law.REBUILT, one.row)
+            elif one.missing:
+                todo.not_at_hand[one.missing].append(one.path)
+            else:
+                remade[one.path] = one
+        for wrong in run(Remaker.left_out, [] if laws_only else jobs_left_out(manifest)):
+            if wrong:
+                whole.add(wrong, Law.REBUILT)
+    if manifest["data_version"] == DATA_VERSION:
+        anew = manifest_anew(manifest, sources, remade)
+        check_anew(root, manifest, anew, report.files, whole)
+    if whole.count:
+        report.files[MANIFEST] = whole
+    report.rebuilt, report.frozen = list(remade), todo.frozen
+    report.not_rebuilt = {why: paths for why, paths in todo.not_at_hand.items() if paths}
+    return report

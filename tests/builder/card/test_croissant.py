@@ -180,11 +180,11 @@ def test_a_changed_file_is_not_the_described_one(mlc: Any, root: Path, tmp_path:
 
 
 def test_a_licence_is_an_address_or_a_sentence_where_none_was_given(manifest: Manifest) -> None:
-    source = next(iter(manifest["sources"].values()))
-    licences = {one.canonical.licence for one in registry().values()}
-    there = {f"{number}": {**source, "licence": name} for number, name in enumerate(licences)}
-    described = {"dataset": "ruler", "sources": {**manifest["sources"], **there}}
-    given = json.loads(croissant({**manifest, **described}))["license"]
+    given = {*json.loads(croissant(manifest))["license"]}
+    for licence in {one.canonical.licence for one in registry().values()}:
+        sources = {name: {**one, "licence": licence} for name, one in manifest["sources"].items()}
+        found = json.loads(croissant({**manifest, "sources": sources}))["license"]
+        given |= {*([found] if isinstance(found, str) else found)}
     spdx = [name for name in given if name.startswith("https://spdx.org/licenses/")]
     said = [name for name in given if name not in spdx]
     assert {Path(name).stem for name in spdx} == {"CC-BY-SA-4.0", "CC0-1.0", "MIT"}

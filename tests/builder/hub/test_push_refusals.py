@@ -77,6 +77,17 @@ def test_a_release_that_breaks_a_law_is_refused(hub: StandIn, client: Client, mi
     assert hub.sent_since(mark) == []
 
 
+def test_a_release_that_cannot_be_made_anew_here_is_refused(
+    hub: StandIn, client: Client, mine: Path
+) -> None:
+    manifest = json.loads((mine / MANIFEST).read_text(encoding="utf-8"))
+    rewrite(mine, {**manifest, "data_version": "0.9.0"})
+    mark = len(hub.requests)
+    said = client.ruler("push", mine, "--repo", "org/unproved", code=2)
+    assert "could not be made anew: rows of data version 0.9.0, this builder makes 1.0.0" in said
+    assert hub.sent_since(mark) == []
+
+
 def test_a_folder_that_is_no_release_is_refused(client: Client, tmp_path: Path) -> None:
     said = client.ruler("push", tmp_path, "--repo", "org/none", code=2)
     assert "No release in" in said

@@ -17,6 +17,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from ruler_builder.card import provenance
 from ruler_builder.card.card_files import card_files
 from ruler_builder.common.parquet_rows import digest_row
 from ruler_builder.families.table import FAMILIES, with_optional
@@ -106,6 +107,19 @@ def plant(root: Path, path: str, change: Callable[[list[Row]], object]) -> None:
         "sha256": sha256_of(root / path),
         "rows_sha256": digest.hexdigest(),
     }
+    write_manifest(root, manifest)
+
+
+def keep(root: Path, *paths: str) -> None:
+    """Leave these files of a release alone, and in its manifest what belongs to them."""
+    manifest = json.loads((root / MANIFEST).read_bytes())
+    for other in manifest["files"].keys() - {*paths}:
+        (root / other).unlink(missing_ok=True)
+    manifest["files"] = {path: manifest["files"][path] for path in sorted(paths)}
+    manifest["sources"] = provenance.sources(manifest)
+    used = set(provenance.languages(manifest))
+    known = manifest["languages"].items()
+    manifest["languages"] = {code: entry for code, entry in known if code in used}
     write_manifest(root, manifest)
 
 

@@ -24,13 +24,9 @@ ESSAY = "data/tekken/4k/niah_single_2.parquet"
 @pytest.fixture
 def root(release: Path, tmp_path: Path) -> Path:
     """A release of three files, which may be changed."""
-    manifest = json.loads((release / MANIFEST).read_bytes())
-    manifest["files"] = {path: manifest["files"][path] for path in (VT, QA, ESSAY)}
-    for path in manifest["files"]:
-        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(release / path, tmp_path / path)
-    planting.write_manifest(tmp_path, manifest)
-    return tmp_path
+    root = Path(shutil.copytree(release, tmp_path / "root"))
+    planting.keep(root, VT, QA, ESSAY)
+    return root
 
 
 def manifest_of(root: Path) -> dict[str, Any]:
@@ -89,7 +85,7 @@ def regroup(root: Path, path: str) -> None:
 
 def test_row_groups_of_one_row_hide_no_changed_text(root: Path) -> None:
     regroup(root, ESSAY)
-    assert verify(root).ok
+    assert verify(root, laws_only=True).ok
 
     def change(rows: list[dict[str, Any]]) -> None:
         planting.in_context(rows[3], " the ", " teh ", share=0.5)

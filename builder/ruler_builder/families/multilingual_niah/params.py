@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import chain
 
+from ruler_builder.sources.registry import prompts_of
 from ruler_builder.suites.params import MOST_NEEDLES, TaskParams
 from ruler_builder.suites.wording import between_tags
 
@@ -36,5 +38,10 @@ class MultilingualNiahParams(TaskParams):
         most = MOST_NEEDLES
         self.need(self.keys * self.values <= most, f"keys x values cannot be more than {most}")
         self.need(self.keys <= 8, "keys cannot be more than 8, so that they differ clearly")
+
+    def sources(self, language: str, instruction_language: str) -> tuple[str, ...]:
+        """The book of the context's language, and the prompts of both."""
+        prompts = (prompts_of(code) for code in (language, instruction_language))
+        return (f"book-{language}", *chain.from_iterable(prompts))
 
     right_answers = staticmethod(between_tags)

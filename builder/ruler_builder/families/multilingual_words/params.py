@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ruler_builder.sources.registry import prompts_of
 from ruler_builder.suites.list_counts import ListParams
 from ruler_builder.suites.wording import between_tags
 
@@ -19,5 +20,10 @@ class MultilingualWordsParams(ListParams):
     def __post_init__(self) -> None:
         super().__post_init__()
         self.need(self.num_cw == 10, "num_cw must be 10: the published prompts ask for ten words")
+
+    def sources(self, language: str, instruction_language: str) -> tuple[str, ...]:
+        """The language's dictionary, which English has in wonderwords, and the prompts."""
+        words = () if language == "en" else (f"words-{language}",)
+        return (*words, *prompts_of(instruction_language))
 
     right_answers = staticmethod(between_tags)

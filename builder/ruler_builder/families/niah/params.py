@@ -33,3 +33,7 @@ class NiahParams(TaskParams):
         self.need(self.queries <= self.keys, "queries cannot be more than keys")
         most = MOST_NEEDLES if self.haystack == "essay" else 1000
         self.need(self.keys * self.values <= most, f"keys x values cannot be more than {most}")
+
+    def sources(self, language: str, instruction_language: str) -> tuple[str, ...]:
+        """The essays, where they are the haystack."""
+        return ("essays",) if self.haystack == "essay" else ()

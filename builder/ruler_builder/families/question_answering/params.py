@@ -26,6 +26,10 @@ class QaParams(TaskParams):
         self.need_one_of("dataset", _CORPORA)
         self.need(self.documents >= 0, "documents must be 1 or more, or 0 for as many as fit")
 
+    def sources(self, language: str, instruction_language: str) -> tuple[str, ...]:
+        """The corpus."""
+        return (self.dataset,)
+
     @staticmethod
     def right_answers(references: Sequence[str], prompt_end: str) -> list[str]:
         """One for each annotator."""

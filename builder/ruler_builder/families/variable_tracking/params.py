@@ -38,6 +38,10 @@ class ChainParams(TaskParams):
             enough = self.chains * (self.hops + 1) <= MOST_NEEDLES
             self.need(enough, f"in essays, chains x (hops + 1) cannot be over {MOST_NEEDLES}")
 
+    def sources(self, language: str, instruction_language: str) -> tuple[str, ...]:
+        """The essays, where they are the haystack."""
+        return ("essays",) if self.haystack == "essay" else ()
+
     @staticmethod
     def right_answers(references: Sequence[str], prompt_end: str) -> list[str]:
         """The names, as in the solved example."""

@@ -1,0 +1,165 @@
+"""Make a release's manifest anew, and compare it whole with the one that is there.
+
+    anew = manifest_anew(manifest, sources, remade)
+    for place, what in differences(manifest, anew):
+        ...                                             # ("files", "…"): "unit is 9, made anew 7"
+
+What is not known here is taken from the manifest itself: entries of files that were not made anew,
+the wording of a language whose prompts are missing.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, cast
+
+from ruler_builder.families.table import sources_of
+from ruler_builder.proof.verify_report import FileReport
+from ruler_builder.reading.breaches import Law
+from ruler_builder.reading.sources_at_hand import SourcesAtHand
+from ruler_builder.release.new_manifest import new_settings, with_files
+from ruler_builder.release.suite import suite_in
+from ruler_builder.sources import word_lists
+from ruler_builder.sources.registry import CANONICAL, EMBEDDED, entry_of, registry
+from ruler_builder.tokens.tokenizers import named
+from ruler_builder.verify.rebuild import Remade
+from ruler_common.manifest_form import MANIFEST, FileEntry, Manifest, TokenizerEntry
+from ruler_common.names import LANGUAGES
+
+FREE: tuple[tuple[str, ...], ...] = (
+    ("builder_version",),
+    ("tokenizers", "*", "version"),
+    ("tokenizers", "*", "backend_version"),
+    ("files", "*", "counted_by"),  # which engine counted: the numbers are the reference's
+)
+"""What may differ where the rows are the same: versions of programs. `*` is any name."""
+FREE_IF_GIVEN = (
+    *(("tokenizers", "*", name) for name in ("spec", "title", "commit")),
+    ("tokenizers", "*", "backend_sha256"),  # as its library writes it: files have a digest
+)
+"""What may differ of a tokenizer that a user gave, which is known by the digests of its files."""
+FREE_OF_ANOTHER_WRITER = (("files", "*", "bytes"), ("files", "*", "sha256"))
+"""What differs where another version of pyarrow wrote the file; the rows have their own digest."""
+
+
+def manifest_anew(
+    manifest: Manifest, sources: SourcesAtHand, remade: Mapping[str, Remade]
+) -> dict[str, Any]:
+    """The manifest as a build writes it that makes these files."""
+    entries = manifest["files"].values()
+    lengths = {entry["length"] for entry in entries}
+    if manifest["words"].keys() >= word_lists.digests(extended=True).keys():
+        lengths.add("1m")  # a longer file was asked for, which a shard or its window left out
+    suite = suite_in(manifest)
+    anew = new_settings(suite, manifest["seed"], manifest["reserve"], lengths)
+    choice = {name: entry["variant"] for name, entry in manifest["sources"].items()}
+    for name in {name for entry in entries for name in sources_of(manifest, entry)}:
+        source = registry()[name]
+        own = choice.get(name, CANONICAL) == EMBEDDED and source.embedded
+        anew["sources"][name] = entry_of(name, own or source.canonical)
+    if manifest["dataset"] == "oneruler":
+        for code in LANGUAGES:
+            if any(code in (entry["language"], entry["instruction_language"]) for entry in entries):
+                published = sources.language(code)
+                if found := asdict(published) if published else manifest["languages"].get(code):
+                    anew["languages"][code] = cast(Any, found)
+    loaded = {one.entry["tokenizer"]: one.tokenizer for one in remade.values() if one.entry}
+    for name in {entry["tokenizer"] for entry in entries}:
+        about = _known(loaded.get(name) or manifest["tokenizers"][name], TokenizerEntry)
+        if known := named().get(name):
+            about |= {"spec": name, "title": known["title"], "library": known["library"]}
+        anew["tokenizers"][name] = about
+    if "left_out" in manifest:
+        anew["left_out"] = manifest["left_out"]
+    files = {path: _known(entry, FileEntry) for path, entry in manifest["files"].items()}
+    files |= {path: one.entry for path, one in remade.items() if one.entry}
+    made = with_files(anew, files)
+    plain = cast(dict[str, Any], json.loads(json.dumps(made)))
+    for place in _free(manifest, remade):
+        _copy(manifest, plain, place)
+    return plain
+
+
+def _known(entry: Mapping[str, Any], kind: Any) -> Any:
+    """What an entry has of the keys that one of its kind can have."""
+    return {name: value for name, value in entry.items() if name in kind.__annotations__}
+
+
+def _free(manifest: Manifest, remade: Mapping[str, Remade]) -> Iterator[Sequence[str]]:
+    """The places of this manifest whose values may differ from those made anew."""
+    own = [name for name in manifest["tokenizers"] if name not in named()]
+    others = [path for path, one in remade.items() if not one.same_writer]
+    for free, names in ((FREE, None), (FREE_IF_GIVEN, own), (FREE_OF_ANOTHER_WRITER, others)):
+        for first, *rest in free:
+            if not rest:
+                yield (first,)
+                continue
+            known = cast(Mapping[str, Any], manifest)[first]
+            yield from ((first, name, rest[-1]) for name in (known if names is None else names))
+
+
+def _copy(manifest: Mapping[str, Any], anew: dict[str, Any], place: Sequence[str]) -> None:
+    """Give a manifest made anew the value of the other at a place, where that has one."""
+    *above, last = place
+    for name in above:
+        if name not in manifest or name not in anew:
+            return
+        manifest, anew = manifest[name], anew[name]
+    if last in manifest:
+        anew[last] = manifest[last]
+    else:
+        anew.pop(last, None)
+
+
+def check_anew(
+    root: Path,
+    manifest: Manifest,
+    anew: dict[str, Any],
+    reports: Mapping[str, FileReport],
+    whole: FileReport,
+) -> None:
+    """Report where the manifest is not the one made anew, or is not written as a build does.
+
+    To the file's report what is wrong with its entry, the rest to that of the `whole`.
+    """
+    mine = cast(Mapping[str, Any], manifest)
+    for path, entry in manifest["files"].items():
+        for place, what in differences(entry, anew["files"][path]):
+            reports[path].add(f"{'.'.join(place)} {what}", Law.REBUILT)
+    for place, what in differences({**mine, "files": {}}, {**anew, "files": {}}):
+        whole.add(f"{'.'.join(place)} {what}", Law.REBUILT)
+    if not whole.count and all(not report.count for report in reports.values()):
+        if json.dumps(mine) != json.dumps(anew):
+            whole.add("its files or keys stand in another order than a build's", Law.REBUILT)
+        elif (root / MANIFEST).read_bytes() != written(manifest):
+            what = "it is not written as a build writes it: other spaces, escapes or encoding"
+            whole.add(what, Law.REBUILT)
+
+
+def written(manifest: Manifest) -> bytes:
+    """The bytes of a manifest as a build writes it."""
+    return (json.dumps(manifest, indent=1, ensure_ascii=False) + "\n").encode()
+
+
+def differences(
+    mine: object, anew: object, place: tuple[str, ...] = ()
+) -> Iterator[tuple[tuple[str, ...], str]]:
+    """Where two values of JSON differ, and how, from the outermost place on."""
+    if isinstance(mine, Mapping) and isinstance(anew, Mapping):
+        for name in {**anew, **mine}:
+            if name not in anew:
+                yield (*place, name), "does not belong there"
+            elif name not in mine:
+                yield (*place, name), "is missing"
+            else:
+                yield from differences(mine[name], anew[name], (*place, name))
+    elif type(mine) is not type(anew) or mine != anew:
+        yield place, f"is {_short(mine)}, made anew {_short(anew)}"
+
+
+def _short(value: object) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= 80 else f"{text[:80]} …"

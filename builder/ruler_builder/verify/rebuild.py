@@ -1,0 +1,212 @@
+"""Make a release's rows anew from its manifest, and compare them with those of its files.
+
+    todo = plan(manifest, reports, sources)     # what the lock does not prove already
+    remade = Remaker(root, manifest, mirror, places).remake(todo.jobs[0], on_progress)
+    remade.row, remade.differs                  # 3, "input differs from character 17 on: …"
+
+A release is a function of its manifest. Nothing is written: the bytes that a build would write go
+into a digest. A row can be made alone, so the first one of a file that differs is found.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from itertools import takewhile
+from pathlib import Path
+from typing import NamedTuple
+
+from ruler_builder.common.parquet_rows import read_groups, with_exact_depths
+from ruler_builder.context.fit import Impossible
+from ruler_builder.families.table import sources_of
+from ruler_builder.families.task import DATA_VERSION
+from ruler_builder.proof.verify_report import WHOLE_FILE, FileReport
+from ruler_builder.reading.sources_at_hand import SourcesAtHand
+from ruler_builder.release.file_builder import FileBuilder, FileJob
+from ruler_builder.release.suite import suite_in
+from ruler_builder.sources.download import Store
+from ruler_builder.sources.registry import choice_in
+from ruler_builder.tokens.reference_counter import reference
+from ruler_builder.tokens.second_engine import EngineMismatch
+from ruler_builder.tokens.tokenizers import TokenCounter
+from ruler_common.errors import RulerError
+from ruler_common.frozen_rows import is_frozen, read_frozen
+from ruler_common.manifest_form import FileEntry, Manifest, TokenizerEntry
+from ruler_common.names import Config, Names
+from ruler_common.rows import COLUMNS
+from ruler_common.work import OnRows
+
+_SHOWN = 40  # characters of a text that differs
+
+
+@dataclass
+class Plan:
+    """Which files are to be made anew, and why others are not."""
+
+    jobs: list[FileJob] = field(default_factory=list)
+    frozen: list[str] = field(default_factory=list)
+    """Paths of the files whose rows the lock of their data version proves."""
+    not_at_hand: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
+    """Why files cannot be made anew here, each with their paths."""
+
+
+def plan(manifest: Manifest, reports: Mapping[str, FileReport], sources: SourcesAtHand) -> Plan:
+    """What is to be made anew of the files whose rows could be read."""
+    found, frozen = Plan(), read_frozen(manifest["data_version"])
+    for path, entry in manifest["files"].items():
+        digest, rows = reports[path].rows_sha256, reports[path].rows
+        if not digest:  # it cannot be read, which is a breach already
+            continue
+        if frozen and is_frozen(manifest, frozen, entry, digest):
+            found.frozen.append(path)
+        elif manifest["data_version"] != DATA_VERSION:
+            why = f"rows of data version {manifest['data_version']}, this builder makes "
+            found.not_at_hand[f"{why}{DATA_VERSION}: install a version that makes them"].append(
+                path
+            )
+        elif missing := [name for name in sources_of(manifest, entry) if not sources.have(name)]:
+            why = f"made of {', '.join(missing)}, not here: ruler sources fetch {' '.join(missing)}"
+            found.not_at_hand[why].append(path)
+        else:
+            config, seed = Config.of(manifest["dataset"], entry), manifest["seed"]
+            job = FileJob(config, entry["tokenizer"], rows, seed, manifest["reserve"])
+            found.jobs.append(job)
+    order = list(manifest["tokenizers"])  # the longest first, as in a build
+    found.jobs.sort(key=lambda job: (order.index(job.tokenizer), -job.config.max_length))
+    return found
+
+
+class Remade(NamedTuple):
+    """A file made anew: its manifest entry and its tokenizer's, and how its rows differ.
+
+    `entry` is None where it could not be made, for want of something (`missing`) or at all
+    (`differs`); `row` is the first that differs, `same_writer` whether the file was written by the
+    version of pyarrow that is here.
+    """
+
+    path: str
+    entry: FileEntry | None
+    tokenizer: TokenizerEntry | None = None
+    same_writer: bool = True
+    row: int = WHOLE_FILE
+    differs: str = ""
+    missing: str = ""
+
+
+class Remaker:
+    """A worker that makes files anew; it keeps the tokenizer it used last."""
+
+    def __init__(
+        self, root: Path, manifest: Manifest, mirror: str | None, places: Mapping[str, str]
+    ) -> None:
+        self.root, self.manifest = root, manifest
+
+        def load(name: str, store: Store) -> TokenCounter:
+            return reference(name, manifest, root, mirror, places)
+
+        choice = choice_in(manifest["sources"])
+        self.builder = FileBuilder(suite_in(manifest), mirror, choice, root, load)
+
+    def remake(self, job: FileJob, on_progress: OnRows) -> Remade:
+        """Make a file anew and compare its rows.
+
+        Where they differ, once more without the second engine: its counts may be why.
+        """
+        path = job.config.path
+        digest = self.manifest["files"][path]["rows_sha256"]
+        entry: FileEntry | None = None
+        try:
+            for way in (job, job._replace(fast=False)):
+                job = way
+                try:
+                    entry = self.builder.remake(job, on_progress if job.fast else _no_more)
+                except EngineMismatch:
+                    continue
+                if entry["rows_sha256"] == digest:
+                    break
+            row, differs = WHOLE_FILE, ""
+            if entry and entry["rows_sha256"] != digest:
+                row, differs = self._first_difference(job)
+        except Impossible as error:
+            return Remade(path, None, differs=f"it cannot be made: {error}")
+        except RulerError as error:
+            return Remade(path, None, missing=str(error))
+        finally:
+            self.builder.forget(job)
+        about = self.builder.counted_sources(job.tokenizer, job.fast).counter.about
+        return Remade(path, entry, about, _is_writer(self.root / path), row, differs)
+
+    def left_out(self, jobs: list[FileJob], on_progress: OnRows) -> str:
+        """What is wrong with the manifest's word that a configuration cannot be built; "" if right.
+
+        The jobs are of one file, with as many rows as other files have.
+        """
+        name, given = jobs[0].config.name, self.manifest["left_out"]
+        try:
+            found = {self.builder.check(job, on_progress).impossible for job in jobs}
+        except RulerError:  # its source or tokenizer is not here
+            return ""
+        finally:
+            self.builder.forget(jobs[0])
+        if given[name] in found:
+            return ""
+        why = min(found)
+        what = f"cannot be built for another reason: {why}" if why else "can be built"
+        return f"left_out: {name} {what}"
+
+    def _first_difference(self, job: FileJob) -> tuple[int, str]:
+        """The index of the first row that differs, and how."""
+        task = self.builder.task(job)
+        here = (row for rows in read_groups(self.root / job.config.path) for row in rows)
+        for index, row in enumerate(here):
+            mine, anew = with_exact_depths(row), with_exact_depths(task.row(index).columns())
+            for column in COLUMNS:
+                if mine[column] != anew[column]:
+                    return index, f"{column} {_difference(mine[column], anew[column])}"
+        return WHOLE_FILE, "the rows differ, though each alone is the same"
+
+
+def _no_more(rows: int) -> None:
+    """Rows that are made once more are no progress."""
+
+
+def _difference(mine: object, anew: object) -> str:
+    """How a value differs from the one made anew, in a few words."""
+    if not isinstance(mine, str) or not isinstance(anew, str):
+        return f"is {_short(mine)}, made anew {_short(anew)}"
+    same = takewhile(lambda pair: pair[0] == pair[1], zip(mine, anew, strict=False))
+    at = sum(1 for _ in same)
+    parts = [_short(text[at:]) if text[at:] else "ends" for text in (mine, anew)]
+    return f"differs from character {at} on: {parts[0]}, made anew {parts[1]}"
+
+
+def _short(value: object) -> str:
+    text = repr(value[:_SHOWN] if isinstance(value, str) else value)
+    return text if len(text) <= 3 * _SHOWN else f"{text[: 3 * _SHOWN]} …"
+
+
+def _is_writer(path: Path) -> bool:
+    """Whether the pyarrow that is here writes the bytes that the file was written with."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    return str(pq.read_metadata(path).created_by).endswith(f" {pa.cpp_version}")
+
+
+def jobs_left_out(manifest: Manifest) -> list[list[FileJob]]:
+    """The jobs of what the manifest says cannot be built, each with every number of rows there is.
+
+    Raises RulerError for what is no configuration.
+    """
+    names = Names.in_manifest(manifest)
+    rows = sorted({entry["rows"] for entry in manifest["files"].values()} or {1})
+    configs = [names.parse(name) for name in manifest.get("left_out", {})]
+    return [
+        [
+            FileJob(config, config.tokenizer, count, manifest["seed"], manifest["reserve"], True)
+            for count in rows
+        ]
+        for config in configs
+        if config.tokenizer in manifest["tokenizers"]
+    ]
