@@ -29,11 +29,7 @@ def running_text(
     count: Callable[[str], int],
 ) -> None:
     """Take the needles at `gaps` (offsets in the context, ascending) out and check what is left."""
-    for start, end in gaps:
-        if start and not context.endswith(separator, 0, start):
-            reading.misplaced(f"no space before the needle at {start} of the context")
-        if end < len(context) and not context.startswith(separator, end):
-            reading.misplaced(f"no space after the needle that ends at {end} of the context")
+    _joined(reading, context, gaps, separator)
     text, places = without_needles(context, gaps, separator)
     reading.text = text
     if source is None:
@@ -53,6 +49,21 @@ def running_text(
         if place < len(text) and not source.may_start(place):
             around = text[max(0, place - 20) : place + 20]
             reading.misplaced(f"a needle stands inside a sentence: {around!r}")
+
+
+def _joined(
+    reading: Reading, context: str, gaps: Sequence[tuple[int, int]], separator: str
+) -> None:
+    """Needles and the texts between them are joined by one separator each; the ends have none."""
+    starts, ends = [start for start, _ in gaps], [end for _, end in gaps]
+    for start, end in zip([0, *ends], [*starts, len(context)], strict=True):
+        between = context[start:end]
+        before, after = separator * (start > 0), separator * (end < len(context))
+        text = between.strip()
+        right = f"{before}{text}{after}" if text else before and after
+        if between != right:
+            what = "the texts and needles are not joined by single separators"
+            reading.misplaced(f"{what}: at {start} of the context, {difference(right, between)}")
 
 
 def _plain(reading: Reading, text: str, separator: str, template: str) -> None:
