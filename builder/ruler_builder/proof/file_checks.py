@@ -12,6 +12,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from ruler_builder.proof.inspect_rows import InspectedRow, InspectedRowGroup, RowGroup
+from ruler_builder.proof.parquet_bytes import check_layout, read_footer
 from ruler_builder.proof.verify_report import FileReport
 from ruler_builder.reading.breaches import Law
 from ruler_common.files import UNREADABLE, sha256_of
@@ -34,9 +35,9 @@ def readable_parts(root: Path, path: str, entry: FileEntry, report: FileReport) 
                 what = f"the columns are not {', '.join(COLUMNS)} of the right types"
                 report.add(what, Law.DIGESTS)
                 return []
-            if file.schema_arrow.metadata != arrow_schema().metadata:
-                what = "the file describes its columns otherwise than a release does (its metadata)"
+            for what in check_layout(footer := read_footer(root / path)):
                 report.add(what, Law.DIGESTS)
+            report.writer = footer.writer
             alone = file.num_row_groups == 1
             return [RowGroup(path, group, whole_file=alone) for group in range(file.num_row_groups)]
     except UNREADABLE as error:

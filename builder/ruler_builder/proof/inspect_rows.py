@@ -21,6 +21,7 @@ from ruler_builder.common.parquet_rows import digest_row, read_groups
 from ruler_builder.common.text_digests import digest_of_question, text_digest
 from ruler_builder.families.table import FAMILIES, with_optional
 from ruler_builder.proof.laws import breaches
+from ruler_builder.proof.parquet_bytes import Footer, check_row_group, read_footer
 from ruler_builder.proof.verify_report import WHOLE_FILE, AskedDigest, Found
 from ruler_builder.reading.breaches import Breach, FileRules, Law, context_of
 from ruler_builder.reading.reading import Reading
@@ -104,6 +105,7 @@ class Inspector:
         self.sources = SourcesAtHand(manifest, mirror)
         self._counter: tuple[tuple[str, bool], TokenCounter] | None = None
         self._mismatches: dict[str, str] = {}
+        self._read: Footer | None = None
 
     def counter(self, tokenizer: str, fast: bool) -> TokenCounter:
         """The tokenizer, checked against the manifest's digests; with a second engine if `fast`."""
@@ -112,6 +114,12 @@ class Inspector:
             counter = reference(tokenizer, self.manifest, self.root, self.mirror, self.specs)
             self._counter = key, with_engine(counter) if fast else counter
         return self._counter[1]
+
+    def _footer(self, path: str) -> Footer:
+        """The footer of a file; that read last is kept."""
+        if self._read is None or self._read.path != self.root / path:
+            self._read = read_footer(self.root / path)
+        return self._read
 
     def _rules(self, part: RowGroup) -> FileRules:
         entry = self.manifest["files"][part.path]
@@ -153,7 +161,10 @@ class Inspector:
         counter = self.counter(rules.entry["tokenizer"], part.fast)
         try:
             with pq.ParquetFile(self.root / part.path) as file:
-                rows: list[Row] = file.read_row_group(part.group).to_pylist()
+                table = file.read_row_group(part.group)
+            rows: list[Row] = table.to_pylist()
+            odd = check_row_group(self._footer(part.path), part.group, table)
+            group.breaches += [Found(WHOLE_FILE, Law.DIGESTS, what) for what in odd]
         except UNREADABLE as error:
             why = str(error).partition("\n")[0]
             what = f"row group {part.group} cannot be read: {why}"
@@ -178,8 +189,8 @@ class Inspector:
             group.breaches += [Found(row["index"], law, what) for law, what in found]
             on_progress(1)
         what = "the text around the needles is not that of the other rows"
-        odd = unlike_most(texts, tried=3)
-        group.breaches += [Found(shared.row, Law.ACCOUNTED, what) for shared in odd]
+        others = unlike_most(texts, tried=3)
+        group.breaches += [Found(shared.row, Law.ACCOUNTED, what) for shared in others]
         group.text = max(texts, key=lambda shared: len(shared.text), default=None)
         group.missing = frozenset(self.sources.missing)
         return group

@@ -19,6 +19,7 @@ from ruler_builder.proof.card_checks import check_card_files
 from ruler_builder.proof.described_tasks import check_described
 from ruler_builder.proof.file_checks import check_file, readable_parts
 from ruler_builder.proof.inspect_rows import InspectedRowGroup, Inspector
+from ruler_builder.proof.parquet_bytes import own_writer
 from ruler_builder.proof.release_checks import (
     check_frozen,
     check_manifest,
@@ -96,6 +97,11 @@ def prove(
     notes = [*mismatches.values()]
     if not left:
         notes += check_card_files(root, manifest, reports)
+    if others := {report.writer for report in reports.values()} - {"", own_writer()}:
+        signed = ", ".join(sorted(others))
+        notes.append(
+            f"Files by {signed}, not {own_writer()}: their figures of pages are not compared."
+        )
     missing = {name for found in groups.values() for group in found for name in group.missing}
     notes += _notes(manifest, missing | sources.missing)
     return VerifyReport(reports, left, notes)

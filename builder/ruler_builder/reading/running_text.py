@@ -62,8 +62,12 @@ def _joined(
         text = between.strip()
         right = f"{before}{text}{after}" if text else before and after
         if between != right:
-            what = "the texts and needles are not joined by single separators"
-            reading.misplaced(f"{what}: at {start} of the context, {difference(right, between)}")
+            last = end == len(context)
+            where = (
+                f"behind the needle that ends at {start}" if last else f"before the needle at {end}"
+            )
+            what = "is more or less than one separator and the text"
+            reading.misplaced(f"what stands {where} {what}: {difference(right, between)}")
 
 
 def _plain(reading: Reading, text: str, separator: str, template: str) -> None:
