@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 
+from ruler_builder.proof.folder_checks import no_plain_file
 from ruler_builder.proof.inspect_rows import InspectedRow, InspectedRowGroup, RowGroup
 from ruler_builder.proof.parquet_bytes import check_layout, read_footer
 from ruler_builder.proof.verify_report import FileReport
@@ -24,6 +25,9 @@ def readable_parts(root: Path, path: str, entry: FileEntry, report: FileReport) 
     """The file's row groups, if it is there and has the right columns; its digest is checked."""
     import pyarrow.parquet as pq
 
+    if odd := no_plain_file(root, path):
+        report.add(f"it is {odd}: put the file itself there", Law.DIGESTS)
+        return []
     if not (root / path).is_file():
         report.add("the manifest lists the file, but it is missing", Law.DIGESTS)
         return []
@@ -53,7 +57,7 @@ def check_file(
     groups = sorted(groups, key=lambda group: group.number)
     for found in sorted(found for group in groups for found in group.breaches):
         report.add(found.what, found.law, found.row)
-    if not path.is_file():
+    if report.count and not groups:  # it is missing, or was not opened
         return
     rows = [row for group in groups for row in group.rows]
     in_order = [row.index for row in rows]
