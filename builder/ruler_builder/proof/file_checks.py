@@ -154,6 +154,24 @@ def _wrong_figures(
             yield f"{name} is {given:g} in the manifest, {right:g} in the file"
     if len(entry.get("questions", [])) != sum(row.question != "" for row in rows):
         yield "questions in the manifest are not as many as the rows"
+    yield from _wrong_unit(entry, window, rows)
+
+
+def _wrong_unit(entry: FileEntry, window: int, rows: list[InspectedRow]) -> Iterator[str]:
+    """The unit in the manifest is the largest that did not fit into a row, as the rows have it.
+
+    It is more than what a row has free, but for rows that another law names.
+    """
+    if not entry["max_length"]:  # there is no haystack
+        return
+    least = 0
+    for row in rows:
+        spare = window - row.length
+        if row.exhausted is False or (row.exhausted is None and not entry["exhausted"]):
+            free = spare + 1 if row.unit is None or spare < row.unit else 0
+            least = max(least, free, row.unit_least)
+    if entry["unit"] < least:
+        yield f"unit is {entry['unit']} in the manifest, a row's has {least} tokens or more"
     units = [row.unit for row in rows]
     most = max((unit for unit in units if unit is not None), default=0)
     if None not in units and entry["unit"] > most:

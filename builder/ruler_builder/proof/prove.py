@@ -116,7 +116,8 @@ def _notes(manifest: Manifest, missing: set[str]) -> list[str]:
     notes = []
     if missing:
         notes.append(
-            f"Not checked without the source: {', '.join(sorted(missing))}. "
+            f"Not checked without the source: {', '.join(sorted(missing))}, and whether more of it "
+            "would fit than the file's other rows show. "
             "With --mirror FOLDER, or after `ruler sources fetch`, these are checked too."
         )
     if is_own_suite(manifest):

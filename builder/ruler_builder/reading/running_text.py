@@ -16,7 +16,8 @@ from ruler_builder.common.text_digests import without_needles
 from ruler_builder.reading.reading import Reading, difference, foreign, hidden
 from ruler_builder.reading.sources_at_hand import RunningText
 
-_SLACK = 4  # tokens that a unit may have more where it meets the text before and after it
+UNIT_SLACK = 4
+"""Tokens that a unit may have more or less where it meets the text before and after it."""
 
 
 def running_text(
@@ -44,7 +45,8 @@ def running_text(
     reading.repeats = source.repeats(len(text))
     if not source.may_end(len(text)):
         reading.fault(f"the text ends within a word or sentence: {text[-40:]!r}")
-    reading.unit = count(separator + source.next_unit(len(text))) * 5 // 4 + _SLACK
+    tokens = count(separator + source.next_unit(len(text)))
+    reading.unit, reading.unit_least = tokens + UNIT_SLACK, tokens - UNIT_SLACK
     for place in places:
         if place < len(text) and not source.may_start(place):
             around = text[max(0, place - 20) : place + 20]
