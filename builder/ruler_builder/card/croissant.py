@@ -84,6 +84,8 @@ def _licence(name: str) -> str:
 
 def described_repository(root: Path) -> str | None:
     """The Hub repository, ORG/NAME, that the croissant.json of a folder describes; None if none."""
+    if not (root / FILE).is_file():  # a pipe would never end
+        return None
     try:
         url = json.loads((root / FILE).read_bytes())["url"]
     except (OSError, ValueError, LookupError, TypeError):

@@ -36,7 +36,7 @@ class BuildPlan(Manifest):
 def read_plan(root: Path) -> BuildPlan | None:
     """The plan of an unfinished build; None if none is under way. Raises RulerError if damaged."""
     plan = root / BUILD_FOLDER / PLAN
-    if not plan.exists():
+    if not plan.is_file():
         return None
     try:
         found = json.loads(plan.read_bytes())
@@ -58,7 +58,7 @@ def read_shard(root: Path) -> ShardRecord | None:
     """What a folder says of the shard that was built in it; None where none was."""
     path = root / BUILD_FOLDER / SHARD
     try:
-        return cast(ShardRecord, json.loads(path.read_bytes())) if path.exists() else None
+        return cast(ShardRecord, json.loads(path.read_bytes())) if path.is_file() else None
     except ValueError:
         raise RulerError(f"'{path}' is damaged: remove it and build again.") from None
 

@@ -16,6 +16,7 @@ from ruler_builder.card import croissant, eval_yaml
 from ruler_builder.card.card_files import CARD, card_files
 from ruler_builder.card.render import first_row
 from ruler_builder.common.project_files import DISTRIBUTION
+from ruler_builder.proof.folder_checks import no_plain_file
 from ruler_builder.proof.verify_report import FileReport
 from ruler_common.errors import RulerError
 from ruler_common.manifest_form import Manifest
@@ -53,7 +54,9 @@ def check_card_files(
         yield f"{CARD}: not checked, because the row that it shows cannot be read."
     for name, text in files.items():
         path, title = root / name, _TITLES[name]
-        if not path.is_file():
+        if odd := no_plain_file(root, name):
+            _report(reports, name, f"it is {odd}, no file: {_REMEDY}")
+        elif not path.is_file():
             _report(reports, name, f"the file is missing: {_REMEDY}")
         elif path.read_bytes() != text.encode():
             _report(reports, name, f"{title} is not the one of this manifest: {_REMEDY}")

@@ -11,7 +11,9 @@ from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 
+from ruler_builder.proof.folder_checks import no_plain_file
 from ruler_builder.proof.inspect_rows import InspectedRow, InspectedRowGroup, RowGroup
+from ruler_builder.proof.parquet_bytes import check_layout, read_footer
 from ruler_builder.proof.verify_report import FileReport
 from ruler_builder.reading.breaches import Law
 from ruler_common.files import UNREADABLE, sha256_of
@@ -23,6 +25,9 @@ def readable_parts(root: Path, path: str, entry: FileEntry, report: FileReport) 
     """The file's row groups, if it is there and has the right columns; its digest is checked."""
     import pyarrow.parquet as pq
 
+    if odd := no_plain_file(root, path):
+        report.add(f"it is {odd}: put the file itself there", Law.DIGESTS)
+        return []
     if not (root / path).is_file():
         report.add("the manifest lists the file, but it is missing", Law.DIGESTS)
         return []
@@ -34,9 +39,9 @@ def readable_parts(root: Path, path: str, entry: FileEntry, report: FileReport) 
                 what = f"the columns are not {', '.join(COLUMNS)} of the right types"
                 report.add(what, Law.DIGESTS)
                 return []
-            if file.schema_arrow.metadata != arrow_schema().metadata:
-                what = "the file describes its columns otherwise than a release does (its metadata)"
+            for what in check_layout(footer := read_footer(root / path)):
                 report.add(what, Law.DIGESTS)
+            report.writer = footer.writer
             alone = file.num_row_groups == 1
             return [RowGroup(path, group, whole_file=alone) for group in range(file.num_row_groups)]
     except UNREADABLE as error:
@@ -52,7 +57,7 @@ def check_file(
     groups = sorted(groups, key=lambda group: group.number)
     for found in sorted(found for group in groups for found in group.breaches):
         report.add(found.what, found.law, found.row)
-    if not path.is_file():
+    if report.count and not groups:  # it is missing, or was not opened
         return
     rows = [row for group in groups for row in group.rows]
     in_order = [row.index for row in rows]
@@ -149,6 +154,24 @@ def _wrong_figures(
             yield f"{name} is {given:g} in the manifest, {right:g} in the file"
     if len(entry.get("questions", [])) != sum(row.question != "" for row in rows):
         yield "questions in the manifest are not as many as the rows"
+    yield from _wrong_unit(entry, window, rows)
+
+
+def _wrong_unit(entry: FileEntry, window: int, rows: list[InspectedRow]) -> Iterator[str]:
+    """The unit in the manifest is the largest that did not fit into a row, as the rows have it.
+
+    It is more than what a row has free, but for rows that another law names.
+    """
+    if not entry["max_length"]:  # there is no haystack
+        return
+    least = 0
+    for row in rows:
+        spare = window - row.length
+        if row.exhausted is False or (row.exhausted is None and not entry["exhausted"]):
+            free = spare + 1 if row.unit is None or spare < row.unit else 0
+            least = max(least, free, row.unit_least)
+    if entry["unit"] < least:
+        yield f"unit is {entry['unit']} in the manifest, a row's has {least} tokens or more"
     units = [row.unit for row in rows]
     most = max((unit for unit in units if unit is not None), default=0)
     if None not in units and entry["unit"] > most:

@@ -20,10 +20,11 @@ from typing import Any, NamedTuple, cast
 from ruler_builder.common.parquet_rows import digest_row, read_groups
 from ruler_builder.common.text_digests import digest_of_question, text_digest
 from ruler_builder.families.table import FAMILIES, with_optional
+from ruler_builder.proof.full_windows import RowText, full, longer_texts
 from ruler_builder.proof.laws import breaches
+from ruler_builder.proof.parquet_bytes import Footer, check_row_group, read_footer
 from ruler_builder.proof.verify_report import WHOLE_FILE, AskedDigest, Found
 from ruler_builder.reading.breaches import Breach, FileRules, Law, context_of
-from ruler_builder.reading.reading import Reading
 from ruler_builder.reading.sources_at_hand import SourcesAtHand
 from ruler_builder.tokens.reference_counter import reference
 from ruler_builder.tokens.second_engine import EngineMismatch, confirm, is_sampled, with_engine
@@ -61,6 +62,8 @@ class InspectedRow:
 
     index: int
     length: int
+    # Tokens of the next unit of the haystack: at the least, and at the most.
+    unit_least: int
     unit: int | None
     exhausted: bool | None
     repeats: int | None
@@ -104,6 +107,7 @@ class Inspector:
         self.sources = SourcesAtHand(manifest, mirror)
         self._counter: tuple[tuple[str, bool], TokenCounter] | None = None
         self._mismatches: dict[str, str] = {}
+        self._read: Footer | None = None
 
     def counter(self, tokenizer: str, fast: bool) -> TokenCounter:
         """The tokenizer, checked against the manifest's digests; with a second engine if `fast`."""
@@ -112,6 +116,12 @@ class Inspector:
             counter = reference(tokenizer, self.manifest, self.root, self.mirror, self.specs)
             self._counter = key, with_engine(counter) if fast else counter
         return self._counter[1]
+
+    def _footer(self, path: str) -> Footer:
+        """The footer of a file; that read last is kept."""
+        if self._read is None or self._read.path != self.root / path:
+            self._read = read_footer(self.root / path)
+        return self._read
 
     def _rules(self, part: RowGroup) -> FileRules:
         entry = self.manifest["files"][part.path]
@@ -153,7 +163,10 @@ class Inspector:
         counter = self.counter(rules.entry["tokenizer"], part.fast)
         try:
             with pq.ParquetFile(self.root / part.path) as file:
-                rows: list[Row] = file.read_row_group(part.group).to_pylist()
+                table = file.read_row_group(part.group)
+            rows: list[Row] = table.to_pylist()
+            odd = check_row_group(self._footer(part.path), part.group, table)
+            group.breaches += [Found(WHOLE_FILE, Law.DIGESTS, what) for what in odd]
         except UNREADABLE as error:
             why = str(error).partition("\n")[0]
             what = f"row group {part.group} cannot be read: {why}"
@@ -178,8 +191,11 @@ class Inspector:
             group.breaches += [Found(row["index"], law, what) for law, what in found]
             on_progress(1)
         what = "the text around the needles is not that of the other rows"
-        odd = unlike_most(texts, tried=3)
-        group.breaches += [Found(shared.row, Law.ACCOUNTED, what) for shared in odd]
+        others = unlike_most(texts, tried=3)
+        group.breaches += [Found(shared.row, Law.ACCOUNTED, what) for shared in others]
+        spare = {row.index: rules.window - row.length for row in group.rows}
+        unjudged = [RowText(one.row, spare.get(one.row, 0), one.text) for one in texts]
+        group.breaches += longer_texts(unjudged, rules.count)
         group.text = max(texts, key=lambda shared: len(shared.text), default=None)
         group.missing = frozenset(self.sources.missing)
         return group
@@ -197,7 +213,7 @@ class Inspector:
         yield from breaches(row, tokens, rules)
         reading = family.read(row, rules)
         yield from reading.faults
-        yield from _full(row, reading, rules)
+        yield from full(row, reading, rules)
         if reading.text is not None and len(reading.text) > group.longest[0]:
             group.longest = len(reading.text), text_digest(reading.text)
         if reading.text is not None and reading.repeats is None:
@@ -214,6 +230,7 @@ class Inspector:
             InspectedRow(
                 index=row["index"],
                 length=row["length"],
+                unit_least=reading.unit_least,
                 unit=reading.unit,
                 exhausted=reading.exhausted,
                 repeats=reading.repeats,
@@ -264,14 +281,6 @@ def _null(row: Row) -> str | None:
         if values[name] is None or (isinstance(values[name], list) and None in values[name]):
             return name
     return "evidence" if any(None in span.values() for span in row["evidence"]) else None
-
-
-def _full(row: Row, reading: Reading, rules: FileRules) -> Iterator[Breach]:
-    """The window is full by the units of the row itself, whatever the manifest says of them."""
-    if rules.alone or reading.unit is None or reading.exhausted is not False:
-        return  # at `0k` by design: there is no window, and the proof allows no haystack
-    if (spare := rules.spare(row)) >= reading.unit:
-        yield Breach(Law.FULL, f"{spare} tokens are free, a unit has at most {reading.unit}")
 
 
 def unlike_most(texts: Sequence[SharedText], tried: int) -> list[SharedText]:

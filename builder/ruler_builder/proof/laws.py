@@ -1,10 +1,11 @@
-"""Check of one row what every task family must hold to: length, window, references, evidence.
+"""Check of one row what every task family must hold to: length, references, evidence.
 
     for breach in breaches(row, tokens, rules):
         breach.law.title, breach.what     # "exact length", "length is 4090, counted 4091"
 
-A row's text is read back by its family (families/<family>/proof.py). What needs several files, or
-their bytes, is checked in file_checks.py and release_checks.py.
+A row's text is read back by its family (families/<family>/proof.py), and by it full_windows.py
+knows whether the window is full. What needs several files, or their bytes, is checked in
+file_checks.py and release_checks.py.
 """
 
 from __future__ import annotations
@@ -24,7 +25,6 @@ def breaches(row: Row, tokens: int, rules: FileRules) -> Iterator[Breach]:
     """Every breach in one row, whose `input` + `answer_prefix` have `tokens` tokens."""
     for law, found in (
         (Law.LENGTH, _length(row, tokens, rules)),
-        (Law.FULL, _full(row, rules)),
         (Law.POSITIONS, _spans(row, rules)),
         (Law.UNAMBIGUOUS, _references(row, rules)),
         (Law.ANSWERABLE, _answerable(row, rules)),
@@ -42,12 +42,6 @@ def _length(row: Row, tokens: int, rules: FileRules) -> Iterator[str]:
         yield f"max_new_tokens is {row['max_new_tokens']}"
     if not rules.alone and (spare := rules.spare(row)) < 0:
         yield f"over-long by {-spare} tokens"
-
-
-def _full(row: Row, rules: FileRules) -> Iterator[str]:
-    spare, unit = rules.spare(row), rules.entry["unit"]
-    if not rules.alone and spare >= unit and not rules.entry["exhausted"]:
-        yield f"{spare} tokens are free, a unit of the haystack has {unit}"
 
 
 def _spans(row: Row, rules: FileRules) -> Iterator[str]:

@@ -18,21 +18,25 @@ from ruler_builder.common.processes import worker_pool
 from ruler_builder.proof.card_checks import check_card_files
 from ruler_builder.proof.described_tasks import check_described
 from ruler_builder.proof.file_checks import check_file, readable_parts
+from ruler_builder.proof.folder_checks import beside, strangers
 from ruler_builder.proof.inspect_rows import InspectedRowGroup, Inspector
+from ruler_builder.proof.parquet_bytes import own_writer
 from ruler_builder.proof.release_checks import (
     check_frozen,
     check_manifest,
     check_same_asked,
     check_same_texts,
     is_own_suite,
-    unlisted,
 )
 from ruler_builder.proof.verify_report import FileReport, VerifyReport
 from ruler_builder.reading.breaches import Law
 from ruler_builder.reading.sources_at_hand import SourcesAtHand
 from ruler_builder.tokens.reference_counter import places
 from ruler_common.manifest_form import MANIFEST, Manifest
+from ruler_common.text import printable
 from ruler_common.work import OnRows
+
+_NAMED = 20  # of what stands beside a release
 
 
 def prove(
@@ -86,9 +90,9 @@ def prove(
     check_same_asked(manifest, reports)
     check_same_texts((group for found in groups.values() for group in found), reports)
     check_frozen(manifest, reports)
-    for name in () if left else unlisted(root, manifest):
+    for name, what in () if left else strangers(root, manifest):
         reports[name] = FileReport(name)
-        reports[name].add("the file is not in the manifest", Law.DIGESTS)
+        reports[name].add(what, Law.DIGESTS)
     sources = SourcesAtHand(manifest, str(mirror) if mirror else None)
     whole = FileReport(MANIFEST)
     check_manifest(manifest, sources, whole)
@@ -97,6 +101,12 @@ def prove(
     notes = [*mismatches.values()]
     if not left:
         notes += check_card_files(root, manifest, reports)
+    if others := beside(root):
+        named = ", ".join(map(printable, others[:_NAMED])) + ", …" * (len(others) > _NAMED)
+        notes.append(f"Not of the release, and not checked: {named}.")
+    if writers := {report.writer for report in reports.values()} - {"", own_writer()}:
+        by = f"Files by {', '.join(sorted(writers))}, not {own_writer()}"
+        notes.append(f"{by}: their figures of pages are not compared.")
     missing = {name for found in groups.values() for group in found for name in group.missing}
     notes += _notes(manifest, missing | sources.missing)
     return VerifyReport(reports, left, notes=notes)
@@ -107,7 +117,8 @@ def _notes(manifest: Manifest, missing: set[str]) -> list[str]:
     notes = []
     if missing:
         notes.append(
-            f"Not checked without the source: {', '.join(sorted(missing))}. "
+            f"Not checked without the source: {', '.join(sorted(missing))}, and whether more of it "
+            "would fit than the file's other rows show. "
             "With --mirror FOLDER, or after `ruler sources fetch`, these are checked too."
         )
     if is_own_suite(manifest):

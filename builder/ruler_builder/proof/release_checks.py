@@ -7,7 +7,6 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict
 from importlib.metadata import version
-from pathlib import Path
 from typing import Any, cast
 
 from ruler_builder.common.project_files import DISTRIBUTION
@@ -192,11 +191,3 @@ def _words(manifest: Manifest) -> Iterator[str]:
         yield "the digests of the word lists are not those of the lists read here"
     if unknown := set(words) - set(known):
         yield f"'{min(unknown)}' is no word list that this version knows"
-
-
-def unlisted(root: Path, manifest: Manifest) -> Iterator[str]:
-    """The files among a release's data that the manifest does not list, but for hidden ones."""
-    for found in sorted(root.glob("data/**/*")):
-        name = found.relative_to(root).as_posix()
-        if name not in manifest["files"] and found.is_file() and not found.name.startswith("."):
-            yield name

@@ -44,6 +44,8 @@ class FileReport:
     breaches: list[Found] = field(default_factory=list)
     count: int = 0
     asked: dict[int, AskedDigest] = field(default_factory=dict, repr=False)
+    # What signed the Parquet file; "" where there is none that can be read.
+    writer: str = ""
 
     def add(self, what: str, law: Law = Law.ACCOUNTED, row: int = WHOLE_FILE) -> None:
         """Record a breach of a row, or of the whole file."""

@@ -79,9 +79,14 @@ class FileRules:
         """Whether rows hold their evidence and no haystack: the control at `0k`."""
         return self.entry["max_length"] == 0
 
+    @property
+    def window(self) -> int:
+        """Tokens that a row may have: all but the reserve."""
+        return self.entry["max_length"] - self.reserve
+
     def spare(self, row: Row) -> int:
-        """Tokens of the window that a row leaves free beside the reserve."""
-        return row["max_length"] - self.reserve - row["length"]
+        """Tokens of the window that a row leaves free."""
+        return self.window - row["length"]
 
 
 def pattern_of(template: str, **groups: str) -> re.Pattern[str]:

@@ -43,8 +43,9 @@ class Reading:
     `faults` has a sentence for each thing that is not accounted for. `text` is the running text of
     an essay or a book without its needles, None where the context has none; `origin` names its
     source. `unit` is the most tokens that the next unit of the haystack can have, None where that
-    is unknown. `exhausted` says whether a finite haystack is in the row as a whole, and `repeats`
-    how many times it began again; None where that cannot be known without the source.
+    is unknown, and `unit_least` the fewest. `exhausted` says whether a finite haystack is in the
+    row as a whole, and `repeats` how many times it began again; None where that cannot be known
+    without the source.
 
     `asked` is what the row asks, where that is not its question and references; rows of one index
     and `scope` must ask the same, with needles at about the same `depths`. `places` are those of
@@ -55,6 +56,7 @@ class Reading:
     text: str | None = None
     origin: str = ""
     unit: int | None = None
+    unit_least: int = 0
     exhausted: bool | None = False
     repeats: int | None = 0
     asked: Any = None

@@ -16,7 +16,8 @@ from ruler_builder.common.text_digests import without_needles
 from ruler_builder.reading.reading import Reading, difference, foreign, hidden
 from ruler_builder.reading.sources_at_hand import RunningText
 
-_SLACK = 4  # tokens that a unit may have more where it meets the text before and after it
+UNIT_SLACK = 4
+"""Tokens that a unit may have more or less where it meets the text before and after it."""
 
 
 def running_text(
@@ -29,11 +30,7 @@ def running_text(
     count: Callable[[str], int],
 ) -> None:
     """Take the needles at `gaps` (offsets in the context, ascending) out and check what is left."""
-    for start, end in gaps:
-        if start and not context.endswith(separator, 0, start):
-            reading.misplaced(f"no space before the needle at {start} of the context")
-        if end < len(context) and not context.startswith(separator, end):
-            reading.misplaced(f"no space after the needle that ends at {end} of the context")
+    _joined(reading, context, gaps, separator)
     text, places = without_needles(context, gaps, separator)
     reading.text = text
     if source is None:
@@ -48,11 +45,31 @@ def running_text(
     reading.repeats = source.repeats(len(text))
     if not source.may_end(len(text)):
         reading.fault(f"the text ends within a word or sentence: {text[-40:]!r}")
-    reading.unit = count(separator + source.next_unit(len(text))) * 5 // 4 + _SLACK
+    tokens = count(separator + source.next_unit(len(text)))
+    reading.unit, reading.unit_least = tokens + UNIT_SLACK, tokens - UNIT_SLACK
     for place in places:
         if place < len(text) and not source.may_start(place):
             around = text[max(0, place - 20) : place + 20]
             reading.misplaced(f"a needle stands inside a sentence: {around!r}")
+
+
+def _joined(
+    reading: Reading, context: str, gaps: Sequence[tuple[int, int]], separator: str
+) -> None:
+    """Needles and the texts between them are joined by one separator each; the ends have none."""
+    starts, ends = [start for start, _ in gaps], [end for _, end in gaps]
+    for start, end in zip([0, *ends], [*starts, len(context)], strict=True):
+        between = context[start:end]
+        before, after = separator * (start > 0), separator * (end < len(context))
+        text = between.strip()
+        right = f"{before}{text}{after}" if text else before and after
+        if between != right:
+            last = end == len(context)
+            where = (
+                f"behind the needle that ends at {start}" if last else f"before the needle at {end}"
+            )
+            what = "is more or less than one separator and the text"
+            reading.misplaced(f"what stands {where} {what}: {difference(right, between)}")
 
 
 def _plain(reading: Reading, text: str, separator: str, template: str) -> None:

@@ -7,28 +7,26 @@ with the changed text, so that only the law that the fault breaks can find it.
 from __future__ import annotations
 
 import copy
-import hashlib
 import json
 from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pyarrow.parquet as pq
 
 from ruler_builder.card import provenance
 from ruler_builder.card.card_files import card_files
-from ruler_builder.common.parquet_rows import digest_row
 from ruler_builder.families.table import FAMILIES, with_optional
 from ruler_builder.reading.breaches import FileRules
 from ruler_builder.reading.reading import Reading
 from ruler_builder.reading.sources_at_hand import SourcesAtHand
+from ruler_builder.release.parquet_files import parquet_file, rows_in_group
 from ruler_builder.tokens.tokenizers import TokenCounter
 from ruler_common.files import sha256_of
 from ruler_common.manifest import read_manifest
 from ruler_common.manifest_form import MANIFEST
-from ruler_common.rows import features
+from ruler_common.rows import arrow_schema
 
 Row = dict[str, Any]
 Fault = Callable[[Row], object]
@@ -91,13 +89,9 @@ def plant(root: Path, path: str, change: Callable[[list[Row]], object]) -> None:
     """Change the rows of a file of a release, and make the manifest's entry follow them."""
     rows = pq.read_table(root / path).to_pylist()
     change(rows)
-    schema = features().arrow_schema
-    pq.write_table(pa.Table.from_pylist(rows, schema), root / path)
-    digest = hashlib.sha256()
-    for row in rows:
-        digest_row(digest, row)
     manifest = json.loads((root / MANIFEST).read_text(encoding="utf-8"))
     entry, lengths = manifest["files"][path], [row["length"] for row in rows]
+    digest = write_rows(root / path, rows, rows_in_group(entry["max_length"]))
     mean = sum(lengths) / max(1, len(lengths))
     entry |= {
         "rows": len(rows),
@@ -105,7 +99,7 @@ def plant(root: Path, path: str, change: Callable[[list[Row]], object]) -> None:
         "fill": mean / (entry["max_length"] - manifest["reserve"]),
         "bytes": (root / path).stat().st_size,
         "sha256": sha256_of(root / path),
-        "rows_sha256": digest.hexdigest(),
+        "rows_sha256": digest,
     }
     write_manifest(root, manifest)
 
@@ -121,6 +115,14 @@ def keep(root: Path, *paths: str) -> None:
     known = manifest["languages"].items()
     manifest["languages"] = {code: entry for code, entry in known if code in used}
     write_manifest(root, manifest)
+
+
+def write_rows(path: Path, rows: list[Row], group: int) -> str:
+    """Write a file as a build does, `group` rows a row group; returns the digest of its rows."""
+    with parquet_file(path, arrow_schema(), group, level=5) as file:
+        for row in rows:
+            file.add(row)
+    return file.digest.hexdigest()
 
 
 def write_manifest(root: Path, manifest: Mapping[str, Any]) -> None:

@@ -103,7 +103,7 @@ def test_orders_repetitions_and_what_is_no_number_are_named(
     named = report.files[path_of("niah_single_1")].breaches
     assert [(row, what) for row, _, what in named] == [(5, "the row is row 2 again")]
     assert "depth nan should be" in found_in(report, path_of("vt"))
-    assert "describes its columns otherwise" in found_in(report, path_of("vt"))
+    assert "describes its rows otherwise" in found_in(report, path_of("vt"))
     assert {row for row, _, _ in report.files[path_of("qa_1")].breaches} == {6}
     assert "is not in the manifest" in found_in(report, "data/tekken/4k/notes.csv")
 

@@ -84,6 +84,7 @@ def read_niah(row: Row, about: FileRules) -> Reading:
         if len(needles) < len(found) or context.count("\n" + NOISE) < 1:
             reading.fault("a needle stands twice, or there is no noise")
         reading.unit = about.count(f"{NOISE}\n{NOISE}") - about.count(NOISE)
+        reading.unit_least = reading.unit - _SLACK
         return reading
     gaps = [(match.start(), match.end()) for match in found]
     running_text(reading, context, gaps, " ", template, about.sources.essays(), about.count)

@@ -56,7 +56,8 @@ def read_documents(row: Row, about: FileRules) -> Reading:
     left = _left(row, corpus, texts)
     label = before.format(i=len(texts) + 1)
     unit = min((about.count(f"{label}{text}{after}\n\n") for text in left), default=None)
-    reading.unit = None if unit is None else unit * 5 // 4 + _SLACK
+    if unit is not None:
+        reading.unit, reading.unit_least = unit + _SLACK, unit * 4 // 5 - _SLACK
     reading.exhausted = None if about.task["documents"] else not left
     reading.repeats = max(Counter(texts).values(), default=1) - 1
     return reading

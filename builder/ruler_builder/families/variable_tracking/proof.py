@@ -23,7 +23,7 @@ from ruler_builder.sources.corpora import NOISE
 from ruler_builder.suites.wording import filled
 from ruler_common.rows import Row
 
-_EXAMPLE_TOKENS = 500
+_EXAMPLE_TOKENS, _SLACK = 500, 2  # tokens of a line that it may lack where it meets another
 _LINE = re.compile(r"VAR ([A-Z]+) = (?:([1-9][0-9]{4})|VAR ([A-Z]+) )")
 _SENTENCE = re.compile(r"VAR ([A-Z]+) = (?:([1-9][0-9]{4})|VAR ([A-Z]+))\.")
 _VALUE = r"[1-9][0-9]{4}"
@@ -69,6 +69,7 @@ def read_chains(row: Row, about: FileRules) -> Reading:
         reading.unit = about.count(f"{NOISE}\n{NOISE}") - about.count(NOISE)
         if about.task["layout"] == "2024":
             reading.unit = about.count(f"{NOISE}\n {NOISE}\n {NOISE}") - about.count(NOISE)
+        reading.unit_least = about.count(NOISE) - _SLACK
     return reading
 
 
