@@ -18,6 +18,7 @@ from ruler_builder.card.render import first_row
 from ruler_builder.common.project_files import DISTRIBUTION
 from ruler_builder.proof.verify_report import FileReport
 from ruler_common.errors import RulerError
+from ruler_common.files import read_bytes
 from ruler_common.manifest_form import Manifest
 
 _TITLES = {
@@ -55,7 +56,7 @@ def check_card_files(
         path, title = root / name, _TITLES[name]
         if not path.is_file():
             _report(reports, name, f"the file is missing: {_REMEDY}")
-        elif path.read_bytes() != text.encode():
+        elif read_bytes(path) != text.encode():
             _report(reports, name, f"{title} is not the one of this manifest: {_REMEDY}")
 
 
