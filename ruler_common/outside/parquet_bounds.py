@@ -69,25 +69,27 @@ def _check_footer(file: BinaryIO) -> None:
 
 def _checked_rows(file: BinaryIO, group: Any) -> int:
     """The rows of a row group. Raises ValueError for one over the bounds."""
-    unpacked, most = 0, [group.num_rows]
+    unpacked, values = 0, group.num_rows
     for number in range(group.num_columns):
         chunk = group.column(number)
-        most.append(chunk.num_values)
-        dictionary = coded = 0
+        dictionary, coded, counts = 0, 0, [0]
         for page in _pages(file, chunk):
             unpacked += page[_SIZE]
             dictionary += page[_SIZE] * (page[_TYPE] == _DICTIONARY)
             if page[_TYPE] in _DATA:
                 header, place = _DATA[page[_TYPE]]
-                values, encoding = page[header][1], page[header][place]
+                counts.append(page[header][1])
+                encoding = page[header][place]
                 if encoding != _PLAIN and encoding not in _CODED:
                     raise ValueError(f"a page has the encoding {encoding}, which no release has")
-                most.append(values)
-                coded += values * (encoding in _CODED)
+                coded += counts[-1] * (encoding in _CODED)
+        if min(*counts, chunk.num_values, group.num_rows) < 0:
+            raise ValueError("a page has a number of values below 0")
         unpacked += coded * dictionary  # each value may be the whole of the dictionary
-    if unpacked > MOST_UNPACKED or min(most) < 0 or sum(most) > MOST_VALUES:
+        values += max(sum(counts), chunk.num_values)
+    if unpacked > MOST_UNPACKED or values > MOST_VALUES:
         raise ValueError(
-            f"a row group would unpack to {unpacked:,} bytes and {sum(most):,} values, over the "
+            f"a row group would unpack to {unpacked:,} bytes and {values:,} values, over the "
             f"bounds of {MOST_UNPACKED:,} and {MOST_VALUES:,}"
         )
     return int(group.num_rows)
