@@ -138,9 +138,10 @@ def _open(at: str | Path, revision: str | None) -> tuple[Manifest, Callable[[str
         return read_manifest(root), root.joinpath
     if not is_repository(repo):
         raise RulerError(f"'{repo}' is neither a folder nor a Hub repository (ORG/NAME).")
-    manifest = hub_file(repo, MANIFEST, revision)
-    commit = manifest.parent.name  # the cache keeps snapshots/<commit>/…: one state for all files
-    return read_manifest(manifest.parent), lambda path: hub_file(repo, path, commit)
+    there = hub_file(repo, MANIFEST, revision).parent
+    commit = there.name  # the cache keeps snapshots/<commit>/…: one state for all files
+    manifest = read_manifest(there)
+    return manifest, lambda path: hub_file(repo, path, commit, manifest["files"][path]["bytes"])
 
 
 def check_files(

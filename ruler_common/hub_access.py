@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ruler_common.errors import RulerError, Unreachable
+from ruler_common.files import MOST_BYTES
 from ruler_common.manifest_form import MANIFEST
 from ruler_common.text import without_passwords
 
@@ -23,15 +24,41 @@ def is_repository(name: str) -> bool:
     return re.fullmatch(f"{part}/{part}", name) is not None and not re.search(r"--|\.\.", name)
 
 
-def hub_file(repo: str, path: str, revision: str | None) -> Path:
+def hub_file(repo: str, path: str, revision: str | None, most: int = MOST_BYTES) -> Path:
     """The local path of a file of a Hub data set, downloaded or from the cache.
 
-    Raises RulerError for what the Hub lacks or refuses, Unreachable where it cannot be asked.
+    Raises RulerError for what the Hub lacks or refuses, and when it sends more than `most` bytes;
+    Unreachable where it cannot be asked.
     """
     from huggingface_hub import hf_hub_download
 
+    bar = bounded_bar(repo, path, most)
     with hub_errors(repo):
-        return Path(hf_hub_download(repo, path, repo_type="dataset", revision=revision))
+        return Path(
+            hf_hub_download(repo, path, repo_type="dataset", revision=revision, tqdm_class=bar)
+        )
+
+
+def bounded_bar(repo: str, path: str, most: int) -> type[Any]:
+    """The progress bar with which huggingface_hub's client stops a file after `most` bytes.
+
+    It raises RulerError; the client itself looks at the size only when all is there.
+    """
+    from huggingface_hub.utils import tqdm
+
+    class Bounded(tqdm):
+        sent = 0.0
+
+        def update(self, n: float | None = 1) -> bool | None:
+            self.sent += n or 0
+            if self.sent > most:
+                raise RulerError(
+                    f"The Hub sends more than {most:,} bytes as {path} of '{repo}': it is not "
+                    "kept. Run the same command again, or tell the repository's owner."
+                )
+            return bool(super().update(n))
+
+    return Bounded
 
 
 @contextmanager

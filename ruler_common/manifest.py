@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import cast
 
 from ruler_common.errors import RulerError
+from ruler_common.files import read_bytes
 from ruler_common.manifest_form import FORMAT_VERSION, MANIFEST, FileEntry, Manifest
 from ruler_common.names import LANGUAGES, TASKS, Config, in_tokens, length_name, parse_length
 from ruler_common.parsing import parse_json
@@ -64,7 +65,7 @@ def read_manifest(root: Path) -> Manifest:
     path = Path(root) / MANIFEST
     if not path.is_file():
         raise RulerError(f"No release in '{root}': no {MANIFEST}. Make one: ruler build {root}")
-    return parse_manifest(path.read_bytes(), path)
+    return parse_manifest(read_bytes(path), path)
 
 
 def parse_manifest(text: str | bytes, where: str | Path) -> Manifest:

@@ -1,9 +1,12 @@
-"""JSON and TOML, read strictly: what is wrong is one sentence that names the file.
+"""JSON, YAML and TOML, read strictly: what is wrong is one sentence that names the file.
 
     manifest = parse_json(text, Manifest, path, "Get or build it anew.")    # checked by type
     suite = read_toml(path)    # on every Python: tomllib is new in 3.11
+    value = json_value(line)   # any JSON; ValueError for none
 
-Raises RulerError alone.
+Raises RulerError, but `json_value` and `parse_yaml` ValueError. The size of a file is bounded where
+it is read (files.py), how many values its text holds and how deep they nest here: an empty list
+of two bytes takes sixty in memory.
 """
 
 from __future__ import annotations
@@ -11,22 +14,74 @@ from __future__ import annotations
 import json
 import math
 import sys
+from collections import Counter
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ruler_common.errors import RulerError
-from ruler_common.text import printable
+from ruler_common.files import read_text
+from ruler_common.text import one_line, printable
 
 if sys.version_info >= (3, 11) or TYPE_CHECKING:
-    from importlib.resources.abc import Traversable
-
     import tomllib
 else:
     import tomli as tomllib
 
 if TYPE_CHECKING:
+    from importlib.resources.abc import Traversable
+
     from pydantic import TypeAdapter
+
+MOST_VALUES = 5_000_000
+"""Of a document or line, counted by its signs: commas and opening brackets."""
+MOST_DEPTH = 100
+"""Lists and objects within each other: writing a value again takes a call for each."""
+_TOO_DEEP = f"it nests deeper than {MOST_DEPTH} levels"
+
+
+def json_value(text: str | bytes, strict: bool = True) -> Any:
+    """The value that a JSON text stands for. Raises ValueError alone, whatever the text.
+
+    Stricter than JSON's own reader: no key twice, no more than MOST_DEPTH levels and MOST_VALUES;
+    with `strict` no NaN and no whole number of over 64 bits either, which other tools write.
+    """
+    opened = check_values(text)
+    numbers: dict[str, Any] = (
+        {"parse_constant": _no_number, "parse_float": _finite, "parse_int": _whole}
+        if strict
+        else {}
+    )
+    try:
+        found = json.loads(text, object_pairs_hook=_each_once, **numbers)
+    except RecursionError:
+        raise ValueError(_TOO_DEEP) from None
+    if opened > MOST_DEPTH and _is_too_deep(found):
+        raise ValueError(_TOO_DEEP)
+    return found
+
+
+def check_values(text: str | bytes) -> int:
+    """How many lists and objects a JSON text opens at most; ValueError for too many values."""
+    if isinstance(text, bytes):
+        lists, objects, commas = text.count(b"["), text.count(b"{"), text.count(b",")
+    else:
+        lists, objects, commas = text.count("["), text.count("{"), text.count(",")
+    if lists + objects + commas > MOST_VALUES:
+        raise ValueError(f"it holds more than {MOST_VALUES:,} values")
+    return lists + objects
+
+
+def _is_too_deep(value: Any) -> bool:
+    level = [value]
+    for _ in range(MOST_DEPTH):
+        parts = (part for part in level if isinstance(part, dict | list))
+        level = [
+            inner for part in parts for inner in (part.values() if type(part) is dict else part)
+        ]
+        if not level:
+            return False
+    return True
 
 
 def parse_json(
@@ -40,26 +95,26 @@ def parse_json(
     """The JSON object in a text, its fields checked by type: `kind` is a TypedDict.
 
     Raises RulerError, one sentence that names the file and the field and ends with the remedy, and
-    for a `format` above `newest`. Stricter than JSON's own reader: no NaN, no whole number
-    of over 64 bits, no key twice.
+    for a `format` above `newest`.
     """
     try:
-        found = json.loads(
-            text,
-            parse_constant=_no_number,
-            parse_float=_finite,
-            parse_int=_whole,
-            object_pairs_hook=_each_once,
-        )
+        found = json_value(text)
         version = found.get("format")
-    except (ValueError, RecursionError, AttributeError) as error:
+    except (ValueError, AttributeError) as error:
         why = "it is no object" if isinstance(error, AttributeError) else error
         raise RulerError(f"'{where}' is {wrong}: {why}. {remedy}") from error
     if newest is not None and type(version) is int and version > newest:
         raise RulerError(f"'{where}' has the newer format {version}: update this package.")
+    check_type(found, kind, where, remedy, wrong)
+    return found
+
+
+def check_type(
+    found: Any, kind: Any, where: str | Path, remedy: str, wrong: str = "damaged"
+) -> None:
+    """Raise RulerError for a value that is not of a type, such as a TypedDict: its first fault."""
     if first := _wrong_type(found, kind):
         raise RulerError(f"'{where}' is {wrong}: {' '.join(map(printable, first))}. {remedy}")
-    return found
 
 
 def _no_number(text: str) -> float:
@@ -80,8 +135,8 @@ def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """A JSON object, none of whose keys stands there twice."""
     found = dict(pairs)
     if len(found) < len(pairs):
-        keys = [key for key, _ in pairs]
-        raise ValueError(f"{next(key for key in keys if keys.count(key) > 1)!r} stands there twice")
+        ((key, _),) = Counter(key for key, _ in pairs).most_common(1)
+        raise ValueError(f"{key[:80]!r} stands there twice")
     return found
 
 
@@ -109,8 +164,20 @@ def _wrong_type(found: Any, kind: Any) -> tuple[str, str] | None:
 def read_toml(path: Path | Traversable) -> dict[str, Any]:
     """The contents of a TOML file; RulerError where it is missing or malformed."""
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        text = read_text(path) if isinstance(path, Path) else path.read_text(encoding="utf-8")
+        return tomllib.loads(text)
     except OSError as error:
         raise RulerError(f"Cannot read '{path}': {error.strerror}.") from error
-    except tomllib.TOMLDecodeError as error:
-        raise RulerError(f"'{path}' is not valid TOML: {error}.") from error
+    except (ValueError, RecursionError) as error:  # tomllib's own is a ValueError
+        why = _TOO_DEEP if isinstance(error, RecursionError) else one_line(error)
+        raise RulerError(f"'{path}' is not valid TOML: {why}.") from error
+
+
+def parse_yaml(text: str) -> Any:
+    """The value of a YAML text, of plain values alone. Raises ValueError, whatever the text."""
+    import yaml  # type: ignore[import-untyped]
+
+    try:
+        return yaml.safe_load(text)
+    except (yaml.YAMLError, ValueError, LookupError, TypeError, RecursionError) as error:
+        raise ValueError(one_line(error)) from error

@@ -10,6 +10,7 @@ from typing_extensions import TypedDict
 
 from ruler_common.errors import RulerError
 from ruler_common.files import UNREADABLE
+from ruler_common.outside.parquet_bounds import open_parquet
 
 if TYPE_CHECKING:
     import datasets
@@ -93,15 +94,16 @@ def features() -> datasets.Features:
 
 
 def check_columns(path: Path) -> None:
-    """Raise RulerError for a file that is no Parquet file, or has other columns than it must."""
-    import pyarrow.parquet as pq
-
+    """Raise RulerError for a file that is no Parquet file within bounds, or has other columns."""
     known = arrow_schema()
-    try:
-        schema = pq.read_schema(path)
-    except UNREADABLE as error:
-        why = str(error).partition("\n")[0]
-        raise RulerError(f"'{path}' is no Parquet file: {why}. Get or build it anew.") from error
+    with open_parquet(path) as file:
+        try:
+            schema = file.schema_arrow
+        except UNREADABLE as error:
+            why = str(error).partition("\n")[0]
+            raise RulerError(
+                f"'{path}' is no Parquet file: {why}. Get or build it anew."
+            ) from error
     if (schema.names, schema.types) != (known.names, known.types):
         raise RulerError(
             f"'{path}' has not the columns of a release, {', '.join(COLUMNS)}. "

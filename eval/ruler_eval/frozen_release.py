@@ -132,7 +132,8 @@ class Release:
                 f"What it holds: ruler list {self.source}"
             )
         name, at = self.configs[config], self.revision
-        path = self.root / name if at is None else hub_file(self.source, name, at)
+        most = self.manifest["files"][name]["bytes"]
+        path = self.root / name if at is None else hub_file(self.source, name, at, most)
         if name not in self._checked:
             ruler_dataset.check_files([path], [name], self.manifest["files"], verify=True)
             self._checked.add(name)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -12,6 +11,8 @@ import typer
 from typer import Argument, Option
 
 from ruler_common.errors import RulerError
+from ruler_common.files import lines_of
+from ruler_common.parsing import json_value
 from ruler_common.text import plain
 from ruler_release import api
 from ruler_release.commands.flags import Markdown, ModelNames, not_a_folder, write_json
@@ -111,13 +112,13 @@ def analyze(
 
 def _lines(path: Path) -> list[dict[str, Any]]:
     """The lines of `ruler errors --out`; RulerError for another file."""
-    if not path.is_file():
+    if not path.exists():
         raise RulerError(f"There is no '{path}'. Make it: ruler errors RUN --out {path}")
     try:
-        found = [json.loads(line) for line in path.read_bytes().split(b"\n") if line.strip()]
+        found = [json_value(line) for _, line in lines_of(path) if line.strip()]
         if all(isinstance(line[name], str) for line in found for name in ("languages", "kind")):
             return found
-    except (ValueError, RecursionError, TypeError, LookupError):
+    except (ValueError, TypeError, LookupError):
         pass
     raise RulerError(f"'{path}' is not what `ruler errors --out` writes: name such a file.")
 

@@ -21,8 +21,10 @@ from typing import Any
 from ruler_builder.card.provenance import citation_file, citations, languages, licences
 from ruler_builder.card.render import column_meanings
 from ruler_builder.common.project_files import project_file
+from ruler_common.errors import RulerError
+from ruler_common.files import read_bytes
 from ruler_common.manifest_form import Manifest
-from ruler_common.parsing import read_toml
+from ruler_common.parsing import json_value, read_toml
 from ruler_common.rows import COLUMNS, Evidence
 
 FILE = "croissant.json"
@@ -87,8 +89,8 @@ def described_repository(root: Path) -> str | None:
     if not (root / FILE).is_file():  # a pipe would never end
         return None
     try:
-        url = json.loads((root / FILE).read_bytes())["url"]
-    except (OSError, ValueError, LookupError, TypeError):
+        url = json_value(read_bytes(root / FILE))["url"]
+    except (RulerError, OSError, ValueError, LookupError, TypeError):
         return None
     return url.removeprefix(_HUB) if isinstance(url, str) and url.startswith(_HUB) else None
 

@@ -25,9 +25,11 @@ from ruler_builder.card import provenance as origins
 from ruler_builder.common.project_files import project_file
 from ruler_builder.families.table import FAMILIES, usual_of
 from ruler_builder.suites.wording import standard_suite
+from ruler_common.errors import RulerError
 from ruler_common.frozen_rows import sentence_of
 from ruler_common.manifest_form import Manifest
 from ruler_common.names import DEFAULT_TOKENIZER, Config, Names, in_tokens, languages_of
+from ruler_common.outside.parquet_bounds import open_parquet
 from ruler_common.rows import COLUMNS
 from ruler_common.text import markdown_text, plain
 
@@ -58,16 +60,15 @@ def configurations(manifest: Manifest) -> list[dict[str, Any]]:
 def first_row(root: Path, manifest: Manifest) -> dict[str, Any] | None:
     """The first row of the card's example configuration; None where its file cannot be read."""
     import pyarrow as pa
-    import pyarrow.parquet as pq
 
     (path,) = _example(configurations(manifest))["paths"]
     place = root.resolve() / path
     if place.resolve() != place or not place.is_file():  # a link leads out, a pipe never ends
         return None
     try:
-        with pq.ParquetFile(place) as file:
+        with open_parquet(place) as file:
             row: dict[str, Any] = next(file.iter_batches(batch_size=1)).to_pylist()[0]
-    except (OSError, StopIteration, pa.ArrowException):
+    except (RulerError, OSError, StopIteration, pa.ArrowException):
         return None
     return row
 

@@ -18,13 +18,19 @@ from typing import cast
 from typing_extensions import TypedDict
 
 from ruler_common.errors import RulerError
-from ruler_common.files import write_whole
-from ruler_common.manifest import read_manifest
+from ruler_common.files import read_bytes, write_whole
+from ruler_common.manifest import parse_manifest, read_manifest
 from ruler_common.manifest_form import MANIFEST, Manifest
+from ruler_common.parsing import parse_json
 from ruler_common.work import Shard
 
 BUILD_FOLDER = ".build"
 PLAN, JOURNAL, SHARD = "plan.json", "journal.jsonl", "shard.json"
+_AGAIN = "Remove it and build again."
+
+
+class _Todo(TypedDict):
+    todo: list[str]
 
 
 class BuildPlan(Manifest):
@@ -38,12 +44,8 @@ def read_plan(root: Path) -> BuildPlan | None:
     plan = root / BUILD_FOLDER / PLAN
     if not plan.is_file():
         return None
-    try:
-        found = json.loads(plan.read_bytes())
-    except ValueError:
-        found = None
-    if not isinstance(found, dict) or not isinstance(found.get("todo"), list):
-        raise RulerError(f"'{plan}' is damaged: remove it and build again.")
+    found = parse_json(read_bytes(plan), _Todo, plan, _AGAIN)
+    parse_manifest(json.dumps({**found, "files": {}}), plan)
     return cast(BuildPlan, found)
 
 
@@ -57,10 +59,9 @@ class ShardRecord(TypedDict):
 def read_shard(root: Path) -> ShardRecord | None:
     """What a folder says of the shard that was built in it; None where none was."""
     path = root / BUILD_FOLDER / SHARD
-    try:
-        return cast(ShardRecord, json.loads(path.read_bytes())) if path.is_file() else None
-    except ValueError:
-        raise RulerError(f"'{path}' is damaged: remove it and build again.") from None
+    if not path.is_file():
+        return None
+    return cast(ShardRecord, parse_json(read_bytes(path), ShardRecord, path, _AGAIN))
 
 
 def claim_for_shard(root: Path, shard: Shard, planned: dict[str, str]) -> None:

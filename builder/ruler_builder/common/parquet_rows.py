@@ -15,6 +15,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Protocol, cast
 
+from ruler_common.outside.parquet_bounds import open_parquet
 from ruler_common.rows import COLUMNS, Row
 
 
@@ -48,9 +49,7 @@ def with_exact_depths(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def read_groups(path: Path) -> Iterator[list[Row]]:
-    """The rows of a file, a row group at a time. Raises pyarrow's errors for a damaged file."""
-    import pyarrow.parquet as pq
-
-    with pq.ParquetFile(path) as file:
+    """The rows of a file, a row group at a time. Raises RulerError, and pyarrow's errors."""
+    with open_parquet(path) as file:
         for group in range(file.num_row_groups):
             yield cast(list[Row], file.read_row_group(group).to_pylist())

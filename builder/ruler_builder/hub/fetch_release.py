@@ -29,7 +29,7 @@ from ruler_builder.hub.repository import Repository
 from ruler_builder.release.new_manifest import merge_settings, with_files
 from ruler_builder.sources.folder_lock import alone_in
 from ruler_common.errors import RulerError, Unreachable
-from ruler_common.files import sha256_of, write_whole
+from ruler_common.files import read_bytes, read_text, sha256_of, write_whole
 from ruler_common.hub_access import hub_errors
 from ruler_common.manifest import parse_manifest, read_manifest
 from ruler_common.manifest_form import MANIFEST, FileEntry, Manifest
@@ -65,7 +65,7 @@ def fetch(
     """
     with alone_in(root):
         here, source = _folder(root), HubSnapshot(Repository(repo, "dataset"), revision)
-        theirs = parse_manifest(source.manifest.read_bytes(), f"{MANIFEST} of {repo}")
+        theirs = parse_manifest(read_bytes(source.manifest), f"{MANIFEST} of {repo}")
         paths = _chosen(repo, theirs, list(configs), list(tokenizers))
         manifest = _together(here, theirs, paths, root)
         new = [path for path in paths if not _has_digest(root / path, manifest["files"][path])]
@@ -144,7 +144,9 @@ class HubSnapshot:
         if self.unreached:
             raise self.unreached
         damaged = isinstance(cached, str)  # the cache's copy
-        self.repository.get(path, self.commit, local_dir=folder, force_download=damaged)
+        self.repository.get(
+            path, self.commit, entry["bytes"], local_dir=folder, force_download=damaged
+        )
         if not _has_digest(target, entry):
             found = sha256_of(target)
             target.unlink()
@@ -237,6 +239,6 @@ def _write_card_files(
     if manifest["files"] == theirs["files"]:
         for name in files.keys() - {CROISSANT}:
             if found := source.find(name, source.commit):
-                files[name] = found.read_text(encoding="utf-8")
+                files[name] = read_text(found)
     for name, text in files.items():  # the manifest last
         write_whole(root / name, text)

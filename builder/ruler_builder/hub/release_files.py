@@ -19,6 +19,7 @@ from ruler_builder.common.build_folder import unfinished
 from ruler_builder.hub.push_plan import Digest, RepositoryState, Shipment
 from ruler_builder.hub.repository import Repository
 from ruler_common.errors import RulerError
+from ruler_common.files import read_bytes
 from ruler_common.manifest import parse_manifest, read_manifest
 from ruler_common.manifest_form import MANIFEST, Manifest
 from ruler_common.work import OnBytes
@@ -81,7 +82,7 @@ def _check_card_files(root: Path, manifest: Manifest) -> None:
     benchmark = (root / EVAL_YAML).exists()
     files = card_files(root, manifest, benchmark, described_repository(root))
     for name, text in files.items():
-        if (root / name).read_bytes() != text.encode():
+        if read_bytes(root / name) != text.encode():
             raise RulerError(
                 f"'{root / name}' is not this manifest's: run the same `ruler build` again."
             )
@@ -92,7 +93,7 @@ def manifest_at(repository: Repository, state: RepositoryState) -> Manifest | No
     if state.head is None or MANIFEST not in state.files:
         return None
     path = repository.get(MANIFEST, state.head)
-    return parse_manifest(path.read_bytes(), f"{MANIFEST} of {repository.name}")
+    return parse_manifest(read_bytes(path), f"{MANIFEST} of {repository.name}")
 
 
 def taken_away(

@@ -27,8 +27,8 @@ from huggingface_hub.utils import disable_progress_bars
 
 from ruler_builder.hub.push_plan import Kind, PushPlan, RepositoryState, Shipment
 from ruler_common.errors import RulerError
-from ruler_common.files import sha256_of
-from ruler_common.hub_access import hub_errors, is_repository, write_token
+from ruler_common.files import MOST_BYTES, sha256_of
+from ruler_common.hub_access import bounded_bar, hub_errors, is_repository, write_token
 from ruler_common.work import OnBytes
 
 _BATCH_FILES, _BATCH_BYTES = 32, 1 << 28
@@ -84,8 +84,12 @@ class Repository:
             )
             return {entry.path: entry for entry in entries if isinstance(entry, RepoFile)}
 
-    def get(self, path: str, revision: str | None, **options: Any) -> Path:
-        """A file of a commit, in the cache, or as `hf_hub_download` has it with these options."""
+    def get(self, path: str, revision: str | None, most: int = MOST_BYTES, **options: Any) -> Path:
+        """A file of a commit, in the cache, or as `hf_hub_download` has it with these options.
+
+        The download stops after `most` bytes.
+        """
+        options["tqdm_class"] = bounded_bar(self.name, path, most)
         with hub_errors(self.name):
             found = self.api.hf_hub_download(
                 self.name, path, repo_type=self.kind, revision=revision, **options

@@ -19,6 +19,7 @@ from ruler_builder.common.project_files import DISTRIBUTION
 from ruler_builder.proof.folder_checks import no_plain_file
 from ruler_builder.proof.verify_report import FileReport
 from ruler_common.errors import RulerError
+from ruler_common.files import read_bytes
 from ruler_common.manifest_form import Manifest
 
 _TITLES = {
@@ -58,7 +59,7 @@ def check_card_files(
             _report(reports, name, f"it is {odd}, no file: {_REMEDY}")
         elif not path.is_file():
             _report(reports, name, f"the file is missing: {_REMEDY}")
-        elif path.read_bytes() != text.encode():
+        elif read_bytes(path) != text.encode():
             _report(reports, name, f"{title} is not the one of this manifest: {_REMEDY}")
 
 

@@ -16,15 +16,15 @@ from ruler_builder.proof.inspect_rows import InspectedRow, InspectedRowGroup, Ro
 from ruler_builder.proof.parquet_bytes import check_layout, read_footer
 from ruler_builder.proof.verify_report import FileReport
 from ruler_builder.reading.breaches import Law
+from ruler_common.errors import RulerError
 from ruler_common.files import UNREADABLE, sha256_of
 from ruler_common.manifest_form import FileEntry
+from ruler_common.outside.parquet_bounds import open_parquet
 from ruler_common.rows import COLUMNS, arrow_schema
 
 
 def readable_parts(root: Path, path: str, entry: FileEntry, report: FileReport) -> list[RowGroup]:
     """The file's row groups, if it is there and has the right columns; its digest is checked."""
-    import pyarrow.parquet as pq
-
     if odd := no_plain_file(root, path):
         report.add(f"it is {odd}: put the file itself there", Law.DIGESTS)
         return []
@@ -34,7 +34,7 @@ def readable_parts(root: Path, path: str, entry: FileEntry, report: FileReport) 
     try:
         if (found := sha256_of(root / path)) != entry["sha256"]:
             report.add(f"sha256 is {found}, the manifest says {entry['sha256']}", Law.DIGESTS)
-        with pq.ParquetFile(root / path) as file:
+        with open_parquet(root / path) as file:
             if not file.schema_arrow.equals(arrow_schema()):
                 what = f"the columns are not {', '.join(COLUMNS)} of the right types"
                 report.add(what, Law.DIGESTS)
@@ -44,7 +44,7 @@ def readable_parts(root: Path, path: str, entry: FileEntry, report: FileReport) 
             report.writer = footer.writer
             alone = file.num_row_groups == 1
             return [RowGroup(path, group, whole_file=alone) for group in range(file.num_row_groups)]
-    except UNREADABLE as error:
+    except (RulerError, *UNREADABLE) as error:
         why = str(error).partition("\n")[0]
         report.add(f"the file cannot be read: {why}", Law.DIGESTS)
         return []

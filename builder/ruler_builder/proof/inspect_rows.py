@@ -32,6 +32,7 @@ from ruler_builder.tokens.tokenizers import TokenCounter
 from ruler_common.errors import RulerError
 from ruler_common.files import UNREADABLE
 from ruler_common.manifest_form import Manifest
+from ruler_common.outside.parquet_bounds import open_parquet
 from ruler_common.rows import COLUMNS, Row
 from ruler_common.work import OnRows
 
@@ -157,17 +158,15 @@ class Inspector:
         return InspectedRowGroup(part.path, part.group, mismatch=mismatch)
 
     def _inspect(self, part: RowGroup, on_progress: OnRows) -> InspectedRowGroup:
-        import pyarrow.parquet as pq
-
         group, rules = InspectedRowGroup(part.path, part.group), self._rules(part)
         counter = self.counter(rules.entry["tokenizer"], part.fast)
         try:
-            with pq.ParquetFile(self.root / part.path) as file:
+            with open_parquet(self.root / part.path) as file:
                 table = file.read_row_group(part.group)
             rows: list[Row] = table.to_pylist()
             odd = check_row_group(self._footer(part.path), part.group, table)
             group.breaches += [Found(WHOLE_FILE, Law.DIGESTS, what) for what in odd]
-        except UNREADABLE as error:
+        except (RulerError, *UNREADABLE) as error:
             why = str(error).partition("\n")[0]
             what = f"row group {part.group} cannot be read: {why}"
             group.breaches.append(Found(WHOLE_FILE, Law.DIGESTS, what))
@@ -260,7 +259,7 @@ def _digest(rows: Iterable[Row]) -> str:
     try:
         for row in rows:
             digest_row(digest, row)
-    except (*UNREADABLE, AttributeError):
+    except (RulerError, *UNREADABLE, AttributeError):
         return ""
     return digest.hexdigest()
 

@@ -9,27 +9,36 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import cast
+
+from typing_extensions import TypedDict
 
 from ruler_builder.common.build_folder import BUILD_FOLDER, JOURNAL, PLAN
-from ruler_common.files import sha256_of, write_whole
+from ruler_common.errors import RulerError
+from ruler_common.files import lines_of, sha256_of, write_whole
 from ruler_common.manifest_form import FileEntry, Manifest
+from ruler_common.parsing import parse_json
+
+
+class _Made(TypedDict):
+    """A line of the journal."""
+
+    path: str
+    entry: FileEntry
 
 
 def read_journal(root: Path) -> dict[str, FileEntry]:
     """The files an unfinished build has made, each checked by its digest."""
     done: dict[str, FileEntry] = {}
     journal = root / BUILD_FOLDER / JOURNAL
-    text = journal.read_text(encoding="utf-8", errors="replace") if journal.exists() else ""
-    for line in text.splitlines():
+    for number, line in lines_of(journal) if journal.exists() else ():
         try:
-            found = json.loads(line)
-            name, entry = str(found["path"]), found["entry"]
-            digest = entry["sha256"]
-        except (ValueError, TypeError, KeyError):  # half written when the build was stopped
+            found = cast(_Made, parse_json(line, _Made, f"{journal}:{number}", ""))
+        except RulerError:  # half written when the build was stopped
             continue
-        path = root / name
-        if path.is_file() and sha256_of(path) == digest:
-            done[name] = entry
+        path = root / found["path"]
+        if path.is_file() and sha256_of(path) == found["entry"]["sha256"]:
+            done[found["path"]] = found["entry"]
     for leftover in root.glob("data/**/.*.parquet.*"):
         leftover.unlink()
     return done

@@ -35,14 +35,9 @@ from ruler_common.errors import RulerError
 from ruler_common.files import sha256_of
 from ruler_common.manifest_form import TokenizerEntry
 from ruler_common.names import check_name
+from ruler_common.outside.hf_tokenizer import FILES, auto_tokenizer
 from ruler_common.parsing import read_toml
 from ruler_common.work import OnBytes
-
-# What a Hugging Face tokenizer's folder may hold.
-_FILES = (
-    *("tokenizer.json", "tokenizer_config.json", "special_tokens_map.json", "added_tokens.json"),
-    *("tokenizer.model", "vocab.json", "merges.txt", "vocab.txt"),
-)
 
 
 @dataclass(eq=False)
@@ -306,7 +301,7 @@ def _from_transformers(name: str, where: str) -> TokenCounter:
 
 def _digests(folder: Path) -> dict[str, str]:
     """The sha256 of every file that makes a tokenizer, by name."""
-    return {name: sha256_of(folder / name) for name in _FILES if (folder / name).is_file()}
+    return {name: sha256_of(folder / name) for name in FILES if (folder / name).is_file()}
 
 
 def _auto_tokenizer(
@@ -314,14 +309,11 @@ def _auto_tokenizer(
 ) -> TokenCounter:
     os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")  # one thread a worker
-    from transformers import AutoTokenizer
-
     try:
-        tokenizer = AutoTokenizer.from_pretrained(where, revision=revision, trust_remote_code=False)
-    except (OSError, ValueError, KeyError) as error:
-        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        tokenizer = auto_tokenizer(where, revision)
+    except ValueError as error:
         raise RulerError(
-            f"Cannot load tokenizer '{name}' from '{where}': {reason} If it is gated, accept its "
+            f"Cannot load tokenizer '{name}' from '{where}': {error} If it is gated, accept its "
             "licence on the Hub and run 'hf auth login'; without a network, give a folder."
         ) from error
     backend = getattr(tokenizer, "backend_tokenizer", None)

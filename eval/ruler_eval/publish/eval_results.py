@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from ruler_common.errors import RulerError, Unreachable
-from ruler_common.files import write_whole
+from ruler_common.files import read_text, write_whole
 from ruler_common.hub_access import hub_file, is_repository
 from ruler_common.manifest import read_manifest
 from ruler_common.manifest_form import MANIFEST
@@ -96,7 +96,7 @@ def publish(
     new = eval_result_entries_to_yaml(entries(results, benchmark, when, source))
     name = f"{FOLDER}/{file_name(results)}"
     file, url = out / name, None
-    there = file.read_text(encoding="utf-8") if file.exists() else ""
+    there = read_text(file) if file.exists() else ""
     before = hub.entries_in(there, str(file), model)
     write_whole(file, hub.to_yaml(hub.merged(before, new), model))
     if create_pr:

@@ -14,22 +14,22 @@ from pathlib import Path
 from typing import Any
 
 from ruler_common.errors import RulerError
+from ruler_common.files import read_text
 from ruler_common.hub_access import hub_errors
+from ruler_common.parsing import parse_yaml
 
 Entry = dict[str, Any]
 
 
 def entries_in(text: str, where: str, model: str) -> list[Entry]:
     """The entries of a file. Raises RulerError for another file, or one of another model."""
-    import yaml  # type: ignore[import-untyped]
-
     written = re.match(r"# ruler results of (\S+)\n", text)
     if written and written[1] != model:
         raise RulerError(f"'{where}' is of {written[1]}: give a folder for each model with --out.")
     try:
-        found: list[Entry] = yaml.safe_load(text) or []
+        found: list[Entry] = parse_yaml(text) or []
         merged(found, [])
-    except (yaml.YAMLError, TypeError, KeyError) as error:
+    except (ValueError, TypeError, KeyError) as error:
         raise RulerError(f"'{where}' is no file of results: move it away.") from error
     return found
 
@@ -68,7 +68,7 @@ def file_at_head(model: str, path: str) -> tuple[str, str]:
             local = api.hf_hub_download(model, path, revision=head)
         except RemoteEntryNotFoundError:
             return "", head
-    return Path(local).read_text(encoding="utf-8"), head
+    return read_text(Path(local)), head
 
 
 def pull_request(model: str, path: str, text: str, title: str, parent: str) -> str:

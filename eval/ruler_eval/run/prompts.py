@@ -24,6 +24,8 @@ from pathlib import Path
 from typing import Any
 
 from ruler_common.errors import RulerError
+from ruler_common.outside.hf_tokenizer import auto_tokenizer
+from ruler_common.text import one_line
 from ruler_eval.run.reasoning import Reasoning
 
 MODES = ("prefill", "chat", "completion")
@@ -32,6 +34,8 @@ DIRECT = " Do not provide any explanation. Please directly give me the answer."
 TEMPLATE_DATE = "26 Jul 2024"
 """Llama 3.1's template writes the day of the run into the prompt; this is its own default day."""
 _SEAM = "@@answer-prefix@@"
+_NO_TEMPLATE = "The tokenizer's chat template cannot be used"
+_OTHER_TEMPLATE = "Use --mode completion, or give another tokenizer with --tokenizer."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,23 +70,12 @@ class Prompt:
 
 def load_tokenizer(name: str, revision: str | None = None, trust_remote_code: bool = False) -> Any:
     """A model's tokenizer from a folder or the Hub; a RulerError says what is missing."""
-    try:
-        from transformers import AutoTokenizer
-    except ModuleNotFoundError as error:
-        raise RulerError(
-            "A model's tokenizer needs the package 'transformers': "
-            "pip install 'ruler-release[tokenizers]'"
-        ) from error
-
     if name.startswith((".", "/", "~")) and not Path(name).expanduser().is_dir():
         raise RulerError(f"There is no tokenizer folder '{name}'.")
     try:
-        return AutoTokenizer.from_pretrained(
-            name, revision=revision, trust_remote_code=trust_remote_code
-        )
-    except (OSError, ValueError) as error:
-        reason = str(error).strip().splitlines()[0]
-        raise RulerError(f"Cannot load the tokenizer of '{name}': {reason}") from error
+        return auto_tokenizer(name, revision, trust_remote_code)
+    except ValueError as error:
+        raise RulerError(f"Cannot load the tokenizer of '{name}': {error}") from error
 
 
 @dataclass(frozen=True)
@@ -114,7 +107,10 @@ class Prompter:
         """The chat template's source; None where the tokenizer is the server's."""
         if self.tokenizer is None or not self.tokenizer.chat_template:
             return None
-        return str(self.tokenizer.get_chat_template())
+        try:
+            return str(self.tokenizer.get_chat_template())
+        except Exception as error:  # a stranger wrote it
+            raise RulerError(f"{_NO_TEMPLATE}: {one_line(error)}. {_OTHER_TEMPLATE}") from error
 
     @property
     def template_arguments(self) -> dict[str, Any]:
@@ -173,13 +169,11 @@ class Prompter:
         turns = self.messages(row)
         if turns[-1]["role"] == "user":
             return self._render(turns, add_generation_prompt=True)
-        from jinja2 import TemplateError
-
         prefix = turns[-1]["content"]
         turns[-1] = {"role": "assistant", "content": _SEAM}
         try:
             head = self._render(turns, continue_final_message=True)
-        except (ValueError, TemplateError):
+        except RulerError:
             head = ""
         if not head.endswith(_SEAM):
             raise RulerError(
@@ -188,8 +182,11 @@ class Prompter:
         return head.removesuffix(_SEAM) + prefix
 
     def _render(self, turns: list[dict[str, str]], **how: bool) -> str:
-        return str(
-            self.tokenizer.apply_chat_template(
-                turns, tokenize=False, **how, **self.template_arguments
+        try:
+            return str(
+                self.tokenizer.apply_chat_template(
+                    turns, tokenize=False, **how, **self.template_arguments
+                )
             )
-        )
+        except Exception as error:  # a template is a program, and a stranger wrote it
+            raise RulerError(f"{_NO_TEMPLATE}: {one_line(error)}. {_OTHER_TEMPLATE}") from error

@@ -25,7 +25,8 @@ from typing import Any, Literal, cast, get_args
 from typing_extensions import TypedDict
 
 from ruler_common.errors import RulerError
-from ruler_common.files import write_whole
+from ruler_common.files import lines_of, read_bytes, write_whole
+from ruler_common.parsing import json_value
 from ruler_common.work import Shard
 from ruler_eval.run.run_settings import RunSettings, Session, check_settings
 
@@ -61,14 +62,13 @@ def read_lines(path: Path) -> Iterator[Record]:
     """The whole records of a file; a half-written or damaged line is passed over."""
     if not path.is_file():
         return
-    with path.open("rb") as file:
-        for line in file:
-            try:
-                record = json.loads(line)
-            except ValueError:
-                continue
-            if line.endswith(b"\n") and _is_record(record):
-                yield cast(Record, record)
+    for _, line in lines_of(path):
+        try:
+            record = json_value(line)
+        except ValueError:
+            continue
+        if line.endswith(b"\n") and _is_record(record):
+            yield cast(Record, record)
 
 
 def _is_record(record: Any) -> bool:
@@ -140,13 +140,12 @@ class Records:
         for config in configs:
             self.path(config)
             for path in self.files(config):
-                with path.open("rb") as file:
-                    for number, line in enumerate(file, 1):
-                        if not _is_line(line, config):
-                            raise RulerError(
-                                f"'{path}', line {number}, is no record of a run of {config}: "
-                                "move the file away, or name a new --out."
-                            )
+                for number, line in lines_of(path):
+                    if not _is_line(line, config):
+                        raise RulerError(
+                            f"'{path}', line {number}, is no record of a run of {config}: "
+                            "move the file away, or name a new --out."
+                        )
 
     def repair(self, config: str, again: Callable[[Record], bool]) -> None:
         """Rewrite this writer's file without a half-written line and rows that are to run again."""
@@ -194,8 +193,8 @@ class Records:
         """What run.json holds; empty in a new folder. Raises RulerError for another's run.json."""
         path = self.folder / RUN_FILE
         try:
-            found = json.loads(path.read_bytes()) if path.is_file() else {"format": 1}
-        except (ValueError, RecursionError):
+            found = json_value(read_bytes(path)) if path.exists() else {"format": 1}
+        except ValueError:
             found = None
         kinds = {"format": int, "files": dict, "sessions": list}
         if not (
@@ -236,8 +235,8 @@ class Records:
 def _is_line(line: bytes, config: str) -> bool:
     """Whether a line is a record of a configuration, or the part of one that a crash left."""
     try:
-        record = json.loads(line)
-    except (ValueError, RecursionError):
+        record = json_value(line)
+    except ValueError:
         start = f'{{"config": "{config}"'.encode()[: len(line)]
         return not line.endswith(b"\n") and line.startswith(start)
     return _is_record(record) and record.get("config") == config

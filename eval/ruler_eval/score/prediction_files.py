@@ -8,7 +8,6 @@ One call reads one run: a folder that holds several is refused, naming them.
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 from collections.abc import Iterable, Iterator
@@ -16,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ruler_common.errors import RulerError
+from ruler_common.files import sha256_of
 from ruler_common.names import Names
 from ruler_eval.prediction import Prediction
 from ruler_eval.score.config_naming import Naming
@@ -57,13 +57,12 @@ def read(
         files = files_of(path)
         _refuse_several(path, list(dict.fromkeys(map(run_of, files))))
         for file in files:
-            content = file.read_bytes()
             if file.suffix == inspect_log.SUFFIX:
                 new = list(inspect_log.predictions(file, keep_prompts))
             else:
-                new = list(FileReader(file, naming, keep_prompts).read(content, found.damaged))
+                new = list(FileReader(file, naming, keep_prompts).read(found.damaged))
             found.rows += new
-            found.files[str(file)] = hashlib.sha256(content).hexdigest()
+            found.files[str(file)] = sha256_of(file)
             if not new:
                 found.damaged.append(f"{file} holds no predictions")
             _no_second_run(file, new, runs)

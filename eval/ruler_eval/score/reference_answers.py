@@ -13,7 +13,7 @@ context_end and evidence are a release's. Sorting errors reads them.
 
 from __future__ import annotations
 
-import json
+import codecs
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -22,6 +22,8 @@ from pathlib import Path
 from typing import Any
 
 from ruler_common.errors import RulerError
+from ruler_common.files import lines_of
+from ruler_common.parsing import json_value
 from ruler_eval.prediction import Prediction, row_number
 from ruler_eval.score.config_naming import path_facts, read_name
 from ruler_eval.score.formats.prediction_formats import as_tuple, digest
@@ -142,9 +144,9 @@ def _line(index: int, line: Mapping[str, Any], keep_prompts: bool) -> ReferenceL
 def _lines(file: Path) -> list[dict[str, Any]]:
     """The objects of a file, or none where it holds anything else."""
     try:
-        lines = file.read_text(encoding="utf-8-sig").split("\n")
-        found = [json.loads(line) for line in lines if line.strip()]
-    except (ValueError, RecursionError):
+        lines = (line.removeprefix(codecs.BOM_UTF8) for _, line in lines_of(file))
+        found = [json_value(line, strict=False) for line in lines if line.strip()]
+    except ValueError:
         return []
     return found if all(_is_line(line) for line in found) else []
 

@@ -45,7 +45,7 @@ from typing import Any, Literal, cast
 from typing_extensions import NotRequired, TypedDict
 
 from ruler_common.errors import RulerError
-from ruler_common.files import write_whole
+from ruler_common.files import read_bytes, write_whole
 from ruler_common.names import TASKS, check_name
 from ruler_common.parsing import parse_json
 from ruler_eval.score.formats.run_facts import RunFacts, check_times
@@ -216,7 +216,7 @@ def load(path: Path) -> Results:
         raise RulerError(f"There is no '{path}'{made if path.name == 'results.json' else other}")
     again = "Make it anew with `ruler score`."
     what = "no results.json of `ruler score`"
-    found = parse_json(path.read_bytes(), Results, path, again, FORMAT, what)
+    found = parse_json(read_bytes(path), Results, path, again, FORMAT, what)
     results = cast(Results, found)
     check_times(results["run"], path)
     if wrong := next(_wrong_values(results), None):

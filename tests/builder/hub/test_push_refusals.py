@@ -23,7 +23,8 @@ FIRST = "data/tekken/1k/niah_single_1.parquet"
 
 def unfinished(root: Path) -> None:
     (root / ".build").mkdir()
-    plan = {"todo": ["data/tekken/1k/vt.parquet"]}
+    manifest = json.loads((root / MANIFEST).read_bytes())
+    plan = {**manifest, "todo": ["data/tekken/1k/vt.parquet"]}
     (root / ".build/plan.json").write_text(json.dumps(plan))
 
 

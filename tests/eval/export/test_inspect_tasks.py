@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import zipfile
+from pathlib import Path
 
 import pytest
 from click import ClickException
@@ -240,7 +241,7 @@ def test_the_log_is_what_inspect_reads_and_holds_whole_answers(package, built, f
     (sample,) = read_eval_log(log.location).samples
     assert sample.id == "qa_1_4k-0"
     assert sample.scores["ruler_scorer"].answer == sample.output.completion == long
-    (read,) = predictions(log.location, keep_prompts=True)
+    (read,) = predictions(Path(log.location), keep_prompts=True)
     row = next(frozen.rows("qa_1_4k", COLUMNS))
     assert (read.text, read.outputs) == (long, tuple(row["outputs"]))
     assert read.prompt == row["input"] + row["answer_prefix"].removeprefix(" ")

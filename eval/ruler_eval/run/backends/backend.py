@@ -105,9 +105,14 @@ class ModelOptions:
 
 
 def tokenizer_of(options: ModelOptions) -> Any:
-    """The tokenizer that is named, or the model's own. Raises RulerError."""
-    trust = bool((options.arguments or {}).get("trust_remote_code", False))
-    return load_tokenizer(options.tokenizer or options.model, options.revision, trust)
+    """The tokenizer that is named, or the model's own. Raises RulerError.
+
+    The code of a repository runs where `trust_remote_code` asks for it, and only the model's own.
+    """
+    if options.tokenizer is not None:
+        return load_tokenizer(options.tokenizer, options.revision)
+    trust = (options.arguments or {}).get("trust_remote_code", False) is True
+    return load_tokenizer(options.model, options.revision, trust)
 
 
 @dataclass(frozen=True)

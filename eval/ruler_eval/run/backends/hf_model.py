@@ -46,7 +46,8 @@ class Transformers(Backend):
         self.batch_tokens = int(arguments.pop("batch_tokens", BATCH_TOKENS))
         self.options, self.tokenizer = options, tokenizer_of(options)
         try:
-            arguments = {"dtype": "auto", **arguments}
+            # unset, transformers would ask on the terminal whether a folder's own code may run
+            arguments = {"dtype": "auto", "trust_remote_code": False, **arguments}
             loader: Any = AutoModelForCausalLM
             self.model = loader.from_pretrained(
                 options.model, revision=options.revision, **arguments

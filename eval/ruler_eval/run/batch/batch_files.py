@@ -18,8 +18,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from typing_extensions import TypedDict
+
 from ruler_common.errors import RulerError
-from ruler_common.files import write_whole
+from ruler_common.files import lines_of, write_whole
+from ruler_common.parsing import json_value, parse_json
 from ruler_eval.run.prompts import Prompt
 
 ENDPOINT = "/v1/chat/completions"
@@ -32,25 +35,48 @@ OPENING = 200
 """Characters of a prompt's end that are kept: there a template may open a block of reasoning."""
 
 
-KEPT = ("config", "index", "max_new_tokens", "reasoning_tokens", "row_tokens")
-"""Fields of a prompt that must be known when its answer is read."""
-AskedRow = dict[str, Any]
-"""What is known of a request: KEPT, `prompt_tokens` (None: nobody counted), `opening` (the end of
-the rendered prompt, None where the server renders it)."""
+class AskedRow(TypedDict):
+    """What must be known of a request when its answer is read.
+
+    `prompt_tokens` is None where nobody counted, `opening`, the end of the rendered prompt, where
+    the server renders it.
+    """
+
+    config: str
+    index: int
+    max_new_tokens: int
+    reasoning_tokens: int
+    row_tokens: int
+    prompt_tokens: int | None
+    opening: str | None
 
 
 def asked_row(prompt: Prompt) -> AskedRow:
     """What to keep of a prompt that was written."""
-    opening = None if prompt.text is None else prompt.text[-OPENING:]
-    kept = {name: getattr(prompt, name) for name in KEPT}
-    return {**kept, "prompt_tokens": prompt.tokens, "opening": opening}
+    return {
+        "config": prompt.config,
+        "index": prompt.index,
+        "max_new_tokens": prompt.max_new_tokens,
+        "reasoning_tokens": prompt.reasoning_tokens,
+        "row_tokens": prompt.row_tokens,
+        "prompt_tokens": prompt.tokens,
+        "opening": None if prompt.text is None else prompt.text[-OPENING:],
+    }
 
 
 def prompt_of(row: AskedRow) -> Prompt:
     """The prompt again, as far as reading its answer needs it: without its text but the end."""
     turns = ({"role": "user", "content": ""},)
-    kept = {name: row[name] for name in KEPT}
-    return Prompt(messages=turns, text=row["opening"], token_ids=None, **kept)
+    return Prompt(
+        config=row["config"],
+        index=row["index"],
+        messages=turns,
+        text=row["opening"],
+        token_ids=None,
+        max_new_tokens=row["max_new_tokens"],
+        reasoning_tokens=row["reasoning_tokens"],
+        row_tokens=row["row_tokens"],
+    )
 
 
 def custom_id(config: str, index: int) -> str:
@@ -79,14 +105,10 @@ class BatchFolder:
         """Every row that was ever written, by custom_id. Raises RulerError for a damaged file."""
         path = self.path / ASKED
         found: dict[str, AskedRow] = {}
-        for line in path.read_bytes().splitlines() if path.is_file() else ():
-            try:
-                row = json.loads(line)
-                found[custom_id(row["config"], row["index"])] = row
-            except (ValueError, KeyError, TypeError) as error:
-                raise RulerError(
-                    f"'{path}' is damaged: write the batch anew with another --out."
-                ) from error
+        remedy = "Write the batch anew with another --out."
+        for number, line in lines_of(path) if path.exists() else ():
+            row = parse_json(line, AskedRow, f"{path}:{number}", remedy)
+            found[custom_id(row["config"], row["index"])] = row
         return found
 
     def write(
@@ -135,18 +157,17 @@ class BatchFolder:
 def read_answers(path: Path, asked: Collection[str]) -> Iterator[tuple[str, dict[str, Any]]]:
     """The lines of an answer file by custom_id; RulerError for one of no row in `asked`."""
     try:
-        with path.open("rb") as file:
-            for number, line in enumerate(file, 1):
-                if line.strip():
-                    yield _answer(line, asked, f"'{path}', line {number},")
+        for number, line in lines_of(path):
+            if line.strip():
+                yield _answer(line, asked, f"'{path}', line {number},")
     except OSError as error:
         raise RulerError(f"Cannot read '{path}': {error.strerror}.") from error
 
 
 def _answer(line: bytes, asked: Collection[str], where: str) -> tuple[str, dict[str, Any]]:
     try:
-        found = json.loads(line)
-    except (ValueError, RecursionError):
+        found = json_value(line, strict=False)
+    except ValueError:
         found = None
     if not isinstance(found, dict) or not isinstance(name := found.get("custom_id"), str):
         raise RulerError(f"{where} is no answer of a batch: fetch the output file anew.")

@@ -19,9 +19,7 @@ import ast
 import csv
 import hashlib
 import io
-import json
 import re
-import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -30,6 +28,8 @@ from pathlib import Path
 from typing import Any
 
 from ruler_common.errors import RulerError
+from ruler_common.files import MOST_LINE, lines_of, read_bytes, read_text
+from ruler_common.parsing import json_value
 from ruler_eval.prediction import Prediction, row_number
 from ruler_eval.score.config_naming import Naming, path_facts
 
@@ -42,6 +42,8 @@ LM_EVAL_TASKS = {
 }
 """lm-evaluation-harness's names that are not the reference code's."""
 DIGEST_BYTES = 4
+MOST_TABLE = 1 << 30
+"""Bytes of a CSV file: of all tasks at a length, with questions but without prompts."""
 Record = Mapping[str, Any]
 
 
@@ -59,20 +61,20 @@ class FileReader:
     keep_prompts: bool = False
     _named: dict[tuple[Any, ...], str] = field(default_factory=dict)
 
-    def read(self, content: bytes, damaged: list[str]) -> Iterator[Prediction]:
+    def read(self, damaged: list[str]) -> Iterator[Prediction]:
         """The predictions in file order; notes lines that are no JSON in `damaged`."""
-        text = content.decode("utf-8-sig", errors="replace")
         if self.file.suffix == ".csv":
-            yield from self._csv(text)
+            yield from self._csv()
             return
         reader: Callable[[Record], Prediction] | None = None
-        for number, line in enumerate(text.split("\n"), 1):
+        for number, data in lines_of(self.file):
+            line = data.decode("utf-8-sig" if number == 1 else "utf-8", errors="replace")
             if not line or line.isspace():
                 continue
             where = f"{self.file}:{number}"
             try:
-                record = json.loads(line)
-            except (ValueError, RecursionError):
+                record = json_value(line, strict=False)
+            except ValueError:
                 damaged.append(f"{where} is no JSON")
                 continue
             reader = reader or self._reader(record)
@@ -203,9 +205,15 @@ class FileReader:
     def _facts(self) -> tuple[str | None, int | None, str | None]:
         return path_facts(self.file.absolute(), self.naming.names)
 
-    def _csv(self, text: str) -> Iterator[Prediction]:
-        csv.field_size_limit(sys.maxsize)
-        reader = csv.DictReader(io.StringIO(text, newline=""))
+    def _csv(self) -> Iterator[Prediction]:
+        csv.field_size_limit(MOST_LINE)
+        text = read_bytes(self.file, MOST_TABLE).decode("utf-8-sig", errors="replace")
+        try:
+            yield from self._rows(csv.DictReader(io.StringIO(text, newline="")))
+        except csv.Error as error:
+            raise RulerError(f"'{self.file}' is no CSV file: {error}.") from error
+
+    def _rows(self, reader: csv.DictReader[str]) -> Iterator[Prediction]:
         fields = set(reader.fieldnames or ())
         row_of: Callable[[Mapping[str, str], int], Prediction]
         if {"Task", "ID", "Prediction"} <= fields:
@@ -256,7 +264,7 @@ def kvpress_settings(file: Path) -> dict[str, str]:
         found |= {"press_name": names[-2], "compression_ratio": names[-1]}
     path = file.with_name("config.yaml")
     if path.is_file():
-        for line in path.read_text(encoding="utf-8").splitlines():
+        for line in read_text(path).splitlines():
             name, _, value = line.partition(":")
             if re.fullmatch(r"data_dir|model|press_name|compression_ratio", name):
                 found[name] = value.strip().strip("'\"")

@@ -15,6 +15,7 @@ from typing import cast
 from typing_extensions import NotRequired, TypedDict
 
 from ruler_common.errors import RulerError
+from ruler_common.files import read_bytes
 from ruler_common.parsing import parse_json
 
 RUN_FILE = "run.json"
@@ -57,7 +58,7 @@ def run_facts(folder: Path) -> RunFacts | None:
     file = folder / RUN_FILE
     if not file.is_file():
         return None
-    found = cast(RunFacts, parse_json(file.read_bytes(), RunFacts, file, "Score another folder."))
+    found = cast(RunFacts, parse_json(read_bytes(file), RunFacts, file, "Score another folder."))
     check_times(found, file)
     return found
 

@@ -137,7 +137,8 @@ def test_a_file_holds_200_megabytes_at_most(tmp_path: Path) -> None:
     from ruler_eval.run.batch.batch_files import MOST_BYTES, MOST_LINES, BatchFolder
 
     assert (MOST_LINES, MOST_BYTES) == (50_000, 200_000_000)
-    row: Any = {"config": "vt_4k", "index": 0}
+    row: Any = {"config": "vt_4k", "index": 0, "prompt_tokens": None, "opening": None}
+    row |= {"max_new_tokens": 30, "reasoning_tokens": 0, "row_tokens": 4000}
     folder = BatchFolder(tmp_path / "batch")
     lines = [(row | {"index": index}, b"x" * 39 + b"\n") for index in range(5)]
     assert [path.stat().st_size for path in folder.write(lines, most_bytes=80)] == [80, 80, 40]

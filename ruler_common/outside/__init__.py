@@ -1,0 +1,1 @@
+"""What a stranger may have made: Parquet files and tokenizers, opened within bounds."""
