@@ -113,17 +113,21 @@ class Release:
         """
         import pyarrow.parquet as pq
 
-        wanted = set(indices)
-        with pq.ParquetFile(self._path(config)) as file:
+        wanted, path = set(indices), self._path(config)
+        with pq.ParquetFile(path) as file:
             for group in range(file.num_row_groups):
-                held = file.read_row_group(group, columns=["index"])["index"].to_pylist()
-                places = [place for place, index in enumerate(held) if index in wanted]
-                if most_groups == 0 or not places:
-                    continue
-                most_groups = None if most_groups is None else most_groups - 1
-                table = file.read_row_group(group, columns=["index", *columns])
-                for place in places:
-                    yield from table.slice(place, 1).to_pylist()
+                try:
+                    held = file.read_row_group(group, columns=["index"])["index"].to_pylist()
+                    places = [place for place, index in enumerate(held) if index in wanted]
+                    if most_groups == 0 or not places:
+                        continue
+                    most_groups = None if most_groups is None else most_groups - 1
+                    table = file.read_row_group(group, columns=["index", *columns])
+                    rows = [row for place in places for row in table.slice(place, 1).to_pylist()]
+                except UNREADABLE as error:
+                    raise RulerError(f"'{path}' cannot be read: get or build it anew.") from error
+                refuse_nulls(table, path)
+                yield from rows
 
     def _path(self, config: str) -> Path:
         if config not in self.configs:

@@ -21,7 +21,7 @@ from platformdirs import user_cache_path
 
 from ruler_builder.sources.package_wheels import CannotUnpack, WheelMember, unpack
 from ruler_common.errors import RulerError
-from ruler_common.files import sha256_of
+from ruler_common.files import MOST_BYTES, read_bytes, sha256_of
 from ruler_common.work import OnBytes
 
 
@@ -74,7 +74,7 @@ class Store:
     def read(self, file: Pinned) -> bytes:
         """The bytes of the checked file. Raises RulerError."""
         path = self.local(file) or self.get(file)
-        data = path.read_bytes()
+        data = read_bytes(path, max(file.bytes, MOST_BYTES))
         _refuse_wrong(file, path, hashlib.sha256(data).hexdigest())
         return data
 

@@ -56,7 +56,7 @@ def _write(gguf: Path, folder: Path) -> None:
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
-    name: dict[str, Any] = {"gguf_file": gguf.name}
+    name: dict[str, Any] = {"gguf_file": gguf.name, "trust_remote_code": False}
     read = AutoModelForCausalLM.from_pretrained(gguf.parent, dtype=torch.float32, **name)
     config = read.config
     del config.quantization_config  # save_pretrained refuses a model that was read from GGUF

@@ -16,8 +16,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from typing_extensions import NotRequired, TypedDict
+
 from ruler_common.errors import RulerError
 from ruler_common.names import check_name
+from ruler_common.parsing import check_type
 from ruler_common.terminal import steps
 from ruler_eval.run.backends.backend import ModelOptions
 from ruler_eval.run.backends.server_requests import chat_fields, extra_fields, turn_fields
@@ -26,7 +29,7 @@ from ruler_eval.run.batch import batch_files
 from ruler_eval.run.batch.batch_answers import completion_of, never_run
 from ruler_eval.run.progress import RunSummary
 from ruler_eval.run.prompts import Prompter, load_tokenizer
-from ruler_eval.run.records import Records
+from ruler_eval.run.records import RUN_FILE, Records
 from ruler_eval.run.row_state import Expected, over_limit, record_of
 from ruler_eval.run.run_order import Prepared, RunOrder, new_session, now
 from ruler_eval.run.run_settings import RunSettings, Session
@@ -36,6 +39,28 @@ APIS = ("vllm", "openai", "other")
 """Who will answer: it decides which fields a request carries."""
 BACKEND = "batch"
 """What stands as the backend in run.json."""
+
+
+class _Start(TypedDict):
+    source: str
+    configs: list[str]
+    limit: int | None
+
+
+class _Thinking(TypedDict):
+    budget: int
+
+
+class _Written(TypedDict):
+    """What reading answers needs of the run.json that `write_batch` made."""
+
+    model: str
+    sessions: list[_Start]
+    api: NotRequired[str]
+    thinking: NotRequired[_Thinking]
+    tokenizer: NotRequired[str | None]
+    revision: NotRequired[str | None]
+    max_model_len: NotRequired[int | None]
 
 
 @dataclass(frozen=True)
@@ -187,8 +212,9 @@ def read_batch(run: Path, files: Sequence[Path]) -> ReadBatch:
     records = Records(run)
     asked = batch_files.BatchFolder(run / batch_files.FOLDER).asked()
     settings = records.settings()
-    if not asked or settings.get("backend") != BACKEND:
+    if not asked or settings.get("backend") != BACKEND or not settings.get("sessions"):
         raise RulerError(f"'{run}' is no run of batch files. Make one: ruler batch write --help")
+    check_type(settings, _Written, run / RUN_FILE, "Write the batch anew with another --out.")
     started = now()
     configs = sorted({row["config"] for row in asked.values()})
     lines = [line for path in files for line in batch_files.read_answers(path, asked)]
