@@ -3,7 +3,7 @@
     notes = check_card_files(Path("ruler"), manifest, reports)
 
 README.md, eval.yaml and croissant.json are rendered anew and compared byte for byte. Another
-version of the builder may word them otherwise: of its releases they are not compared.
+version of the builder may word them otherwise: of its releases what they state is compared.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from ruler_builder.card import croissant, eval_yaml
 from ruler_builder.card.card_files import CARD, card_files
 from ruler_builder.card.render import first_row
 from ruler_builder.common.project_files import DISTRIBUTION
+from ruler_builder.proof.card_facts import other_facts, tables_not_compared
 from ruler_builder.proof.folder_checks import no_plain_file
 from ruler_builder.proof.verify_report import FileReport
 from ruler_common.errors import RulerError
@@ -38,19 +39,21 @@ def check_card_files(
     eval.yaml may be left out: a data set need not be a benchmark of the Hub. croissant.json may
     describe the folder or, as in a download, a repository of the Hub.
     """
-    mine, theirs = version(DISTRIBUTION), manifest["builder_version"]
-    if mine != theirs:
-        yield f"The card was made by {DISTRIBUTION} {theirs}: not checked, this is {mine}."
-        return
     if not manifest["files"]:  # a shard that was left nothing to build
         return
+    mine, theirs = version(DISTRIBUTION), manifest["builder_version"]
     try:
         benchmark, repo = (root / eval_yaml.FILE).exists(), croissant.described_repository(root)
         files = card_files(root, manifest, benchmark, repo)
     except RulerError as error:
         _report(reports, CARD, str(error))
         return
-    if first_row(root, manifest) is None:
+    if mine != theirs:
+        yield (
+            f"The card was made by {DISTRIBUTION} {theirs}, this is {mine}: its metadata, figures, "
+            "licences and files are compared, its wording is not."
+        )
+    elif first_row(root, manifest) is None:
         del files[CARD]
         yield f"{CARD}: not checked, because the row that it shows cannot be read."
     for name, text in files.items():
@@ -59,10 +62,16 @@ def check_card_files(
             _report(reports, name, f"it is {odd}, no file: {_REMEDY}")
         elif not path.is_file():
             _report(reports, name, f"the file is missing: {_REMEDY}")
-        elif read_bytes(path) != text.encode():
-            _report(reports, name, f"{title} is not the one of this manifest: {_REMEDY}")
+        elif mine == theirs:
+            if read_bytes(path) != text.encode():
+                _report(reports, name, f"{title} is not the one of this manifest: {_REMEDY}")
+        else:
+            found = read_bytes(path).decode("utf-8", errors="replace")
+            for what in other_facts(name, found, text, manifest):
+                _report(reports, name, f"{title}: {what}")
+            if name == CARD and (lacking := tables_not_compared(found, text)):
+                yield f"{CARD} has no tables headed {'; '.join(lacking)}: these are not compared."
 
 
 def _report(reports: dict[str, FileReport], name: str, what: str) -> None:
-    reports[name] = FileReport(name)
-    reports[name].add(what)
+    reports.setdefault(name, FileReport(name)).add(what)

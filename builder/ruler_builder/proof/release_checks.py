@@ -165,8 +165,8 @@ def _left_out(manifest: Manifest) -> Iterator[str]:
 def _sources(manifest: Manifest) -> Iterator[str]:
     """Each source is one of the registry, in the variant, with the digest and rights it has there.
 
-    Another version of the builder may know more of the rights: of its releases they are not held
-    to what this one knows.
+    Another version of the builder may know more of the rights: of its releases only the licence is
+    held to what this one knows.
     """
     mine = version(DISTRIBUTION) == manifest["builder_version"]
     for name, entry in manifest.get("sources", {}).items():
@@ -178,6 +178,8 @@ def _sources(manifest: Manifest) -> Iterator[str]:
             yield f"the digest of '{name}' is not that of its {entry['variant']} file"
         elif mine and _plain(entry) != _plain(entry_of(name, known)):
             yield f"title, licence, citation or rights of '{name}' are not those of this source"
+        elif entry["licence"] != entry_of(name, known)["licence"]:
+            yield f"the licence of '{name}' is not that of this source"
 
 
 def _words(manifest: Manifest) -> Iterator[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 from collections.abc import Callable
@@ -11,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from ruler_builder.verify.verify import verify
-from ruler_common.manifest_form import MANIFEST
 from tests.builder.proof import planting
 
 FOLDER = "data/tekken/4k"
@@ -21,13 +19,8 @@ PATH, OTHER = f"{FOLDER}/fwe.parquet", f"{FOLDER}/cwe.parquet"
 @pytest.fixture
 def root(release: Path, tmp_path: Path) -> Path:
     """A release of two files, which may be changed."""
-    root = tmp_path / "ruler"
-    (root / FOLDER).mkdir(parents=True)
-    manifest = json.loads((release / MANIFEST).read_bytes())
-    manifest["files"] = {path: manifest["files"][path] for path in (PATH, OTHER)}
-    for path in manifest["files"]:
-        shutil.copy(release / path, root / path)
-    planting.write_manifest(root, manifest)
+    root = Path(shutil.copytree(release, tmp_path / "ruler"))
+    planting.keep(root, PATH, OTHER)
     return root
 
 
