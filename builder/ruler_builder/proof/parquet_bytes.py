@@ -25,6 +25,7 @@ from ruler_common.rows import arrow_schema
 
 _MAGIC = b"PAR1"
 _TAIL = 8  # bytes after the footer: its length and the magic
+_LONGEST_COPY = 1 << 16  # bytes of what is said of a column
 _ZSTD, _ZSTD_MAGIC = 6, b"\x28\xb5\x2f\xfd"
 _WRITER = re.compile(r"parquet-cpp-arrow version [0-9]+\.[0-9]+\.[0-9]+(-SNAPSHOT)?")
 # How a build writes its files, but for the compression.
@@ -91,30 +92,42 @@ def check_layout(footer: Footer) -> Iterator[str]:
     with footer.path.open("rb") as file:
         first = file.read(len(_MAGIC))
         size = file.seek(-len(_MAGIC), io.SEEK_END) + len(_MAGIC)
-        last = file.read()
-    if (first, last) != (_MAGIC, _MAGIC):
-        yield f"the file does not begin and end with {_MAGIC.decode()}"
-    if footer.end != size - _TAIL:
-        yield f"{size - _TAIL - footer.end} bytes stand behind the footer's fields"
-    at, rows = len(_MAGIC), 0
-    for number, group in enumerate(footer.fields[_GROUPS]):
-        start, unpacked, other = at, 0, False
-        for chunk in group[_COLUMNS]:
-            about, before = chunk[_CHUNK], at
-            if about[_FIRST_PAGE] != at:
-                yield f"the bytes from {at} to {about[_FIRST_PAGE]} of the file are no column's"
-                return
-            at, unpacked = at + about[_PACKED], unpacked + about[_UNPACKED]
-            other |= chunk.get(_CHUNK_OFFSET, 0) not in (0, before, at)
-        right = {_GROUP_BYTES: unpacked, _GROUP_OFFSET: start, _GROUP_PACKED: at - start}
-        right[_ORDINAL] = number
-        if other or any(group.get(field, value) != value for field, value in right.items()):
-            yield f"the sizes of row group {number} are not those of its columns"
-        rows += group[_ROWS]
+        if (first, file.read()) != (_MAGIC, _MAGIC):
+            yield f"the file does not begin and end with {_MAGIC.decode()}"
+        if footer.end != size - _TAIL:
+            yield f"{size - _TAIL - footer.end} bytes stand behind the footer's fields"
+        at, rows = len(_MAGIC), 0
+        for number, group in enumerate(footer.fields[_GROUPS]):
+            right = {_GROUP_BYTES: 0, _GROUP_OFFSET: at, _GROUP_PACKED: 0, _ORDINAL: number}
+            for chunk in group[_COLUMNS]:
+                about = chunk[_CHUNK]
+                if about[_FIRST_PAGE] != at:
+                    yield f"the bytes from {at} to {about[_FIRST_PAGE]} of the file are no column's"
+                    return
+                right[_GROUP_BYTES] += about[_UNPACKED]
+                right[_GROUP_PACKED] += about[_PACKED]
+                at = _end_of_chunk(file, chunk)
+            if any(group.get(field, value) != value for field, value in right.items()):
+                yield f"the sizes of row group {number} are not those of its columns"
+            rows += group[_ROWS]
     if at != footer.start:
         yield f"the bytes from {at} to {footer.start} of the file are no column's"
     if footer.fields[_ROWS] != rows:
         yield f"the footer counts {footer.fields[_ROWS]} rows, its row groups {rows}"
+
+
+def _end_of_chunk(file: io.BufferedIOBase, chunk: dict[int, Any]) -> int:
+    """Where a column ends: its pages, and the copy that old versions of pyarrow put behind them."""
+    about = chunk[_CHUNK]
+    end: int = about[_FIRST_PAGE] + about[_PACKED]
+    if chunk.get(_CHUNK_OFFSET) != end:
+        return end
+    file.seek(end)
+    try:
+        said, length = read_struct(file.read(_LONGEST_COPY))
+    except (ValueError, IndexError):
+        return end
+    return end + length if said == chunk else end
 
 
 def check_row_group(footer: Footer, number: int, table: Any) -> Iterator[str]:

@@ -39,6 +39,8 @@ class Parquet:
     behind: bytes = b""
     """Bytes after the footer's fields."""
     magic: bytes = b"PAR1"
+    copies: bool = False
+    """Whether every column is followed by what the footer says of it, as pyarrow 17 has it."""
 
     @classmethod
     def read(cls, path: Path) -> Parquet:
@@ -46,7 +48,8 @@ class Parquet:
         fields, end = typed_thrift.read(data, len(data) - 8 - int.from_bytes(data[-8:-4], "little"))
         assert end == len(data) - 8
         chunks = [[chunk[3] for chunk in group[1]] for group in fields[4]]
-        return cls(fields, [[data[c[9] : c[9] + c[7]] for c in some] for some in chunks])
+        columns = [[data[c[9] : c[9] + c[7]] for c in some] for some in chunks]
+        return cls(fields, columns, copies=fields[4][0][1][0][2] > 0)
 
     def data(self) -> bytes:
         """The file with every offset and size made to follow."""
@@ -56,7 +59,11 @@ class Parquet:
             for chunk, column in zip(group[1], columns, strict=True):
                 chunk[3] |= {9: len(found), 7: len(column)}
                 found += column
-            group |= {5: start, 6: len(found) - start, 2: sum(c[3][6] for c in group[1])}
+                if self.copies:
+                    chunk[2] = len(found)
+                    found += typed_thrift.write(chunk)
+            sizes = [(chunk[3][6], chunk[3][7]) for chunk in group[1]]
+            group |= {5: start, 2: sum(one for one, _ in sizes), 6: sum(two for _, two in sizes)}
             found += self.between.get(place, b"")
         footer = typed_thrift.write(self.fields) + self.behind
         return found + footer + len(footer).to_bytes(4, "little") + b"PAR1"
@@ -158,6 +165,17 @@ def test_a_file_put_together_anew_is_sound(root: Path) -> None:
     assert found_in(root) == []
     data = Parquet.read(root / PATH).data()
     assert data == (root / PATH).read_bytes()
+
+
+def test_the_copies_that_pyarrow_17_writes_are_no_breach(root: Path) -> None:
+    file = Parquet.read(root / PATH)
+    file.fields[6], file.copies = b"parquet-cpp-arrow version 17.0.0", True
+    write(root, data := file.data())
+    assert found_in(root) == []
+    at = file.about()[9] + file.about()[7]
+    place = data.index(b"input", at)
+    write(root, data[:place] + b"words" + data[place + 5 :])
+    assert found_in(root)
 
 
 @pytest.mark.parametrize("name", FAULTS)
