@@ -59,20 +59,6 @@ def test_each_false_figure_of_an_entry_is_named(root: Path) -> None:
     assert "row_repeats is not how often" in named
 
 
-def test_changed_wording_sources_words_and_parameters_are_named(root: Path) -> None:
-    manifest = manifest_of(root)
-    manifest["families"]["variable_tracking"]["input"] = "Answer 42. {context} {question}"
-    manifest["tasks"]["vt"]["hops"] = 3
-    manifest["sources"]["essays"]["sha256"] = "0" * 64
-    manifest["words"] = dict.fromkeys(manifest["words"], "0" * 64)
-    planting.write_manifest(root, manifest)
-    named = " ".join(found_in(verify(root), MANIFEST))
-    assert "the wording of 'variable_tracking' is not that of the suite 'ruler'" in named
-    assert "hops of 'vt' is 3" in named
-    assert "the digest of 'essays' is not that of its embedded file" in named
-    assert "the digests of the word lists are not those" in named
-
-
 def regroup(root: Path, path: str) -> None:
     """Write a file anew with a row group for every row; the manifest follows."""
     rows = pq.read_table(root / path).to_pylist()

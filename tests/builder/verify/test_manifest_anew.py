@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from ruler_builder.oneruler.language_pairs import Languages
-from ruler_builder.verify.manifest_anew import FREE, differences, written
+from ruler_builder.verify.manifest_anew import FREE, differences
 from ruler_builder.verify.verify import verify
 from ruler_common.manifest_form import MANIFEST
 from tests.builder.proof import planting
@@ -80,6 +80,15 @@ FAULTS: dict[str, tuple[Change, str]] = {
         lambda m: m["tokenizers"]["tekken"].update(title="GPT-4's"),
         'tokenizers.tekken.title is "GPT-4\'s", made anew ',
     ),
+    "another digest of a source": (
+        lambda m: m["sources"]["essays"].update(sha256="0" * 64),
+        "sources.essays.sha256 is ",
+    ),
+    "other words": (
+        lambda m: m.update(words=dict.fromkeys(m["words"], "0" * 64)),
+        'nounlist.txt is "0000',
+    ),
+    "a group more": (lambda m: m["groups"].update(mine=["vt"]), "groups.mine does not belong"),
     "fewer words": (lambda m: m["words"].popitem(), "is missing"),
     "an easier group": (
         lambda m: m["groups"].update(all=["niah_single_1"]),
@@ -146,7 +155,7 @@ def test_what_may_differ_is_one_list(root: Path) -> None:
     manifest["builder_version"] = "0.1.0"
     manifest["tokenizers"]["tekken"]["version"] = "0.0.1"
     manifest["files"][VT]["counted_by"] = "another engine 1.0"
-    (root / MANIFEST).write_bytes(written(manifest))
+    planting.write_manifest(root, manifest)
     assert len(FREE) == 4
     assert verify(root).proved
 
