@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
 
+import numpy as np
+
 from ruler_builder.proof.folder_checks import no_plain_file
 from ruler_builder.proof.inspect_rows import InspectedRow, InspectedRowGroup, RowGroup
 from ruler_builder.proof.parquet_bytes import check_layout, read_footer
@@ -116,11 +118,10 @@ def _asked_twice(rows: list[InspectedRow], report: FileReport) -> None:
 
 def _from_even(depths: list[float]) -> float:
     """Greatest distance of the depths' distribution from an even one (Kolmogorov–Smirnov)."""
-    ordered, n = sorted(depths), len(depths)
-    return max(
-        (max(abs((i + 1) / n - depth), abs(i / n - depth)) for i, depth in enumerate(ordered)),
-        default=0.0,
-    )
+    ordered, n = np.sort(depths), len(depths)
+    steps = np.arange(n + 1) / max(1, n)
+    apart = np.maximum(np.abs(steps[1:] - ordered), np.abs(steps[:-1] - ordered))
+    return float(apart.max(initial=0.0))
 
 
 def _wrong_figures(

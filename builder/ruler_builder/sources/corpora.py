@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from hashlib import sha256
 from typing import Any
 
@@ -38,6 +39,16 @@ class Corpus:
     documents: list[str]
     questions: list[Question]
     own_required: bool  # whether a question's own must all be in its context (HotpotQA)
+
+    @cached_property
+    def known(self) -> frozenset[str]:
+        """The documents, to ask whether a text is one."""
+        return frozenset(self.documents)
+
+    @cached_property
+    def shortest_first(self) -> list[str]:
+        """The documents by their number of characters."""
+        return sorted(self.documents, key=len)
 
 
 _MOST_KEPT = 4

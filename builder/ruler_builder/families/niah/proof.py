@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Mapping
 from functools import partial
+from heapq import nlargest
 from itertools import chain
 
 from ruler_builder.families.niah.wording import niah_frame
@@ -52,7 +53,8 @@ def read_niah(row: Row, about: FileRules) -> Reading:
         reading.ambiguous(f"the references {outputs} are not the values of {asked}, in this order")
     at = [(start + m.start(), start + m.end(), m["key"] in asked) for m in found]
     expected = task["keys"] * task["values"]
-    drawn = {m["key"] for m, span in zip(found, at, strict=True) if _is_evidence(row, span)}
+    evidence = {(e["start"], e["end"]) for e in row["evidence"]}  # the task's further keys' too
+    drawn = {m["key"] for m, span in zip(found, at, strict=True) if span[:2] in evidence}
     _unambiguous(reading, values, drawn, per_key)
     only_in_evidence(reading, row)
     if about.alone:
@@ -67,10 +69,10 @@ def read_niah(row: Row, about: FileRules) -> Reading:
         lines = context.split("\n")
         if (other := next((one for one in lines if not needle.fullmatch(one)), None)) is not None:
             reading.fault(f"a line is no needle: {other[:80]!r}")
-        spans(reading, row, [span for span in at if span[2] or _is_evidence(row, span)])
+        spans(reading, row, [span for span in at if span[2] or span[:2] in evidence])
         if (there := len(row["evidence"])) != expected:
             reading.ambiguous(f"{there} needles are in evidence, not {expected}")
-        longest = sorted(lines, key=len)[-_LONGEST:]
+        longest = nlargest(_LONGEST, lines, key=len)
         reading.unit = max(about.count("\n" + line) for line in longest) * 5 // 4 + _SLACK
         return reading
     if len(found) != expected or len(values) != task["keys"]:
@@ -106,11 +108,6 @@ def _unambiguous(
     for value, times in Counter(chain.from_iterable(values.values())).items():
         if times > 1:
             reading.ambiguous(f"value '{value}' stands in {times} needles")
-
-
-def _is_evidence(row: Row, span: tuple[int, int, bool]) -> bool:
-    """Whether a needle is entered in the evidence, as those of the task's further keys are."""
-    return any((e["start"], e["end"]) == span[:2] for e in row["evidence"])
 
 
 def _frame(reading: Reading, row: Row, about: FileRules) -> list[str]:

@@ -21,8 +21,6 @@ from ruler_common.rows import Row
 _BETWEEN = "\n\n"
 _SHORTEST = 8  # documents counted
 _SLACK = 4  # tokens that a document may have more where it meets another
-_known: dict[int, frozenset[str]] = {}
-_by_length: dict[int, list[str]] = {}
 
 
 def read_documents(row: Row, about: FileRules) -> Reading:
@@ -131,9 +129,8 @@ def _against(
     right = [corpus.documents[place] for place in question.gold]
     if sorted(gold) != sorted(right):
         reading.fault("the gold documents in the evidence are not the source's")
-    known = _known.setdefault(id(corpus), frozenset(corpus.documents))
     for text in texts:
-        if text not in known:
+        if text not in corpus.known:
             reading.fault(f"a document is not of the source: {text[:60]!r}")
             break
     times = Counter(texts)
@@ -143,7 +140,7 @@ def _against(
     if not corpus.own_required and not own <= set(texts) and set(texts) - own - set(right):
         reading.fault("other articles' documents stand there before the article's own are in")
     if not alone and times and max(times.values()) > 1:
-        gone_round = [times[text] for text in known if text not in right]
+        gone_round = [times[text] for text in corpus.known if text not in right]
         if max(gone_round) - min(gone_round) > 1:
             reading.fault("a document stands twice before every other has stood once")
     if any(times[text] != 1 for text in right):
@@ -157,7 +154,7 @@ def _left(row: Row, corpus: Corpus, texts: list[str]) -> list[str]:
     left = [text for place in own if (text := corpus.documents[place]) not in there]
     if left and not corpus.own_required:
         return sorted(left, key=len)[:_SHORTEST]
-    shortest = _by_length.setdefault(id(corpus), sorted(corpus.documents, key=len))
+    shortest = corpus.shortest_first
     again = max(there.values()) if there else 1
     fewer = (text for text in shortest if there[text] < again)
     return list(islice(fewer, _SHORTEST)) or shortest[:_SHORTEST]
