@@ -15,11 +15,14 @@ import shutil
 import tempfile
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from ruler_common.errors import RulerError
 from ruler_common.files import write_whole
+from ruler_eval.run.backends.secrets import safe
+from ruler_eval.run.backends.server_replies import MOST, Malformed, read_json
 from ruler_eval.run.prompts import Prompt
 
 ENDPOINT = "/v1/chat/completions"
@@ -28,6 +31,8 @@ MOST_LINES = 50_000
 MOST_BYTES = 200_000_000
 FOLDER = "batch"
 ASKED = "asked.jsonl"
+MOST_NAME = 200
+"""Characters of a foreign custom_id that are shown."""
 OPENING = 200
 """Characters of a prompt's end that are kept: there a template may open a block of reasoning."""
 
@@ -136,7 +141,7 @@ def read_answers(path: Path, asked: Collection[str]) -> Iterator[tuple[str, dict
     """The lines of an answer file by custom_id; RulerError for one of no row in `asked`."""
     try:
         with path.open("rb") as file:
-            for number, line in enumerate(file, 1):
+            for number, line in enumerate(iter(partial(file.readline, MOST + 1), b""), 1):
                 if line.strip():
                     yield _answer(line, asked, f"'{path}', line {number},")
     except OSError as error:
@@ -145,14 +150,14 @@ def read_answers(path: Path, asked: Collection[str]) -> Iterator[tuple[str, dict
 
 def _answer(line: bytes, asked: Collection[str], where: str) -> tuple[str, dict[str, Any]]:
     try:
-        found = json.loads(line)
-    except (ValueError, RecursionError):
+        found = read_json(line) if len(line) <= MOST else None
+    except Malformed:
         found = None
     if not isinstance(found, dict) or not isinstance(name := found.get("custom_id"), str):
         raise RulerError(f"{where} is no answer of a batch: fetch the output file anew.")
     if name not in asked:
         raise RulerError(
-            f"{where} answers {name!r}, which this run never asked: "
+            f"{where} answers '{safe(name, MOST_NAME)}', which this run never asked: "
             "give the answers of this run's own requests."
         )
     if "response" not in found and "error" not in found:
