@@ -24,6 +24,10 @@ MOST = 64 << 20
 """Bytes of a body, unpacked."""
 DEEPEST = 64
 """Levels of brackets in a body."""
+MOST_BRACKETS = 1 << 20
+"""Brackets in a body: an empty list of 3 bytes would take 64 in memory."""
+MOST_READ = 1 << 20
+"""Characters of an error that are searched for keys."""
 MOST_SHOWN = 500
 """Characters of an answer or an address that are shown."""
 
@@ -36,12 +40,17 @@ class Malformed(Exception):
     """A 200 that is no completion."""
 
 
-def read_json(text: str | bytes) -> Any:
-    """The value that a body holds. Raises Malformed, also for one of more than DEEPEST levels."""
+def read_json(text: str) -> Any:
+    """The value that a body holds.
+
+    Raises Malformed, also for one of more than DEEPEST levels or MOST_BRACKETS.
+    """
+    if text.count("[") + text.count("{") > MOST_BRACKETS:
+        raise Malformed(f"the answer has more than {MOST_BRACKETS:,} brackets")
     try:
         found = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise Malformed(f"the answer is no JSON: {text!r}") from error
+        raise Malformed(f"the answer is no JSON: {text}") from error
     level = [found] if isinstance(found, dict | list) else []
     for _ in range(DEEPEST):
         if not level:
@@ -141,10 +150,13 @@ def _retry_after(text: str) -> float | None:
 
 
 def describe(error: BaseException) -> str:
-    """An error in one line of MOST_SHOWN characters, made safe to keep and to show."""
+    """An error in one line of MOST_SHOWN characters, made safe to keep and to show.
+
+    Of a longer one than MOST_READ characters only the first are looked at.
+    """
     status = getattr(error, "status_code", None)
     cause = refusal(error) or error
-    text = safe(" ".join(str(cause).split()), MOST_SHOWN) or "no answer in time"
+    text = safe(" ".join(str(cause)[:MOST_READ].split()), MOST_SHOWN) or "no answer in time"
     return f"HTTP {status}: {text}" if status else f"{type(cause).__name__}: {text}"
 
 

@@ -150,8 +150,8 @@ def read_answers(path: Path, asked: Collection[str]) -> Iterator[tuple[str, dict
 
 def _answer(line: bytes, asked: Collection[str], where: str) -> tuple[str, dict[str, Any]]:
     try:
-        found = read_json(line) if len(line) <= MOST else None
-    except Malformed:
+        found = read_json(line.decode()) if len(line) <= MOST else None
+    except (UnicodeDecodeError, Malformed):
         found = None
     if not isinstance(found, dict) or not isinstance(name := found.get("custom_id"), str):
         raise RulerError(f"{where} is no answer of a batch: fetch the output file anew.")

@@ -245,6 +245,7 @@ ENDLESS: dict[str, Callable[[], Reply]] = {
     ),
     "deep": lambda: Reply(b"[" * 10**6),
     "deep within": lambda: Reply(b'{"data": ' + b"[" * 900 + b"]" * 900 + b"}"),
+    "many lists": lambda: Reply(b'{"data": [' + b"[]," * (1 << 20) + b"1]}"),
     "a long number": lambda: Reply(b'{"data": ' + b"9" * 10**6 + b"}"),
     "moving": lambda: Reply(
         packed(1 << 28), 307, {"Location": "/v1/x", "Content-Encoding": "gzip"}
