@@ -130,7 +130,7 @@ def check_address(url: str | None) -> None:
         sound = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
     except ValueError:  # [::1, port 99999
         sound = False
-    if not sound or re.search(r"[\x00-\x20\x7f]|[^\x00-\x7f]", url):
+    if not sound or re.search(r"[^!-~]|[?#]", url):
         raise RulerError("--base-url takes http://HOST:PORT/v1 or https://…, and nothing else.")
 
 

@@ -305,6 +305,8 @@ def test_counts_of_no_tokens_leave_an_answer_as_it_is(order: RunOrder, serve: Se
         "http://",
         "http:///v1",
         "http://hôte/v1",
+        "http://host/v1?key=1",
+        "http://host/v1#",
     ],
 )
 def test_a_malformed_address_is_refused_before_anything_starts(order: RunOrder, url: str) -> None:
