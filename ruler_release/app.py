@@ -56,13 +56,17 @@ def _show_version(asked: bool) -> None:
         raise typer.Exit
 
 
+def _discreet(text: str) -> str:
+    from ruler_eval.run.backends.secrets import safe
+
+    return plain(safe(text))
+
+
 class _Discreet(logging.Formatter):
     """Lines of the log, tracebacks too, without keys and passwords."""
 
     def format(self, record: logging.LogRecord) -> str:
-        from ruler_eval.run.backends.secrets import hide
-
-        return plain(hide(without_passwords(super().format(record))))
+        return _discreet(without_passwords(super().format(record)))
 
 
 def _record(*args: Any, **kwargs: Any) -> logging.LogRecord:
@@ -108,8 +112,8 @@ _UsageError: type[Exception] = typer.BadParameter.__mro__[1]
 
 
 def _sentence(text: object) -> str:
-    """What an error says, in one line that a terminal shows and does not obey."""
-    return plain("\\n".join(str(text).splitlines()))
+    """What an error says, in one line that a terminal shows and does not obey, without keys."""
+    return _discreet("\\n".join(str(text).splitlines()))
 
 
 def _usage(error: Any) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 
 from ruler_common.terminal import err, progress
 from ruler_common.text import printable
+from ruler_eval.run.backends.secrets import safe
 from ruler_eval.run.records import Record
 from ruler_eval.run.row_state import Expected
 from ruler_eval.run.run_settings import Session
@@ -57,7 +58,7 @@ class Progress:
     def note(self, text: str) -> None:
         """Print a sentence above the bar."""
         if not self._bar.disable:
-            err.print(text, highlight=False, soft_wrap=True)
+            err.print(safe(text), highlight=False, soft_wrap=True)
 
     def add(self, record: Record, row_tokens: int) -> None:
         """Count one row that reached its state; `row_tokens` of its prompt, as estimated."""
@@ -103,7 +104,7 @@ class RunSummary:
             self.unfinished[config] += record.get("thinking_ended") is False
             if record["finish_reason"] == "error" and self.first_error is None:
                 self.first_error = (
-                    f"{config} row {record['index']}: {printable(record['error'] or '')}"
+                    f"{config} row {record['index']}: {printable(safe(record['error'] or ''))}"
                 )
 
     def count_session(self, record: Record, expected: Expected) -> None:

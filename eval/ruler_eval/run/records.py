@@ -243,4 +243,6 @@ def _is_line(line: bytes, config: str) -> bool:
 
 
 def _line(record: Record) -> str:
-    return json.dumps(record, ensure_ascii=False) + "\n"
+    """A record as a line of a file; half characters, which another tool may have written, as ?."""
+    text = json.dumps(record, ensure_ascii=False).encode("utf-8", "replace").decode("utf-8")
+    return text + "\n"

@@ -52,7 +52,7 @@ def record_of(completion: Completion, expected: Expected, tokenizer: Any = None)
     """The record of what came back: reasoning and answer apart, and the state the row ended in."""
     prompt = completion.prompt
     if completion.error is not None:
-        return _record(prompt, "error", error=safe(completion.error, MOST_OF_AN_ERROR))
+        return _record(prompt, "error", error=completion.error)
     if not credible(completion, expected):
         completion = replace(completion, prompt_tokens=None, completion_tokens=None)
     usage = None
@@ -92,8 +92,7 @@ def split(completion: Completion, state: FinishReason) -> tuple[str | None, str,
     found = split_reasoning(safe(completion.text), opened)
     if completion.reasoning is None:
         return found.reasoning, found.answer, {"ended": True, "truncated": False}.get(found.state)
-    parsed = safe(completion.reasoning)
-    before = "\n".join(filter(None, (parsed, found.reasoning)))
+    before = "\n".join(filter(None, (safe(completion.reasoning), found.reasoning)))
     answered = bool(found.answer.strip()) or state == "stop"
     return before, found.answer, answered and found.state != "truncated"
 
@@ -155,13 +154,14 @@ def _record(
     error: str | None = None,
     thinking_ended: bool | None = None,
 ) -> Record:
+    """The record, all of whose texts are safe to keep: splitting may have joined two halves."""
     return {
         "config": prompt.config,
         "index": prompt.index,
-        "prediction": prediction,
-        "thinking": thinking,
+        "prediction": safe(prediction),
+        "thinking": thinking if thinking is None else safe(thinking),
         "finish_reason": state,
         "usage": usage,
-        "error": error,
+        "error": error if error is None else safe(error, MOST_OF_AN_ERROR),
         "thinking_ended": thinking_ended,
     }

@@ -122,10 +122,11 @@ def checked_arguments(arguments: Mapping[str, Any]) -> dict[str, Any]:
     """The arguments, none of which may be a secret or what run.json cannot hold, such as NaN."""
     for name, value in arguments.items():
         try:
-            json.dumps(value, allow_nan=False)
+            json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
         except (ValueError, TypeError):
             raise RulerError(
-                f"--engine-arg '{name}' is no finite number: give another value."
+                f"--engine-arg '{name}' is no finite number, or has half a character: "
+                "give another value."
             ) from None
         check_argument(name, value)
     return dict(arguments)

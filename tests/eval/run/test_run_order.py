@@ -58,7 +58,7 @@ def test_arguments_about_tokens_are_no_secrets() -> None:
     assert set(parse_arguments([f"{name}=1" for name in names])) == set(names)
 
 
-@pytest.mark.parametrize("value", ["NaN", "Infinity", "[-Infinity]"])
-def test_an_argument_is_no_infinite_number(value: str) -> None:
+@pytest.mark.parametrize("value", ["NaN", "Infinity", "[-Infinity]", '"\\ud800"'])
+def test_an_argument_is_what_a_file_can_hold(value: str) -> None:
     with pytest.raises(RulerError, match="no finite number"):
         parse_arguments([f"x={value}"])

@@ -106,6 +106,15 @@ def test_no_file_stays_open_between_rows(tmp_path: Path) -> None:
     assert found == [[0, 1, 2]] * 40
 
 
+def test_half_a_character_of_another_tool_stops_no_run(order: RunOrder) -> None:
+    run(replace(order, configs=("vt_4k",), limit=2))
+    path = order.out / "vt_4k.jsonl"
+    text = path.read_text().replace('"prediction": "', '"prediction": "\\ud800', 1)
+    path.write_text(text)
+    assert run(replace(order, configs=("vt_4k",))).total["stop"] == 5
+    assert [r["prediction"][0] == "?" for r in read_lines(path)] == [True, *[False] * 4]
+
+
 READ_ONLY = """
 import os, sys
 from pathlib import Path

@@ -1,46 +1,79 @@
-"""An HTTP client that reads no answer without end: more than MOST bytes, unpacked, are an error.
+"""An HTTP client that reads no answer without end and follows no redirect to another server.
 
-The types of requests and responses are those of the HTTP library that the openai package uses.
+More than MOST bytes, unpacked, are an error. The types of requests and responses are those of the
+HTTP library that the openai package uses.
 """
 
 from __future__ import annotations
 
+import zlib
 from typing import Any
 
 import openai
 
-from ruler_eval.run.backends.server_replies import MOST, TooLong
+from ruler_eval.run.backends.secrets import safe
+from ruler_eval.run.backends.server_replies import MOST, MOST_SHOWN, Malformed, Refused
 
-_UNPACKED = ("content-encoding", "content-length", "transfer-encoding")
+MOST_MOVES = 5
+"""Redirects of a request within its server."""
+_ANY_ZLIB = zlib.MAX_WBITS | 32  # with the head of gzip or of zlib
 
 
 class BoundedClient(openai.DefaultAsyncHttpxClient):
     """The client of many requests at a time."""
 
+    def __init__(self) -> None:
+        super().__init__(follow_redirects=False, headers={"Accept-Encoding": "identity"})
+
     async def send(self, request: Any, *, stream: bool = False, **how: Any) -> Any:
-        """Send a request and read its answer. Raises TooLong."""
-        response = await super().send(request, stream=True, **how)
-        if stream:
-            return response
-        body = bytearray()
+        """Send a request and read its answer. Raises Refused and Malformed."""
+        for _ in range(MOST_MOVES):
+            response = await super().send(request, stream=True, **how)
+            try:
+                if response.next_request is None:
+                    return response if stream else _whole(response, await _body(response))
+                _check_move(request.url, response.next_request.url)
+            finally:
+                if not stream or response.next_request is not None:
+                    await response.aclose()
+            request = response.next_request
+        raise Refused(f"the server sends this on more than {MOST_MOVES} times")
+
+
+def _check_move(here: Any, there: Any) -> None:
+    """Refuse a redirect to another server, before a prompt goes there."""
+    if (here.scheme, here.host, here.port) != (there.scheme, there.host, there.port):
+        where = f"{there.scheme}://{there.netloc.decode()}{there.path}"
+        raise Refused(f"the server sends this on to {safe(where, MOST_SHOWN)}, another server")
+
+
+async def _body(response: Any) -> bytes:
+    """The body, unpacked here: the HTTP library unpacks whatever it is sent, to any size."""
+    packing = response.headers.get("content-encoding", "identity").strip().lower()
+    if packing not in ("identity", "gzip", "deflate"):
+        raise Refused(f"the answer is packed ({safe(packing, 40)})")
+    unpacking = None if packing == "identity" else zlib.decompressobj(_ANY_ZLIB)
+    body = bytearray()
+    async for part in response.aiter_raw():
         try:
-            async for part in response.aiter_bytes():
-                if len(body) + len(part) > MOST:
-                    raise TooLong(f"the answer is longer than {MOST >> 20} MB")
-                body += part
-        finally:
-            await response.aclose()
-        return _whole(response, bytes(body))
+            body += unpacking.decompress(part, MOST + 1 - len(body)) if unpacking else part
+        except zlib.error as error:
+            raise Malformed(f"the answer is packed wrongly: {error}") from error
+        if len(body) > MOST:
+            raise Refused(f"the answer is longer than {MOST >> 20} MB")
+    return bytes(body)
 
 
 def _whole(response: Any, body: bytes) -> Any:
-    """The response as if it had been sent unpacked."""
-    headers = response.headers.multi_items()
+    """The response as if it had been sent unpacked, with the one header that is read of it.
+
+    A `charset` of the server's choice could name a packing too.
+    """
+    read = {name: text for name, text in response.headers.items() if name == "retry-after"}
     return type(response)(
         response.status_code,
-        headers=[(name, text) for name, text in headers if name.lower() not in _UNPACKED],
+        headers=read,
         content=body,
         request=response.request,
-        history=response.history,
         extensions=response.extensions,
     )

@@ -20,6 +20,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from ruler_eval.run.backends.secrets import safe
+
 MOST = 500
 """Characters of a cause."""
 _LINE_START = re.compile(
@@ -72,10 +74,12 @@ class EngineLog:
 
     def reason(self, error: BaseException) -> str:
         """Why the engine ended: the error's own text, or the root cause in the log; one line."""
-        own = " ".join(str(error).split())
+        own = safe(" ".join(str(error).split()), MOST)
         if own and not _HOLLOW.search(own):
-            return own[:MOST].rstrip(".")
-        found = root_cause(self.text())
+            return own.rstrip(".")
+        log = safe(self.text())
+        self.path.write_text(log, encoding="utf-8")  # it stays, and may be shown to others
+        found = root_cause(log)
         if found is None and re.search(r": -9\b", own):
             found = "the system killed its process, for want of memory perhaps"
         return (found or own or type(error).__name__).rstrip(".") + f" (its log: {self.path})"

@@ -88,7 +88,7 @@ class Transformers(Backend):
         try:
             rows = self._new_tokens(batch)
         except (torch.cuda.OutOfMemoryError, RuntimeError, ValueError, IndexError) as error:
-            reason = str(error).strip().splitlines()[0][:500]
+            reason = str(error).strip().splitlines()[0]
             for prompt in batch:
                 yield Completion(prompt, error=f"{type(error).__name__}: {reason}")
             return

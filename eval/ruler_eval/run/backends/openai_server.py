@@ -23,7 +23,7 @@ import os
 import queue
 import threading
 from collections.abc import Awaitable, Iterator, Mapping
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
@@ -34,6 +34,8 @@ from ruler_common.errors import RulerError
 from ruler_eval.run.backends import server_replies
 from ruler_eval.run.backends.backend import Backend, Completion, ModelOptions
 from ruler_eval.run.backends.bounded_http import BoundedClient
+from ruler_eval.run.backends.secrets import safe
+from ruler_eval.run.backends.server_replies import MOST_SHOWN, Malformed, Refused, inside
 from ruler_eval.run.backends.server_requests import (
     CONTINUES,
     chat_fields,
@@ -43,6 +45,10 @@ from ruler_eval.run.backends.server_requests import (
 from ruler_eval.run.prompts import Prompt, load_tokenizer
 
 Result = TypeVar("Result")
+FAILURES = (openai.APIError, asyncio.TimeoutError, Malformed, Refused)
+"""What a request may end with instead of an answer."""
+PATIENCE = 60.0
+"""Seconds for what a server is asked about itself, at most."""
 
 
 class OpenAI(Backend):
@@ -82,43 +88,39 @@ class OpenAI(Backend):
 
         return asyncio.run_coroutine_threadsafe(done(), self._loop).result()
 
+    async def _ask(self, path: str, body: Any, seconds: float) -> Any:
+        """The JSON that a path answers with, all of it within so many seconds."""
+        client = self._client
+        send: Any = client.get if body is None else partial(client.post, body=body)
+        return server_replies.read_json(
+            await asyncio.wait_for(send(path, cast_to=str), min(seconds, self.options.timeout))
+        )
+
     def _ask_server(self) -> tuple[str, str | None, int | None]:
         """The server's kind, its version and the model's window, as far as it tells."""
         try:
-            page = self._call(self._client.models.list(timeout=60.0))
-            served = {model.id: model for model in page.data or ()}
-        except (openai.AuthenticationError, openai.PermissionDeniedError) as error:
-            raise RulerError(
-                f"The server at {self._where} refuses the key: set OPENAI_API_KEY."
-            ) from error
-        except openai.APIConnectionError as error:
-            if untrusted := server_replies.untrusted_certificate(error):
-                raise RulerError(
-                    f"The server at {self._where} has a certificate that is not trusted "
-                    f"({untrusted}): name its authority's file in SSL_CERT_FILE."
-                ) from error
-            raise RulerError(
-                f"No server answers at {self._where}: start one (vllm serve MODEL), "
-                "or mend --base-url."
-            ) from error
-        except (openai.APIStatusError, ValueError, AttributeError, TypeError):
-            return "unknown", None, None
+            page = self._call(self._ask("/models", None, PATIENCE))
+        except FAILURES as error:
+            if sentence := server_replies.unusable(error, self._where):
+                raise sentence from error
+            page = None
+        served = server_replies.served_models(page)
         model = served.get(self.options.model)
-        kinds = {model.owned_by for model in served.values()}
+        kinds = [model.get("owned_by") for model in served.values()]
         kind = next((kind for kind in CONTINUES if kind in kinds), "unknown")
         if model is None:
             if kind != "unknown":
                 raise RulerError(
                     f"The server at {self._where} has no model '{self.options.model}', "
-                    f"but: {', '.join(served)}."
+                    f"but: {safe(', '.join(served), MOST_SHOWN)}."
                 )
             return kind, None, None
-        extra = model.model_extra or {}
-        parent = served.get(extra.get("parent") or "")  # an adapter's window is its model's
-        inherited = (parent.model_extra if parent else None) or {}
-        limit = extra.get("max_model_len") or inherited.get("max_model_len")
-        version = (self._beside("version") or {}).get("version") if kind == "vllm" else None
-        return kind, version, limit
+        parent = model.get("parent")  # an adapter's window is its model's
+        found = [model, served.get(parent, {}) if isinstance(parent, str) else {}]
+        limits = [server_replies.integer(one.get("max_model_len"), least=1) for one in found]
+        version = inside(self._beside("version"), "version") if kind == "vllm" else None
+        known = safe(version, MOST_SHOWN) if isinstance(version, str) else None
+        return kind, known, limits[0] or limits[1]
 
     @property
     def _where(self) -> str:
@@ -127,29 +129,30 @@ class OpenAI(Backend):
         host = parts.hostname or ""
         return f"{parts.scheme}://{host}{f':{parts.port}' if parts.port else ''}{parts.path}"
 
-    def _beside(self, path: str, body: Any = None) -> dict[str, Any] | None:
+    def _beside(self, path: str, body: Any = None, seconds: float = PATIENCE) -> Any:
         """Call a path beside /v1 that only some servers have; None where it is missing."""
         root = str(self._client.base_url).rstrip("/").removesuffix("/v1")
-        client = self._client.with_options(base_url=root)
-        send: Any = client.get if body is None else partial(client.post, body=body)
         try:
-            found = self._call(send(f"/{path}", cast_to=object))
-        except (openai.OpenAIError, ValueError):
+            return self._call(self._ask(f"{root}/{path}", body, seconds))
+        except FAILURES as error:
+            sentence = server_replies.unusable(error, self._where)
+            if sentence and server_replies.refusal(error):
+                raise sentence from error
             return None
-        return found if isinstance(found, dict) else None
 
-    def _tokenize(self, body: Mapping[str, Any]) -> int | None:
-        count = self._tokenized(body).get("count")
-        return count if isinstance(count, int) else None
+    def _tokenize(self, body: Mapping[str, Any], seconds: float = PATIENCE) -> int | None:
+        found = self._beside("tokenize", {"model": self.options.model, **body}, seconds)
+        return server_replies.integer(inside(found, "count"))
 
-    def _tokenized(self, body: Mapping[str, Any]) -> dict[str, Any]:
-        return self._beside("tokenize", {"model": self.options.model, **body}) or {}
-
+    @cached_property
     def _rendered(self) -> list[int] | None:
         """The tokens of a small chat to continue as the server renders it: its template's trace."""
         turns = [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]
         how = {"add_generation_prompt": False, "continue_final_message": True}
-        return self._tokenized({"messages": turns, **how}).get("tokens")
+        body = {"model": self.options.model, "messages": turns, **how}
+        tokens = inside(self._beside("tokenize", body), "tokens")
+        whole = isinstance(tokens, list) and all(type(token) is int for token in tokens)
+        return tokens if whole else None
 
     def default_mode(self) -> str:
         """`prefill` where the server can continue a turn, `chat` where nobody knows."""
@@ -157,7 +160,7 @@ class OpenAI(Backend):
             return "completion"
         if self.server == "unknown":
             return "chat"
-        if self.tokenizer is None and self.tokenizes and not self._rendered():
+        if self.tokenizer is None and self.tokenizes and not self._rendered:
             return "completion"
         return "prefill"
 
@@ -172,7 +175,7 @@ class OpenAI(Backend):
                     f"The server at {self._where} is not known to continue an assistant's turn: "
                     "use --mode chat, or --tokenizer NAME to send it the rendered prompt."
                 )
-            if self.tokenizes and not self._rendered():
+            if self.tokenizes and not self._rendered:
                 raise RulerError(
                     "The server cannot render a turn to continue (no chat template?): "
                     "use --mode completion or chat."
@@ -187,7 +190,7 @@ class OpenAI(Backend):
     def settings(self) -> dict[str, Any]:
         """The server, the endpoint, who counts the budget and what every request carries."""
         known = "server" if self.tokenizes else "unchecked"
-        rendered = self._rendered() if self.endpoint == "chat/completions" else None
+        rendered = self._rendered if self.endpoint == "chat/completions" else None
         digest = hashlib.sha256(json.dumps(rendered).encode()).hexdigest() if rendered else None
         return {
             "backend_version": f"{self.server} {self.version}" if self.version else self.server,
@@ -202,12 +205,13 @@ class OpenAI(Backend):
         if prompt.tokens is not None or not self.tokenizes:
             return prompt.tokens
         if self.endpoint == "completions":
-            return self._tokenize({"prompt": prompt.text})
+            return self._tokenize({"prompt": prompt.text}, self.options.timeout)
         turn = turn_fields(prompt, self.mode, self._extra)
-        return self._tokenize({"messages": list(prompt.messages), **turn})
+        body = {"messages": list(prompt.messages), **turn}
+        return self._tokenize(body, self.options.timeout)
 
     def request(self, prompt: Prompt) -> dict[str, Any]:
-        """The arguments of the client's call for one prompt."""
+        """The body of the request for one prompt."""
         extra = dict(self._extra)
         fields: dict[str, Any] = {"model": self.options.model, **self.options.sampling}
         if self.endpoint == "completions":
@@ -217,7 +221,7 @@ class OpenAI(Backend):
             newer = (urlsplit(self._where).hostname or "").endswith("openai.com")
             fields.update(chat_fields(prompt, newer))
             extra.update(turn_fields(prompt, self.mode, self._extra))
-        return {**fields, "extra_body": extra}
+        return {**fields, **extra}
 
     def generate(self, prompts: Iterator[Prompt]) -> Iterator[Completion]:
         """Keep requests in flight up to the bounds of the options; answers come as they finish."""
@@ -255,7 +259,7 @@ class OpenAI(Backend):
 
         def wait(state: tenacity.RetryCallState) -> float:
             error = state.outcome.exception() if state.outcome else None
-            return server_replies.wait_seconds(error, state.attempt_number)
+            return server_replies.wait_seconds(error, state.attempt_number, self.options.timeout)
 
         trying = tenacity.AsyncRetrying(
             stop=tenacity.stop_after_attempt(self.options.retries),
@@ -263,13 +267,11 @@ class OpenAI(Backend):
             retry=tenacity.retry_if_exception(server_replies.is_transient),
             reraise=True,
         )
-        raw = self.endpoint == "completions"
-        api: Any = self._client.completions if raw else self._client.chat.completions
-        fields = self.request(prompt)
+        path, body = f"/{self.endpoint}", self.request(prompt)
         try:
             async for attempt in trying:
                 with attempt:
-                    reply = await asyncio.wait_for(api.create(**fields), self.options.timeout)
+                    reply = await self._ask(path, body, self.options.timeout)
                     return server_replies.read_completion(prompt, reply)
         except Exception as error:  # whatever a server does, the row gets one recorded state
             return Completion(prompt, error=server_replies.describe(error))

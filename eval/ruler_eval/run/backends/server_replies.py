@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import email.utils
-import json
+import math
 import random
 import ssl
 import time
 from typing import Any
 
+from ruler_common.errors import RulerError
+from ruler_common.parsing import json_value
 from ruler_eval.run.backends.backend import Completion
-from ruler_eval.run.backends.secrets import hide
+from ruler_eval.run.backends.secrets import safe
 from ruler_eval.run.prompts import Prompt
 
 TRANSIENT = (408, 409, 425, 429)
@@ -20,85 +22,157 @@ MAX_WAIT = 600.0
 """Seconds between two tries, at most, whatever Retry-After says."""
 MOST = 64 << 20
 """Bytes of a body, unpacked."""
+MOST_READ = 1 << 20
+"""Characters of an error that are searched for keys."""
+MOST_SHOWN = 500
+"""Characters of an answer or an address that are shown."""
 
 
-class TooLong(Exception):
-    """A body of more than MOST bytes."""
+class Refused(Exception):
+    """An answer that is not read: of more than MOST bytes, or from where nothing was to be sent."""
 
 
 class Malformed(Exception):
     """A 200 that is no completion."""
 
 
+def read_json(text: str) -> Any:
+    """The value that a body holds. Raises Malformed, also for one of too many values or levels."""
+    try:
+        return json_value(text, strict=False)
+    except ValueError as error:
+        raise Malformed(f"the answer is no JSON that is read ({error}): {text}") from error
+
+
+def inside(value: Any, *names: str) -> Any:
+    """What an object of JSON holds under these names, each within the one before; None without."""
+    for name in names:
+        value = value.get(name) if isinstance(value, dict) else None
+    return value
+
+
+def integer(value: Any, least: int = 0) -> int | None:
+    """A count that a server gave, or None for what can be none."""
+    return value if type(value) is int and least <= value < 1 << 53 else None
+
+
+def served_models(page: Any) -> dict[str, dict[str, Any]]:
+    """What /v1/models says of each model, by its name; nothing where it says nothing of use."""
+    listed = inside(page, "data")
+    models = listed if isinstance(listed, list) else []
+    return {name: model for model in models if isinstance(name := inside(model, "id"), str)}
+
+
 def read_completion(prompt: Prompt, reply: Any) -> Completion:
-    """Read a chat or raw completion; Malformed if it is neither."""
-    choices = getattr(reply, "choices", None)
-    if not choices:
-        raise Malformed(f"no choices in the answer: {str(reply)!r}")
-    message = getattr(choices[0], "message", None)
-    reasoning = None
-    if message is None:
-        text = getattr(choices[0], "text", None)
-    else:
-        extra = message.model_extra or {}
-        text = message.content
-        reasoning = extra.get("reasoning_content") or extra.get("reasoning")
-    if not isinstance(text, str) and not (message is not None and text is None):
-        raise Malformed(f"no text in the answer: {str(reply)!r}")
-    usage = getattr(reply, "usage", None)
-    cached = getattr(getattr(usage, "prompt_tokens_details", None), "cached_tokens", None)
-    counted = getattr(getattr(usage, "completion_tokens_details", None), "reasoning_tokens", None)
+    """Read the JSON of a chat or raw completion; Malformed if it is neither.
+
+    Its texts are as they came: `record_of` (row_state.py) makes them safe to keep.
+    """
+    choices = inside(reply, "choices")
+    choice = choices[0] if isinstance(choices, list) and choices else None
+    if not isinstance(choice, dict):
+        raise Malformed(f"no choices in the answer: {reply}")
+    message = choice.get("message")
+    text = choice.get("text") if message is None else inside(message, "content")
+    reasoning = inside(message, "reasoning_content") or inside(message, "reasoning")
+    if not isinstance(text, str) and not (isinstance(message, dict) and text is None):
+        raise Malformed(f"no text in the answer: {reply}")
+    usage = reply.get("usage")
     return Completion(
         prompt,
-        hide(text or ""),
-        choices[0].finish_reason,
-        prompt_tokens=_integer(getattr(usage, "prompt_tokens", None)),
-        completion_tokens=_integer(getattr(usage, "completion_tokens", None)),
-        cached_tokens=_integer(cached) or 0,
-        reasoning=hide(reasoning) if isinstance(reasoning, str) else None,
-        reasoning_tokens=_integer(counted) or None,
+        text or "",
+        choice.get("finish_reason"),
+        prompt_tokens=integer(inside(usage, "prompt_tokens")),
+        completion_tokens=integer(inside(usage, "completion_tokens")),
+        cached_tokens=integer(inside(usage, "prompt_tokens_details", "cached_tokens")) or 0,
+        reasoning=reasoning if isinstance(reasoning, str) else None,
+        reasoning_tokens=integer(inside(usage, "completion_tokens_details", "reasoning_tokens"))
+        or None,
     )
 
 
-def _integer(value: Any) -> int | None:
-    return value if type(value) is int and 0 <= value < 1 << 53 else None
+def refusal(error: BaseException) -> Refused | None:
+    """Why an answer was not read, if an error is that or the client's that comes from it."""
+    return next((one for one in (error, error.__cause__) if isinstance(one, Refused)), None)
 
 
 def is_transient(error: BaseException) -> bool:
     """Whether another try can help: 429, 5xx, timeouts, lost connections, broken answers."""
     import openai
 
-    if isinstance(error.__cause__, TooLong):
+    if refusal(error):
         return False
     if isinstance(error, openai.APIStatusError):
         return error.status_code in TRANSIENT or error.status_code >= 500
-    broken = (openai.APIConnectionError, openai.APIResponseValidationError, Malformed)
-    return isinstance(error, (*broken, asyncio.TimeoutError, TimeoutError, json.JSONDecodeError))
+    broken = (openai.APIConnectionError, Malformed, asyncio.TimeoutError, TimeoutError)
+    return isinstance(error, broken)
 
 
-def wait_seconds(error: BaseException | None, tries: int) -> float:
-    """What Retry-After says (seconds or a date), else 1, 2, 4, … seconds with jitter."""
+def wait_seconds(error: BaseException | None, tries: int, timeout: float) -> float:
+    """What Retry-After says (seconds or a date), else 1, 2, 4, … seconds with jitter.
+
+    It is never more than `timeout`, the seconds that a request itself may take.
+    """
     headers = getattr(getattr(error, "response", None), "headers", {})
-    after = headers.get("retry-after") if headers else None
-    if after:
+    seconds = _retry_after(headers.get("retry-after") or "")
+    if seconds is None:
+        seconds = min(60.0, 2.0 ** (tries - 1)) * random.uniform(0.5, 1.0)
+    return min(max(seconds, 0.0), timeout, MAX_WAIT)
+
+
+def _retry_after(text: str) -> float | None:
+    """Seconds from now; None where it says nothing that can be waited for."""
+    try:
+        seconds = float(text)
+    except ValueError:
         try:
-            seconds = float(after)
-        except ValueError:
-            date = email.utils.parsedate_tz(after)
-            seconds = email.utils.mktime_tz(date) - time.time() if date else 1.0
-        return min(max(seconds, 0.0), MAX_WAIT)
-    return min(60.0, 2.0 ** (tries - 1)) * random.uniform(0.5, 1.0)
+            date = email.utils.parsedate_tz(text)
+            seconds = email.utils.mktime_tz(date) - time.time() if date else math.nan
+        except (ValueError, OverflowError, TypeError, IndexError):  # the year 99999999
+            return None
+    return None if math.isnan(seconds) else seconds
 
 
 def describe(error: BaseException) -> str:
-    """An error in one line, without keys."""
+    """An error in one line of MOST_SHOWN characters, made safe to keep and to show.
+
+    Of a longer one than MOST_READ characters only the first are looked at.
+    """
     status = getattr(error, "status_code", None)
-    cause = error.__cause__ if isinstance(error.__cause__, TooLong) else error
-    text = hide(" ".join(str(cause).split()))[:500] or "no answer in time"
-    return f"HTTP {status}: {text}" if status else f"{type(error).__name__}: {text}"
+    cause = refusal(error) or error
+    text = safe(" ".join(str(cause)[:MOST_READ].split()), MOST_SHOWN) or "no answer in time"
+    return f"HTTP {status}: {text}" if status else f"{type(cause).__name__}: {text}"
 
 
-def untrusted_certificate(error: BaseException | None) -> str | None:
+def unusable(error: BaseException, where: str) -> RulerError | None:
+    """Why the server at an address cannot be used, as a sentence with its remedy.
+
+    None for an error of one path, which not every server has.
+    """
+    import openai
+
+    if isinstance(error, openai.AuthenticationError | openai.PermissionDeniedError):
+        return RulerError(f"The server at {where} refuses the key: set OPENAI_API_KEY.")
+    if refused := refusal(error):
+        return RulerError(f"The server at {where} cannot be used: {refused}. Correct --base-url.")
+    if untrusted := _untrusted_certificate(error):
+        return RulerError(
+            f"The server at {where} has a certificate that is not trusted "
+            f"({untrusted}): name its authority's file in SSL_CERT_FILE."
+        )
+    if isinstance(error, asyncio.TimeoutError):  # of a whole answer, not of a connection
+        return RulerError(
+            f"The server at {where} does not end its answer: wait until it has started, "
+            "or correct --base-url."
+        )
+    if isinstance(error, openai.APIConnectionError):
+        return RulerError(
+            f"No server answers at {where}: start one (vllm serve MODEL), or mend --base-url."
+        )
+    return None
+
+
+def _untrusted_certificate(error: BaseException | None) -> str | None:
     """Why a server's certificate was not trusted, if that is what an error comes from."""
     while error is not None:
         if isinstance(error, ssl.SSLCertVerificationError):

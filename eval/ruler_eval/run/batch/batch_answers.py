@@ -11,10 +11,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ruler_common.errors import RulerError
 from ruler_eval.run.backends.backend import Completion
-from ruler_eval.run.backends.secrets import hide
-from ruler_eval.run.backends.server_replies import Malformed, read_completion
+from ruler_eval.run.backends.secrets import safe
+from ruler_eval.run.backends.server_replies import (
+    MOST_SHOWN,
+    Malformed,
+    describe,
+    integer,
+    read_completion,
+)
 from ruler_eval.run.prompts import Prompt
 
 NEVER_RUN = {"batch_expired": "expired", "batch_cancelled": "cancelled"}
@@ -39,12 +44,12 @@ def completion_of(prompt: Prompt, line: Mapping[str, Any]) -> Completion:
     if why is None and not isinstance(body, Mapping):
         why = "no body in the answer"
     if why is not None:
-        prefix = f"HTTP {status}: " if isinstance(status, int) and status != 200 else ""
-        return Completion(prompt, error=prefix + hide(why)[:500])
+        prefix = f"HTTP {status}: " if integer(status) not in (None, 200) else ""
+        return Completion(prompt, error=prefix + safe(why, MOST_SHOWN))
     try:
-        return read_completion(prompt, _chat_completion(body))
-    except (Malformed, TypeError, ValueError, AttributeError) as error:
-        return Completion(prompt, error=f"{type(error).__name__}: {hide(str(error))[:500]}")
+        return read_completion(prompt, body)
+    except Malformed as error:
+        return Completion(prompt, error=describe(error))
 
 
 def _message(error: Any) -> str | None:
@@ -54,14 +59,3 @@ def _message(error: Any) -> str | None:
     inner = error.get("error", error) if isinstance(error, Mapping) else error
     text = inner.get("message") if isinstance(inner, Mapping) else inner
     return " ".join(str(text or inner or error).split()) or "an error without a message"
-
-
-def _chat_completion(body: Any) -> Any:
-    """A body as the openai client reads it."""
-    try:
-        from openai.types.chat import ChatCompletion
-    except ModuleNotFoundError as error:
-        raise RulerError(
-            "Batch answers need the package 'openai': pip install 'ruler-release[openai]'"
-        ) from error
-    return ChatCompletion.construct(**body)

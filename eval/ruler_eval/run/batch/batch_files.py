@@ -23,6 +23,7 @@ from typing_extensions import TypedDict
 from ruler_common.errors import RulerError
 from ruler_common.files import lines_of, write_whole
 from ruler_common.parsing import json_value, parse_json
+from ruler_eval.run.backends.secrets import safe
 from ruler_eval.run.prompts import Prompt
 
 ENDPOINT = "/v1/chat/completions"
@@ -31,6 +32,8 @@ MOST_LINES = 50_000
 MOST_BYTES = 200_000_000
 FOLDER = "batch"
 ASKED = "asked.jsonl"
+MOST_NAME = 200
+"""Characters of a foreign custom_id that are shown."""
 OPENING = 200
 """Characters of a prompt's end that are kept: there a template may open a block of reasoning."""
 
@@ -173,7 +176,7 @@ def _answer(line: bytes, asked: Collection[str], where: str) -> tuple[str, dict[
         raise RulerError(f"{where} is no answer of a batch: fetch the output file anew.")
     if name not in asked:
         raise RulerError(
-            f"{where} answers {name!r}, which this run never asked: "
+            f"{where} answers '{safe(name, MOST_NAME)}', which this run never asked: "
             "give the answers of this run's own requests."
         )
     if "response" not in found and "error" not in found:

@@ -70,6 +70,17 @@ def test_an_error_with_a_text_of_its_own_needs_no_log():
     assert not log.path.exists()
 
 
+def test_a_log_that_stays_holds_no_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HF_TOKEN", "hf_of-a-reader-1234")
+    log = EngineLog("vLLM")
+    log.path.write_text("HTTPError: 403 for hf_of-a-reader-1234 \n")
+    hollow = RuntimeError("Engine core initialization failed. See root cause above.")
+    assert log.reason(hollow) == f"HTTPError: 403 for *** (its log: {log.path})"
+    assert log.text() == "HTTPError: 403 for *** \n"
+    assert log.reason(ValueError("hf_of-a-reader-1234 is refused")) == "*** is refused"
+    log.remove()
+
+
 def test_what_a_process_and_its_children_write_goes_into_the_log_alone():
     """In a process of its own, since pytest holds this one's stdout and stderr."""
     code = (

@@ -108,11 +108,16 @@ def test_retry_after_is_obeyed() -> None:
     def told(value: str) -> Any:
         return SimpleNamespace(response=SimpleNamespace(headers={"retry-after": value}))
 
-    assert wait_seconds(told("7"), 1) == 7.0
-    assert 25 < wait_seconds(told(formatdate(time() + 30, usegmt=True)), 1) <= 30
-    assert wait_seconds(told("86400"), 1) == 600.0
-    assert 0.5 <= wait_seconds(ValueError(), 1) <= 1.0
-    assert 8 <= wait_seconds(ValueError(), 5) <= 16
+    assert wait_seconds(told("7"), 1, 60.0) == 7.0
+    assert 25 < wait_seconds(told(formatdate(time() + 30, usegmt=True)), 1, 60.0) <= 30
+    assert wait_seconds(told("86400"), 1, 3600.0) == 600.0
+    assert 0.5 <= wait_seconds(ValueError(), 1, 60.0) <= 1.0
+    assert 8 <= wait_seconds(ValueError(), 5, 60.0) <= 16
+    assert wait_seconds(told("-7"), 1, 60.0) == 0.0
+    for far in ("inf", "1e308", "9" * 400, "86400", formatdate(1e10, usegmt=True)):
+        assert wait_seconds(told(far), 1, 6.0) == 6.0
+    for nothing in ("nan", "soon", "7, 8", "Mon, 01 Jan 99999999999 00:00:00 GMT", "\ud800"):
+        assert 0.5 <= wait_seconds(told(nothing), 1, 60.0) <= 1.0
 
 
 @pytest.mark.parametrize(
@@ -279,7 +284,7 @@ def test_an_endless_answer_is_an_error_of_its_row(order: RunOrder, serve: Serve)
     url = serve(scripts=[["huge"], ["ok"]])
     run(at(replace(order, configs=("vt_4k",), limit=2), url, timeout=120.0))
     errors = [record["error"] for record in records(order)]
-    assert [error for error in errors if error] == ["TooLong: the answer is longer than 64 MB"]
+    assert [error for error in errors if error] == ["Refused: the answer is longer than 64 MB"]
     assert None in errors
 
 
@@ -300,6 +305,8 @@ def test_counts_of_no_tokens_leave_an_answer_as_it_is(order: RunOrder, serve: Se
         "http://",
         "http:///v1",
         "http://hôte/v1",
+        "http://host/v1?key=1",
+        "http://host/v1#",
     ],
 )
 def test_a_malformed_address_is_refused_before_anything_starts(order: RunOrder, url: str) -> None:
