@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
@@ -10,6 +11,17 @@ from ruler_common.errors import RulerError
 
 OnRows = Callable[[int], None]  # called with how many more rows are done
 OnBytes = Callable[[int], Any]  # called with the bytes that are there so far
+
+
+_REPAYS = 1 << 24
+"""Tokens of rows that take a process longer than its start does."""
+
+
+def processes_for(tokens: int) -> int:
+    """Processes for work on rows of so many tokens: one a core, where they repay their start."""
+    affinity = getattr(os, "sched_getaffinity", None)  # not on every system
+    cores = len(affinity(0)) if affinity else os.cpu_count() or 1
+    return max(1, min(cores, tokens // _REPAYS))
 
 
 class Shard(NamedTuple):

@@ -31,7 +31,7 @@ def build(
     samples: int | None = None,
     seed: int = 0,
     reserve: int = 128,
-    workers: int = 1,
+    workers: int | None = 1,
     suite: Place | None = None,
     mirror: Place | None = None,
     sources: Names | None = None,
@@ -56,7 +56,7 @@ def build(
         samples: Rows a file; None is the papers' number, 500 (oneruler: 50).
         seed: Draws other rows; published releases use 0.
         reserve: Tokens of each window that are kept for a chat template.
-        workers: Processes that work at a time.
+        workers: Processes that work at a time; None: one a core, where the rows repay it.
         suite: The name of a suite, such as `ruler_2024`, or a TOML file of one's own.
         mirror: A folder that holds the sources; None: $RULER_MIRROR, the cache, the network.
         sources: `embedded` for the project's own small texts, or `NAME=embedded`.
@@ -95,7 +95,7 @@ def build(
 def verify(
     root: Place,
     *,
-    workers: int = 1,
+    workers: int | None = 1,
     mirror: Place | None = None,
     tokenizers: Names | None = None,
     laws_only: bool = False,
@@ -105,7 +105,7 @@ def verify(
 
     Args:
         root: The folder.
-        workers: Processes that work at a time.
+        workers: Processes that work at a time; None: one a core, where the rows repay it.
         mirror: A folder that holds the sources; None: $RULER_MIRROR, the cache.
         tokenizers: Where unnamed tokenizers lie now, `NAME=FOLDER`.
         laws_only: Make no row anew.

@@ -10,7 +10,7 @@ from typer import Argument, Option
 
 from ruler_common.text import plain
 from ruler_release import api
-from ruler_release.commands.flags import Mirror, Root, Workers, all_cores
+from ruler_release.commands.flags import Mirror, Root, Workers
 
 _LANGUAGES = (
     "Of oneruler, comma-separated: pl, en-ko (text English, instruction Korean), all, or default: "
@@ -64,7 +64,7 @@ def build(
 
     for name in ("lengths", "tasks", "languages"):
         asked[name] = asked[name].split(",")
-    asked |= {"tokenizers": tokenizers or "tekken", "workers": workers or all_cores()}
+    asked["tokenizers"] = tokenizers or "tekken"
     built = api.build(**asked, progress=True)
     build_tables.show_built(root, built)
 

@@ -6,7 +6,6 @@ A flag of one command alone stands in that command's module.
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Any
@@ -34,7 +33,7 @@ _REFERENCES = (
 _CONFIGS = "Configurations, separated by commas; all_4k,niah_mk_128k, all, or *_4k."
 _THINKING = "off, on (8192 tokens of room) or the tokens of room for reasoning."
 _MIRROR = "Folder that holds the sources; searched first."
-_WORKERS = "Processes that work at a time; default: one a core."
+_WORKERS = "Processes that work at a time; default: one a core, where rows repay it."
 _TOKENIZER_PLACES = "Where a tokenizer lies now: NAME=FOLDER; repeatable."
 _DIRECT = "chat mode: the prefix in the user's turn (Table 6)."
 _MODEL_NAMES = "What to call each model, in order; repeatable."
@@ -71,12 +70,6 @@ Name = Annotated[str | None, Option(help="What to call the model.")]
 ModelNames = Annotated[list[str] | None, Option("--name", help=_MODEL_NAMES)]
 Cut = Annotated[str, Option(help=_CUT)]
 Markdown = Annotated[bool, Option("--markdown", help="Tables in Markdown.")]
-
-
-def all_cores() -> int:
-    """The cores that this process may use."""
-    affinity = getattr(os, "sched_getaffinity", None)  # not on every system
-    return len(affinity(0)) if affinity else os.cpu_count() or 1
 
 
 def names_in(text: str) -> list[str]:

@@ -12,7 +12,7 @@ from ruler_common.errors import RulerError
 from ruler_common.text import plain
 from ruler_release import api
 from ruler_release.api.arguments import filled, several
-from ruler_release.commands.flags import TokenizerPlaces, Workers, all_cores, names_in
+from ruler_release.commands.flags import TokenizerPlaces, Workers, names_in
 
 _MIRROR = "Folder that holds tokenizers' files."
 _ROOT = "Folder of the release; with --report the page."
@@ -66,8 +66,7 @@ def push(
             "ruler push --metric --repo ORG/ruler_score; or a page: ruler push report.html "
             "--report ORG/SPACE"
         )
-    given = {**locals(), "tokenizers": several(tokenizers), "workers": workers or all_cores()}
-    order = filled(PushOrder, given, repo=repo)
+    order = filled(PushOrder, locals(), repo=repo, tokenizers=several(tokenizers))
     push_order(order, TerminalView())
 
 

@@ -12,7 +12,7 @@ from ruler_release.commands.flags import Mirror
 
 app = typer.Typer(name="sources", help="List the sources, or fetch them.")
 
-_NAMES = "Sources, a dataset (oneruler) or a language (pl); all if none."
+_NAMES = "Sources, a dataset (oneruler), a language (pl), a tokenizer; all sources if none."
 
 
 @app.callback(invoke_without_command=True)
@@ -47,17 +47,23 @@ def fetch(
     names: Annotated[list[str] | None, Argument(help=_NAMES)] = None,
     mirror: Mirror = None,
 ) -> None:
-    """Download sources into the cache; resumes what was interrupted.
+    """Download sources and tokenizers into the cache; resumes what was interrupted.
 
     Example: `ruler sources fetch essays squad`, `ruler sources fetch oneruler-nouns pl ko`
     """
     from ruler_builder.sources.download import Store
     from ruler_builder.sources.registry import named_sources
+    from ruler_builder.tokens.tokenizers import named, pinned_files
     from ruler_common import terminal
 
     store = Store(mirror)
-    for name, source in named_sources(names).items():
-        file = source.canonical.file
+    counted = [name for name in names or () if name in named()]
+    files = [(name, file) for name in counted for file in pinned_files(name)]
+    others = [name for name in names or () if name not in counted]
+    if others or not counted:
+        found = named_sources(others)
+        files += [(name, source.canonical.file) for name, source in found.items()]
+    for name, file in files:
         with terminal.bytes_bar(name, file.bytes) as advance:
             path = store.get(file, advance)
         typer.echo(plain(f"{name}: {path}"))

@@ -8,7 +8,7 @@ import typer
 from typer import Option
 
 from ruler_release import api
-from ruler_release.commands.flags import Mirror, Root, TokenizerPlaces, Workers, all_cores
+from ruler_release.commands.flags import Mirror, Root, TokenizerPlaces, Workers
 
 _LAWS_ONLY = "Make no row anew: the laws alone."
 
@@ -24,7 +24,8 @@ def verify(
     """Prove a release: its laws from the files, and that every row is the one a build makes.
 
     A file is proved by the frozen rows of its data version, or made anew from the manifest. Exit
-    code 1 if something is wrong; 3 if a file cannot be made anew here, unless --laws-only.
+    code 1 if something is wrong; 3 if a file cannot be made anew here, unless --laws-only, or its
+    tokenizer is not here.
 
     Example: `ruler verify ruler`
     """
@@ -32,7 +33,7 @@ def verify(
 
     report = api.verify(
         root,
-        workers=workers or all_cores(),
+        workers=workers,
         mirror=mirror,
         tokenizers=tokenizers,
         laws_only=laws_only,
@@ -41,5 +42,5 @@ def verify(
     verdict.show_report(root, report, as_json)
     if not report.ok:
         raise typer.Exit(1)
-    if not (report.proved or laws_only):
+    if not (report.proved or laws_only) or report.uncounted:
         raise typer.Exit(3)

@@ -42,7 +42,7 @@ class BuildPlan(Manifest):
 def read_plan(root: Path) -> BuildPlan | None:
     """The plan of an unfinished build; None if none is under way. Raises RulerError if damaged."""
     plan = root / BUILD_FOLDER / PLAN
-    if not plan.is_file():
+    if not plan.exists():
         return None
     found = parse_json(read_bytes(plan), _Todo, plan, _AGAIN)
     parse_manifest(json.dumps({**found, "files": {}}), plan)
@@ -59,7 +59,7 @@ class ShardRecord(TypedDict):
 def read_shard(root: Path) -> ShardRecord | None:
     """What a folder says of the shard that was built in it; None where none was."""
     path = root / BUILD_FOLDER / SHARD
-    if not path.is_file():
+    if not path.exists():
         return None
     return cast(ShardRecord, parse_json(read_bytes(path), ShardRecord, path, _AGAIN))
 

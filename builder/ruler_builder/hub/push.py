@@ -41,7 +41,7 @@ class PushOrder:
     create_pr: bool = False
     dry_run: bool = False
     skip_verify: bool = False
-    workers: int = 1
+    workers: int | None = 1
     mirror: Path | None = None
     tokenizers: tuple[str, ...] = ()  # where those of the user's own lie now, NAME=FOLDER
 

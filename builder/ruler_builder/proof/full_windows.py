@@ -29,7 +29,7 @@ class RowText(NamedTuple):
 
 def full(row: Row, reading: Reading, rules: FileRules) -> Iterator[Breach]:
     """The window is full by the row's own next unit, unless a finite text ran out."""
-    if rules.alone or reading.unit is None or reading.exhausted is not False:
+    if not rules.counted or rules.alone or reading.unit is None or reading.exhausted is not False:
         return  # at `0k` by design: there is no window, and the proof allows no haystack
     if (spare := rules.spare(row)) >= reading.unit:
         yield Breach(Law.FULL, f"{spare} tokens are free, a unit has at most {reading.unit}")

@@ -26,7 +26,7 @@ from ruler_builder.proof.parquet_bytes import Footer, check_row_group, read_foot
 from ruler_builder.proof.verify_report import WHOLE_FILE, AskedDigest, Found
 from ruler_builder.reading.breaches import Breach, FileRules, Law, context_of
 from ruler_builder.reading.sources_at_hand import SourcesAtHand
-from ruler_builder.tokens.reference_counter import reference
+from ruler_builder.tokens.reference_counter import Uncounted, absent, reference
 from ruler_builder.tokens.second_engine import EngineMismatch, confirm, is_sampled, with_engine
 from ruler_builder.tokens.tokenizers import TokenCounter
 from ruler_common.errors import RulerError
@@ -106,6 +106,7 @@ class Inspector:
     ) -> None:
         self.root, self.manifest, self.mirror, self.specs = root, manifest, mirror, specs
         self.sources = SourcesAtHand(manifest, mirror)
+        self.absent = absent(manifest, mirror, specs)
         self._counter: tuple[tuple[str, bool], TokenCounter] | None = None
         self._mismatches: dict[str, str] = {}
         self._read: Footer | None = None
@@ -114,8 +115,12 @@ class Inspector:
         """The tokenizer, checked against the manifest's digests; with a second engine if `fast`."""
         key = tokenizer, fast
         if self._counter is None or self._counter[0] != key:
-            counter = reference(tokenizer, self.manifest, self.root, self.mirror, self.specs)
-            self._counter = key, with_engine(counter) if fast else counter
+            if tokenizer in self.absent:
+                counter: TokenCounter = Uncounted(tokenizer, self.manifest["tokenizers"][tokenizer])
+            else:
+                counter = reference(tokenizer, self.manifest, self.root, self.mirror, self.specs)
+                counter = with_engine(counter) if fast else counter
+            self._counter = key, counter
         return self._counter[1]
 
     def _footer(self, path: str) -> Footer:
@@ -135,6 +140,7 @@ class Inspector:
             languages=self.manifest.get("languages", {}),
             sources=self.sources,
             count=self.counter(entry["tokenizer"], part.fast).count,
+            counted=entry["tokenizer"] not in self.absent,
         )
 
     def digest(self, path: str, on_progress: OnRows) -> tuple[str, str]:
@@ -179,7 +185,9 @@ class Inspector:
                 index = WHOLE_FILE if row["index"] is None else row["index"]
                 group.breaches.append(Found(index, Law.ACCOUNTED, f"{null} is null"))
                 continue
-            tokens = _tokens(row, counter, rules.entry["config"])
+            tokens = row["length"] - row["max_new_tokens"]
+            if rules.counted:
+                tokens = _tokens(row, counter, rules.entry["config"])
             try:
                 found = list(self._row(row, tokens, rules, group, texts))
             except (EngineMismatch, RulerError):
@@ -229,7 +237,7 @@ class Inspector:
             InspectedRow(
                 index=row["index"],
                 length=row["length"],
-                unit_least=reading.unit_least,
+                unit_least=reading.unit_least if rules.counted else 0,
                 unit=reading.unit,
                 exhausted=reading.exhausted,
                 repeats=reading.repeats,

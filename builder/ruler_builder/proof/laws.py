@@ -74,6 +74,8 @@ def _references(row: Row, rules: FileRules) -> Iterator[str]:
 
 def _answerable(row: Row, rules: FileRules) -> Iterator[str]:
     """One of the right answers fits `max_new_tokens`."""
+    if not rules.counted:
+        return
     right_answers = FAMILIES[rules.task["family"]].params.right_answers
     answers = right_answers(row["outputs"], row["input"][row["context_end"] :])
     needed, most = min(map(rules.count, answers), default=0), row["max_new_tokens"]

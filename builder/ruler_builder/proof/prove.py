@@ -31,7 +31,7 @@ from ruler_builder.proof.release_checks import (
 from ruler_builder.proof.verify_report import FileReport, VerifyReport
 from ruler_builder.reading.breaches import Law
 from ruler_builder.reading.sources_at_hand import SourcesAtHand
-from ruler_builder.tokens.reference_counter import places
+from ruler_builder.tokens.reference_counter import absent, places
 from ruler_common.manifest_form import MANIFEST, Manifest
 from ruler_common.text import printable
 from ruler_common.work import OnRows
@@ -109,7 +109,8 @@ def prove(
         notes.append(f"{by}: their figures of pages are not compared.")
     missing = {name for found in groups.values() for group in found for name in group.missing}
     notes += _notes(manifest, missing | sources.missing)
-    return VerifyReport(reports, left, notes=notes)
+    uncounted = absent(manifest, arguments[2], specs)
+    return VerifyReport(reports, left, notes=notes, uncounted=uncounted)
 
 
 def _notes(manifest: Manifest, missing: set[str]) -> list[str]:

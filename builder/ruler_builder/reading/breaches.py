@@ -73,6 +73,8 @@ class FileRules:
     sources: SourcesAtHand
     # Tokens of a text under the file's tokenizer.
     count: Callable[[str], int]
+    # Whether that tokenizer is here; if not, `count` gives the most tokens that a text can have.
+    counted: bool = True
 
     @property
     def alone(self) -> bool:

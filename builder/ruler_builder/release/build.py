@@ -33,6 +33,7 @@ from ruler_common.errors import RulerError
 from ruler_common.files import write_whole
 from ruler_common.manifest import read_manifest
 from ruler_common.manifest_form import MANIFEST, FileEntry, Manifest
+from ruler_common.work import processes_for
 
 log = logging.getLogger(__name__)
 
@@ -99,7 +100,8 @@ def _build(order: BuildOrder, report: BuildProgress) -> Built:
     mirror = str(order.mirror.resolve()) if order.mirror else None
     arguments = (suite, mirror, parse_choice(order.sources), root.resolve())
     pool = partial(ray_pool, address=order.address) if order.engine == "ray" else worker_pool
-    with pool(order.workers, FileBuilder, arguments, report.rows) as run:
+    workers = order.workers or processes_for(sum(j.rows * j.config.max_length for j in todo))
+    with pool(workers, FileBuilder, arguments, report.rows) as run:
         report.planned(len(todo), sum(job.rows for job in todo), len(jobs) - len(todo))
         checked = list(run(FileBuilder.check, todo))
         impossible = {found.config.name: found.impossible for found in checked if found.impossible}

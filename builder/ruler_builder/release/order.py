@@ -51,7 +51,7 @@ class BuildOrder:
     samples: int | None = None
     seed: int = 0
     reserve: int = 128
-    workers: int = 1
+    workers: int | None = 1  # None: one a core, where the rows repay it
     suite: Path | None = None
     mirror: Path | None = None
     sources: tuple[str, ...] = ()
@@ -64,7 +64,7 @@ class BuildOrder:
 def file_jobs(order: BuildOrder, suite: Suite) -> list[FileJob]:
     """One job a file: those of a tokenizer together, and of a language; the longest first."""
     samples = SAMPLES[suite.dataset] if order.samples is None else order.samples
-    if samples < 1 or order.reserve < 0 or order.workers < 1:
+    if samples < 1 or order.reserve < 0 or (order.workers is not None and order.workers < 1):
         raise RulerError("--samples and --workers must be 1 or more, --reserve 0 or more.")
     check_name("engine", order.engine, ENGINES, "ruler build --help")
     if order.address and order.engine != "ray":

@@ -11,7 +11,13 @@ from pathlib import Path
 from typing import Literal
 
 from ruler_builder.sources.download import Store
-from ruler_builder.tokens.tokenizers import TokenCounter, counter_in, load_counter
+from ruler_builder.tokens.tokenizers import (
+    TokenCounter,
+    counter_in,
+    load_counter,
+    named,
+    pinned_files,
+)
 from ruler_common.errors import RulerError
 from ruler_common.manifest_form import Manifest
 from ruler_common.names import check_name
@@ -53,3 +59,22 @@ def reference(
             f"the manifest says {about.get(key)}."
         )
     return counter
+
+
+class Uncounted(TokenCounter):
+    """In the place of a tokenizer that is not here: a token has a byte at the least."""
+
+    def count(self, text: str) -> int:
+        """Tokens that a text can have at the most."""
+        return len(text.encode())
+
+
+def absent(manifest: Manifest, mirror: str | None, where: Mapping[str, str]) -> list[str]:
+    """The named tokenizers of a release whose files are not here, and nobody says where."""
+    store = Store(mirror)
+    return [
+        name
+        for name in manifest["tokenizers"]
+        if name in named() and name not in where
+        if any(store.local(file) is None for file in pinned_files(name))
+    ]

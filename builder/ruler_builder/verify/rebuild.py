@@ -11,7 +11,7 @@ into a digest. A row can be made alone, so the first one of a file that differs 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from itertools import takewhile
 from pathlib import Path
@@ -51,12 +51,20 @@ class Plan:
     """Why files cannot be made anew here, each with their paths."""
 
 
-def plan(manifest: Manifest, reports: Mapping[str, FileReport], sources: SourcesAtHand) -> Plan:
-    """What is to be made anew of the files whose rows could be read."""
+def plan(
+    manifest: Manifest,
+    reports: Mapping[str, FileReport],
+    sources: SourcesAtHand,
+    uncounted: Collection[str] = (),
+) -> Plan:
+    """What is to be made anew of the files whose rows could be read.
+
+    `uncounted` are the tokenizers that are not here.
+    """
     found, frozen = Plan(), read_frozen(manifest["data_version"])
     for path, entry in manifest["files"].items():
         digest, rows = reports[path].rows_sha256, reports[path].rows
-        if not digest:  # it cannot be read, which is a breach already
+        if not digest or not rows:  # it cannot be read, which is a breach already
             continue
         if frozen and is_frozen(manifest, frozen, entry, digest):
             found.frozen.append(path)
@@ -65,6 +73,9 @@ def plan(manifest: Manifest, reports: Mapping[str, FileReport], sources: Sources
             found.not_at_hand[f"{why}{DATA_VERSION}: install a version that makes them"].append(
                 path
             )
+        elif (name := entry["tokenizer"]) in uncounted:
+            why = f"of {name}, its file is not here: ruler sources fetch {name}"
+            found.not_at_hand[why].append(path)
         elif missing := [name for name in sources_of(manifest, entry) if not sources.have(name)]:
             why = f"made of {', '.join(missing)}, not here: ruler sources fetch {' '.join(missing)}"
             found.not_at_hand[why].append(path)

@@ -21,12 +21,12 @@ from ruler_builder.verify.manifest_anew import check_anew, manifest_anew
 from ruler_builder.verify.rebuild import Remade, Remaker, jobs_left_out, plan
 from ruler_common.manifest import read_manifest
 from ruler_common.manifest_form import MANIFEST
-from ruler_common.work import OnRows
+from ruler_common.work import OnRows, processes_for
 
 
 def verify(
     root: Path,
-    workers: int = 1,
+    workers: int | None = 1,
     mirror: Path | None = None,
     tokenizers: Iterable[str] = (),
     laws_only: bool = False,
@@ -43,9 +43,11 @@ def verify(
     if left and not (root / MANIFEST).exists():
         return VerifyReport({}, left)
     manifest, specs = read_manifest(root), tuple(tokenizers)
+    entries = manifest["files"].values()
+    workers = workers or processes_for(sum(e["rows"] * e["max_length"] for e in entries))
     report = prove(root, manifest, left, workers, mirror, specs, planned, on_progress)
     sources = SourcesAtHand(manifest, str(mirror) if mirror else None)
-    todo = plan(manifest, report.files, sources)
+    todo = plan(manifest, report.files, sources, report.uncounted)
     if laws_only:
         todo.not_at_hand["the laws alone were asked for"] = [job.config.path for job in todo.jobs]
         todo.jobs.clear()

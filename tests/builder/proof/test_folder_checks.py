@@ -126,8 +126,8 @@ def test_a_card_file_that_is_a_pipe_is_named(root: Path, name: str) -> None:
     }
 
 
-def test_a_pipe_in_the_place_of_a_plan_is_none(root: Path) -> None:
+def test_a_pipe_in_the_place_of_a_plan_is_refused(root: Path) -> None:
     (root / ".build").mkdir()
     piped(root / ".build/plan.json")
-    piped(root / ".build/shard.json")
-    assert verify(root).ok
+    with pytest.raises(RulerError, match="is no file that can be read, but a folder, pipe or"):
+        verify(root)

@@ -102,3 +102,25 @@ def test_the_laws_alone_are_proved_on_demand(copy: Path) -> None:
     done = in_process.ruler("verify", copy, "--laws-only")
     assert "Not rebuilt: 1 files, the laws alone were asked for" in " ".join(done.stderr.split())
     assert done.code == 0
+
+
+@pytest.mark.mirror
+def test_without_its_tokenizer_a_file_is_read_but_not_counted(
+    mirror: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tasks = ("vt", "cwe", "niah_single_2", "niah_multikey_3", "qa_1")
+    asked = {"lengths": ("4k",), "tasks": tasks, "tokenizers": ("cl100k_base",)}
+    root = built(tmp_path / "r", **asked)
+    monkeypatch.delenv("RULER_MIRROR")
+    monkeypatch.setenv("RULER_CACHE", str(tmp_path / "empty"))
+    for flags in ((), ("--laws-only",)):
+        done = in_process.ruler("verify", root, *flags)
+        said = " ".join(done.stderr.split())
+        assert "5 files, of cl100k_base, its file is not here: ruler sources fetch" in said
+        assert "Not counted: tokens of cl100k_base, so exact length, full window" in said
+        assert "All other laws hold: 5 files" in done.stdout
+        assert done.code == 3
+    planting.plant(root, "data/cl100k_base/4k/vt.parquet", lambda rows: rows.reverse())
+    assert in_process.ruler("verify", root).code == 1
+    place = in_process.ruler("sources", "fetch", "cl100k_base", "--mirror", mirror).stdout
+    assert place.strip().endswith("cl100k_base.tiktoken")

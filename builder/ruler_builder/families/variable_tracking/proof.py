@@ -197,6 +197,6 @@ def _example(
         reading.fault(f"the example's answer is '{match['names']}', its text says {solved}")
     least = about.task["hops"] + 1  # lines of noise that the chains need
     more = context.count(NOISE) > least or bool(inner.text)
-    if about.count(example) > _EXAMPLE_TOKENS and more:
+    if about.counted and about.count(example) > _EXAMPLE_TOKENS and more:
         reading.fault(f"the example has more than {_EXAMPLE_TOKENS} tokens")
     return {one.chain for one in found}

@@ -1,0 +1,70 @@
+"""What `ruler verify` costs beside `ruler build`: `python -m tests.bench.bench_verify [ROWS]`.
+
+Builds RULER's default release with ROWS rows a file (500) and seed 7, which no lock has, and
+verifies it by its laws alone and by making it anew. Prints seconds of the processor, as a share of
+the build's in the same run, and the most memory that all processes of a command had together.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import threading
+from pathlib import Path
+
+ROWS = int(sys.argv[1]) if len(sys.argv) > 1 else 500
+LOOK = 0.25  # seconds between two looks at the memory
+
+
+def memory_of(group: int) -> int:
+    """Bytes that the processes of a group have, shared pages divided among them."""
+    total = 0
+    for process in Path("/proc").glob("[0-9]*"):
+        try:
+            if os.getpgid(int(process.name)) == group:
+                text = (process / "smaps_rollup").read_text()
+                total += 1024 * int(text.partition("\nPss:")[2].split()[0])
+        except (OSError, IndexError, ValueError):  # it has ended
+            continue
+    return total
+
+
+def ruler(*arguments: object) -> tuple[float, int]:
+    """Run a command; seconds of the processor, and the most bytes of memory."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    command = [sys.executable, "-m", "ruler_release", *map(str, arguments)]
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    ended, most = threading.Event(), [0]
+    with subprocess.Popen(command, start_new_session=True, **quiet) as process:
+
+        def watch() -> None:
+            while not ended.wait(LOOK):
+                most.append(max(most.pop(), memory_of(process.pid)))
+
+        watcher = threading.Thread(target=watch)
+        watcher.start()
+        code = process.wait()
+        ended.set()
+        watcher.join()
+    if code not in (0, 3):
+        sys.exit(f"Exit code {code}: {' '.join(command)}")
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, most[0]
+
+
+def main() -> None:
+    """Build, verify twice, print."""
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder) / "ruler"
+        built, _ = ruler("build", root, "--samples", ROWS, "--seed", 7)
+        print(f"build                 {built:6.0f} s of CPU")
+        for name, flags in (("laws alone", ["--laws-only"]), ("laws and made anew", [])):
+            seconds, most = ruler("verify", root, *flags)
+            print(f"{name:21} {seconds:6.0f} s, {seconds / built:.2f} of it, {most / 1e9:.2f} GB")
+
+
+if __name__ == "__main__":
+    main()
