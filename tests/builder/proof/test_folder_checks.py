@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from ruler_builder.verify.verify import verify
+from ruler_common.errors import RulerError
 from tests.builder.proof import planting
 
 FOLDER = "data/tekken/4k"
