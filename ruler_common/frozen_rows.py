@@ -1,21 +1,24 @@
 """The frozen rows of a data version: a digest of every configuration's rows, and how to compare.
 
-    frozen = read_frozen("1.0.0")                    # None: nothing is frozen for that version
-    compare(manifest, frozen).sentence               # "These are the rows of data version 1.0.0."
+    frozen = read_frozen("1.0.0")            # None: nothing is frozen for that version
+    compare(manifest, frozen).sentence       # "These are the frozen rows of data version 1.0.0."
+    why = own_because(manifest, ["vt_4k"])   # "embedded texts (essays), seed 7"; "" if frozen
+    rows_label("ruler", "1.0.0", digests, why)   # "frozen rows 1.0.0", or "own rows: seed 7…"
 
 A data version is its rows. frozen/<data version>.toml lists `rows_sha256` of the
 configurations that are published, built from the canonical sources alone; `ruler freeze` writes it.
+Rows whose digest is in it are frozen rows, all others are own rows, and nowhere else is it decided.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
 from ruler_common.manifest import is_standard
-from ruler_common.manifest_form import FileEntry, Manifest
+from ruler_common.manifest_form import OWN_SUITE, FileEntry, Manifest
 from ruler_common.parsing import read_toml
 
 FROZEN = Path(__file__).resolve().parent / "frozen"
@@ -71,11 +74,11 @@ class Comparison:
         if self.different:
             first, more = self.different[0], len(self.different) - 1
             differ = f"{first} and {more} more differ" if more else f"{first} differs"
-            return f"Not the rows of {version}: {differ}: {self.reason}."
+            return f"Own rows, not the frozen ones of {version}: {differ}: {self.reason}."
         if not self.same:
-            return f"No configuration here is among the frozen ones of {version}."
+            return f"Own rows: no configuration here is among the frozen ones of {version}."
         rest = f", but for {len(self.unlisted)} configurations that are not frozen"
-        return f"These are the rows of {version}{rest * bool(self.unlisted)}."
+        return f"These are the frozen rows of {version}{rest * bool(self.unlisted)}."
 
 
 def compare(manifest: Manifest, frozen: FrozenRows) -> Comparison:
@@ -96,20 +99,22 @@ def compare(manifest: Manifest, frozen: FrozenRows) -> Comparison:
 
 def _reasons(manifest: Manifest, frozen: FrozenRows, entry: FileEntry) -> Iterator[str]:
     """What the release was made with otherwise than the frozen rows."""
+    sources = sorted(manifest["sources"].items())
+    if embedded := [name for name, source in sources if source["variant"] != "canonical"]:
+        yield f"embedded texts ({', '.join(embedded)})"
     if other := [
         name
-        for name, source in manifest["sources"].items()
-        if source["variant"] != "canonical"
-        or frozen.sources.get(name, source["sha256"]) != source["sha256"]
+        for name, source in sources
+        if name not in embedded and frozen.sources.get(name, source["sha256"]) != source["sha256"]
     ]:
-        yield f"other sources ({', '.join(sorted(other))})"
+        yield f"other sources ({', '.join(other)})"
     if manifest["seed"] != frozen.seed:
-        yield f"the seed ({manifest['seed']}, not {frozen.seed})"
+        yield f"seed {manifest['seed']}, not {frozen.seed}"
     if manifest["reserve"] != frozen.reserve:
-        yield f"the reserve ({manifest['reserve']}, not {frozen.reserve})"
+        yield f"reserve {manifest['reserve']}, not {frozen.reserve}"
     samples = frozen.samples[manifest["dataset"]]
     if entry["rows"] != min(samples, entry["most_rows"] or samples):
-        yield f"the number of rows ({entry['rows']}, not {samples})"
+        yield f"{entry['rows']} rows a file, not {samples}"
 
 
 def unexplained(manifest: Manifest, frozen: FrozenRows) -> list[str]:
@@ -141,3 +146,53 @@ def sentence_of(manifest: Manifest) -> str:
     if frozen is None:
         return f"No rows are frozen for data version {manifest['data_version']}."
     return compare(manifest, frozen).sentence
+
+
+def own_because(manifest: Manifest, configs: Collection[str]) -> str:
+    """Why rows of these configurations of a release are not the frozen ones; "" where all are.
+
+    Rows are frozen by their digest alone, and only where the manifest says nothing against it.
+    """
+    frozen = read_frozen(manifest["data_version"])
+    if frozen is None:
+        return f"no rows are frozen for data version {manifest['data_version']}"
+    entries = [entry for entry in manifest["files"].values() if entry["config"] in configs]
+    own = [e for e in entries if not is_frozen(manifest, frozen, e, e["rows_sha256"])]
+    if not own:
+        return ""
+    if not is_standard(manifest):
+        suite = manifest.get("suite", OWN_SUITE)
+        known = suite not in (OWN_SUITE, manifest["dataset"])
+        return f"suite {suite}" if known else "a suite of one's own"
+    listed = [entry for entry in own if entry["config"] in frozen.rows.get(manifest["dataset"], {})]
+    why = list(_reasons(manifest, frozen, (listed or own)[0]))
+    return ", ".join(why) or _not_in_lock(manifest["data_version"], [e["config"] for e in own])
+
+
+def rows_label(
+    dataset: str, data_version: str | None, digests: Mapping[str, str], why: str | None
+) -> str:
+    """*Frozen rows* with their data version, or *own rows* with the reason.
+
+    `digests` are the rows_sha256 of configurations, and `why` is what `own_because` said of their
+    release, None where there was none.
+    """
+    frozen = read_frozen(data_version) if data_version else None
+    known = frozen.rows.get(dataset, {}) if frozen else {}
+    if why is None or not digests:
+        return "own rows: scored without a release"
+    other = [name for name, digest in digests.items() if known.get(name) != digest]
+    if not why and other:
+        why = _not_in_lock(data_version, other)
+    return f"own rows: {why}" if why else f"frozen rows {data_version}"
+
+
+def are_frozen(label: str) -> bool:
+    """Whether a label of `rows_label` is that of frozen rows."""
+    return label.startswith("frozen")
+
+
+def _not_in_lock(data_version: str | None, configs: Sequence[str]) -> str:
+    """The reason where nothing but the digest tells."""
+    more = f" and {len(configs) - 1} more" * (len(configs) > 1)
+    return f"{configs[0]}{more} not among the frozen rows of {data_version}"

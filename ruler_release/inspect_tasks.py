@@ -176,7 +176,7 @@ def _settings(release: Release, configs: Sequence[Config], prompter: Prompter) -
         "data_version": release.manifest["data_version"],
         "data_revision": release.revision,
         "score_version": SCORE_VERSION,
-        "files": {config.name: release.sha256(config.name) for config in configs},
+        "rows": {config.name: release.rows_sha256(config.name) for config in configs},
         "sessions": [{"source": release.source, "configs": [config.name for config in configs]}],
     }
 

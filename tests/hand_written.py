@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -73,6 +74,7 @@ def write_file(
 
     path = root / config.path
     path.parent.mkdir(parents=True, exist_ok=True)
+    digest = hashlib.sha256(repr(list(rows)).encode())
     table = pa.Table.from_pylist(list(rows), schema=ruler_dataset.features().arrow_schema)
     pq.write_table(table, path, row_group_size=50)
     return {
@@ -86,5 +88,6 @@ def write_file(
         "rows": len(rows),
         "bytes": path.stat().st_size,
         "sha256": ruler_dataset.sha256_of(path),
+        "rows_sha256": digest.hexdigest(),
         **entry,
     }

@@ -110,7 +110,7 @@ def test_inspect_evaluates_as_written(beside: Path) -> None:
     _, inspect = blocks("Other tools", "bash")
     with serving() as url:  # a server in vLLM's place: tests/vllm has a real one
         shown = run(inspect, beside, MODEL="m", VLLM_BASE_URL=url)
-    assert "vllm/m · ruler 1.0.0 · mode prefill" in shown
+    assert "vllm/m · ruler · own rows: embedded texts" in shown
     (path,) = (beside / "logs").glob("*.eval")
     log = read_eval_log(path, header_only=True)
     assert log.status == "success"

@@ -74,8 +74,12 @@ class Release:
         """How many rows a configuration has."""
         return int(self.manifest["files"][self.configs[config]]["rows"])
 
-    def sha256(self, config: str) -> str:
-        """The digest of a configuration's file."""
+    def rows_sha256(self, config: str) -> str:
+        """The digest of a configuration's rows: their identity, whatever wrote the file."""
+        return str(self.manifest["files"][self.configs[config]]["rows_sha256"])
+
+    def file_sha256(self, config: str) -> str:
+        """The digest of a configuration's file, which runs of older versions recorded."""
         return str(self.manifest["files"][self.configs[config]]["sha256"])
 
     def family(self, task: str) -> str | None:

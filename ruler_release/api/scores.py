@@ -216,7 +216,6 @@ def report(
     Returns:
         The page's path. Raises RulerError for what cannot be shown.
     """
-    from ruler_common.frozen_rows import sentence_of
     from ruler_eval.report.page.write_page import write_report
 
     write_report(
@@ -229,6 +228,5 @@ def report(
         json_file=path(json_file),
         png=path(png),
         every_error=every_error,
-        frozen=sentence_of,
     )
     return Path(out)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from ruler_common.frozen_rows import FrozenRows
 from ruler_eval.frozen_release import Release
 from tests.conftest import Once
 from tests.eval.scoring_helpers import right, ruler, write_answers
@@ -30,6 +31,25 @@ def frozen(built) -> Release:
 
 
 @pytest.fixture
+def lock(monkeypatch):
+    """Freeze rows of ruler for a test: `lock({"vt_4k": rows_sha256})`."""
+
+    def freeze(digests) -> None:
+        frozen = FrozenRows(
+            data_version="1.0.0",
+            builder_version="0.2.0",
+            published=False,
+            seed=0,
+            reserve=128,
+            samples={"ruler": 5, "oneruler": 5},
+            rows={"ruler": dict(digests)},
+        )
+        monkeypatch.setattr("ruler_common.frozen_rows.read_frozen", lambda _: frozen)
+
+    return freeze
+
+
+@pytest.fixture
 def write_run(tmp_path, built, frozen):
     """Write a RUN folder that answers rows: `write_run(answer, name="a", configs=None)`.
 
@@ -40,7 +60,7 @@ def write_run(tmp_path, built, frozen):
         folder = tmp_path / name
         folder.mkdir()
         columns = ("index", "outputs", "input", "task")
-        files = write_answers(folder, frozen, configs or list(frozen.configs), columns, answer)
+        rows = write_answers(folder, frozen, configs or list(frozen.configs), columns, answer)
         run = {
             "format": 1,
             "model": name,
@@ -48,8 +68,8 @@ def write_run(tmp_path, built, frozen):
             "mode": "completion",
             "dataset": "ruler",
             "data_version": "1.0.0",
-            "files": files,
-            "sessions": [{"source": str(built), "configs": list(files), "shard": None}],
+            "rows": rows,
+            "sessions": [{"source": str(built), "configs": list(rows), "shard": None}],
         }
         (folder / "run.json").write_text(json.dumps(run), encoding="utf-8")
         return folder

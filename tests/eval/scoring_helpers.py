@@ -52,7 +52,7 @@ def whole_results(found):
             "rows": {"question": None, "prompt": None, **rows},
         }
     dataset = {"name": "ruler", "source": None, "data_version": None, "revision": None}
-    dataset |= {"files": {}, "tasks": [], "standard": None, **found.get("dataset", {})}
+    dataset |= {"rows": {}, "tasks": [], "standard": None, **found.get("dataset", {})}
     return {
         "format": 2,
         "score_version": "1",
@@ -85,7 +85,7 @@ def right(config, row):
 def write_answers(folder, held, configs, columns, answer):
     """Files of a run on a release: `answer(config, row)` gives a text, a line's fields, or None.
 
-    Returns the digests of the release's files by configuration.
+    Returns the digests of the release's rows by configuration.
     """
     for config in configs:
         lines = []
@@ -96,7 +96,7 @@ def write_answers(folder, held, configs, columns, answer):
                 lines.append(record(config, row["index"], **fields))
         text = "".join(json.dumps(line) + "\n" for line in lines)  # half characters as escapes
         (folder / f"{config}.jsonl").write_text(text, encoding="utf-8")
-    return {config: held.sha256(config) for config in configs}
+    return {config: held.rows_sha256(config) for config in configs}
 
 
 WRITTEN_TASKS = ("niah_single", "niah_multivalue", "niah_none", "cwe_easy")

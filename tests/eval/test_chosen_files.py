@@ -98,7 +98,7 @@ def test_a_group_that_lacks_a_task_names_it_and_offers_the_rest(built, tmp_path)
     assert "--skip-missing runs the tasks that are there" in error
     _, error, code = ruler("run", *arguments, "--out", tmp_path / "run", "--skip-missing")
     assert code == 0, error
-    files = json.loads((tmp_path / "run/run.json").read_text())["files"]
+    files = json.loads((tmp_path / "run/run.json").read_text())["rows"]
     assert len(files) == len([f for f in held["files"].values() if f["length"] == "4k"]) > 0
 
 
@@ -113,7 +113,7 @@ def test_the_commands_take_patterns(built, tmp_path):
     arguments = ["--dataset", built, "--backend", "oracle", "--out", run]
     _, error, code = ruler("run", *arguments, "--configs", "fwe_*,vt_4k")
     assert code == 0, error
-    files = json.loads((run / "run.json").read_text())["files"]
+    files = json.loads((run / "run.json").read_text())["rows"]
     assert sorted(files) == ["fwe_4k", "fwe_8k", "vt_4k"]
     to = tmp_path / "there"
     exported = ["--format", "upstream", "--to", to, "--configs", "vt_*"]

@@ -146,7 +146,7 @@ READS_RESULTS = (
     ("correlate", "case/results.json", "base/RUN-{0}", "case/results.json"),
     ("analyze", "case/results.json", "--out", "case/OUT"),
     (
-        *("results", "case/results.json", "--model", "org/model"),
+        *("results", "case/results.json", "--own-rows", "--model", "org/model"),
         *("--dataset-repo", "org/data", "--out", "case/OUT", "--allow-missing"),
     ),
 )

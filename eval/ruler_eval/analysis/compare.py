@@ -25,7 +25,7 @@ from ruler_common.errors import RulerError
 from ruler_eval.analysis.decide import Decision
 from ruler_eval.score.evidence_alone import is_alone
 from ruler_eval.score.intervals import CONFIDENCE, POWER, RESAMPLES, SMALLEST_MCNEMAR
-from ruler_eval.score.results_file import Interval, Results
+from ruler_eval.score.results_file import Interval, Results, rows_of
 
 _UPPER = (1 + CONFIDENCE) / 2
 _AT_ONCE = 1000
@@ -35,11 +35,12 @@ Pairs = Mapping[str, Mapping[str, np.ndarray]]
 
 
 class ComparedModel(TypedDict):
-    """Whose results they are."""
+    """Whose results they are, and on which rows."""
 
     model: str | None
     mode: str | None
     partial: bool
+    rows: str
 
 
 class Difference(TypedDict):
@@ -111,8 +112,8 @@ def compare(a: Results, b: Results, seed: int = 0) -> Comparison:
     counted = [name for name in cells if name not in alone] or list(cells)
     return {
         "format": 1,
-        "a": {"model": a["model"], "mode": a["mode"], "partial": a["partial"]},
-        "b": {"model": b["model"], "mode": b["mode"], "partial": b["partial"]},
+        "a": _model(a),
+        "b": _model(b),
         "seed": seed,
         "resamples": RESAMPLES,
         "configurations": {
@@ -131,16 +132,25 @@ def compare(a: Results, b: Results, seed: int = 0) -> Comparison:
     }
 
 
+def _model(results: Results) -> ComparedModel:
+    return {
+        "model": results["model"],
+        "mode": results["mode"],
+        "partial": results["partial"],
+        "rows": rows_of(results),
+    }
+
+
 def _same(a: Results, b: Results) -> None:
     if a["dataset"]["name"] != b["dataset"]["name"]:
         raise RulerError(f"'{a['dataset']['name']}' and '{b['dataset']['name']}' share no rows.")
     for name in ("score_version", "rules"):
         if a[name] != b[name]:
             raise RulerError(f"The results differ in {name}: score both runs again, the same way.")
-    ours, theirs = a["dataset"]["files"], b["dataset"]["files"]
+    ours, theirs = a["dataset"].get("rows", {}), b["dataset"].get("rows", {})
     for config in ours:
         if config in theirs and ours[config] != theirs[config]:
-            raise RulerError(f"'{config}' was scored on different files: run both on one release.")
+            raise RulerError(f"'{config}' was scored on different rows: run both on one release.")
 
 
 def _ask_the_same(a: Results, b: Results, name: str) -> None:

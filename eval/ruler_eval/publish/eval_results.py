@@ -4,16 +4,17 @@
 
 The Hub shows them beside the model and gathers them on the benchmark's page: an entry a
 configuration, its task id the configuration's name, its value 0 … 100. The page shows those that
-the data set's eval.yaml lists, its headline. A group has an entry where all its tasks were scored:
-their plain mean, as in RULER's tables; in ONERULER so have all 26 languages together. Each way of
-asking and of scoring has a file of its own; a run's entries join those that are there.
+the data set's eval.yaml lists, its headline, and only these are written. A group has an entry where
+all its tasks were scored: their plain mean, as in RULER's tables; in ONERULER so have all 26
+languages together. Each way of asking and of scoring has a file of its own; a run's entries join
+those that are there.
 """
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
@@ -21,21 +22,24 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from ruler_common.errors import RulerError, Unreachable
 from ruler_common.files import read_text, write_whole
+from ruler_common.frozen_rows import are_frozen
 from ruler_common.hub_access import hub_file, is_repository
 from ruler_common.manifest import read_manifest
 from ruler_common.manifest_form import MANIFEST
 from ruler_common.names import DEFAULT_TOKENIZER, TASKS, Config, Names
+from ruler_common.parsing import parse_yaml
 from ruler_eval.frozen_release import Release
 from ruler_eval.publish import model_repository as hub
 from ruler_eval.run.reasoning import ON_BUDGET
 from ruler_eval.score import results_file
 from ruler_eval.score.formats.run_facts import RunFacts
-from ruler_eval.score.results_file import Cell, Results
+from ruler_eval.score.results_file import Cell, Results, rows_of
 
 if TYPE_CHECKING:
     from huggingface_hub import EvalResultEntry
 
 FOLDER = ".eval_results"
+EVAL_YAML = "eval.yaml"
 
 
 class Benchmark(NamedTuple):
@@ -49,13 +53,15 @@ class Benchmark(NamedTuple):
 class Published:
     """The file that was written, and its numbers of new entries and of earlier ones.
 
-    `unchecked` is why the run's files were not compared with the benchmark's, None if they were.
+    `unchecked` is why the run's rows were not compared with the benchmark's, None if they were;
+    `unlisted` are the scores that the benchmark's eval.yaml does not list, and were not written.
     """
 
     path: Path
     entries: int
     kept: int = 0
     unchecked: str | None = None
+    unlisted: int = 0
     pull_request: str | None = None
 
 
@@ -68,12 +74,13 @@ def publish(
     out: Path = Path(),
     create_pr: bool = False,
     allow_missing: bool = False,
+    own_rows: bool = False,
 ) -> Published:
     """Write `out`/.eval_results/….yaml from a results.json; with `create_pr` propose it on the Hub.
 
     Where the Hub cannot be asked the file is written unchecked. Raises RulerError for results that
-    are partial, lack rows, are of no frozen files or of other files than the benchmark's; with
-    `create_pr` for no token, no rights, no network.
+    are partial, lack rows, were scored without a release or on other rows than the benchmark's, or
+    on own rows without `own_rows`; with `create_pr` for no token, no rights, no network.
     """
     from huggingface_hub import eval_result_entries_to_yaml
 
@@ -82,18 +89,29 @@ def publish(
     path = path / "results.json" if path.is_dir() else path
     results = results_file.load(path)
     benchmark, unchecked = benchmark_of(results, dataset_repo, revision), None
+    if not own_rows and not are_frozen(whose := rows_of(results)):
+        raise RulerError(f"These scores are of {whose}: add --own-rows, and the notes say so.")
+    listed: Collection[str] | None = None
     if not allow_missing:
         check_whole(results)
     if create_pr:
         hub.check_token()
     try:
-        benchmark = same_files(results, benchmark)
+        benchmark = same_rows(results, benchmark)
+        listed = listed_tasks(benchmark)
     except Unreachable as error:
         if create_pr:
             raise
         unchecked = f"not checked against {benchmark.repo}. {error}"
     when = date_of(results) or datetime.fromtimestamp(path.stat().st_mtime, timezone.utc)
-    new = eval_result_entries_to_yaml(entries(results, benchmark, when, source))
+    found = entries(results, benchmark, when, source)
+    kept = [entry for entry in found if listed is None or entry.task_id in listed]
+    if not kept:
+        raise RulerError(
+            f"None of these scores is of a task that {benchmark.repo} lists in its {EVAL_YAML} "
+            f"({', '.join([*(listed or ())][:4])}, …): score one of them, with all its tasks."
+        )
+    new = eval_result_entries_to_yaml(kept)
     name = f"{FOLDER}/{file_name(results)}"
     file, url = out / name, None
     there = read_text(file) if file.exists() else ""
@@ -112,6 +130,7 @@ def publish(
         entries=len(new),
         kept=len(hub.merged(before, new)) - len(new),
         unchecked=unchecked,
+        unlisted=len(found) - len(kept),
         pull_request=url,
     )
 
@@ -126,12 +145,12 @@ def check_whole(results: Results) -> None:
 
 
 def benchmark_of(results: Results, repo: str | None, revision: str | None) -> Benchmark:
-    """Where the scored files are on the Hub, as the caller or the results say."""
+    """Where the scored rows are on the Hub, as the caller or the results say."""
     if results["partial"]:
         raise RulerError("These results are partial: score the whole run, without --partial.")
     dataset = results["dataset"]
-    if not dataset.get("files"):
-        raise RulerError("These results are of no frozen files: score with --dataset RELEASE.")
+    if not dataset.get("rows"):
+        raise RulerError("These results do not say of which rows: score with --dataset RELEASE.")
     if repo is not None and not is_repository(repo):
         raise RulerError(f"'{repo}' is no data set on the Hub: --dataset-repo takes ORG/NAME.")
     if repo is None and dataset.get("revision"):
@@ -141,18 +160,29 @@ def benchmark_of(results: Results, repo: str | None, revision: str | None) -> Be
     return Benchmark(repo, revision or (dataset["revision"] if repo == dataset["source"] else None))
 
 
-def same_files(results: Results, benchmark: Benchmark) -> Benchmark:
+def same_rows(results: Results, benchmark: Benchmark) -> Benchmark:
     """The benchmark at the commit it is at, after its digests are found equal to the results'."""
     path = hub_file(benchmark.repo, MANIFEST, benchmark.revision)
     commit = path.parent.name  # the cache keeps snapshots/<commit>/…
     release = Release(benchmark.repo, path.parent, read_manifest(path.parent), revision=commit)
-    for name, digest in results["dataset"]["files"].items():
-        if name not in release.configs or release.sha256(name) != digest:
+    for name, digest in results["dataset"].get("rows", {}).items():
+        if name not in release.configs or release.rows_sha256(name) != digest:
             raise RulerError(
-                f"'{name}' was scored on a file that {benchmark.repo} does not hold at "
+                f"'{name}' was scored on rows that {benchmark.repo} does not hold at "
                 f"{benchmark.revision or 'main'}: name the right --dataset-repo and --revision."
             )
     return Benchmark(benchmark.repo, commit)
+
+
+def listed_tasks(benchmark: Benchmark) -> list[str]:
+    """The task ids of the benchmark's eval.yaml. Raises RulerError for none, or another file."""
+    path = hub_file(benchmark.repo, EVAL_YAML, benchmark.revision)
+    try:
+        return [str(task["id"]) for task in parse_yaml(read_text(path))["tasks"]]
+    except (ValueError, TypeError, KeyError) as error:
+        raise RulerError(
+            f"The {EVAL_YAML} of '{benchmark.repo}' lists no tasks: tell the repository's owner."
+        ) from error
 
 
 def entries(
@@ -219,8 +249,10 @@ def notes(results: Results, cells: list[Cell]) -> str:
         "data_version": results["dataset"].get("data_version"),
         "cut": rules["cut"] if rules["cut"] != "protocol" else None,
         "compat": rules["compat"],
+        "": None if are_frozen(whose := rows_of(results)) else whose,
     }
-    return ", ".join(f"{name} {value}" for name, value in known.items() if value is not None)
+    shown = (f"{name} {value}".lstrip() for name, value in known.items() if value is not None)
+    return ", ".join(shown)
 
 
 def _thinking(run: RunFacts) -> str | None:

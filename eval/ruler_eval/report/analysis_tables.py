@@ -15,8 +15,8 @@ _CAUTION = 0.6  # a correlation by chance that is worth a word
 
 def comparison(found: Mapping[str, Any], markdown: bool = False) -> str:
     """The tables of `ruler compare`; differences are A − B in points."""
-    names = [found[side]["model"] or side.upper() for side in ("a", "b")]
-    title = f"A: {names[0]} · B: {names[1]} · {found['resamples']} resamples, seed {found['seed']}"
+    shown = (f"{side.upper()}: {_whose(found[side])}" for side in ("a", "b"))
+    title = f"{' · '.join(shown)} · {found['resamples']} resamples, seed {found['seed']}"
     header = ["", "n", "A", "B", "A − B", "95 % interval", "p", "detectable", "least"]
     rows = [
         [
@@ -29,6 +29,12 @@ def comparison(found: Mapping[str, Any], markdown: bool = False) -> str:
     for name, mean in [*means, ("mean over all", found["all"])]:
         rows.append([name, "", *_differences(mean), "", _detectable(mean["detectable"]), ""])
     return f"{line_of(title, markdown)}\n\n{table(header, rows, markdown)}"
+
+
+def _whose(model: Mapping[str, Any]) -> str:
+    """A compared model by name, its rows, and whether these are a part."""
+    partial = ", PARTIAL: only rows with a prediction count" * model["partial"]
+    return f"{model['model'] or 'unnamed model'}, {model['rows']}{partial}"
 
 
 def decision(found: Decision) -> str:

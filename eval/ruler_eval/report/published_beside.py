@@ -9,11 +9,12 @@ Jamba-1.5-large (94B/398B)       >128K  96.7  96.6      95.1  96.0        95.7  
 
 from __future__ import annotations
 
+from ruler_common.frozen_rows import are_frozen
 from ruler_common.terminal import line_of, table
 from ruler_eval.published.published_tables import PublishedTable, newest_tables
 from ruler_eval.report.score_tables import mean_name, number
 from ruler_eval.score.effective_length import Baseline
-from ruler_eval.score.results_file import GroupSummary, Results
+from ruler_eval.score.results_file import GroupSummary, Results, rows_of
 
 NOTE = (
     "Note: published models were measured on other rows, by their authors' own runs: {rows}. "
@@ -30,7 +31,8 @@ def beside_published(results: Results, baseline: Baseline = "chat", markdown: bo
     known = newest_tables(data["name"], "base" if baseline == "base" else "aligned")
     if data["standard"] is False:
         known = []
-    parts, shown = [], []
+    rows, parts, shown = rows_of(results), [], []
+    beside = "Beside" if are_frozen(rows) else "Not comparable with"
     for tokenizer, by_language in results["summary"].items():
         for published in known:
             own = by_language.get(published.languages, {}).get(published.group)
@@ -40,14 +42,16 @@ def beside_published(results: Results, baseline: Baseline = "chat", markdown: bo
                     + [published.languages] * (data["name"] == "oneruler")
                     + [tokenizer]
                 )
-                title = f"Beside published models ({name}): {published.source}, {published.date}"
+                title = f"{beside} published models ({name}): {published.source}, {published.date}"
                 label = results["model"] or "unnamed model"
                 parts.append(line_of(title, markdown))
                 parts.append(_table(own, f"own: {label}", published, markdown))
                 shown.append(published)
     if not shown:
         return f"No published results fit what was scored of {data['name']}."
-    parts += [NOTE.format(rows=rows) for rows in dict.fromkeys(t.measured_on for t in shown)]
+    if not are_frozen(rows):
+        parts.append(line_of(f"Note: not comparable, for these are {rows}.", markdown))
+    parts += [NOTE.format(rows=text) for text in dict.fromkeys(t.measured_on for t in shown)]
     return "\n\n".join(parts)
 
 

@@ -14,7 +14,7 @@ from typing import Literal, get_args
 from ruler_common.terminal import line_of, table
 from ruler_eval.score.aggregates import EVERY_LANGUAGE, EVERY_PAIR, in_languages
 from ruler_eval.score.effective_length import written
-from ruler_eval.score.results_file import Cell, GroupSummary, Results
+from ruler_eval.score.results_file import Cell, GroupSummary, Results, rows_of
 
 Trouble = Literal[
     "missing", "failed", "does_not_fit", "cut", "cut_scored",
@@ -80,10 +80,8 @@ def rule_options(results: Results) -> list[str]:
 
 
 def headline(results: Results) -> str:
-    """What was scored: model, data, version, and whether it is partial."""
-    data = results["dataset"]
-    version = f" {data['data_version']}" if data.get("data_version") else ""
-    parts = [results["model"] or "unnamed model", f"{data['name']}{version}"]
+    """What was scored: model, data, whose rows, and whether it is partial."""
+    parts = [results["model"] or "unnamed model", results["dataset"]["name"], rows_of(results)]
     parts += [f"mode {results['mode']}"] if results["mode"] else []
     parts += [f"rules {results['score_version']}", *rule_options(results)]
     parts += ["PARTIAL: only rows with a prediction count"] if results["partial"] else []

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from ruler_common.errors import RulerError
 from ruler_eval.run.records import RUN_FILE, Record, Records
-from ruler_eval.run.run_settings import check_settings
+from ruler_eval.run.run_settings import check_settings, configs_of
 
 
 def merge_runs(to: Path, parts: Sequence[Path]) -> dict[str, int]:
@@ -25,7 +25,7 @@ def merge_runs(to: Path, parts: Sequence[Path]) -> dict[str, int]:
     """
     whole = Records(to)
     runs = [Records(part) for part in parts]
-    configs: dict[str, None] = dict.fromkeys(whole.settings().get("files", {}))
+    configs: dict[str, None] = dict.fromkeys(configs_of(whole.settings()))
     before = whole if whole.settings() else runs[0]
     for run in runs:
         settings = run.settings()
@@ -33,7 +33,7 @@ def merge_runs(to: Path, parts: Sequence[Path]) -> dict[str, int]:
             raise RulerError(f"'{run.folder}' is no run: it has no {RUN_FILE}.")
         known = {name: value for name, value in settings.items() if name != "sessions"}
         check_settings(before.settings(), known, before.folder)
-        configs |= dict.fromkeys(settings.get("files", {}))
+        configs |= dict.fromkeys(configs_of(settings))
         run.check(list(configs))
     whole.check(list(configs))
     found = {config: _merged(config, [whole, *runs]) for config in configs}

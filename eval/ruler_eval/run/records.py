@@ -196,7 +196,7 @@ class Records:
             found = json_value(read_bytes(path)) if path.exists() else {"format": 1}
         except ValueError:
             found = None
-        kinds = {"format": int, "files": dict, "sessions": list}
+        kinds = {"format": int, "rows": dict, "files": dict, "sessions": list}
         if not (
             isinstance(found, dict)
             and "format" in found
@@ -216,14 +216,14 @@ class Records:
         with FileLock(self.folder / ".run.lock"):
             old = self.settings()
             check_settings(old, settings, self.folder)
-            files = {**old.get("files", {}), **settings.get("files", {})}
+            rows = {**old.get("rows", {}), **settings.get("rows", {})}
             same = (session["started"], session["shard"])
             sessions = [
                 other
                 for other in old.get("sessions", [])
                 if (other.get("started"), other.get("shard")) != same
             ]
-            new = {**old, **settings, "files": files, "sessions": [*sessions, session]}
+            new = {**old, **settings, "rows": rows, "sessions": [*sessions, session]}
             text = json.dumps(new, ensure_ascii=False, indent=2) + "\n"
             write_whole(self.folder / RUN_FILE, text)
 

@@ -132,10 +132,10 @@ def checked_arguments(arguments: Mapping[str, Any]) -> dict[str, Any]:
     return dict(arguments)
 
 
-def data_files(
+def rows_asked(
     configs: Iterable[str], manifest: Manifest, skip_missing: bool = False
 ) -> dict[str, str]:
-    """Single-task configurations and the sha256 of each; groups are expanded, none comes twice."""
+    """Single-task configurations and the digest of each one's rows; groups are expanded."""
     found: dict[str, str] = {}
     for name in configs:
         try:
@@ -146,7 +146,7 @@ def data_files(
             raise RulerError(f"{error} --skip-missing runs the tasks that are there.") from error
         for path in chosen:
             file = manifest["files"][path]
-            found[file["config"]] = file["sha256"]
+            found[file["config"]] = file["rows_sha256"]
     if not found:
         raise RulerError("No configuration was named: --configs all_4k,niah_mk_128k, for example.")
     return found
@@ -159,7 +159,7 @@ def _is_partly_there(name: str, manifest: Manifest) -> bool:
         return False
 
 
-def asked_settings(order: RunOrder, release: Release, files: Mapping[str, str]) -> RunSettings:
+def asked_settings(order: RunOrder, release: Release, rows: Mapping[str, str]) -> RunSettings:
     """The settings that are known before a model is loaded; None where the backend decides."""
     options = order.options
     return {
@@ -176,7 +176,7 @@ def asked_settings(order: RunOrder, release: Release, files: Mapping[str, str]) 
         "dataset": release.manifest["dataset"],
         "data_version": release.manifest["data_version"],
         "data_revision": release.revision,
-        "files": dict(files),
+        "rows": dict(rows),
     }
 
 
@@ -206,12 +206,15 @@ def now() -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Prepared:
-    """An order that was checked: its run folder, its files, and the settings known so far."""
+    """An order that was checked: its run folder, its rows, and the settings known so far.
+
+    `digests` are the rows_sha256 of its configurations.
+    """
 
     order: RunOrder
     records: Records
     manifest: Manifest
-    files: Mapping[str, str]
+    digests: Mapping[str, str]
     settings: RunSettings
 
     @classmethod
@@ -230,12 +233,14 @@ class Prepared:
                 f"'{order.dataset}' is a folder: --data-revision is for a Hub repository."
             )
         manifest = release.manifest
-        files = data_files(order.configs, manifest, order.skip_missing)
-        settings = {**asked_settings(order, release, files), **(decided or {})}
+        digests = rows_asked(order.configs, manifest, order.skip_missing)
+        settings = {**asked_settings(order, release, digests), **(decided or {})}
         known = {name: value for name, value in settings.items() if decided or value is not None}
-        records.check(list(files))
+        records.check(list(digests))
         check_settings(records.settings(), known, order.out)
-        return cls(order=order, records=records, manifest=manifest, files=files, settings=settings)
+        return cls(
+            order=order, records=records, manifest=manifest, digests=digests, settings=settings
+        )
 
     def parts(self, writable: bool = True) -> list[Part]:
         """Which rows of each configuration this run owns, and which of those are to be answered."""
@@ -243,7 +248,7 @@ class Prepared:
         entries = {file["config"]: file for file in self.manifest["files"].values()}
         rows = {
             config: range(min(entries[config]["rows"], order.limit or entries[config]["rows"]))
-            for config in self.files
+            for config in self.digests
         }
         sizes = {config: len(own) * entries[config]["max_length"] for config, own in rows.items()}
         mine = records.shard.chosen(sizes) if records.shard else {*sizes}

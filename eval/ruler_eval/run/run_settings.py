@@ -35,13 +35,23 @@ RunSettings = dict[str, Any]
 """What `asked_settings` (run_order.py) and a backend know of a run, and its sessions."""
 
 
+def configs_of(settings: Mapping[str, Any]) -> list[str]:
+    """The configurations of a run; those of older versions have their files' digests alone."""
+    return list(settings.get("rows") or settings.get("files", {}))
+
+
 def check_settings(old: Mapping[str, Any], new: Mapping[str, Any], folder: Path) -> None:
     """Refuse to mix results: a RulerError names the first setting that differs from run.json."""
+    if "rows" in new and "files" in old and "rows" not in old:
+        raise RulerError(
+            f"'{folder}' was begun by an older version, which did not record the digests of rows: "
+            "name a new --out, or score it as it is."
+        )
     for name, value in new.items():
         before = old.get(name, value)
         if isinstance(value, Mapping) and isinstance(before, Mapping):
             keys = sorted({*value, *before})
-            if name == "files":  # more configurations may join a run
+            if name in ("rows", "files"):  # more configurations may join a run
                 keys = [key for key in value if key in before]
             changed = next((key for key in keys if before.get(key) != value.get(key)), None)
             if changed is None:

@@ -86,7 +86,7 @@ def answer_rows(ready: Prepared, parts: Sequence[Part], summary: RunSummary) -> 
     """Start the backend, check the settings it adds, and answer the missing rows."""
     order, records = ready.order, ready.records
     reader, parts, estimate = planned(ready, parts)
-    session = new_session(order, ready.files)
+    session = new_session(order, ready.digests)
 
     def settle(answered: Answered) -> None:
         records.write(answered.record)

@@ -1,6 +1,6 @@
 """results.json: what `ruler score` writes and every later command reads.
 
-The schema (FORMAT 2; scores and intervals 0 … 100, lengths in tokens, null where unknown):
+The schema (FORMAT 3; scores and intervals 0 … 100, lengths in tokens, null where unknown):
 
     format, score_version     numbers of this schema and of the rules (ruler_score.SCORE_VERSION)
     partial                   true: only rows with a prediction count
@@ -8,8 +8,9 @@ The schema (FORMAT 2; scores and intervals 0 … 100, lengths in tokens, null wh
     dataset                   name, source, data_version, builder_version, revision, seed, tasks
                               (in their order), standard (whether they are the paper's at its
                               lengths, so that its thresholds hold; null if unknown), parameters
-                              {task: family and parameters} where the release is known, files
-                              {configuration: sha256}
+                              {task: family and parameters} where the release is known, rows
+                              {configuration: rows_sha256}, own_because: what the release is made
+                              with otherwise than the frozen rows, null where no release is known
     model, mode, run          the model's name, the prompt mode, and all that run.json holds
     predictions               {file: sha256} of what was scored
     configurations            {name: cell}
@@ -46,11 +47,12 @@ from typing_extensions import NotRequired, TypedDict
 
 from ruler_common.errors import RulerError
 from ruler_common.files import read_bytes, write_whole
+from ruler_common.frozen_rows import rows_label
 from ruler_common.names import TASKS, check_name
 from ruler_common.parsing import parse_json
 from ruler_eval.score.formats.run_facts import RunFacts, check_times
 
-FORMAT = 2
+FORMAT = 3
 _MOST = 1 << 53
 """What no number of rows or tokens reaches."""
 Compat = Literal["authors"]
@@ -110,6 +112,23 @@ class Cell(TypedDict):
     whole_word: NotRequired[float | None]
     words_right: NotRequired[float | None]
     relative_to_0k: NotRequired[float]
+
+
+def rows_of(results: Results) -> str:
+    """Whose rows were scored, and how many of them: "frozen rows 1.0.0, 20 of 500 rows"."""
+    data, cells = results["dataset"], results["configurations"]
+    if "rows" in data:
+        digests = {name: data["rows"].get(name, "") for name in cells}
+        label = rows_label(data["name"], data["data_version"], digests, data.get("own_because"))
+    else:
+        label = "own rows: this results.json is of an older version, score again"
+    lacking = {name: cell["missing"] for name, cell in cells.items()}
+    total = sum(
+        cell["n"] + cell.get("dropped", 0) + (lacking[name] if results["partial"] else 0)
+        for name, cell in cells.items()
+    )
+    answered = total - sum(lacking.values())
+    return label if answered == total else f"{label}, {answered:,} of {total:,} rows"
 
 
 def lengths_of(cells: Iterable[Cell]) -> list[str]:
@@ -173,12 +192,13 @@ class ScoredDataset(TypedDict):
     source: str | None
     data_version: str | None
     revision: str | None
-    files: dict[str, str]
     tasks: list[str]
     standard: bool | None
     parameters: NotRequired[dict[str, dict[str, Any]]]
     builder_version: NotRequired[str | None]
     seed: NotRequired[int | None]
+    rows: NotRequired[dict[str, str]]  # not in formats before 3
+    own_because: NotRequired[str | None]
 
 
 class Results(TypedDict):

@@ -17,6 +17,7 @@ from typing import Any, Literal, NamedTuple, cast
 import numpy as np
 
 from ruler_common.errors import RulerError
+from ruler_common.frozen_rows import own_because
 from ruler_common.manifest import has_threshold
 from ruler_common.names import Names, check_name
 from ruler_eval.families.table import rule_task
@@ -192,7 +193,8 @@ def _dataset(
             "data_version": run.get("data_version"),
             "tasks": list(names.tasks),
             "standard": None,
-            "files": run.get("files", {}),
+            "rows": run.get("rows", {}),
+            "own_because": None,
         }
     return {
         "name": release.dataset,
@@ -204,7 +206,8 @@ def _dataset(
         "tasks": list(names.tasks),
         "standard": has_threshold(release.manifest),
         "parameters": {task: dict(release.manifest["tasks"][task]) for task in names.tasks},
-        "files": {name: release.sha256(name) for name in cells},
+        "rows": {name: release.rows_sha256(name) for name in cells},
+        "own_because": own_because(release.manifest, cells),
     }
 
 

@@ -117,22 +117,23 @@ def test_a_release_is_compared_configuration_by_configuration(
     frozen = freeze([whole("part", only("vt"))], folder=tmp_path)
     manifest = read_manifest(whole())
     assert compare(manifest, frozen).sentence == (
-        "These are the rows of data version 1.0.0, but for 12 configurations that are not frozen."
+        "These are the frozen rows of data version 1.0.0, but for 12 configurations that are not "
+        "frozen."
     )
     only("vt")(manifest)
-    assert compare(manifest, frozen).sentence == "These are the rows of data version 1.0.0."
+    assert compare(manifest, frozen).sentence == "These are the frozen rows of data version 1.0.0."
     other_rows(manifest)
-    first = "Not the rows of data version 1.0.0: vt_4k differ"
+    first = "Own rows, not the frozen ones of data version 1.0.0: vt_4k differ"
     assert compare(manifest, frozen).sentence == f"{first}s: a change of the builder."
     manifest["seed"], manifest["reserve"] = 3, 0
     manifest["files"]["data/tekken/4k/vt.parquet"]["rows"] = 20
     manifest["sources"]["essays"]["sha256"] = "1" * 64
     assert compare(manifest, frozen).sentence == (
-        f"{first}s: other sources (essays), the seed (3, not 0), the reserve (0, not 128), "
-        "the number of rows (20, not 500)."
+        f"{first}s: other sources (essays), seed 3, not 0, reserve 0, not 128, "
+        "20 rows a file, not 500."
     )
     assert compare(read_manifest(whole("cwe", only("cwe"))), frozen).sentence == (
-        "No configuration here is among the frozen ones of data version 1.0.0."
+        "Own rows: no configuration here is among the frozen ones of data version 1.0.0."
     )
 
 
@@ -177,4 +178,4 @@ def test_the_command_freezes_and_a_release_says_what_it_is(
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert "Data version 1.0.0: 13 configurations are frozen in" in " ".join(done.stdout.split())
     monkeypatch.setattr("ruler_common.frozen_rows.FROZEN", tmp_path)
-    assert "These are the rows of data version 1.0.0." in render(read_manifest(release))
+    assert "These are the frozen rows of data version 1.0.0." in render(read_manifest(release))

@@ -12,13 +12,15 @@ from ruler_eval.analysis.compare import compare, mcnemar
 from tests.eval.scoring_helpers import right, ruler
 
 
-def results(model="a", files=None, **cells):
+def results(model="a", digests=None, **cells):
     """A results.json with row scores: `results(vt_4k=[1, 0])`."""
     configurations = {
         name: {
             "task": name.rsplit("_", 1)[0],
             "length": name.rsplit("_", 1)[1],
             "tokenizer": "tekken",
+            "n": len(scores),
+            "missing": 0,
             "rows": {
                 "index": list(range(len(scores))),
                 "score": list(scores),
@@ -33,7 +35,7 @@ def results(model="a", files=None, **cells):
         "partial": False,
         "score_version": "1",
         "rules": {},
-        "dataset": {"name": "ruler", "files": files or {}},
+        "dataset": {"name": "ruler", "data_version": "1.0.0", "rows": digests or {}},
         "configurations": configurations,
     }
 
@@ -107,8 +109,9 @@ def test_only_common_rows_of_the_same_data_by_the_same_rules_are_compared():
     assert found["configurations"]["vt_4k"]["n"] == 1
     with pytest.raises(RulerError, match="share no rows"):
         compare(a, results(fwe_4k=[1]))
-    with pytest.raises(RulerError, match="different files"):
-        compare(results(files={"vt_4k": "1"}, vt_4k=[1]), results(files={"vt_4k": "2"}, vt_4k=[1]))
+    one, other = ({"vt_4k": digest} for digest in "12")
+    with pytest.raises(RulerError, match="different rows"):
+        compare(results(digests=one, vt_4k=[1]), results(digests=other, vt_4k=[1]))
     with pytest.raises(RulerError, match="differ in rules"):
         compare(a, {**a, "rules": {"cut": "wrong"}})
 
@@ -123,7 +126,8 @@ def test_the_command_compares_two_runs(write_run, tmp_path):
     good, bad = tmp_path / "good", tmp_path / "bad/results.json"
     stdout, _, code = ruler("compare", good, bad, "--out", out)
     assert code == 0
-    assert "A: good · B: bad" in stdout
+    assert stdout.startswith("A: good, own rows: ")
+    assert " · B: bad, own rows: " in stdout
     (line,) = [line for line in stdout.splitlines() if line.startswith("mean over all")]
     assert "+20.0" in line
     assert json.loads(out.read_text())["all"]["difference"] == pytest.approx(20)
@@ -173,5 +177,6 @@ def test_models_are_called_by_their_labels(write_run):
     run = write_run(right, configs=["vt_4k"])
     ruler("score", run)
     stdout, _, _ = ruler("compare", run, run, "--name", "base", "--name", "tuned")
-    assert "A: base · B: tuned" in stdout
+    assert stdout.startswith("A: base, ")
+    assert " · B: tuned, " in stdout
     assert "give one for each" in ruler("compare", run, run, "--name", "base")[1]

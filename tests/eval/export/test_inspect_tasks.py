@@ -118,15 +118,15 @@ def test_the_log_holds_the_data_version_and_the_files_digests(logged, frozen):
     log, _ = logged
     assert log.eval.task_version == "1.0.0"
     known = log.eval.metadata["ruler_release"]
-    assert known["files"]["vt_4k"] == frozen.sha256("vt_4k")
-    assert (known["mode"], len(known["files"])) == ("prefill", 13)
+    assert known["rows"]["vt_4k"] == frozen.rows_sha256("vt_4k")
+    assert (known["mode"], len(known["rows"])) == ("prefill", 13)
 
 
 def test_ruler_score_finds_the_release_and_the_model_in_the_log(logged, tmp_path):
     log, _ = logged
     out, error, code = ruler_command("score", log.location, "--out", tmp_path / "r.json")
     assert code == 0, error
-    assert out.startswith("mockllm/model · ruler 1.0.0 · mode prefill")
+    assert out.startswith("mockllm/model · ruler · own rows: embedded texts")
     results = json.loads((tmp_path / "r.json").read_text(encoding="utf-8"))
     cells = results["configurations"].values()
     assert sum(cell["missing"] + cell["failed"] for cell in cells) == 0
@@ -140,7 +140,7 @@ def test_a_hub_repository_is_asked_at_its_revision(package, built, frozen, tmp_p
     log, ((turns, _),) = evaluate(task, knowing(frozen), tmp_path)
     assert turns[0].text == next(frozen.rows("vt_4k", COLUMNS))["input"]
     known = log.eval.metadata["ruler_release"]
-    assert (known["data_revision"], known["files"]["vt_4k"]) == (commit, frozen.sha256("vt_4k"))
+    assert (known["data_revision"], known["rows"]["vt_4k"]) == (commit, frozen.rows_sha256("vt_4k"))
 
 
 def test_standard_errors_are_those_of_the_rows_and_of_a_mean_over_tasks(package):

@@ -20,7 +20,7 @@ COMMIT = "0123456789abcdef0123456789abcdef01234567"
 
 def publish(folder, out, *more, name="ruler_prefill.yaml"):
     """The command's output, and the entries of the file it wrote, as the Hub's client reads it."""
-    flags = ["--model", MODEL, "--dataset-repo", "org/ruler", "--out", out, *more]
+    flags = ["--model", MODEL, "--dataset-repo", "org/ruler", "--out", out, "--own-rows", *more]
     text, error, code = ruler("results", folder, *flags)
     assert code == 0, error
     data = yaml.safe_load((out / ".eval_results" / name).read_text(encoding="utf-8"))
@@ -47,7 +47,8 @@ def test_the_hubs_client_reads_back_every_configuration_and_whole_group(run, tmp
         dataset_revision=COMMIT,
         date="2026-11-01",
         notes="mode prefill, thinking off, tokenizer tekken, backend test, n 5, missing 0, "
-        f"failed 0, score_version {SCORE_VERSION}, data_version 1.0.0",
+        f"failed 0, score_version {SCORE_VERSION}, data_version 1.0.0, own rows: embedded texts "
+        "(essays, hotpotqa, squad), 5 rows a file, not 500",
     )
 
 
@@ -111,7 +112,7 @@ def test_a_source_is_named_and_a_rule_that_is_not_the_usual_one(run, built, tmp_
     flags = ("--source", "https://example.org/runs")
     _, found = publish(folder, tmp_path, *flags, name="ruler_prefill_cut_wrong.yaml")
     assert found[0].source_url == "https://example.org/runs"
-    assert found[0].notes.endswith("cut wrong")
+    assert ", cut wrong, own rows: " in found[0].notes
 
 
 def test_a_run_from_the_hub_says_itself_where_its_data_are(run):
@@ -159,7 +160,7 @@ def test_entries_of_an_earlier_run_stay_beside_the_new(run, tmp_path):
 def test_another_models_file_is_not_added_to(run, tmp_path):
     folder = run()
     publish(folder, tmp_path)
-    flags = ["--dataset-repo", "org/ruler", "--out", tmp_path]
+    flags = ["--dataset-repo", "org/ruler", "--out", tmp_path, "--own-rows"]
     _, error, code = ruler("results", folder, "--model", "org/other", *flags)
     assert code == 2
     assert "is of org/model: give a folder for each model with --out." in error
@@ -185,7 +186,7 @@ def test_a_run_that_lacks_rows_is_refused_unless_asked_for(run, built, tmp_path)
     file = folder / "qa_1_8k.jsonl"
     file.write_text("".join(file.read_text().splitlines(keepends=True)[:3]))
     ruler("score", folder, "--dataset", built)
-    flags = ["--model", MODEL, "--dataset-repo", "org/ruler", "--out", tmp_path]
+    flags = ["--model", MODEL, "--dataset-repo", "org/ruler", "--out", tmp_path, "--own-rows"]
     _, error, code = ruler("results", folder, *flags)
     assert code == 2
     assert "2 rows are missing or failed: finish the run (ruler run …), or add" in error
@@ -195,6 +196,34 @@ def test_a_run_that_lacks_rows_is_refused_unless_asked_for(run, built, tmp_path)
     assert "missing 2, failed 0" in entry.notes
 
 
+def test_own_rows_are_published_only_where_that_is_asked_for(run, tmp_path):
+    flags = ["--model", MODEL, "--dataset-repo", "org/ruler", "--out", tmp_path]
+    folder = run()
+    _, error, code = ruler("results", folder, *flags)
+    assert code == 2
+    assert "These scores are of own rows: embedded texts (essays, hotpotqa, squad)" in error
+    assert "add --own-rows, and the notes say so." in error
+    assert not (tmp_path / ".eval_results").exists()
+
+
+def test_frozen_rows_are_published_without_a_word(run, tmp_path, lock):
+    """Rows are frozen by their digest in the lock alone."""
+    folder = run()
+    path = folder / "results.json"
+    results = json.loads(path.read_text(encoding="utf-8"))
+    results["dataset"]["own_because"] = ""
+    path.write_text(json.dumps(results), encoding="utf-8")
+    flags = ["--model", MODEL, "--dataset-repo", "org/ruler", "--out", tmp_path]
+    _, error, code = ruler("results", folder, *flags)
+    assert code == 2
+    assert "of own rows: niah_single_1_4k and 13 more not among the frozen rows of 1.0.0" in error
+    lock(results["dataset"]["rows"])
+    _, error, code = ruler("results", folder, *flags)
+    assert code == 0, error
+    (file,) = (tmp_path / ".eval_results").iterdir()
+    assert "own rows" not in file.read_text(encoding="utf-8")
+
+
 # ---- What is refused -------------------------------------------------------------------------
 
 
@@ -202,7 +231,7 @@ def test_what_is_no_whole_frozen_result_is_refused_in_a_sentence(run, built, tmp
     folder = run()
 
     def refused(path, *flags):
-        arguments = ["--model", MODEL, "--out", tmp_path / "out", *flags]
+        arguments = ["--model", MODEL, "--out", tmp_path / "out", "--own-rows", *flags]
         _, error, code = ruler("results", path, *arguments)
         assert code == 2
         assert not (tmp_path / "out").exists()
@@ -218,6 +247,6 @@ def test_what_is_no_whole_frozen_result_is_refused_in_a_sentence(run, built, tmp
     assert "without --partial" in refused(folder, "--dataset-repo", "org/ruler")
     alone = folder / "results.json"
     results = json.loads(alone.read_text(encoding="utf-8")) | {"partial": False}
-    results["dataset"]["files"] = {}
+    results["dataset"]["rows"] = {}
     alone.write_text(json.dumps(results), encoding="utf-8")
     assert "score with --dataset" in refused(folder, "--dataset-repo", "org/ruler")

@@ -11,6 +11,7 @@ import yaml
 from huggingface_hub import parse_eval_result_entries
 from huggingface_hub.errors import HTTPError
 
+from ruler_builder.card.eval_yaml import eval_yaml
 from ruler_common.errors import RulerError
 from ruler_common.hub_access import hub_errors
 from tests.eval.scoring_helpers import ruler
@@ -27,7 +28,9 @@ def hub(built):
     """A stand-in with the benchmark, at a tag, and a model."""
     server = stand_in.StandIn()
     data = server.repos["datasets/org/ruler"] = Repo("datasets", "org/ruler")
-    data.main = data.add({"manifest.json": Blob((built / "manifest.json").read_bytes())}, "data")
+    manifest = (built / "manifest.json").read_bytes()
+    listed = eval_yaml(json.loads(manifest)).encode()
+    data.main = data.add({"manifest.json": Blob(manifest), "eval.yaml": Blob(listed)}, "data")
     data.tags["v1.0.0"] = data.main
     server.repos["models/org/model"] = Repo("models", MODEL)
     yield server
@@ -44,7 +47,7 @@ def client(hub, tmp_path_factory):
 @pytest.fixture
 def propose(run, client, tmp_path):
     folder = run()
-    flags = ["--dataset-repo", "org/ruler", "--out", tmp_path, "--create-pr"]
+    flags = ["--dataset-repo", "org/ruler", "--out", tmp_path, "--create-pr", "--own-rows"]
 
     def call(*more, code=0, model=MODEL, **env):
         return client.ruler("results", folder, "--model", model, *flags, *more, code=code, **env)
@@ -78,32 +81,69 @@ def test_a_pull_request_keeps_what_the_model_has(hub, propose):
         model.main = before
     sent = yaml.safe_load(model.commits[model.pull_requests[-1].commit][name].data)
     values = {entry["dataset"]["task_id"]: entry["value"] for entry in sent}
-    assert (values["vt_128k"], values["vt_4k"], len(sent)) == (7, 0, 21)
-    assert "beside 1 of earlier runs" in said
+    assert values == {"vt_128k": 7, "vt_4k": 9, "all_4k": pytest.approx(1200 / 13)}
+    assert "beside 2 of earlier runs" in said
 
 
 def test_without_a_pull_request_too_the_benchmark_is_compared(hub, run, client, tmp_path):
     folder, flags = run(), ["--model", MODEL, "--dataset-repo", "org/ruler", "--out", tmp_path]
+    flags.append("--own-rows")
     said = client.ruler("results", folder, *flags, "--revision", "v1.0.0")
     assert "not checked" not in said
+    assert "Not written: 19 scores of tasks that its eval.yaml does not list." in said
     found = yaml.safe_load((tmp_path / ".eval_results/ruler_prefill.yaml").read_bytes())
     main = hub.repos["datasets/org/ruler"].main
     assert {entry["dataset"]["revision"] for entry in found} == {main}
+    assert [entry["dataset"]["task_id"] for entry in found] == ["all_4k"]
     said = client.ruler("results", folder, *flags, "--revision", "v7", code=2)
     assert "'org/ruler' has no such revision: it has v1.0.0, main." in said
 
 
-def test_scores_of_other_files_are_not_proposed(hub, propose, built, tmp_path):
+def test_rows_that_another_writer_wrote_are_the_same_rows(hub, propose, built):
+    """File digests guard transport alone: another pyarrow writes other bytes of equal rows."""
     data = hub.repos["datasets/org/ruler"]
     manifest = json.loads((built / "manifest.json").read_text(encoding="utf-8"))
-    manifest["files"]["data/tekken/4k/vt.parquet"]["sha256"] = "0" * 64
+    for entry in manifest["files"].values():
+        entry["sha256"] = "0" * 64
+    before, files = data.main, dict(data.commits[data.main])
+    data.main = data.add({**files, "manifest.json": Blob(json.dumps(manifest).encode())}, "again")
+    try:
+        assert "Pull request:" in propose()
+    finally:
+        data.main = before
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (b"tasks: [{id: all_128k}]", "None of these scores is of a task that org/ruler lists"),
+        (b"[1]", "The eval.yaml of 'org/ruler' lists no tasks"),
+        (None, "'org/ruler' has no eval.yaml"),
+    ],
+)
+def test_what_no_eval_yaml_lists_is_not_written(hub, propose, tmp_path, text, said):
+    data = hub.repos["datasets/org/ruler"]
+    before, files = data.main, dict(data.commits[data.main])
+    files.pop("eval.yaml")
+    data.main = data.add({**files, **({"eval.yaml": Blob(text)} if text else {})}, "other list")
+    try:
+        assert said in propose(code=2)
+    finally:
+        data.main = before
+    assert not (tmp_path / ".eval_results").exists()
+
+
+def test_scores_of_other_rows_are_not_proposed(hub, propose, built, tmp_path):
+    data = hub.repos["datasets/org/ruler"]
+    manifest = json.loads((built / "manifest.json").read_text(encoding="utf-8"))
+    manifest["files"]["data/tekken/4k/vt.parquet"]["rows_sha256"] = "0" * 64
     before, text = data.main, json.dumps(manifest).encode()
     data.main = data.add({"manifest.json": Blob(text)}, "other rows")
     try:
         said = propose(code=2)
     finally:
         data.main = before
-    assert "'vt_4k' was scored on a file that org/ruler does not hold at main" in said
+    assert "'vt_4k' was scored on rows that org/ruler does not hold at main" in said
     assert not (tmp_path / ".eval_results").exists()
 
 
@@ -151,7 +191,8 @@ def test_offline_it_says_what_to_unset(run, built, tmp_path, monkeypatch):
     )
     (place / "refs").mkdir()
     (place / "refs/main").write_text(COMMIT)
-    flags = ["--model", MODEL, "--dataset-repo", "org/offline", "--out", tmp_path, "--create-pr"]
+    flags = ["--model", MODEL, "--dataset-repo", "org/offline", "--out", tmp_path, "--own-rows"]
+    flags.append("--create-pr")
     _, error, code = ruler("results", run(), *flags)
     assert code == 2
     assert "HF_HUB_OFFLINE is set, and the cache lacks what was asked of" in error

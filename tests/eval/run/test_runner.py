@@ -70,8 +70,8 @@ def test_run_json_holds_what_can_move_a_score(order: RunOrder, small: Path) -> N
     assert kept["model"] == kept["backend"] == "oracle"
     assert kept["mode"] == "chat"
     assert (kept["dataset"], kept["data_version"]) == ("ruler", "1.0.0")
-    digests = {file["config"]: file["sha256"] for file in manifest["files"].values()}
-    assert kept["files"] == digests
+    digests = {file["config"]: file["rows_sha256"] for file in manifest["files"].values()}
+    assert kept["rows"] == digests
     assert kept["sampling"] == {"temperature": 0.0, "top_p": 1.0, "seed": 0}
     (session,) = kept["sessions"]
     assert session["started"] < session["ended"]
@@ -104,7 +104,7 @@ def test_more_configurations_and_rows_may_join_a_run(order: RunOrder) -> None:
     assert list(lines(order.out)) == ["vt_4k.jsonl"]
     assert len(list(read_lines(order.out / "vt_4k.jsonl"))) == 2
     assert run(order).total["stop"] == 20
-    assert len(json.loads((order.out / "run.json").read_text())["files"]) == 4
+    assert len(json.loads((order.out / "run.json").read_text())["rows"]) == 4
 
 
 def test_a_configuration_named_twice_is_run_once(order: RunOrder) -> None:
@@ -136,7 +136,7 @@ def test_other_data_under_the_same_names_is_refused(order: RunOrder, tmp_path: P
 
     run(replace(order, configs=("vt_4k",)))
     other = small_release.write(tmp_path / "other", seed=1)
-    with pytest.raises(RulerError, match=r"files\.vt_4k"):
+    with pytest.raises(RulerError, match=r"rows\.vt_4k"):
         run(replace(order, dataset=str(other)))
 
 

@@ -79,7 +79,7 @@ def test_one_model_in_two_folders_is_one_run(write_run, tmp_path):
     path.write_text(path.read_text().replace('"model": "b"', '"model": "a"'))
     results, _ = scored(tmp_path, a, b)
     assert set(results["configurations"]) == {"vt_4k", "cwe_4k"}
-    assert set(results["run"]["files"]) == {"vt_4k", "cwe_4k"}
+    assert set(results["run"]["rows"]) == {"vt_4k", "cwe_4k"}
 
 
 # ---- Which rows ------------------------------------------------------------------------------
@@ -147,7 +147,7 @@ def test_kvpress_predictions_are_read_with_their_length_model_and_references(tmp
     cells = results["configurations"]
     assert cells["vt_4k"]["rows"]["score"] == [1, 0.5]
     assert cells["qa_1_4k"]["score"] == 100
-    assert stdout.startswith("org/model knorm 0.50 · ruler")
+    assert stdout.startswith("org/model knorm 0.50 · ruler · own rows: scored without a release")
     (folder / "config.yaml").write_text("data_dir: 8192\nmodel: other/name\npress_name: snapkv\n")
     results, stdout = scored(tmp_path, folder)
     assert list(results["configurations"]) == ["vt_8k", "qa_1_8k"]

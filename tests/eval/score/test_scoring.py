@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from ruler_common.errors import RulerError
+from ruler_common.files import sha256_of
 from ruler_eval.families.table import rule_task
 from ruler_eval.frozen_release import Release
 from ruler_eval.prediction import Prediction
+from ruler_eval.report.score_tables import headline
 from ruler_eval.score.prediction_files import read
 from ruler_eval.score.results_file import FORMAT, load
 from ruler_eval.score.scoring import RowScore, ScoringRules, row_score, score
@@ -166,13 +169,65 @@ def test_predictions_that_name_no_single_task_are_refused(write_run, frozen, con
         scored(run, frozen)
 
 
-def test_a_run_on_other_files_is_refused(write_run, frozen):
+def test_a_run_on_other_rows_is_refused(write_run, frozen):
     run = write_run(right, configs=["vt_4k"])
     settings = json.loads((run / "run.json").read_text())
-    settings["files"]["vt_4k"] = "0" * 64
+    settings["rows"]["vt_4k"] = "0" * 64
     (run / "run.json").write_text(json.dumps(settings))
-    with pytest.raises(RulerError, match="was run on a file with sha256 000000000000"):
+    with pytest.raises(RulerError, match="was run on rows with the digest 000000000000"):
         scored(run, frozen)
+    settings["files"] = settings.pop("rows")  # as older versions wrote it
+    (run / "run.json").write_text(json.dumps(settings))
+    with pytest.raises(RulerError, match="was run on files with the digest 000000000000"):
+        scored(run, frozen)
+    settings["files"]["vt_4k"] = frozen.file_sha256("vt_4k")
+    (run / "run.json").write_text(json.dumps(settings))
+    assert scored(run, frozen)["configurations"]["vt_4k"]["score"] == 100
+
+
+def test_rows_that_another_writer_wrote_are_the_same_rows(write_run, built, tmp_path):
+    """Other bytes of equal rows, as another version of pyarrow writes them."""
+    import shutil
+
+    import pyarrow.parquet as pq
+
+    copy, vt = shutil.copytree(built, tmp_path / "copy"), "data/tekken/4k/vt.parquet"
+    pq.write_table(pq.read_table(copy / vt), copy / vt, compression="gzip")
+    manifest = json.loads((copy / "manifest.json").read_text(encoding="utf-8"))
+    entry = manifest["files"][vt]
+    before = entry["sha256"]
+    entry |= {"sha256": sha256_of(copy / vt), "bytes": (copy / vt).stat().st_size}
+    assert entry["sha256"] != before
+    (copy / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
+    a, b = write_run(right, "a", ["vt_4k"]), write_run(right, "b", ["vt_4k"])
+    for run, release in ((a, built), (b, copy)):
+        _, error, code = ruler("score", run, "--dataset", release)
+        assert code == 0, error
+    stdout, error, code = ruler("compare", a, b)
+    assert (code, error) == (0, "")
+    assert "A: a, own rows: embedded texts (essays, hotpotqa, squad), 5 rows a file, " in stdout
+    _, error, code = ruler("report", a, b, "--dataset", copy, "--out", tmp_path / "page.html")
+    assert code == 0, error
+
+
+def test_rows_are_frozen_by_the_lock_alone(write_run, frozen, lock):
+    run = write_run(lambda _, row: right(_, row) if row["index"] < 2 else None, configs=["vt_4k"])
+    own = "run · ruler · own rows: embedded texts (essays, hotpotqa, squad), 5 rows a file, not 500"
+    assert headline(scored(run, frozen)).startswith(f"{own}, 2 of 5 rows · ")
+    changed = release_with(frozen, sources={}, seed=7)
+    lock({"vt_4k": frozen.rows_sha256("vt_4k")})
+    assert "own rows: seed 7, not 0, 2 of 5 rows" in headline(scored(run, changed))
+    kept = scored(run, release_with(frozen, sources={}))
+    assert headline(kept).startswith("run · ruler · frozen rows 1.0.0, 2 of 5 rows · ")
+    lock({"vt_4k": "0" * 64})
+    assert "own rows: vt_4k not among the frozen rows of 1.0.0" in headline(kept)
+    suite = release_with(frozen, tasks={**frozen.manifest["tasks"], "more": {"family": "vt"}})
+    assert "own rows: a suite of one's own, " in headline(scored(run, suite))
+
+
+def release_with(release, **manifest):
+    """A release whose manifest says something else."""
+    return replace(release, manifest={**release.manifest, **manifest})
 
 
 def test_a_damaged_release_is_refused_before_it_is_read(write_run, built, tmp_path):
@@ -209,13 +264,13 @@ def test_results_json_has_the_documented_schema_and_is_never_rounded(write_run, 
     run = write_run(lambda config, row: " ".join(row["outputs"][:1]))
     assert ruler("score", run)[2] == 0
     results = load(run / "results.json")
-    assert results["format"] == FORMAT == 2
+    assert results["format"] == FORMAT == 3
     assert set(results) == TOP
     assert set(results["configurations"]["vt_4k"]) == CELL
     assert set(results["configurations"]["qa_1_4k"]) == {*CELL, "whole_word"}
     assert results["configurations"]["fwe_4k"]["score"] == pytest.approx(100 / 3, abs=1e-12)
     assert results["dataset"]["source"] == str(built)
-    assert results["dataset"]["files"]["vt_4k"] == results["run"]["files"]["vt_4k"]
+    assert results["dataset"]["rows"]["vt_4k"] == results["run"]["rows"]["vt_4k"]
     assert (results["model"], results["mode"]) == ("run", "completion")
     group = results["summary"]["tekken"]["en"]["all"]
     assert set(group["lengths"]["4k"]) == {
@@ -298,9 +353,21 @@ def test_the_oracle_runs_and_scores_end_to_end(built, tmp_path):
     assert {cell["score"] for cell in cells.values()} == {100}
 
 
+def test_results_of_an_older_version_say_so(run, tmp_path):
+    """They name digests of files and none of rows; they are read nevertheless."""
+    path = run() / "results.json"
+    results = json.loads(path.read_text(encoding="utf-8")) | {"format": 2}
+    results["dataset"] |= {"files": results["dataset"].pop("rows")}
+    del results["dataset"]["own_because"]
+    path.write_text(json.dumps(results), encoding="utf-8")
+    said = "own rows: this results.json is of an older version, score again"
+    assert said in headline(load(path))
+    assert said in ruler("compare", path, path)[0]
+
+
 def test_results_json_of_a_newer_format_and_other_files_are_refused(tmp_path):
     path = tmp_path / "results.json"
-    path.write_text(json.dumps({"format": 3, "configurations": {}}))
+    path.write_text(json.dumps({"format": FORMAT + 1, "configurations": {}}))
     with pytest.raises(RulerError, match="update this package"):
         load(path)
     path.write_text("[]")

@@ -18,7 +18,6 @@ from ruler_eval.report.page.page_differences import pairs
 from ruler_eval.report.page.page_languages import languages
 from ruler_eval.report.page.page_model import (
     Errors,
-    FrozenSentence,
     PageData,
     RunFacts,
     Series,
@@ -28,6 +27,7 @@ from ruler_eval.report.page.page_model import (
 from ruler_eval.report.page.page_runs import ReportedRun
 from ruler_eval.report.page.rows.page_rows import ConfigRows, rows_behind
 from ruler_eval.report.score_tables import TROUBLES, chosen, rule_options
+from ruler_eval.score.results_file import rows_of
 
 FORMAT = 1
 _LONGEST_FACT = 120  # characters
@@ -35,10 +35,8 @@ _MOST_NOTES = 40
 _TITLES = {"ruler": "RULER", "oneruler": "ONERULER"}
 
 
-def page_data(
-    runs: Sequence[ReportedRun], frozen: FrozenSentence | None = None, every_error: bool = False
-) -> PageData:
-    """All that the page shows of these runs; `frozen` tells whether rows are the frozen ones.
+def page_data(runs: Sequence[ReportedRun], every_error: bool = False) -> PageData:
+    """All that the page shows of these runs.
 
     With `every_error` every wrong row is sorted into its kind, however long reading its text takes.
     Raises RulerError for answers or rows that are no longer those that were scored.
@@ -53,7 +51,7 @@ def page_data(
         "title": f"{_TITLES[dataset]} results",
         "dataset": dataset,
         "made_by": f"ruler-release {version('ruler-release')}",
-        "runs": [_facts(run, frozen) for run in runs],
+        "runs": [_facts(run) for run in runs],
         "series": series,
         "lengths": lengths,
         "tasks": tasks,
@@ -79,7 +77,7 @@ def as_json(page: PageData) -> str:
     return json.dumps(page, ensure_ascii=False, indent=1, allow_nan=False) + "\n"
 
 
-def _facts(run: ReportedRun, frozen: FrozenSentence | None) -> RunFacts:
+def _facts(run: ReportedRun) -> RunFacts:
     results, cells = run.results, run.results["configurations"]
     data, settings = results["dataset"], results["run"]
     counts: dict[str, int] = {name: sum(cell[name] for cell in cells.values()) for name in TROUBLES}
@@ -95,7 +93,7 @@ def _facts(run: ReportedRun, frozen: FrozenSentence | None) -> RunFacts:
         "label": run.label,
         "model": _fact(results["model"] or "not named"),
         "data": " ".join(filter(None, (_TITLES[data["name"]], _fact(data["data_version"])))),
-        "frozen": _frozen(run, frozen),
+        "whose_rows": _fact(rows_of(results)),
         "tokenizers": sorted({cell["tokenizer"] or "unknown" for cell in cells.values()}),
         "mode": _fact(results["mode"] or "not recorded"),
         "reasoning": _reasoning(settings),
@@ -113,14 +111,6 @@ def _facts(run: ReportedRun, frozen: FrozenSentence | None) -> RunFacts:
 
 def _fact(value: object) -> str:
     return shortened(str(value), _LONGEST_FACT) if value else ""
-
-
-def _frozen(run: ReportedRun, frozen: FrozenSentence | None) -> str:
-    if run.results["dataset"]["standard"] is False:
-        return "A suite of one's own, not the benchmark's tasks."
-    if run.release is None:
-        return "Not known: the release is not at hand (--dataset)."
-    return "Not checked." if frozen is None else frozen(run.release.manifest)
 
 
 def _reasoning(settings: Mapping[str, Any]) -> str:

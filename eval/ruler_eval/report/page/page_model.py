@@ -10,29 +10,24 @@ tokenizer. Text of models and rows is cleaned of control characters (visible_tex
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from typing_extensions import NotRequired, TypedDict
 
-from ruler_common.manifest_form import Manifest
 from ruler_eval.score.results_file import DepthBin, Interval, Mean
-
-FrozenSentence = Callable[[Manifest], str]
-"""Says of a release whether its rows are the frozen ones of their data version."""
 
 
 class RunFacts(TypedDict):
     """What one run was: how the rows were answered and scored, and what went wrong with them.
 
     `counts` are summed over the configurations, `troubles` are those of the configurations that
-    have any; `frozen` says whether the rows are the frozen ones of their data version.
+    have any; `whose_rows` says whether the rows are frozen ones or own ones, and why.
     """
 
     label: str
     model: str
     data: str
-    frozen: str
+    whose_rows: str
     tokenizers: list[str]
     mode: str
     reasoning: str

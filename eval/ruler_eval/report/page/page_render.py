@@ -34,7 +34,7 @@ _ROWS, _ABOUT_ROWS = "<!--rows-->", "<!--about the rows-->"
 _FACTS = (
     ("Model", "model"),
     ("Data", "data"),
-    ("Rows are the frozen ones", "frozen"),
+    ("Whose rows", "whose_rows"),
     ("Rules", "rules"),
     ("Tokenizer of the rows", "tokenizers"),
     ("Mode", "mode"),

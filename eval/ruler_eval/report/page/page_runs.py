@@ -160,9 +160,9 @@ def _same_files(predictions: Predictions, results: Results, label: str, path: Pa
 
 
 def _same_rows(results: Results, release: Release, label: str) -> None:
-    for name, digest in results["dataset"]["files"].items():
-        if name in results["configurations"] and release.sha256(name) != digest:
+    for name, digest in results["dataset"].get("rows", {}).items():
+        if name in results["configurations"] and release.rows_sha256(name) != digest:
             raise RulerError(
-                f"'{label}' was scored on another file of '{name}' than '{release.source}' holds: "
+                f"'{label}' was scored on other rows of '{name}' than '{release.source}' holds: "
                 "name its release with --dataset."
             )

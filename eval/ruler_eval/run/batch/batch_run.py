@@ -150,7 +150,7 @@ def write_batch(batch: BatchOrder) -> WrittenBatch:
         parts = ready.parts()
         written.done = sum(len(part.indices) - len(part.missing) for part in parts)
         if missing := sum(len(part.missing) for part in parts):
-            records.record_settings(ready.settings, new_session(order, ready.files))
+            records.record_settings(ready.settings, new_session(order, ready.digests))
             reader = RowReader(order.dataset, ready.settings["data_revision"])
             ordered, _ = estimated(reader, parts, 0, True, order.quiet)
             rows = steps(reader.rows(ordered), "Writing", total=missing, quiet=order.quiet)

@@ -49,7 +49,8 @@ class RunFacts(TypedDict, total=False):
     dataset: str
     data_version: str | None
     data_revision: str | None
-    files: dict[str, str]
+    rows: dict[str, str]  # rows_sha256 by configuration
+    files: dict[str, str]  # before score format 3: sha256 of files
     sessions: list[SessionFacts]
 
 

@@ -47,7 +47,7 @@ def write_run(
         "thinking": {"on": False, "budget": 0},
         "dataset": held.dataset,
         "data_version": "1.0.0",
-        "files": write_answers(folder, held, chosen, columns, answer),
+        "rows": write_answers(folder, held, chosen, columns, answer),
         "sessions": [{"source": str(release), "configs": chosen, "shard": None}],
     }
     (folder / "run.json").write_text(json.dumps(run), encoding="utf-8")
