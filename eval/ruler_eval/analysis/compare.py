@@ -24,7 +24,13 @@ from typing_extensions import NotRequired, TypedDict
 from ruler_common.errors import RulerError
 from ruler_eval.analysis.decide import Decision
 from ruler_eval.score.evidence_alone import is_alone
-from ruler_eval.score.intervals import CONFIDENCE, POWER, RESAMPLES, SMALLEST_MCNEMAR
+from ruler_eval.score.intervals import (
+    CONFIDENCE,
+    NO_SPREAD,
+    POWER,
+    RESAMPLES,
+    SMALLEST_MCNEMAR,
+)
 from ruler_eval.score.results_file import Interval, Results
 
 _UPPER = (1 + CONFIDENCE) / 2
@@ -255,7 +261,7 @@ def _bounds(difference: float, half: float) -> list[float]:
 def _half_width(resampled: np.ndarray, difference: float, rows: float) -> float:
     """Half the interval of a mean difference of so many rows; see the module's docstring."""
     spread = float(resampled.std())
-    if not spread:
+    if spread < NO_SPREAD:
         return float(1 - ((1 - CONFIDENCE) / 2) ** (1 / rows))
     wider = (1 + 1 / (rows * spread) ** 2) ** 0.5
     return float(wider * np.quantile(abs(resampled - difference), CONFIDENCE))

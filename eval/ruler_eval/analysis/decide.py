@@ -15,7 +15,7 @@ from typing import Any, Literal
 from typing_extensions import TypedDict
 
 from ruler_common.errors import RulerError
-from ruler_eval.score.intervals import CONFIDENCE
+from ruler_eval.score.intervals import CONFIDENCE, NO_SPREAD
 
 Verdict = Literal["smaller", "larger", "unknown"]
 EXIT_CODES: dict[Verdict, int] = {"smaller": 0, "larger": 1, "unknown": 3}
@@ -66,7 +66,7 @@ def _times_the_rows(mean: Mapping[str, Any], half: float) -> float:
     rows, its widening by one more row with the rows, and where no row differs it is all widening.
     """
     rows, spread = float(mean["independent_rows"]), float(mean["spread"]) / 100
-    if not spread:
+    if spread < NO_SPREAD:
         return math.log((1 - CONFIDENCE) / 2) / math.log(1 - half) / rows
     low, high = (float(bound) / 100 for bound in mean["interval"])
     one_more = 1 / (rows * spread) ** 2

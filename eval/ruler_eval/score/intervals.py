@@ -24,6 +24,8 @@ import numpy as np
 CONFIDENCE = 0.95
 PRIOR = 2.0
 """Doubt about the dispersion, in expected squared deviations; see the module's docstring."""
+NO_SPREAD = 1e-9
+"""A standard error (0 … 1) below this is what rounding leaves where no two rows differ."""
 RESAMPLES = 10_000
 POWER = 0.8
 SMALLEST_MCNEMAR = 6
