@@ -16,7 +16,7 @@ _CAUTION = 0.6  # a correlation by chance that is worth a word
 def comparison(found: Mapping[str, Any], markdown: bool = False) -> str:
     """The tables of `ruler compare`; differences are A − B in points."""
     names = [found[side]["model"] or side.upper() for side in ("a", "b")]
-    title = f"A: {names[0]} · B: {names[1]} · {found['resamples']} resamples, seed {found['seed']}"
+    title = f"A: {names[0]} · B: {names[1]}"
     header = ["", "n", "A", "B", "A − B", "95 % interval", "p", "detectable", "least"]
     rows = [
         [

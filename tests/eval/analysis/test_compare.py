@@ -98,13 +98,6 @@ def test_a_task_that_failed_whole_leaves_the_interval_of_equal_rows():
     assert decide(found, 19)["verdict"] == "unknown"
 
 
-def test_the_seed_decides_the_interval_and_nothing_else():
-    a, b = results(vt_4k=[1, 0, 1, 1]), results(vt_4k=[0, 0, 1, 0.5])
-    assert compare(a, b, seed=3) == compare(a, b, seed=3)
-    first, other = compare(a, b, seed=3), compare(a, b, seed=4)
-    assert first["all"]["difference"] == other["all"]["difference"]
-
-
 def test_a_row_keeps_its_lengths_together():
     """The same rows fail at both lengths: two lengths then know no more than one."""
     rng = np.random.default_rng(0)
