@@ -1,9 +1,23 @@
-"""The metric, an `evaluate` module: `evaluate.load("eval/ruler_score")`, or by this name.
+"""The metric, an `evaluate` module: `evaluate.load(ruler_score_path())`, or by this name.
 
 from ruler_score import compute
 compute(["It is 1234567."], [["1234567"]], tasks="niah_single_1")["score"]      # 100.0
 """
 
+from pathlib import Path
+
 from ruler_score.ruler_score import ANSWER_TAGS, ONERULER_TASKS, RULER_TASKS, SCORE_VERSION, compute
 
-__all__ = ["ANSWER_TAGS", "ONERULER_TASKS", "RULER_TASKS", "SCORE_VERSION", "compute"]
+__all__ = [
+    "ANSWER_TAGS",
+    "ONERULER_TASKS",
+    "RULER_TASKS",
+    "SCORE_VERSION",
+    "compute",
+    "ruler_score_path",
+]
+
+
+def ruler_score_path() -> str:
+    """The metric's folder, which `evaluate.load` takes, wherever the project is installed."""
+    return str(Path(__file__).parent)

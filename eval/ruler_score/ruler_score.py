@@ -12,7 +12,9 @@ imported first, as `evaluate.load` does; the rules alone load in milliseconds.
 
 from __future__ import annotations
 
+import difflib
 import functools
+import inspect
 import re
 import sys
 import unicodedata
@@ -609,7 +611,7 @@ Args:
     predictions: list of strings, one a row; reasoning (<think>…</think>) is removed and counted.
     references: list of lists of strings, the `outputs` of the rows.
     tasks: the task of every row (one string for all, or a list); None: RULER's string_match_all.
-    languages: ISO 639-1 code of each row's instruction; given for rows of ONERULER, None for RULER.
+    languages: ISO 639-1 code of each row's instruction; needed for ONERULER, None for RULER.
     none_words: the `none_word` of each row; None: the language's own.
     compat: None, or "authors" for ONERULER's published script, which reads the whole text.
     model: the model's name; with `compat`, deepseek's and o3's answers have rules of their own.
@@ -622,7 +624,8 @@ Returns:
     per_task: the same for each task, where tasks are mixed. whole_word (qa), words_right (cwe_*).
 Examples:
     >>> import evaluate
-    >>> metric = evaluate.load("eval/ruler_score")
+    >>> from ruler_score import ruler_score_path
+    >>> metric = evaluate.load(ruler_score_path())
     >>> metric.compute(predictions=["7 is 12345, 67890"], references=[["12345", "67890"]])["score"]
     100.0
     >>> metric.compute(predictions=["not"], references=[["no"]], tasks="qa_2")["strict"]
@@ -652,9 +655,17 @@ def compute(
     compat: str | None = None,
     model: str = "",
     finish_reasons: Sequence[str | None] | None = None,
+    **unknown: Any,
 ) -> dict[str, Any]:
     """What the metric computes; see `_KWARGS_DESCRIPTION`. Raises ValueError for bad input."""
+    for name in unknown:
+        near = difflib.get_close_matches(name, inspect.signature(compute).parameters, 1)
+        meant = f": is it {near[0]}=?" if near else "."
+        raise ValueError(f"{name}= is no argument of the metric{meant}")
     check_rows(predictions, references)
+    for row, text in enumerate(predictions):
+        if text is None and compat is None:  # the authors leave out what was not answered
+            raise ValueError(f"predictions[{row}] is None: give '' for an answer that is missing.")
     size = len(predictions)
     given = {
         "tasks": [tasks] * size if isinstance(tasks, str) else tasks,
@@ -670,6 +681,13 @@ def compute(
         columns[name] = found
     known = [tasks] if isinstance(tasks, str) else columns["tasks"]
     _check_names(known, columns["languages"], compat)
+    for row, (task, language) in enumerate(
+        zip(columns["tasks"], columns["languages"], strict=True)
+    ):
+        if language is None and is_oneruler(task, None):
+            raise ValueError(
+                f"Row {row} is of {task}, a task of ONERULER: give languages=, that of each row."
+            )
     rows, kept_tasks = [], []
     for text, wanted, task, language, none_word, ending in zip(
         predictions, references, *columns.values(), strict=True

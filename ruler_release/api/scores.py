@@ -162,15 +162,12 @@ def score(
     return results
 
 
-def compare(
-    a: Results | Place, b: Results | Place, *, seed: int = 0, max_drop: float | None = None
-) -> Comparison:
+def compare(a: Results | Place, b: Results | Place, *, max_drop: float | None = None) -> Comparison:
     """Compare two models on the same rows: differences A - B in points; `ruler compare`.
 
     Args:
         a: What `score` returned, a results.json, or the RUN folder that holds one.
         b: The other one.
-        seed: Of the bootstrap.
         max_drop: Points that B may lose against A over all; then a decision is made, too.
 
     Returns:
@@ -182,7 +179,7 @@ def compare(
     from ruler_eval.score.results_file import load as load_results
 
     left, right = (load_results(Path(r)) if isinstance(r, str | Path) else r for r in (a, b))
-    found = compare_results(left, right, seed)
+    found = compare_results(left, right)
     if max_drop is not None:
         found["decision"] = decide(found, max_drop)
     return found

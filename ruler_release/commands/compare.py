@@ -30,7 +30,6 @@ def compare(
     b: Annotated[Path, Argument(help="The other one.")],
     out: Annotated[Path | None, Option(help="Write the comparison as JSON.")] = None,
     max_drop: Annotated[float | None, Option(help=_MAX_DROP)] = None,
-    seed: Annotated[int, Option(min=0, help="Of the bootstrap.")] = 0,
     name: ModelNames = None,
     markdown: Markdown = False,
 ) -> None:
@@ -44,7 +43,7 @@ def compare(
     from ruler_eval.report import analysis_tables
 
     not_a_folder(out, "comparison.json")
-    found = api.compare(*_named([a, b], name or ()).values(), seed=seed, max_drop=max_drop)
+    found = api.compare(*_named([a, b], name or ()).values(), max_drop=max_drop)
     write_json(out, found)
     typer.echo(plain(analysis_tables.comparison(found, markdown)))
     if "decision" in found:

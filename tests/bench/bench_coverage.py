@@ -3,8 +3,7 @@
 Scores of rows are drawn from distributions with a known mean: right or wrong; variable tracking
 that fails whole (k of 5); common words, of which a beta-binomial number of 10 is found; four
 values of which one is missed; and means over 13 cells of different difficulty. The normal interval
-(mean +- 1.96 standard errors) and Wilson's stand beside ours. Then the paired bootstrap of
-`ruler compare`.
+(mean +- 1.96 standard errors) and Wilson's stand beside ours. Paired differences: bench_paired.py.
 """
 
 from __future__ import annotations
@@ -15,7 +14,6 @@ from collections.abc import Callable
 import numpy as np
 from scipy.special import ndtri
 
-from ruler_eval.analysis.compare import compare
 from ruler_eval.score.intervals import interval
 
 TRIALS = int(sys.argv[1]) if len(sys.argv) > 1 else 2000
@@ -103,31 +101,6 @@ def tables() -> None:
             print(f"{name:18} {rows:5}   {100 * hits / TRIALS:6.1f} {100 * width / TRIALS:6.2f}")
 
 
-def paired() -> None:
-    """Coverage of the bootstrap of `ruler compare` for a difference of 3 points on hard rows."""
-
-    def result(scores: np.ndarray) -> dict[str, object]:
-        cell = {"task": "vt", "length": "4k", "tokenizer": "tekken"}
-        rows = {"index": list(range(len(scores))), "score": scores.tolist()}
-        head = {"model": None, "mode": None, "partial": False, "score_version": "", "rules": {}}
-        data = {"name": "ruler", "files": {}}
-        return {**head, "dataset": data, "configurations": {"vt_4k": {**cell, "rows": rows}}}
-
-    for rows in (50, 500):
-        rng, hits, width = np.random.default_rng(rows), 0, 0.0
-        trials = max(100, TRIALS // 10)
-        for trial in range(trials):
-            hard = rng.random(rows) < 0.3
-            a = np.where(hard, 0, rng.random(rows) < 0.98).astype(float)
-            b = np.where(hard, 0, rng.random(rows) < 0.98 - 0.03 / 0.7).astype(float)
-            low, high = compare(result(a), result(b), trial)["all"]["interval"]
-            hits += low <= 3 <= high
-            width += high - low
-        print(
-            f"{'paired bootstrap':18} {rows:5}   {100 * hits / trials:6.1f} {width / trials:6.2f}"
-        )
-
-
 def main() -> None:
     """Print coverage and mean width in percent: normal, Wilson, ours."""
     print(f"{TRIALS} trials; coverage % and width, in points")
@@ -141,7 +114,6 @@ def main() -> None:
         cells(draw, means)
     print("\nmeans over cells   rows   ours")
     tables()
-    paired()
 
 
 if __name__ == "__main__":

@@ -21,7 +21,6 @@ OPENAI = f"{RUN} --backend openai --model m"
 @pytest.mark.parametrize(
     ("command", "sentence"),
     [
-        ("compare base/RUN-ruler base/RUN-ruler --seed -1", "should be greater than or equal to 0"),
         ("compare base/RUN-ruler nope", "There is no 'nope': name a scored RUN folder"),
         ("results base/RUN-ruler --model a/b --dataset-repo nope", "'nope' is no data set on the"),
         ("score base/RUN-ruler --config nope", "'nope' is not a ruler configuration"),

@@ -133,7 +133,7 @@ def test_compare_takes_results_or_where_they_lie(run: Path, worse: Path) -> None
     assert found["lengths"]["4k"]["difference"] == pytest.approx(40)
     assert found["configurations"]["niah_single_1_4k"]["difference"] == 0
     assert found["decision"]["drop"] == found["all"]["difference"]
-    assert "decision" not in ruler.compare(run, worse, seed=1)
+    assert "decision" not in ruler.compare(run, worse)
 
 
 def test_report_returns_the_page(run: Path, worse: Path, tmp_path: Path) -> None:

@@ -2,34 +2,28 @@
 
     compare(load(Path("a/results.json")), load(Path("b/results.json")))["all"]["difference"]
 
-Differences are A − B in points (−100 … 100). Intervals: bootstrap over rows, 10,000 resamples from
-a seed; a row keeps its scores at every length and in every language together, since it asks the
-same thing there. They are symmetric (the 95 % quantile of the resamples' distance), widened by the
-variance of one more row that differs, half each way (in the manner of Agresti and Min, 2005, for
-matched pairs): of 50 rows few differ, and the plain percentile interval covers 88 %, this one 96 %.
-Where no row differs the bootstrap knows nothing, and the interval is what so many equal rows rule
-out. p: exact McNemar, if all scores are 0 or 1.
-`detectable` is the difference found with 95 % confidence in 80 % of repetitions, given the rows'
-observed variance; `least` the smallest 0/1 difference that can be significant at all: six rows.
+Differences are A − B in points (−100 … 100). Intervals are those of analysis/paired.py. p: exact
+McNemar, if all scores are 0 or 1. `detectable` is the difference found with 95 % confidence in 80 %
+of repetitions, given the rows' observed variance; `least` the smallest 0/1 difference that can be
+significant at all: six rows.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from typing_extensions import NotRequired, TypedDict
 
 from ruler_common.errors import RulerError
 from ruler_eval.analysis.decide import Decision
+from ruler_eval.analysis.paired import paired_mean, percent
 from ruler_eval.score.evidence_alone import is_alone
-from ruler_eval.score.intervals import CONFIDENCE, POWER, RESAMPLES, SMALLEST_MCNEMAR
-from ruler_eval.score.results_file import Interval, Results, rows_of
+from ruler_eval.score.intervals import CONFIDENCE, NO_SPREAD, POWER, SMALLEST_MCNEMAR, units
+from ruler_eval.score.results_file import Cell, Interval, Results, rows_of
 
 _UPPER = (1 + CONFIDENCE) / 2
-_AT_ONCE = 1000
-"""Resamples whose counts are held in memory at a time."""
 Pairs = Mapping[str, Mapping[str, np.ndarray]]
 """By configuration: the `index` of its rows, and their scores `a` and `b`, 0 … 1."""
 
@@ -44,7 +38,10 @@ class ComparedModel(TypedDict):
 
 
 class Difference(TypedDict):
-    """Two means (0 … 100) and their difference, in points; see the module's docstring."""
+    """Two means (0 … 100) and their difference, in points; see the module's docstring.
+
+    `spread` is the standard error of the difference, `size` that of rows that differ.
+    """
 
     a: float
     b: float
@@ -53,6 +50,7 @@ class Difference(TypedDict):
     detectable: float
     spread: float
     independent_rows: float
+    size: float
 
 
 class McNemar(TypedDict):
@@ -82,15 +80,13 @@ class Comparison(TypedDict):
     format: int
     a: ComparedModel
     b: ComparedModel
-    seed: int
-    resamples: int
     configurations: dict[str, CellDifference]
     lengths: dict[str, MeanDifference]
     all: MeanDifference
     decision: NotRequired[Decision]
 
 
-def compare(a: Results, b: Results, seed: int = 0) -> Comparison:
+def compare(a: Results, b: Results) -> Comparison:
     """The paired comparison of two results: by configuration, by length, and over all.
 
     Raises RulerError if they share no rows, if a row does not ask the same in both, or if they were
@@ -103,8 +99,7 @@ def compare(a: Results, b: Results, seed: int = 0) -> Comparison:
     cells = {name: pair for name in common if len((pair := _paired(a, b, name))["index"])}
     if not cells:
         raise RulerError("The two results share no rows: score them on the same configurations.")
-    shared = shared_rows(a, cells)
-    drawn = replicates(shared, cells, seed)
+    shared = {name: _shared(a["configurations"][name]) for name in cells}
     lengths: dict[str, list[str]] = {}
     for name in cells:
         lengths.setdefault(a["configurations"][name]["length"], []).append(name)
@@ -114,21 +109,19 @@ def compare(a: Results, b: Results, seed: int = 0) -> Comparison:
         "format": 1,
         "a": _model(a),
         "b": _model(b),
-        "seed": seed,
-        "resamples": RESAMPLES,
         "configurations": {
             name: {
                 "n": len(pair["index"]),
-                **_difference([name], cells, drawn, shared),
+                **_difference([name], cells, shared),
                 **_mcnemar(pair),
             }
             for name, pair in cells.items()
         },
         "lengths": {
-            length: {"configurations": len(names), **_difference(names, cells, drawn, shared)}
+            length: {"configurations": len(names), **_difference(names, cells, shared)}
             for length, names in lengths.items()
         },
-        "all": {"configurations": len(counted), **_difference(counted, cells, drawn, shared)},
+        "all": {"configurations": len(counted), **_difference(counted, cells, shared)},
     }
 
 
@@ -187,97 +180,32 @@ def _paired(a: Results, b: Results, name: str) -> dict[str, np.ndarray]:
     return {"index": np.array(index), "a": left, "b": right}
 
 
-def shared_rows(results: Results, cells: Pairs) -> dict[str, tuple[Any, ...]]:
-    """What the configurations that ask the same by index have in common: task and indices."""
-    known = results["configurations"]
-    return {
-        name: (known[name]["task"], known[name]["tokenizer"], pair["index"].tobytes())
-        for name, pair in cells.items()
-    }
+def _shared(cell: Cell) -> str:
+    """What a cell has in common with those that ask the same by index."""
+    return f"{cell['task']} {cell['tokenizer']}"
 
 
-def replicates(shared: Mapping[str, Any], cells: Pairs, seed: int) -> dict[str, np.ndarray]:
-    """RESAMPLES mean differences of each configuration (A − B, −1 … 1).
-
-    Configurations of one task over the same indices share the rows drawn, so any mean over
-    lengths or languages of them is a bootstrap over rows too.
-    """
-    groups: dict[Any, list[str]] = {}
-    for name, key in shared.items():
-        groups.setdefault(key, []).append(name)
-    generator = np.random.default_rng(seed)
-    drawn: dict[str, np.ndarray] = {}
-    for names in groups.values():
-        differences = np.array([cells[name]["a"] - cells[name]["b"] for name in names])
-        drawn.update(zip(names, _means_drawn(generator, differences), strict=True))
-    return drawn
-
-
-def _means_drawn(generator: np.random.Generator, differences: np.ndarray) -> np.ndarray:
-    """RESAMPLES means of each line of `differences`, all lines over the same rows drawn.
-
-    How often each row is drawn is counted once and multiplied with every line.
-    """
-    size, found = differences.shape[1], np.empty((len(differences), RESAMPLES))
-    rows = generator.integers(0, size, (RESAMPLES, size), dtype=np.int32)
-    for first in range(0, RESAMPLES, _AT_ONCE):
-        part = rows[first : first + _AT_ONCE]
-        numbered = part + size * np.arange(len(part), dtype=np.int32)[:, None]
-        times = np.bincount(numbered.ravel(), minlength=len(part) * size).reshape(-1, size)
-        found[:, first : first + _AT_ONCE] = differences @ times.T / size
-    return found
-
-
-def _difference(
-    names: Sequence[str], cells: Pairs, drawn: Mapping[str, np.ndarray], shared: Mapping[str, Any]
-) -> Difference:
+def _difference(names: Sequence[str], cells: Pairs, shared: Mapping[str, str]) -> Difference:
     from scipy.special import ndtri
 
     means = {side: float(np.mean([cells[n][side].mean() for n in names])) for side in ("a", "b")}
-    difference = means["a"] - means["b"]
-    resampled = np.mean([drawn[name] for name in names], axis=0)
-    rows = _rows(names, cells, shared)
-    spread = float(resampled.std())
-    half = _half_width(resampled, difference, rows)
+    rows = {
+        n: (shared[n], dict(zip(cells[n]["index"], cells[n]["a"] - cells[n]["b"], strict=True)))
+        for n in names
+    }
+    found = paired_mean(*units(rows, dict.fromkeys(names, 1)))
+    low, high = percent(found)
+    known = found.error if found.error >= NO_SPREAD else (high - low) / 200 / float(ndtri(_UPPER))
     return {
         "a": 100 * means["a"],
         "b": 100 * means["b"],
-        "difference": 100 * difference,
-        "interval": _bounds(difference, half),
-        # where no row differs nothing is known of the spread but the interval
-        "detectable": 100 * (detectable(spread) or detectable(half / float(ndtri(_UPPER)))),
-        "spread": 100 * spread,
-        "independent_rows": rows,
+        "difference": 100 * found.mean,
+        "interval": [low, high],
+        "detectable": 100 * detectable(known),
+        "spread": 100 * found.error,
+        "independent_rows": found.rows,
+        "size": 100 * found.size,
     }
-
-
-def paired_interval(differences: np.ndarray, seed: int = 0) -> list[float]:
-    """The interval, in points, of a mean of paired differences of rows (−1 … 1)."""
-    mean, rows = float(differences.mean()), len(differences)
-    (drawn,) = _means_drawn(np.random.default_rng(seed), differences[None])
-    return _bounds(mean, _half_width(drawn, mean, rows))
-
-
-def _bounds(difference: float, half: float) -> list[float]:
-    return [100 * max(-1.0, difference - half), 100 * min(1.0, difference + half)]
-
-
-def _half_width(resampled: np.ndarray, difference: float, rows: float) -> float:
-    """Half the interval of a mean difference of so many rows; see the module's docstring."""
-    spread = float(resampled.std())
-    if not spread:
-        return float(1 - ((1 - CONFIDENCE) / 2) ** (1 / rows))
-    wider = (1 + 1 / (rows * spread) ** 2) ** 0.5
-    return float(wider * np.quantile(abs(resampled - difference), CONFIDENCE))
-
-
-def _rows(names: Sequence[str], cells: Pairs, shared: Mapping[str, Any]) -> float:
-    """The number of independent rows of a mean of configurations (Kish's, where sizes differ)."""
-    sizes: dict[Any, tuple[int, int]] = {}
-    for name in names:
-        count, size = sizes.get(shared[name], (0, len(cells[name]["index"])))
-        sizes[shared[name]] = (count + 1, size)
-    return 1 / sum((count / len(names)) ** 2 / size for count, size in sizes.values())
 
 
 def detectable(standard_error: float) -> float:

@@ -3,7 +3,8 @@
     found = decide(compare(base, quantised), 1.5)
     found["verdict"], found["needed"]                   # ("unknown", 1830)
 
-A difference is held against a limit by its 95 % interval (ruler_eval/analysis/compare.py).
+A difference is held against a limit by its 95 % interval (ruler_eval/analysis/paired.py), from ten
+independent rows on: of fewer no verdict is given.
 """
 
 from __future__ import annotations
@@ -15,11 +16,14 @@ from typing import Any, Literal
 from typing_extensions import TypedDict
 
 from ruler_common.errors import RulerError
-from ruler_eval.score.intervals import CONFIDENCE
+from ruler_eval.analysis.paired import PairedMean, bounds
+from ruler_eval.score.intervals import FEWEST_ROWS
 
 Verdict = Literal["smaller", "larger", "unknown"]
 EXIT_CODES: dict[Verdict, int] = {"smaller": 0, "larger": 1, "unknown": 3}
 """What `ruler compare --max-drop` ends with; 2 is a mistake in what was given."""
+_MOST = math.log(1e12)
+"""Of how many times the rows an answer is looked for."""
 
 
 class Decision(TypedDict):
@@ -41,34 +45,44 @@ def decide(found: Mapping[str, Any], max_drop: float) -> Decision:
     """Hold the drop from A to B over all configurations against the largest that is allowed.
 
     The drop is surely smaller if its whole 95 % interval lies below `max_drop` (points), surely
-    larger if it lies above. Raises RulerError for a limit that is no number.
+    larger if it lies above; under FEWEST_ROWS independent rows it is unknown. Raises
+    RulerError for a limit that is no number.
     """
     if not math.isfinite(max_drop):
         raise RulerError(f"--max-drop {max_drop} is not a number of points, such as 1.5.")
-    low, high = found["all"]["interval"]
-    drop = found["all"]["difference"]
+    every = found["all"]
+    low, high = every["interval"]
+    drop, independent = every["difference"], every["independent_rows"]
     verdict: Verdict = "smaller" if high < max_drop else "larger" if low > max_drop else "unknown"
+    if few := independent < FEWEST_ROWS:
+        verdict = "unknown"
     sizes = [cell["n"] for cell in found["configurations"].values()]
-    rows, gap = round(sum(sizes) / len(sizes)), abs(max_drop - drop)
+    rows = round(sum(sizes) / len(sizes))
     needed = None
-    if verdict == "unknown" and gap > 1e-9:
-        needed = max(rows + 1, math.ceil(rows * _times_the_rows(found["all"], gap / 100)))
-    bounds = [low, high]
+    if verdict == "unknown" and abs(max_drop - drop) > 1e-9:
+        times = max(_times_the_rows(every, max_drop), FEWEST_ROWS / independent if few else 1)
+        needed = max(rows + 1, math.ceil(rows * times))
     return Decision(
-        max_drop=max_drop, drop=drop, interval=bounds, verdict=verdict, rows=rows, needed=needed
+        max_drop=max_drop,
+        drop=drop,
+        interval=[low, high],
+        verdict=verdict,
+        rows=rows,
+        needed=needed,
     )
 
 
-def _times_the_rows(mean: Mapping[str, Any], half: float) -> float:
-    """How many times the rows give an interval of `half` (0 … 1) each way, if as many differ.
+def _times_the_rows(mean: Mapping[str, Any], max_drop: float) -> float:
+    """How many times the rows give an interval that ends at `max_drop`, if as many differ."""
+    from scipy.optimize import brentq
 
-    It is the interval of analysis/compare.py: its spread falls with the square root of the
-    rows, its widening by one more row with the rows, and where no row differs it is all widening.
-    """
-    rows, spread = float(mean["independent_rows"]), float(mean["spread"]) / 100
-    if not spread:
-        return math.log((1 - CONFIDENCE) / 2) / math.log(1 - half) / rows
-    low, high = (float(bound) / 100 for bound in mean["interval"])
-    one_more = 1 / (rows * spread) ** 2
-    plain = ((high - low) / 2) ** 2 / (1 + one_more)
-    return (plain + math.sqrt(plain**2 + 4 * half**2 * plain * one_more)) / (2 * half**2)
+    difference, error, size = (mean[name] / 100 for name in ("difference", "spread", "size"))
+    known = PairedMean(difference, error, mean["independent_rows"], size)
+    end = int(known.mean < max_drop / 100)
+
+    def beyond(power: float) -> float:
+        return bounds(known, math.exp(power))[end] - max_drop / 100
+
+    if beyond(0) * beyond(_MOST) >= 0:
+        return 1.0
+    return math.exp(brentq(beyond, 0, _MOST))

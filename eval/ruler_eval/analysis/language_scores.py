@@ -20,7 +20,7 @@ from typing_extensions import TypedDict
 
 from ruler_common.errors import RulerError
 from ruler_common.names import GROUPS, languages_of
-from ruler_eval.analysis.compare import paired_interval
+from ruler_eval.analysis.paired import paired_mean, percent
 from ruler_eval.score.aggregates import combine
 from ruler_eval.score.config_naming import ABLATION
 from ruler_eval.score.results_file import Cell, Interval, Results, lengths_of
@@ -182,7 +182,7 @@ def none_ablation(cells: Cells) -> list[dict[str, Any]]:
                 "with_none": offered["score"],
                 "without": cell["score"],
                 "difference": 100 * float(differences.mean()),
-                "interval": paired_interval(differences),
+                "interval": percent(paired_mean([differences])),
             }
         )
     return found

@@ -15,8 +15,7 @@ _CAUTION = 0.6  # a correlation by chance that is worth a word
 
 def comparison(found: Mapping[str, Any], markdown: bool = False) -> str:
     """The tables of `ruler compare`; differences are A − B in points."""
-    shown = (f"{side.upper()}: {_whose(found[side])}" for side in ("a", "b"))
-    title = f"{' · '.join(shown)} · {found['resamples']} resamples, seed {found['seed']}"
+    title = " · ".join(f"{side.upper()}: {_whose(found[side])}" for side in ("a", "b"))
     header = ["", "n", "A", "B", "A − B", "95 % interval", "p", "detectable", "least"]
     rows = [
         [

@@ -187,8 +187,8 @@ def aggregates(groups: Mapping[str, GroupSummary], markdown: bool = False) -> st
     Means over fewer tasks, or over others, say so as in `scores`.
     """
     lengths = groups["all"]["lengths"]
-    header = ["group", "effective", "threshold", "relative", *map(str.upper, lengths)]
-    header += ["Avg.", "interval", "wAvg.(inc)", "wAvg.(dec)"]
+    header = ["group", "effective", "threshold", "relative", "eff. interval"]
+    header += [*map(str.upper, lengths), "Avg.", "interval", "wAvg.(inc)", "wAvg.(dec)", "area"]
     rows = []
     for name, group in groups.items():
         means = _marked(group)
@@ -199,10 +199,12 @@ def aggregates(groups: Mapping[str, GroupSummary], markdown: bool = False) -> st
                 group["effective_length_name"],
                 number(group["threshold"]),
                 relative_name(group),
+                effective_between(group),
                 *(means.get(length, "-") for length in lengths),
                 number(group["average"]["score"]),
                 bounds(group["average"]["interval"]),
                 *(number(group[key]["score"]) for key in ("weighted_inc", "weighted_dec")),
+                number(group["area"]["score"] if "area" in group else None),
             ]
         )
     shown = (mean for group in groups.values() for mean in _marked(group).values())
@@ -214,6 +216,17 @@ def relative_name(group: GroupSummary) -> str:
     tokens = group["relative_effective_length"]
     names = {mean["tokens"]: length for length, mean in group["lengths"].items()}
     return "-" if tokens is None else written(tokens, names)
+
+
+def effective_between(group: GroupSummary) -> str:
+    """`64K-128K`: the effective lengths between which the intervals of the scores leave it."""
+    found = group.get("effective_length_interval")
+    if found is None:
+        return "-"
+    names = {mean["tokens"]: length for length, mean in group["lengths"].items()}
+    shortest = min(tokens for tokens in names if tokens)
+    ends = [f"<{written(shortest, names)}" if n is None else written(n, names) for n in found]
+    return "-".join(dict.fromkeys(ends))
 
 
 def troubles(results: Results, markdown: bool = False) -> str:

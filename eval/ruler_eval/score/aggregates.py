@@ -3,8 +3,9 @@
     summary["tekken"]["en"]["all"] = {
         "tasks": 13,                                         # tasks that belong to it
         "lengths": {"4k": {"tokens", "score", "strict", "interval", "tasks", "lacking"}},
-        "average", "weighted_inc", "weighted_dec",           # {"score", "interval"} over lengths
-        "threshold", "effective_length", "effective_length_name", "relative_effective_length"}
+        "average", "weighted_inc", "weighted_dec", "area",   # {"score", "interval"} over lengths
+        "threshold", "effective_length", "effective_length_interval", "effective_length_name",
+        "relative_effective_length"}
 
 Groups of ruler are `all` (Tables 3 and 12) and the four categories (Tables 13 to 16), of oneruler
 `niah`, `cwe` and `all` (of pairs of two languages, which have no cwe, the niah tasks); of a suite
@@ -12,7 +13,8 @@ of one's own, its groups. A length counts in the averages and
 for the effective length only if every task of the group was scored at it; `tasks` says how many
 were. The control `0k` counts in none of them; where it was scored, a length has `relative_to_0k`,
 its mean in percent of that there. Where there are several languages, `*` is the mean over them;
-pairs of two languages are apart from it, and `*-*` is the mean over those.
+pairs of two languages are apart from it, and `*-*` is the mean over those. `area` is the area under
+the scores over the logarithm of the length, in percent of a model's that is right everywhere.
 """
 
 from __future__ import annotations
@@ -26,7 +28,9 @@ from ruler_eval.score.effective_length import (
     CATEGORIES,
     Baseline,
     Category,
+    area_weights,
     effective_length,
+    effective_length_interval,
     effective_length_name,
     relative_effective_length,
     weights,
@@ -113,6 +117,7 @@ def group(
             whole.append(length)
     means = [lengths[length] for length in whole]
     scores = {mean["tokens"]: mean["score"] for mean in means if mean["score"] is not None}
+    bounds = {mean["tokens"]: mean["interval"] for mean in means if mean["interval"] is not None}
     called = {mean["tokens"]: name for name, mean in lengths.items()}
     threshold = category.threshold(baseline)
     return {
@@ -121,14 +126,16 @@ def group(
         "average": over_lengths(mine, whole, [1] * len(whole)),
         "weighted_inc": over_lengths(mine, whole, weights(len(whole), "inc")),
         "weighted_dec": over_lengths(mine, whole, weights(len(whole), "dec")),
+        "area": over_lengths(mine, whole, area_weights([mean["tokens"] for mean in means])),
         "threshold": threshold,
         "effective_length": None if threshold is None else effective_length(scores, threshold),
+        "effective_length_interval": effective_length_interval(bounds, threshold),
         "effective_length_name": effective_length_name(scores, threshold, claimed, called),
         "relative_effective_length": relative_effective_length(scores),
     }
 
 
-def over_lengths(cells: Cells, lengths: Iterable[str], weighting: Iterable[int]) -> Mean:
+def over_lengths(cells: Cells, lengths: Iterable[str], weighting: Iterable[float]) -> Mean:
     """The weighted mean over lengths of the mean over tasks, with its interval."""
     by_length = dict(zip(lengths, weighting, strict=True))
     chosen = {name: cell for name, cell in cells.items() if cell["length"] in by_length}

@@ -11,7 +11,8 @@ The tests hold what becomes of these in a results.json against Tables 3 and 12 t
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Literal, cast
@@ -61,10 +62,10 @@ def parse_baseline(threshold: str | float) -> Baseline:
     """Read `chat`, `base` or a number (0 … 100). Raises RulerError for anything else."""
     if threshold in ("chat", "base"):
         return cast(Baseline, threshold)
-    try:
-        return float(threshold)
-    except ValueError:
-        raise RulerError(f"--threshold '{threshold}' is not chat, base or a number.") from None
+    with suppress(ValueError):
+        if 0 <= (number := float(threshold)) <= 100:
+            return number
+    raise RulerError(f"--threshold '{threshold}' is not chat, base or a score from 0 to 100.")
 
 
 def weights(lengths: int, weighting: str) -> list[int]:
@@ -72,6 +73,18 @@ def weights(lengths: int, weighting: str) -> list[int]:
     if weighting not in WEIGHTINGS:
         raise RulerError(f"Unknown weighting '{weighting}': it is inc or dec.")
     return list(range(1, lengths + 1))[:: 1 if weighting == "inc" else -1]
+
+
+def area_weights(tokens: Sequence[int]) -> list[float]:
+    """What each length, shortest first, weighs in the area under the scores over log2 of lengths.
+
+    By the trapezoidal rule: a length weighs half the way between its neighbours. One alone: 1.
+    """
+    places = [math.log2(length) for length in tokens]
+    if len(places) == 1:
+        return [1.0]
+    ends = [*places[:1], *places, *places[-1:]]
+    return [(after - before) / 2 for before, after in zip(ends, ends[2:], strict=False)]
 
 
 def effective_length(scores_by_length: Mapping[int, float], threshold: float) -> int | None:
@@ -87,11 +100,24 @@ def relative_effective_length(scores_by_length: Mapping[int, float]) -> int | No
     """The longest length whose score is RELATIVE of the model's own at the shortest, or more.
 
     It measures how a model holds its own level, where the paper's measures one fixed level. None
-    without scores.
+    without scores, and for a model that has no level to hold: 0 at the shortest.
     """
-    if not scores_by_length:
+    own = scores_by_length[min(scores_by_length)] if scores_by_length else 0.0
+    return effective_length(scores_by_length, RELATIVE * own) if own else None
+
+
+def effective_length_interval(
+    intervals_by_length: Mapping[int, Sequence[float]], threshold: float | None
+) -> list[int | None] | None:
+    """The effective lengths of the lower and of the upper ends of the scores' 95 % intervals.
+
+    None for an end at which no length reaches the threshold, and where there is none to reach.
+    How often the true one lies between them: tests/bench/bench_effective.py.
+    """
+    if threshold is None or not intervals_by_length:
         return None
-    return effective_length(scores_by_length, RELATIVE * scores_by_length[min(scores_by_length)])
+    ends = ({n: bounds[end] for n, bounds in intervals_by_length.items()} for end in (0, 1))
+    return [effective_length(scores, threshold) for scores in ends]
 
 
 def effective_length_name(

@@ -159,8 +159,9 @@ class LengthMean(TypedDict):
 class GroupSummary(TypedDict):
     """One group's row of a table: its means by length and what is made of them.
 
-    `relative_effective_length` is the longest length, in tokens, whose score is RELATIVE of the
-    score at the shortest, or more.
+    `area` is that under the scores over log2 of the lengths. `effective_length_interval` holds the
+    effective lengths of the intervals' lower and upper ends; `relative_effective_length` is the
+    longest length, in tokens, whose score is RELATIVE of the score at the shortest, or more.
     """
 
     tasks: int
@@ -168,8 +169,10 @@ class GroupSummary(TypedDict):
     average: Mean
     weighted_inc: Mean
     weighted_dec: Mean
+    area: NotRequired[Mean]
     threshold: float | None
     effective_length: int | None
+    effective_length_interval: NotRequired[list[int | None] | None]
     effective_length_name: str
     relative_effective_length: int | None
 

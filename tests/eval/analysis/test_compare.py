@@ -9,6 +9,7 @@ import pytest
 
 from ruler_common.errors import RulerError
 from ruler_eval.analysis.compare import compare, mcnemar
+from ruler_eval.analysis.decide import decide
 from tests.eval.scoring_helpers import right, ruler
 
 
@@ -84,11 +85,19 @@ def test_where_no_row_differs_the_interval_is_not_nothing():
     assert found["interval"] == pytest.approx([-0.735, 0.735], abs=0.001)
 
 
-def test_the_seed_decides_the_interval_and_nothing_else():
-    a, b = results(vt_4k=[1, 0, 1, 1]), results(vt_4k=[0, 0, 1, 0.5])
-    assert compare(a, b, seed=3) == compare(a, b, seed=3)
-    first, other = compare(a, b, seed=3), compare(a, b, seed=4)
-    assert first["all"]["difference"] == other["all"]["difference"]
+def one_task_failed(rows=20):
+    """Six tasks without a wrong answer; in B all of one is wrong. The mean's spread is rounding."""
+    good = {f"task{i}_4k": [1.0] * rows for i in range(6)}
+    return results(**good), results("b", **{**good, "task0_4k": [0.0] * rows})
+
+
+def test_a_task_that_failed_whole_leaves_the_interval_of_equal_rows():
+    found = compare(*one_task_failed())
+    low, high = found["all"]["interval"]
+    assert found["all"]["difference"] == pytest.approx(100 / 6)
+    rest = 100 * (1 - 0.025 ** (1 / 120))
+    assert [low, high] == pytest.approx([100 / 6 - rest, 100 / 6 + rest])
+    assert decide(found, 19)["verdict"] == "unknown"
 
 
 def test_a_row_keeps_its_lengths_together():

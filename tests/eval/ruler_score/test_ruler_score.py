@@ -157,6 +157,16 @@ def test_both_benchmarks_fit_into_one_call(metric):
         ({"predictions": ["a"], "references": [["a"]], "languages": ["xx"]}, "Unknown language"),
         ({"predictions": ["a"], "references": [["a"]], "languages": "en"}, "languages is a string"),
         ({"predictions": ["a"], "references": [["a"]], "compat": "theirs"}, "Unknown compat"),
+        (
+            {"predictions": ["a", None], "references": [["a"]] * 2},
+            r"predictions\[1\] is None: give",
+        ),
+        ({"predictions": ["a"], "references": [["a"]], "task": "vt"}, "task= is .*: is it tasks=?"),
+        ({"predictions": ["a"], "references": [["a"]], "foo": 1}, "foo= is no argument"),
+        (
+            {"predictions": ["a"], "references": [["a"]], "tasks": "niah_none"},
+            "Row 0 is of niah_none, a task of ONERULER: give languages=",
+        ),
     ],
 )
 def test_bad_input_is_refused_in_one_sentence_and_leaves_nothing_behind(metric, inputs, words):
@@ -172,7 +182,7 @@ def test_no_rows_give_nan_and_a_warning(metric):
 
 
 def test_rows_can_be_added_in_batches_and_a_failed_one_is_empty(metric):
-    metric.add_batch(predictions=["a", None], references=[["a"], ["b"]])
+    metric.add_batch(predictions=["a", ""], references=[["a"], ["b"]])
     assert metric.compute(tasks=["vt", "vt"])["score"] == 50
 
 

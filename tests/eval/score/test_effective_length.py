@@ -13,8 +13,11 @@ from ruler_eval.score.effective_length import (
     ALL_TASKS,
     CATEGORIES,
     Category,
+    area_weights,
     effective_length,
+    effective_length_interval,
     effective_length_name,
+    parse_baseline,
     relative_effective_length,
     weights,
     written,
@@ -157,6 +160,50 @@ def test_the_relative_effective_length_is_held_against_the_models_own_score_at_t
     assert relative_effective_length({}) is None
     found = summarized(ALL_TASKS, by_length)
     assert (found["relative_effective_length"], found["effective_length"]) == (16384, None)
+
+
+def test_a_model_at_0_everywhere_holds_no_level():
+    found = summarized(ALL_TASKS, dict.fromkeys(LENGTHS, 0.0))
+    assert found["relative_effective_length"] is None
+    assert relative_effective_length({4096: 0.0, 8192: 40.0}) is None
+
+
+def test_the_effective_length_lies_between_those_of_the_intervals_ends():
+    by_length = {4096: [95, 99], 8192: [84, 90], 16384: [80, 85.5]}
+    assert effective_length_interval(by_length, 85.6) == [4096, 8192]
+    assert effective_length_interval(by_length, 96) == [None, 4096]
+    assert effective_length_interval(by_length, None) is None
+    assert effective_length_interval({}, 85.6) is None
+    found = summarized(ALL_TASKS, {4096: 99.0, 8192: 90.0, 16384: 10.0})
+    low, high = found["effective_length_interval"]
+    assert (low, found["effective_length"], high) == (4096, 8192, 8192)
+
+
+@settings(deadline=None)
+@given(
+    st.dictionaries(st.sampled_from(LENGTHS), st.sampled_from([0.0, 60, 86, 90, 100]), min_size=1)
+)
+def test_the_effective_length_is_never_outside_its_interval(by_length):
+    found = summarized(ALL_TASKS, by_length)
+    low, high = found["effective_length_interval"]
+    assert (low or 0) <= (found["effective_length"] or 0) <= (high or 0)
+
+
+def test_the_area_is_that_of_the_trapezoids_over_doubled_lengths():
+    found = summarized(ALL_TASKS, {4096: 100.0, 8192: 80.0, 16384: 0.0})
+    assert found["area"]["score"] == pytest.approx((90 + 40) / 2)
+    assert area_weights([4096, 16384, 32768]) == [1, 1.5, 0.5]
+    level = summarized(ALL_TASKS, dict.fromkeys(LENGTHS, 70.0))
+    assert level["area"]["score"] == pytest.approx(70)
+    assert summarized(ALL_TASKS, {8192: 60.0})["area"]["score"] == pytest.approx(60)
+
+
+@pytest.mark.parametrize("threshold", ["nan", "inf", "150", "-1", "good"])
+def test_a_threshold_that_is_no_score_is_refused(write_run, threshold):
+    _, error, code = ruler("score", write_run(right, configs=["vt_4k"]), "--threshold", threshold)
+    assert (code, error.count("\n")) == (2, 1)
+    assert f"--threshold '{threshold}' is not chat, base or a score" in error
+    assert parse_baseline("90") == 90
 
 
 def test_both_effective_lengths_stand_in_the_table(write_run):

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ruler_eval.score.intervals import interval, units
+from ruler_eval.score.intervals import design_effect, interval, units
 
 
 def of(*values):
@@ -68,11 +68,36 @@ def test_no_rows_no_interval():
 def test_rows_with_the_same_index_are_averaged_before_they_are_counted():
     same = {0: 1.0, 1: 0.0}
     cells = {"vt_4k": ("vt", same), "vt_8k": ("vt", {0: 0.0, 1: 0.0}), "cwe_4k": ("cwe", same)}
-    strata, shares = units(cells, {"vt_4k": 1, "vt_8k": 3, "cwe_4k": 1})
-    assert [list(values) for values in strata] == [[0.25, 0], [1, 0]]
-    assert shares == [4, 1]
+    found = units(cells, {"vt_4k": 1, "vt_8k": 3, "cwe_4k": 1})
+    assert [list(values) for values in found.strata] == [[0.25, 0], [1, 0]]
+    assert found.weights == [4, 1]
+    assert found.clusters == [None, None]
 
 
 def test_cells_over_different_rows_stay_apart():
     cells = {"vt_4k": ("vt", {0: 1.0}), "vt_8k": ("vt", {1: 0.0})}
-    assert len(units(cells, {"vt_4k": 1, "vt_8k": 1})[0]) == 2
+    assert len(units(cells, {"vt_4k": 1, "vt_8k": 1}).strata) == 2
+
+
+def test_rows_of_one_document_count_for_fewer():
+    """Rows in pairs that always agree are known as well as half as many."""
+    rng = np.random.default_rng(0)
+    half = (rng.random(200) < 0.7).astype(float)
+    both, pairs = np.repeat(half, 2), np.repeat(np.arange(200), 2)
+    assert design_effect(both, pairs) == pytest.approx(2, rel=0.02)
+    assert interval([both], clusters=[pairs]) == pytest.approx(interval([half]), abs=0.005)
+    assert interval([both], clusters=[np.arange(400)]) == interval([both])
+    assert design_effect(np.ones(6), np.array([0, 0, 0, 1, 1, 1])) > 6  # two clusters tell little
+
+
+def test_clusters_never_make_rows_count_for_more():
+    alternate, pairs = np.array([0.0, 1.0] * 200), np.repeat(np.arange(200), 2)
+    assert design_effect(alternate, pairs) == pytest.approx(1, rel=0.01)
+
+
+def test_the_documents_of_a_task_follow_its_rows_through_the_lengths():
+    rows = {0: 1.0, 1: 0.0, 2: 1.0}
+    cells = {"qa_1_4k": ("qa_1", rows), "qa_1_8k": ("qa_1", rows), "vt_4k": ("vt", rows)}
+    same = {0: "a", 1: "a", 2: "b"}
+    found = units(cells, dict.fromkeys(cells, 1), {"qa_1_4k": same, "qa_1_8k": same})
+    assert [None if c is None else list(c) for c in found.clusters] == [["a", "a", "b"], None]

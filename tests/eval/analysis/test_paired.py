@@ -1,0 +1,64 @@
+"""The interval of paired differences: its coverage, counted over every outcome there can be."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.stats import multinomial
+
+from ruler_eval.analysis.paired import bounds, paired_mean
+
+
+def rows_of(better, worse, rows):
+    return np.array([1.0] * better + [-1.0] * worse + [0.0] * (rows - better - worse))
+
+
+def coverage(better, worse, rows):
+    """Of the interval where so large shares of the rows differ, each way; exact, in percent."""
+    held = 0.0
+    for up in range(rows + 1):
+        for down in range(rows + 1 - up):
+            low, high = bounds(paired_mean([rows_of(up, down, rows)]))
+            if low - 1e-9 <= better - worse <= high + 1e-9:
+                shares = [better, worse, 1 - better - worse]
+                held += multinomial.pmf([up, down, rows - up - down], rows, shares)
+    return 100 * held
+
+
+@pytest.mark.parametrize("rows", [10, 20, 30])
+@pytest.mark.parametrize("shares", [(0.05, 0), (0.2, 0.05), (0.3, 0.3), (0.5, 0.1), (0.8, 0.05)])
+def test_right_and_wrong_rows_are_covered_from_ten_rows_on(rows, shares):
+    assert coverage(*shares, rows) > 94.5
+
+
+@pytest.mark.parametrize(("shares", "most"), [((0.3, 0.1), 97), ((0.3, 0.3), 97), ((0.5, 0.1), 97)])
+def test_where_many_rows_differ_the_interval_is_no_wider_than_need_be(shares, most):
+    assert coverage(*shares, 20) < most
+
+
+def test_an_interval_holds_its_difference_and_lies_within_one():
+    for rows in (1, 2, 10, 500):
+        for better in {0, 1, rows // 2, rows}:
+            low, high = bounds(paired_mean([rows_of(better, 0, rows)]))
+            assert -1 <= low <= better / rows <= high <= 1
+            assert high > low
+
+
+def test_small_differences_of_every_row_are_known_well():
+    """Partial credit of a tenth: the rows added are of that size, not whole ones."""
+    small = paired_mean([np.array([0.1, -0.1, 0.0] * 20)])
+    whole = paired_mean([np.array([1.0, -1.0, 0.0] * 20)])
+    low, high = bounds(small)
+    assert high - low < 0.13 * np.ptp(bounds(whole))
+
+
+def test_rows_that_differ_in_nothing_rule_out_what_so_many_rule_out():
+    low, high = bounds(paired_mean([np.zeros(50)]))
+    assert (low, high) == (-high, pytest.approx(1 - 0.025 ** (1 / 50)))
+
+
+def test_more_rows_of_the_same_narrow_the_interval_as_was_foretold():
+    rows = np.array([1.0, 0.0, 0.0, -0.5, 0.0])
+    assert bounds(paired_mean([np.tile(rows, 40)])) == pytest.approx(
+        bounds(paired_mean([np.tile(rows, 10)]), times=4), abs=2e-3
+    )
