@@ -29,7 +29,7 @@ from typing import NamedTuple
 
 os.environ["TOKENIZERS_PARALLELISM"] = "false"
 
-from ruler_builder.common.parquet_rows import read_groups
+from ruler_builder.common.parquet_rows import read_rows
 from ruler_builder.release.parquet_files import parquet_file, rows_in_group
 from ruler_builder.sources.download import Store
 from ruler_builder.tokens.tokenizers import load_counter
@@ -64,7 +64,7 @@ def floor(root: Path, folder: Path, level: dict[str, int]) -> float:
     seconds, schema = 0.0, features().arrow_schema
     for path, entry in read_manifest(root)["files"].items():
         group = rows_in_group(entry["max_length"])
-        rows = [row for rows in read_groups(root / path) for row in rows]
+        rows = list(read_rows(root / path))
         start = time.process_time()
         with parquet_file(folder / path, schema, group, level.get(entry["task"], 9)) as file:
             for row in rows:
@@ -101,14 +101,14 @@ def main() -> None:
         t, megabytes = 0.0, 0.0
         manifest = read_manifest(folder / "one")
         for path in manifest["files"]:
-            for rows in read_groups(folder / "one" / path):
-                texts = [row["input"] + row["answer_prefix"] for row in rows]
-                megabytes += sum(map(len, texts)) / 1e6
-                start = time.process_time()
-                for text in texts[:: options.every]:
-                    counter.count(text)
-                seconds = time.process_time() - start
-                t += seconds * len(texts) / len(texts[:: options.every])
+            rows = read_rows(folder / "one" / path)
+            texts = [row["input"] + row["answer_prefix"] for row in rows]
+            megabytes += sum(map(len, texts)) / 1e6
+            start = time.process_time()
+            for text in texts[:: options.every]:
+                counter.count(text)
+            seconds = time.process_time() - start
+            t += seconds * len(texts) / len(texts[:: options.every])
         others = dict.fromkeys(("cwe", "fwe", "qa_1", "qa_2", "cwe_easy", "cwe_hard"), 5)
         least = floor(folder / "one", folder / "floor", others)
         if not options.build_only:

@@ -1,9 +1,8 @@
 """The rows of a release's Parquet file: read by row group, and summed up in a digest.
 
     digest = hashlib.sha256()
-    for rows in read_groups(path):
-        for row in rows:
-            digest_row(digest, row)       # digest.hexdigest() is the manifest's `rows_sha256`
+    for row in read_rows(path):
+        digest_row(digest, row)           # digest.hexdigest() is the manifest's `rows_sha256`
 
 The digest is over the rows themselves: equal rows give an equal one whatever wrote the file.
 """
@@ -13,10 +12,13 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from ruler_common.outside.parquet_bounds import open_parquet
 from ruler_common.rows import COLUMNS, Row
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 
 class Digest(Protocol):
@@ -48,8 +50,14 @@ def with_exact_depths(row: Mapping[str, Any]) -> dict[str, Any]:
     return {**{name: row[name] for name in COLUMNS}, "evidence": depths}
 
 
-def read_groups(path: Path) -> Iterator[list[Row]]:
-    """The rows of a file, a row group at a time. Raises RulerError, and pyarrow's errors."""
+def read_rows(path: Path) -> Iterator[Row]:
+    """The rows of a file, held by row group. Raises RulerError, and pyarrow's errors."""
     with open_parquet(path) as file:
         for group in range(file.num_row_groups):
-            yield cast(list[Row], file.read_row_group(group).to_pylist())
+            yield from rows_of(file.read_row_group(group))
+
+
+def rows_of(table: pa.Table) -> Iterator[Row]:
+    """The rows of a table, one at a time: as objects of Python they take twice its memory."""
+    for batch in table.to_batches(max_chunksize=1):
+        yield from cast(list[Row], batch.to_pylist())

@@ -95,16 +95,16 @@ def check_file(
 def _spread(rows: list[InspectedRow], report: FileReport) -> None:
     """Gold positions are spread over the whole context."""
     places = [place for row in rows for place in row.places]
-    depths = [depth for row in rows for depth in row.depths]
+    depths = np.concatenate([row.depths for row in rows])
     if places:
-        depths = [(before + 0.5) / total for before, total in places]
+        depths = np.array([(before + 0.5) / total for before, total in places])
     fewest = min((total for _, total in places), default=20)
     if (distance := _from_even(depths)) > 0.5 / fewest + 2.5 / math.sqrt(max(1, len(depths))):
         report.add(
             f"gold positions are not spread over the context (distance {distance:.2f})",
             Law.POSITIONS,
         )
-    elif len(depths) >= 8 and fewest >= 4 and len(set(places or depths)) == 1:
+    elif len(depths) >= 8 and fewest >= 4 and len(np.unique(depths)) == 1:
         report.add("the gold stands at the same place in every row", Law.POSITIONS)
 
 
@@ -116,7 +116,7 @@ def _asked_twice(rows: list[InspectedRow], report: FileReport) -> None:
             report.add(f"the row is row {before} again", row=row.index)
 
 
-def _from_even(depths: list[float]) -> float:
+def _from_even(depths: np.ndarray) -> float:
     """Greatest distance of the depths' distribution from an even one (Kolmogorov–Smirnov)."""
     ordered, n = np.sort(depths), len(depths)
     steps = np.arange(n + 1) / max(1, n)

@@ -12,12 +12,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
-from ruler_builder.common.parquet_rows import digest_row, read_groups
+import numpy as np
+
+from ruler_builder.common.parquet_rows import Digest, digest_row, read_rows, rows_of
 from ruler_builder.common.text_digests import digest_of_question, text_digest
 from ruler_builder.families.table import FAMILIES, with_optional
 from ruler_builder.proof.full_windows import RowText, full, longer_texts
@@ -69,7 +71,7 @@ class InspectedRow:
     exhausted: bool | None
     repeats: int | None
     asked: AskedDigest
-    depths: list[float]
+    depths: np.ndarray
     places: list[tuple[int, int]]
     # Of a row of a corpus: the digest that the manifest has of it.
     question: str
@@ -145,9 +147,14 @@ class Inspector:
 
     def digest(self, path: str, on_progress: OnRows) -> tuple[str, str]:
         """A file's path, and the digest of its rows whatever wrote them; "" if it is unreadable."""
-        found = _digest(row for rows in read_groups(self.root / path) for row in rows)
+        digest = RowsDigest()
+        try:
+            for row in read_rows(self.root / path):
+                digest.add(row)
+        except (RulerError, *UNREADABLE):
+            digest.broken = True
         on_progress(0)
-        return path, found
+        return path, digest.hexdigest()
 
     def inspect(self, part: RowGroup, on_progress: OnRows) -> InspectedRowGroup:
         """Check every row of a row group alone, and collect what the file's checks need.
@@ -169,7 +176,6 @@ class Inspector:
         try:
             with open_parquet(self.root / part.path) as file:
                 table = file.read_row_group(part.group)
-            rows: list[Row] = table.to_pylist()
             odd = check_row_group(self._footer(part.path), part.group, table)
             group.breaches += [Found(WHOLE_FILE, Law.DIGESTS, what) for what in odd]
         except (RulerError, *UNREADABLE) as error:
@@ -177,10 +183,10 @@ class Inspector:
             what = f"row group {part.group} cannot be read: {why}"
             group.breaches.append(Found(WHOLE_FILE, Law.DIGESTS, what))
             return group
-        if part.whole_file:
-            group.digest = _digest(rows)
         texts: list[SharedText] = []
-        for row in rows:
+        digest = RowsDigest()
+        for row in rows_of(table):
+            digest.add(row)
             if null := _null(row):
                 index = WHOLE_FILE if row["index"] is None else row["index"]
                 group.breaches.append(Found(index, Law.ACCOUNTED, f"{null} is null"))
@@ -197,6 +203,7 @@ class Inspector:
                 found = [Breach(Law.ACCOUNTED, why)]
             group.breaches += [Found(row["index"], law, what) for law, what in found]
             on_progress(1)
+        group.digest = digest.hexdigest() if part.whole_file else ""
         what = "the text around the needles is not that of the other rows"
         others = unlike_most(texts, tried=3)
         group.breaches += [Found(shared.row, Law.ACCOUNTED, what) for shared in others]
@@ -227,7 +234,8 @@ class Inspector:
             texts.append(SharedText(group.path, row["index"], reading.origin, reading.text))
         asked = reading.asked or [row["question"], row["outputs"]]
         digest = text = _short_digest(json.dumps(asked, ensure_ascii=False))
-        depths, question = [span["depth"] for span in row["evidence"] if span["answer"]], ""
+        question = ""
+        depths = np.array([s["depth"] for s in row["evidence"] if s["answer"]], dtype=np.float32)
         if not row["evidence"] and not rules.alone:
             depths = _depths_in_list(row)
         if family.params.from_corpus:  # which may have a question twice
@@ -254,22 +262,31 @@ def _short_digest(text: str) -> str:
     return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
 
 
-def _depths_in_list(row: Row) -> list[float]:
+def _depths_in_list(row: Row) -> np.ndarray:
     """Where the asked words of a row without needles stand, as shares of its list of words."""
     words = context_of(row).split(" ")
     asked = {*row["outputs"]}
-    return [place / len(words) for place, word in enumerate(words) if word in asked]
+    places = [place for place, word in enumerate(words) if word in asked]
+    return np.array(places, dtype=np.float32) / len(words)  # of long lists there are millions
 
 
-def _digest(rows: Iterable[Row]) -> str:
-    """The digest of rows; "" if they cannot be read, or lack what a row has."""
-    digest = hashlib.sha256()
-    try:
-        for row in rows:
-            digest_row(digest, row)
-    except (RulerError, *UNREADABLE, AttributeError):
-        return ""
-    return digest.hexdigest()
+@dataclass
+class RowsDigest:
+    """The digest of rows; "" if one of them lacks what a row has."""
+
+    digest: Digest = field(default_factory=hashlib.sha256)
+    broken: bool = False
+
+    def add(self, row: Row) -> None:
+        """Take a row."""
+        try:
+            digest_row(self.digest, row)
+        except (*UNREADABLE, AttributeError):
+            self.broken = True
+
+    def hexdigest(self) -> str:
+        """The digest in hex."""
+        return "" if self.broken else self.digest.hexdigest()
 
 
 def _tokens(row: Row, counter: TokenCounter, config: str) -> int:

@@ -17,7 +17,7 @@ from itertools import takewhile
 from pathlib import Path
 from typing import NamedTuple
 
-from ruler_builder.common.parquet_rows import read_groups, with_exact_depths
+from ruler_builder.common.parquet_rows import read_rows, with_exact_depths
 from ruler_builder.context.fit import Impossible
 from ruler_builder.families.table import sources_of
 from ruler_builder.families.task import DATA_VERSION
@@ -169,8 +169,7 @@ class Remaker:
     def _first_difference(self, job: FileJob) -> tuple[int, str]:
         """The index of the first row that differs, and how."""
         task = self.builder.task(job)
-        here = (row for rows in read_groups(self.root / job.config.path) for row in rows)
-        for index, row in enumerate(here):
+        for index, row in enumerate(read_rows(self.root / job.config.path)):
             mine, anew = with_exact_depths(row), with_exact_depths(task.row(index).columns())
             for column in COLUMNS:
                 if mine[column] != anew[column]:
