@@ -16,6 +16,7 @@ from typing import Any
 from typing_extensions import NotRequired, TypedDict
 
 from ruler_common.manifest_form import Manifest
+from ruler_eval.analysis.compare import Side
 from ruler_eval.score.results_file import DepthBin, Interval, Mean
 
 FrozenSentence = Callable[[Manifest], str]
@@ -141,7 +142,10 @@ class DepthMap(TypedDict):
 
 
 class Difference(TypedDict):
-    """A paired difference A - B in points at a task and length, or a mean (`task` is None)."""
+    """A paired difference A - B in points at a task and length, or a mean (`task` is None).
+
+    `p_holm` is p adjusted for all tests of the pair; `better` is `a` or `b` where the rows tell.
+    """
 
     task: str | None
     length: str | None
@@ -152,6 +156,8 @@ class Difference(TypedDict):
     interval: Interval
     n: int | None
     p: float | None
+    p_holm: float | None
+    better: Side | None
 
 
 class Pair(TypedDict):
