@@ -13,7 +13,7 @@ difference found with 95 % confidence in 80 % of repetitions, given the rows' ob
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 from typing_extensions import NotRequired, TypedDict
@@ -28,6 +28,7 @@ from ruler_eval.score.intervals import (
     NO_SPREAD,
     POWER,
     SMALLEST_MCNEMAR,
+    documents_of,
     units,
 )
 from ruler_eval.score.results_file import Cell, Interval, Results
@@ -36,6 +37,13 @@ _UPPER = (1 + CONFIDENCE) / 2
 Side = Literal["a", "b"]
 Pairs = Mapping[str, Mapping[str, np.ndarray]]
 """By configuration: the `index` of its rows, and their scores `a` and `b`, 0 … 1."""
+
+
+class Shared(NamedTuple):
+    """By configuration: what its rows share by index with others', and the documents they share."""
+
+    rows: Mapping[str, str]
+    documents: Mapping[str, Mapping[int, str]]
 
 
 class ComparedModel(TypedDict):
@@ -110,7 +118,8 @@ def compare(a: Results, b: Results) -> Comparison:
     cells = {name: pair for name in common if len((pair := _paired(a, b, name))["index"])}
     if not cells:
         raise RulerError("The two results share no rows: score them on the same configurations.")
-    shared = {name: _shared(a["configurations"][name]) for name in cells}
+    known = {name: a["configurations"][name] for name in cells}
+    shared = Shared({n: _shared(cell) for n, cell in known.items()}, documents_of(known))
     tests = {name: p for name, pair in cells.items() if (p := _mcnemar(pair)["p"]) is not None}
     adjusted = dict(zip(tests, holm([*tests.values()]), strict=True))
     lengths: dict[str, list[str]] = {}
@@ -182,24 +191,25 @@ def _shared(cell: Cell) -> str:
     return f"{cell['task']} {cell['tokenizer']}"
 
 
-def _cell(
-    name: str, cells: Pairs, shared: Mapping[str, str], p_holm: float | None
-) -> CellDifference:
+def _cell(name: str, cells: Pairs, shared: Shared, p_holm: float | None) -> CellDifference:
     found, tested = _difference([name], cells, shared), _mcnemar(cells[name])
     if tested["p"] is not None and tested["p"] >= 1 - CONFIDENCE:
         found["better"] = None
     return {"n": len(cells[name]["index"]), **found, **tested, "p_holm": p_holm}
 
 
-def _difference(names: Sequence[str], cells: Pairs, shared: Mapping[str, str]) -> Difference:
+def _difference(names: Sequence[str], cells: Pairs, shared: Shared) -> Difference:
     from scipy.special import ndtri
 
     means = {side: float(np.mean([cells[n][side].mean() for n in names])) for side in ("a", "b")}
     rows = {
-        n: (shared[n], dict(zip(cells[n]["index"], cells[n]["a"] - cells[n]["b"], strict=True)))
+        n: (
+            shared.rows[n],
+            dict(zip(cells[n]["index"], cells[n]["a"] - cells[n]["b"], strict=True)),
+        )
         for n in names
     }
-    found = paired_mean(*units(rows, dict.fromkeys(names, 1)))
+    found = paired_mean(*units(rows, dict.fromkeys(names, 1), shared.documents))
     low, high = percent(found)
     better: Side | None = "a" if low > 0 else "b" if high < 0 else None
     known = found.error if found.error >= NO_SPREAD else (high - low) / 200 / float(ndtri(_UPPER))
