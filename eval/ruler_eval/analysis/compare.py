@@ -111,15 +111,8 @@ def compare(a: Results, b: Results) -> Comparison:
     Raises RulerError if they share no rows, if a row does not ask the same in both, or if they were
     scored on different data or by different rules.
     """
-    _same(a, b)
-    common = [name for name in a["configurations"] if name in b["configurations"]]
-    for name in common:
-        _ask_the_same(a, b, name)
-    cells = {name: pair for name in common if len((pair := _paired(a, b, name))["index"])}
-    if not cells:
-        raise RulerError("The two results share no rows: score them on the same configurations.")
-    known = {name: a["configurations"][name] for name in cells}
-    shared = Shared({n: _shared(cell) for n, cell in known.items()}, documents_of(known))
+    cells = paired_cells(a, b)
+    shared = shared_rows({name: a["configurations"][name] for name in cells})
     tests = {name: p for name, pair in cells.items() if (p := _mcnemar(pair)["p"]) is not None}
     adjusted = dict(zip(tests, holm([*tests.values()]), strict=True))
     lengths: dict[str, list[str]] = {}
@@ -138,6 +131,18 @@ def compare(a: Results, b: Results) -> Comparison:
         },
         "all": {"configurations": len(counted), **_difference(counted, cells, shared)},
     }
+
+
+def paired_cells(a: Results, b: Results) -> Pairs:
+    """The rows of two results that are the same ones; RulerError as `compare`."""
+    _same(a, b)
+    common = [name for name in a["configurations"] if name in b["configurations"]]
+    for name in common:
+        _ask_the_same(a, b, name)
+    cells = {name: pair for name in common if len((pair := _paired(a, b, name))["index"])}
+    if not cells:
+        raise RulerError("The two results share no rows: score them on the same configurations.")
+    return cells
 
 
 def _same(a: Results, b: Results) -> None:
@@ -186,9 +191,10 @@ def _paired(a: Results, b: Results, name: str) -> dict[str, np.ndarray]:
     return {"index": np.array(index), "a": left, "b": right}
 
 
-def _shared(cell: Cell) -> str:
-    """What a cell has in common with those that ask the same by index."""
-    return f"{cell['task']} {cell['tokenizer']}"
+def shared_rows(cells: Mapping[str, Cell]) -> Shared:
+    """What the rows of configurations share: those of a task ask the same by index."""
+    tasks = {name: f"{cell['task']} {cell['tokenizer']}" for name, cell in cells.items()}
+    return Shared(tasks, documents_of(cells))
 
 
 def _cell(name: str, cells: Pairs, shared: Shared, p_holm: float | None) -> CellDifference:

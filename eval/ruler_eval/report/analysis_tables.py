@@ -8,6 +8,7 @@ from typing import Any
 from ruler_common.terminal import line_of, table
 from ruler_eval.analysis.complexity import Panel
 from ruler_eval.analysis.decide import Decision
+from ruler_eval.analysis.ranks import Ranked
 from ruler_eval.report.score_tables import bounds, number, p_value
 
 _TESTS = """p is of one test alone; p (Holm) is adjusted for all {tests} of this table. Better names
@@ -47,6 +48,25 @@ def comparison(found: Mapping[str, Any], markdown: bool = False) -> str:
     tests = sum(cell["p"] is not None for cell in found["configurations"].values())
     text = f"{line_of(title, markdown)}\n\n{table(header, rows, markdown)}"
     return text + (f"\n\n{_TESTS.format(tests=tests)}" if tests > 1 else "")
+
+
+def ranking(found: Mapping[str, Sequence[Ranked]], markdown: bool = False) -> str:
+    """Models by their average, with their ranks under it and both weighted ones, of 95 %."""
+    titles = {"average": "Avg.", "weighted_inc": "wAvg.(inc)", "weighted_dec": "wAvg.(dec)"}
+    places = {key: {one["model"]: one for one in found[key]} for key in titles}
+    rows = []
+    for one in found["average"]:
+        row = [one["model"]]
+        for key in titles:
+            mine = places[key][one["model"]]
+            first, last = mine["ranks"]
+            row += [number(mine["score"]), str(mine["rank"])]
+            row += [str(first) if first == last else f"{first}-{last}"]
+        rows.append(row)
+    header = ["model"]
+    for title in titles.values():
+        header += [title, "rank", "95 %"]
+    return table(header, rows, markdown)
 
 
 def decision(found: Decision) -> str:
