@@ -663,9 +663,9 @@ def compute(
         meant = f": is it {near[0]}=?" if near else "."
         raise ValueError(f"{name}= is no argument of the metric{meant}")
     check_rows(predictions, references)
-    for row, text in enumerate(predictions):
-        if text is None and compat is None:  # the authors leave out what was not answered
-            raise ValueError(f"predictions[{row}] is None: give '' for an answer that is missing.")
+    if compat is None and None in predictions:  # the authors leave out what was not answered
+        row = list(predictions).index(None)
+        raise ValueError(f"predictions[{row}] is None: give '' for an answer that is missing.")
     size = len(predictions)
     given = {
         "tasks": [tasks] * size if isinstance(tasks, str) else tasks,
@@ -681,13 +681,9 @@ def compute(
         columns[name] = found
     known = [tasks] if isinstance(tasks, str) else columns["tasks"]
     _check_names(known, columns["languages"], compat)
-    for row, (task, language) in enumerate(
-        zip(columns["tasks"], columns["languages"], strict=True)
-    ):
+    for task, language in set(zip(columns["tasks"], columns["languages"], strict=True)):
         if language is None and is_oneruler(task, None):
-            raise ValueError(
-                f"Row {row} is of {task}, a task of ONERULER: give languages=, that of each row."
-            )
+            raise ValueError(f"{task} is a task of ONERULER: give languages=, one for each row.")
     rows, kept_tasks = [], []
     for text, wanted, task, language, none_word, ending in zip(
         predictions, references, *columns.values(), strict=True

@@ -28,6 +28,7 @@ _ERRORS = "What `ruler errors --out` wrote; repeatable."
 def compare(
     a: Annotated[Path, Argument(help="A RUN folder that was scored, or a results.json.")],
     b: Annotated[Path, Argument(help="The other one.")],
+    more: Annotated[list[Path] | None, Argument(help="More of them: then all are ranked.")] = None,
     out: Annotated[Path | None, Option(help="Write the comparison as JSON.")] = None,
     max_drop: Annotated[float | None, Option(help=_MAX_DROP)] = None,
     name: ModelNames = None,
@@ -37,12 +38,22 @@ def compare(
 
     Example: `ruler compare runs/a/results.json runs/b/results.json`
 
+    Three or more are ranked by their averages, each with the ranks that its rows leave possible.
+
     In CI, for a quantised or tuned model: `ruler compare runs/base runs/quantised --max-drop 1.5`
     """
     from ruler_eval.analysis.decide import EXIT_CODES
+    from ruler_eval.analysis.ranks import ranks
     from ruler_eval.report import analysis_tables
 
     not_a_folder(out, "comparison.json")
+    if more:
+        if max_drop is not None:
+            raise RulerError("--max-drop is of two models: name two results.")
+        ranked = ranks(_named([a, b, *more], name or ()))
+        write_json(out, ranked)
+        typer.echo(plain(analysis_tables.ranking(ranked, markdown)))
+        return
     found = api.compare(*_named([a, b], name or ()).values(), max_drop=max_drop)
     write_json(out, found)
     typer.echo(plain(analysis_tables.comparison(found, markdown)))

@@ -170,7 +170,7 @@ def test_report_returns_the_page(run: Path, worse: Path, tmp_path: Path) -> None
             "looks like a secret",
         ),
         (lambda out: ruler.score(out / "none"), "no file or folder"),
-        (lambda out: ruler.score(out, threshold="high"), "not chat, base or a number"),
+        (lambda out: ruler.score(out, threshold="high"), "not chat, base or a score"),
         (lambda out: ruler.compare(out, out), "results.json"),
         (lambda out: ruler.report(out / "none"), "none"),
     ],

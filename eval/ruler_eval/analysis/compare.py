@@ -3,15 +3,17 @@
     compare(load(Path("a/results.json")), load(Path("b/results.json")))["all"]["difference"]
 
 Differences are A − B in points (−100 … 100). Intervals are those of analysis/paired.py. p: exact
-McNemar, if all scores are 0 or 1. `detectable` is the difference found with 95 % confidence in 80 %
-of repetitions, given the rows' observed variance; `least` the smallest 0/1 difference that can be
-significant at all: six rows.
+McNemar, if all scores are 0 or 1; `p_holm` is adjusted for all tests of the comparison by Holm's
+method. `better` names the model that so many rows tell to be it: the interval excludes 0, p is
+below 0.05 where there is one, and there are ten independent rows or more. `detectable` is the
+difference found with 95 % confidence in 80 % of repetitions, given the rows' observed variance;
+`least` the smallest 0/1 difference that can be significant at all: six rows.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 from typing_extensions import NotRequired, TypedDict
@@ -20,12 +22,28 @@ from ruler_common.errors import RulerError
 from ruler_eval.analysis.decide import Decision
 from ruler_eval.analysis.paired import paired_mean, percent
 from ruler_eval.score.evidence_alone import is_alone
-from ruler_eval.score.intervals import CONFIDENCE, NO_SPREAD, POWER, SMALLEST_MCNEMAR, units
+from ruler_eval.score.intervals import (
+    CONFIDENCE,
+    FEWEST_ROWS,
+    NO_SPREAD,
+    POWER,
+    SMALLEST_MCNEMAR,
+    documents_of,
+    units,
+)
 from ruler_eval.score.results_file import Cell, Interval, Results, rows_of
 
 _UPPER = (1 + CONFIDENCE) / 2
+Side = Literal["a", "b"]
 Pairs = Mapping[str, Mapping[str, np.ndarray]]
 """By configuration: the `index` of its rows, and their scores `a` and `b`, 0 … 1."""
+
+
+class Shared(NamedTuple):
+    """By configuration: what its rows share by index with others', and the documents they share."""
+
+    rows: Mapping[str, str]
+    documents: Mapping[str, Mapping[int, str]]
 
 
 class ComparedModel(TypedDict):
@@ -51,6 +69,7 @@ class Difference(TypedDict):
     spread: float
     independent_rows: float
     size: float
+    better: Side | None
 
 
 class McNemar(TypedDict):
@@ -59,6 +78,7 @@ class McNemar(TypedDict):
     only_a: int | None
     only_b: int | None
     p: float | None
+    p_holm: float | None
     least: float | None
 
 
@@ -92,14 +112,10 @@ def compare(a: Results, b: Results) -> Comparison:
     Raises RulerError if they share no rows, if a row does not ask the same in both, or if they were
     scored on different data or by different rules.
     """
-    _same(a, b)
-    common = [name for name in a["configurations"] if name in b["configurations"]]
-    for name in common:
-        _ask_the_same(a, b, name)
-    cells = {name: pair for name in common if len((pair := _paired(a, b, name))["index"])}
-    if not cells:
-        raise RulerError("The two results share no rows: score them on the same configurations.")
-    shared = {name: _shared(a["configurations"][name]) for name in cells}
+    cells = paired_cells(a, b)
+    shared = shared_rows({name: a["configurations"][name] for name in cells})
+    tests = {name: p for name, pair in cells.items() if (p := _mcnemar(pair)["p"]) is not None}
+    adjusted = dict(zip(tests, holm([*tests.values()]), strict=True))
     lengths: dict[str, list[str]] = {}
     for name in cells:
         lengths.setdefault(a["configurations"][name]["length"], []).append(name)
@@ -109,14 +125,7 @@ def compare(a: Results, b: Results) -> Comparison:
         "format": 1,
         "a": _model(a),
         "b": _model(b),
-        "configurations": {
-            name: {
-                "n": len(pair["index"]),
-                **_difference([name], cells, shared),
-                **_mcnemar(pair),
-            }
-            for name, pair in cells.items()
-        },
+        "configurations": {name: _cell(name, cells, shared, adjusted.get(name)) for name in cells},
         "lengths": {
             length: {"configurations": len(names), **_difference(names, cells, shared)}
             for length, names in lengths.items()
@@ -132,6 +141,18 @@ def _model(results: Results) -> ComparedModel:
         "partial": results["partial"],
         "rows": rows_of(results),
     }
+
+
+def paired_cells(a: Results, b: Results) -> Pairs:
+    """The rows of two results that are the same ones; RulerError as `compare`."""
+    _same(a, b)
+    common = [name for name in a["configurations"] if name in b["configurations"]]
+    for name in common:
+        _ask_the_same(a, b, name)
+    cells = {name: pair for name in common if len((pair := _paired(a, b, name))["index"])}
+    if not cells:
+        raise RulerError("The two results share no rows: score them on the same configurations.")
+    return cells
 
 
 def _same(a: Results, b: Results) -> None:
@@ -180,21 +201,33 @@ def _paired(a: Results, b: Results, name: str) -> dict[str, np.ndarray]:
     return {"index": np.array(index), "a": left, "b": right}
 
 
-def _shared(cell: Cell) -> str:
-    """What a cell has in common with those that ask the same by index."""
-    return f"{cell['task']} {cell['tokenizer']}"
+def shared_rows(cells: Mapping[str, Cell]) -> Shared:
+    """What the rows of configurations share: those of a task ask the same by index."""
+    tasks = {name: f"{cell['task']} {cell['tokenizer']}" for name, cell in cells.items()}
+    return Shared(tasks, documents_of(cells))
 
 
-def _difference(names: Sequence[str], cells: Pairs, shared: Mapping[str, str]) -> Difference:
+def _cell(name: str, cells: Pairs, shared: Shared, p_holm: float | None) -> CellDifference:
+    found, tested = _difference([name], cells, shared), _mcnemar(cells[name])
+    if tested["p"] is not None and tested["p"] >= 1 - CONFIDENCE:
+        found["better"] = None
+    return {"n": len(cells[name]["index"]), **found, **tested, "p_holm": p_holm}
+
+
+def _difference(names: Sequence[str], cells: Pairs, shared: Shared) -> Difference:
     from scipy.special import ndtri
 
     means = {side: float(np.mean([cells[n][side].mean() for n in names])) for side in ("a", "b")}
     rows = {
-        n: (shared[n], dict(zip(cells[n]["index"], cells[n]["a"] - cells[n]["b"], strict=True)))
+        n: (
+            shared.rows[n],
+            dict(zip(cells[n]["index"], cells[n]["a"] - cells[n]["b"], strict=True)),
+        )
         for n in names
     }
-    found = paired_mean(*units(rows, dict.fromkeys(names, 1)))
+    found = paired_mean(*units(rows, dict.fromkeys(names, 1), shared.documents))
     low, high = percent(found)
+    better: Side | None = "a" if low > 0 else "b" if high < 0 else None
     known = found.error if found.error >= NO_SPREAD else (high - low) / 200 / float(ndtri(_UPPER))
     return {
         "a": 100 * means["a"],
@@ -205,6 +238,7 @@ def _difference(names: Sequence[str], cells: Pairs, shared: Mapping[str, str]) -
         "spread": 100 * found.error,
         "independent_rows": found.rows,
         "size": 100 * found.size,
+        "better": better if found.rows >= FEWEST_ROWS else None,
     }
 
 
@@ -218,10 +252,11 @@ def detectable(standard_error: float) -> float:
 def _mcnemar(pair: Mapping[str, np.ndarray]) -> McNemar:
     rows = len(pair["index"])
     if not all(np.isin(pair[side], (0.0, 1.0)).all() for side in ("a", "b")):
-        return {"only_a": None, "only_b": None, "p": None, "least": None}
+        return {"only_a": None, "only_b": None, "p": None, "p_holm": None, "least": None}
     only_a, only_b = int((pair["a"] > pair["b"]).sum()), int((pair["b"] > pair["a"]).sum())
     least = 100 * SMALLEST_MCNEMAR / rows if rows >= SMALLEST_MCNEMAR else None
-    return {"only_a": only_a, "only_b": only_b, "p": mcnemar(only_a, only_b), "least": least}
+    p = mcnemar(only_a, only_b)
+    return {"only_a": only_a, "only_b": only_b, "p": p, "p_holm": None, "least": least}
 
 
 def mcnemar(only_a: int, only_b: int) -> float:
@@ -230,3 +265,12 @@ def mcnemar(only_a: int, only_b: int) -> float:
 
     total = only_a + only_b
     return min(1.0, 2 * float(bdtr(min(only_a, only_b), total, 0.5))) if total else 1.0
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """The p values adjusted for being so many (Holm, 1979), in their order."""
+    order = np.argsort(p_values)
+    scaled = np.array(p_values)[order] * np.arange(len(order), 0, -1)
+    adjusted = np.empty(len(order))
+    adjusted[order] = np.minimum(1, np.maximum.accumulate(scaled))
+    return [float(p) for p in adjusted]

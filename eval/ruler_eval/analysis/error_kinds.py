@@ -59,6 +59,7 @@ RULES = (
     Rule("copied_start", _START, is_.from_start),
     Rule("copied_start", _START, None),
     Rule("reworded", "words of the right answer, or some, written otherwise", None),
+    Rule("from_memory", "what the same model answers without documents", None),
     Rule(DISTRACTOR, "a distractor's value, or words of another document", None),
     Rule("other_chain", "a variable of another chain", None),
     Rule("noise_word", "the noise word ...", None),

@@ -4,6 +4,8 @@ A collected error, also a line of `ruler errors --out`:
 
     {"config": "niah_multikey_1_4k", "languages": "en", "index": 7, "kind": "distractor",
      "found": 0, "of": 1, "gap": 0.07, "outputs": ["1234567"], "prediction": "7654321"}
+
+`memory` is the same model's answer without documents, where it was asked (analysis/memory.py).
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ from typing import Any
 
 from ruler_common.errors import RulerError
 from ruler_eval.analysis.error_kinds import error_of
+from ruler_eval.analysis.memory import answers_from_memory, memory_of
 from ruler_eval.analysis.prompt_rows import row_of_prompt
 from ruler_eval.families.family import Family
 from ruler_eval.families.table import family_of, rule_task
@@ -42,6 +45,10 @@ def collect(
     if release is not None:
         join.same_data(predictions.run, release)
         join.same_configurations(groups, release)
+    known: dict[str, dict[int, str]] = {}
+    if release is not None:
+        given = {name: join.by_index(name, rows, False, [])[0] for name, rows in groups.items()}
+        known = answers_from_memory(given, release)
     found = []
     for name in [n for n in release.configs if n in groups] if release else groups:
         config = read_name(names, name)
@@ -49,16 +56,20 @@ def collect(
         family = family_of(config.task, config.dataset, release)
         language = config.instruction_language if config.dataset == "oneruler" else None
         answers, _ = join.by_index(name, groups[name], release is None, [])
+        memory: Mapping[int, str] = {}
         rows = release.rows(name, COLUMNS) if release else _of_prompts(answers, family)
         if release is not None:
             join.same_rows(name, answers, range(release.size(name)), release)
+            memory = memory_of(name, release, known)
         for row in rows:
             answer = answers.get(int(row["index"]))
             join.same_references(row, answer)
+            row["memory"] = memory.get(int(row["index"]))
             if error := error_of(row, answer, task, language, rules, strict, family):
                 shown = {"outputs": row["outputs"], "prediction": answer.text if answer else None}
                 place = {"config": name, "languages": config.languages, "index": row["index"]}
-                found.append({**place, **error._asdict(), **shown})
+                with_memory = {} if row["memory"] is None else {"memory": row["memory"]}
+                found.append({**place, **error._asdict(), **shown, **with_memory})
     return found
 
 

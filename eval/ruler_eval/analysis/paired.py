@@ -53,11 +53,13 @@ def paired_mean(
     return PairedMean(mean, error2**0.5, rows, size2**0.5)
 
 
-def bounds(found: PairedMean, times: float = 1) -> tuple[float, float]:
+def bounds(
+    found: PairedMean, times: float = 1, confidence: float = CONFIDENCE
+) -> tuple[float, float]:
     """The interval of a mean, or of the same mean of so many times the rows."""
     from scipy.special import ndtri
 
-    upper, rows = (1 + CONFIDENCE) / 2, found.rows * times
+    upper, rows = (1 + confidence) / 2, found.rows * times
     if found.error < NO_SPREAD:
         half = float(1 - (1 - upper) ** (1 / rows))
         return max(-1.0, found.mean - half), min(1.0, found.mean + half)

@@ -64,6 +64,16 @@ def _content(text: str) -> set[str]:
     return {numbers.get(word, word) for word in stems} - _STOP
 
 
+def from_memory(answer: GivenAnswer) -> bool:
+    """The words that the same model answers to the question without documents.
+
+    `row["memory"]` holds that answer, where it is known (analysis/memory.py).
+    """
+    known = str(answer.row.get("memory") or "").strip().splitlines()
+    said = _content(normalize(known[0])) if known else set()
+    return bool(said) and said == _content(_first_line(answer))
+
+
 def other_document(answer: GivenAnswer) -> float | None:
     """How far a short answer that stands in the documents stood from the gold ones, if in none."""
     gold = [evidence for evidence in answer.row["evidence"] if evidence["answer"]]
@@ -94,7 +104,7 @@ FAMILY = Family(
     rule="qa_1",
     tasks=QA_TASKS,
     solve=solve,
-    kinds={"reworded": reworded},
+    kinds={"reworded": reworded, "from_memory": from_memory},
     distance=other_document,
     describe=_described,
     before_context="The following are given documents.",

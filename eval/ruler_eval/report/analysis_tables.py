@@ -8,26 +8,64 @@ from typing import Any
 from ruler_common.terminal import line_of, table
 from ruler_eval.analysis.complexity import Panel
 from ruler_eval.analysis.decide import Decision
+from ruler_eval.analysis.ranks import Ranked
 from ruler_eval.report.score_tables import bounds, number, p_value
 
+_TESTS = """p is of one test alone; p (Holm) is adjusted for all {tests} of this table. Better names
+the model for which the interval excludes 0 and p, where there is one, is below 0.05, of 10 rows or
+more."""
 _CAUTION = 0.6  # a correlation by chance that is worth a word
 
 
 def comparison(found: Mapping[str, Any], markdown: bool = False) -> str:
     """The tables of `ruler compare`; differences are A − B in points."""
     title = " · ".join(f"{side.upper()}: {_whose(found[side])}" for side in ("a", "b"))
-    header = ["", "n", "A", "B", "A − B", "95 % interval", "p", "detectable", "least"]
+    header = ["", "n", "A", "B", "A − B", "95 % interval", "p", "p (Holm)", "better"]
+    header += ["detectable", "least"]
     rows = [
         [
             *(name, str(cell["n"]), *_differences(cell), p_value(cell["p"])),
+            *(p_value(cell["p_holm"]), _better(cell)),
             *(_detectable(cell["detectable"]), number(cell["least"])),
         ]
         for name, cell in found["configurations"].items()
     ]
     means = [(f"mean at {n.upper()}", mean) for n, mean in found["lengths"].items()]
     for name, mean in [*means, ("mean over all", found["all"])]:
-        rows.append([name, "", *_differences(mean), "", _detectable(mean["detectable"]), ""])
-    return f"{line_of(title, markdown)}\n\n{table(header, rows, markdown)}"
+        rows.append(
+            [
+                name,
+                "",
+                *_differences(mean),
+                "",
+                "",
+                _better(mean),
+                _detectable(mean["detectable"]),
+                "",
+            ]
+        )
+    tests = sum(cell["p"] is not None for cell in found["configurations"].values())
+    text = f"{line_of(title, markdown)}\n\n{table(header, rows, markdown)}"
+    return text + (f"\n\n{_TESTS.format(tests=tests)}" if tests > 1 else "")
+
+
+def ranking(found: Mapping[str, Sequence[Ranked]], markdown: bool = False) -> str:
+    """Models by their average, with their ranks under it and both weighted ones, of 95 %."""
+    titles = {"average": "Avg.", "weighted_inc": "wAvg.(inc)", "weighted_dec": "wAvg.(dec)"}
+    places = {key: {one["model"]: one for one in found[key]} for key in titles}
+    rows = []
+    for one in found["average"]:
+        row = [one["model"]]
+        for key in titles:
+            mine = places[key][one["model"]]
+            first, last = mine["ranks"]
+            row += [number(mine["score"]), str(mine["rank"])]
+            row += [str(first) if first == last else f"{first}-{last}"]
+        rows.append(row)
+    header = ["model"]
+    for title in titles.values():
+        header += [title, "rank", "95 %"]
+    return table(header, rows, markdown)
 
 
 def _whose(model: Mapping[str, Any]) -> str:
@@ -109,6 +147,10 @@ def _range(rows: Iterable[int]) -> str:
 def _differences(cell: Mapping[str, Any]) -> list[str]:
     shown = [number(cell["a"]), number(cell["b"]), f"{cell['difference']:+.1f}"]
     return [*shown, bounds(cell["interval"])]
+
+
+def _better(mean: Mapping[str, Any]) -> str:
+    return mean["better"].upper() if mean["better"] else ""
 
 
 def _detectable(value: float) -> str:

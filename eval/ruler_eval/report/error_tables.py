@@ -27,7 +27,21 @@ def report(found: Sequence[dict[str, Any]], markdown: bool = False) -> str:
     header = ["configuration", "kind", "rows", "share", "mean", "an example"]
     kinds = [kind for kind in KINDS if any(error["kind"] == kind for error in found)]
     meanings = "\n".join(f"{kind}: {KINDS[kind]}" for kind in kinds)
-    return f"{table(header, rows, markdown, left=(0, 1, 5))}\n\n{meanings}"
+    parts = [table(header, rows, markdown, left=(0, 1, 5)), meanings, from_memory(found, markdown)]
+    return "\n\n".join(filter(None, parts))
+
+
+def from_memory(found: Sequence[dict[str, Any]], markdown: bool = False) -> str:
+    """The share of wrong answers that are the model's own without documents; "" where not known."""
+    known = [error for error in found if "memory" in error]
+    rows = []
+    for config in dict.fromkeys(error["config"] for error in known):
+        wrong = [error for error in known if error["config"] == config]
+        same = sum(error["kind"] == "from_memory" for error in wrong)
+        rows.append([config, str(len(wrong)), str(same), f"{100 * same / len(wrong):.0f} %"])
+    title = "Wrong answers that are the model's own without documents (RULER, section 5)"
+    header = ["configuration", "wrong", "from memory", "share"]
+    return f"{title}\n\n{table(header, rows, markdown)}" if rows else ""
 
 
 def _detail(kind: str, errors: Sequence[dict[str, Any]]) -> str:

@@ -58,6 +58,9 @@ def report(results: Results, markdown: bool = False, intervals: bool = False) ->
             relative = relative_to_alone(cells, groups, results["dataset"]["tasks"], markdown)
             parts.append(_titled("Scores in percent of those at 0k (the evidence alone)", relative))
     parts.append(_titled("Rows that are missing, failed or truncated", troubles(results, markdown)))
+    if intervals:
+        title = "Rows that share documents, and so are known less well"
+        parts.append(_titled(title, shared_documents(results, markdown)))
     parts.append(_titled("Scores by depth of the evidence", by_depth(results, markdown)))
     parts.append("\n".join(line_of(f"Note: {note}.", markdown) for note in results["notes"]))
     return "\n\n".join(filter(None, parts))
@@ -239,6 +242,17 @@ def troubles(results: Results, markdown: bool = False) -> str:
         if any(cell[name] for name in shown)
     ]
     return table(["configuration", "n", *shown], rows, markdown) if rows else ""
+
+
+def shared_documents(results: Results, markdown: bool = False) -> str:
+    """The configurations whose rows share documents, and the design effect on their intervals."""
+    rows = [
+        [name, str(cell["n"]), str(cell["documents"]), f"{cell['design_effect']:.2f}"]
+        for name, cell in results["configurations"].items()
+        if "documents" in cell and "design_effect" in cell
+    ]
+    header = ["configuration", "n", "documents", "design effect"]
+    return table(header, rows, markdown) if rows else ""
 
 
 def by_depth(results: Results, markdown: bool = False) -> str:

@@ -164,7 +164,11 @@ def combine(
         return None, None, None
     score = sum(share * score for share, score, _ in scored) / total
     strict = sum(share * strict for share, _, strict in scored) / total
-    return score, strict, intervals.percent(*intervals.units(rows, shares))
+    return (
+        score,
+        strict,
+        intervals.percent(*intervals.units(rows, shares, intervals.documents_of(cells))),
+    )
 
 
 def in_languages(cell: Cell, languages: str) -> bool:

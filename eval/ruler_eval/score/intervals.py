@@ -23,6 +23,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ruler_eval.score.results_file import Cell
+
 CONFIDENCE = 0.95
 PRIOR = 2.0
 """Doubt about the dispersion, in expected squared deviations; see the module's docstring."""
@@ -141,10 +143,19 @@ def percent(
     return [100 * bound for bound in bounds] if bounds else None
 
 
+def documents_of(cells: Mapping[str, Cell]) -> dict[str, dict[int, str]]:
+    """The configurations whose rows share documents: {configuration: {index: document}}."""
+    return {
+        name: dict(zip(cell["rows"]["index"], cell["rows"]["document"], strict=True))
+        for name, cell in cells.items()
+        if "document" in cell["rows"]
+    }
+
+
 def units(
     cells: Mapping[str, tuple[str, Mapping[int, float]]],
     weights: Mapping[str, float],
-    documents: Mapping[str, Mapping[int, str]] | None = None,
+    documents: Mapping[str, Mapping[int, str]],
 ) -> Units:
     """Independent strata of a weighted mean of cells, for `moments` and `interval`.
 
@@ -165,11 +176,7 @@ def units(
         values = sum(
             weights[name] * np.array([cells[name][1][index] for index in order]) for name in names
         )
-        known = (
-            next((documents[name] for name in names if name in documents), None)
-            if documents
-            else None
-        )
+        known = next((documents[name] for name in names if name in documents), None)
         found.strata.append(np.asarray(values / total))
         found.weights.append(total)
         found.clusters.append(None if known is None else np.array([known[i] for i in order]))

@@ -26,11 +26,15 @@ The schema (FORMAT 3; scores and intervals 0 … 100, lengths in tokens, null wh
       dropped                 compat "authors": rows left out of n
       whole_word              qa: the score by whole words; words_right: oneruler's cwe, 0 … 10
       relative_to_0k          the score in percent of the same task's at 0k, where it was scored
+      documents               how many documents the rows ask about, where several ask about one;
+                              design_effect: how many times the variance of independent rows the
+                              score's is for that (score/documents.py)
       depth                   ten bins (ruler_eval/score/depth.py), or null
       rows                    every row's "index" and "score" (0 … 1); "references", "question" and
                               "prompt": digests of what was asked, each null where a file lacks it;
                               "found": references found; "truncated": the rows that were; and
-                              "thinking_tokens" and "prompt_tokens", where they are known
+                              "thinking_tokens" and "prompt_tokens", where they are known; and
+                              "document", a digest, where rows ask about the same documents
     summary                   the tables' aggregates (ruler_eval/score/aggregates.py)
     notes                     what was missing, duplicated, or damaged, in sentences
 """
@@ -38,7 +42,7 @@ The schema (FORMAT 3; scores and intervals 0 … 100, lengths in tokens, null wh
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Literal, cast
@@ -75,6 +79,7 @@ class RowScores(TypedDict):
     prompt: list[str] | None
     thinking_tokens: NotRequired[list[int | None]]
     prompt_tokens: NotRequired[list[int | None]]
+    document: NotRequired[list[str]]
 
 
 class DepthBin(TypedDict):
@@ -112,6 +117,8 @@ class Cell(TypedDict):
     whole_word: NotRequired[float | None]
     words_right: NotRequired[float | None]
     relative_to_0k: NotRequired[float]
+    documents: NotRequired[int]
+    design_effect: NotRequired[float]
 
 
 def rows_of(results: Results) -> str:
@@ -253,7 +260,9 @@ def _wrong_values(results: Results) -> Iterator[str]:
     for name, cell in results["configurations"].items():
         where, rows = f"configurations.{name}", cell["rows"]
         indices, scores = rows["index"], rows["score"]
-        columns = (scores, rows["found"], rows.get("references"), rows["question"], rows["prompt"])
+        columns: tuple[Sequence[object] | None, ...]
+        columns = (scores, rows["found"], rows["question"], rows["prompt"])
+        columns += (rows.get("references"), rows.get("document"))
         if any(column is not None and len(column) != len(indices) for column in columns):
             yield f"{where}.rows has columns of different lengths"
         if len({*indices}) != len(indices) or any(not 0 <= i < _MOST for i in indices):

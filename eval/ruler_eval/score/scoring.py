@@ -26,6 +26,7 @@ from ruler_eval.prediction import Prediction
 from ruler_eval.score import depth, intervals, join
 from ruler_eval.score.aggregates import summary
 from ruler_eval.score.config_naming import ScoredConfig, read_name
+from ruler_eval.score.documents import mark_documents
 from ruler_eval.score.effective_length import Baseline
 from ruler_eval.score.evidence_alone import mark_relative
 from ruler_eval.score.formats.prediction_formats import digest
@@ -164,6 +165,8 @@ def score(
         for name in progress(sorted(groups, key=place))
     }
     mark_relative(cells)
+    if release is not None:
+        mark_documents(cells, release)
     run = predictions.run
     standard = has_threshold(release.manifest) if release else None
     return {

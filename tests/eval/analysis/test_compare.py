@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from ruler_common.errors import RulerError
-from ruler_eval.analysis.compare import compare, mcnemar
+from ruler_eval.analysis.compare import compare, holm, mcnemar
 from ruler_eval.analysis.decide import decide
+from ruler_eval.report import analysis_tables
 from tests.eval.scoring_helpers import right, ruler
 
 
@@ -63,6 +64,38 @@ def test_mcnemar_is_the_exact_sign_test_of_the_rows_that_differ():
     assert mcnemar(10, 2) == pytest.approx(0.03857, abs=1e-5)
     found = compare(results(vt_4k=[1, 1, 0]), results(vt_4k=[1, 0, 1]))["configurations"]["vt_4k"]
     assert (found["only_a"], found["only_b"], found["p"]) == (1, 1, 1)
+
+
+def test_p_values_are_adjusted_for_their_number_by_holm():
+    assert holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
+    assert holm([0.5, 0.6]) == [1, 1]
+    assert holm([]) == []
+    fails = {"vt_4k": 8, "cwe_4k": 6, "fwe_4k": 0}
+    a = results(**{name: [1.0] * 50 for name in fails})
+    b = results(**{name: [0.0] * n + [1.0] * (50 - n) for name, n in fails.items()})
+    cells = compare(a, b)["configurations"]
+    assert [cells[name]["p_holm"] for name in fails] == pytest.approx([6 / 256, 4 / 64, 1])
+    assert [cells[name]["better"] for name in fails] == ["a", "a", None]
+
+
+def test_a_difference_whose_exact_p_is_not_below_005_is_never_called_better():
+    found = compare(results(vt_4k=[1.0] * 20), results(vt_4k=[0.0] * 5 + [1.0] * 15))
+    cell = found["configurations"]["vt_4k"]
+    assert cell["interval"][0] > 0
+    assert (cell["p"], cell["better"]) == (0.0625, None)
+    shown = analysis_tables.comparison(found).splitlines()
+    (line,) = [line.split() for line in shown if line.startswith("vt_4k")]
+    assert line[-4:-2] == ["0.062", "0.062"]  # no letter between p (Holm) and what is detectable
+
+
+def test_of_fewer_than_ten_rows_neither_is_called_better_and_nothing_is_decided():
+    found = compare(results(vt_4k=[1.0] * 9), results("b", vt_4k=[0.0] * 9))
+    assert found["configurations"]["vt_4k"]["interval"][0] > 50
+    assert found["configurations"]["vt_4k"]["better"] is found["all"]["better"] is None
+    decided = decide(found, 1.5)
+    assert (decided["verdict"], decided["needed"]) == ("unknown", 10)
+    ten = compare(results(vt_4k=[1.0] * 10), results("b", vt_4k=[0.0] * 10))
+    assert (ten["all"]["better"], decide(ten, 1.5)["verdict"]) == ("a", "larger")
 
 
 def test_partial_credit_has_no_mcnemar():

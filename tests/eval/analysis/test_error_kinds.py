@@ -123,6 +123,7 @@ CASES = [
     ("incomplete", VALUES, "niah_multivalue", "1111111, 100, 100 and 40"),
     ("unfinished", CHAIN, "vt", "To find the variables we need to track the chain of"),
     ("reworded", {**QUESTION, "outputs": ["three hills"]}, "qa_1", "On 3 hills."),
+    ("from_memory", {**QUESTION, "memory": "In the Alps."}, "qa_1", "the Alps\nas I know"),
     ("unrelated", VALUES, "niah_multivalue", "9876543"),
     ("wrong_format", VALUES, "niah_multivalue", "1 1 1 1 1 1 1 something"),
     ("other", VALUES, "niah_multivalue", "It was 1984."),

@@ -165,7 +165,7 @@ def test_both_benchmarks_fit_into_one_call(metric):
         ({"predictions": ["a"], "references": [["a"]], "foo": 1}, "foo= is no argument"),
         (
             {"predictions": ["a"], "references": [["a"]], "tasks": "niah_none"},
-            "Row 0 is of niah_none, a task of ONERULER: give languages=",
+            "niah_none is a task of ONERULER: give languages=",
         ),
     ],
 )

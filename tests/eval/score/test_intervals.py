@@ -68,7 +68,7 @@ def test_no_rows_no_interval():
 def test_rows_with_the_same_index_are_averaged_before_they_are_counted():
     same = {0: 1.0, 1: 0.0}
     cells = {"vt_4k": ("vt", same), "vt_8k": ("vt", {0: 0.0, 1: 0.0}), "cwe_4k": ("cwe", same)}
-    found = units(cells, {"vt_4k": 1, "vt_8k": 3, "cwe_4k": 1})
+    found = units(cells, {"vt_4k": 1, "vt_8k": 3, "cwe_4k": 1}, {})
     assert [list(values) for values in found.strata] == [[0.25, 0], [1, 0]]
     assert found.weights == [4, 1]
     assert found.clusters == [None, None]
@@ -76,7 +76,7 @@ def test_rows_with_the_same_index_are_averaged_before_they_are_counted():
 
 def test_cells_over_different_rows_stay_apart():
     cells = {"vt_4k": ("vt", {0: 1.0}), "vt_8k": ("vt", {1: 0.0})}
-    assert len(units(cells, {"vt_4k": 1, "vt_8k": 1}).strata) == 2
+    assert len(units(cells, {"vt_4k": 1, "vt_8k": 1}, {}).strata) == 2
 
 
 def test_rows_of_one_document_count_for_fewer():

@@ -267,7 +267,9 @@ def test_results_json_has_the_documented_schema_and_is_never_rounded(write_run, 
     assert results["format"] == FORMAT == 3
     assert set(results) == TOP
     assert set(results["configurations"]["vt_4k"]) == CELL
-    assert set(results["configurations"]["qa_1_4k"]) == {*CELL, "whole_word"}
+    assert set(results["configurations"]["qa_1_4k"]) == {
+        *(*CELL, "whole_word", "documents", "design_effect"),
+    }
     assert results["configurations"]["fwe_4k"]["score"] == pytest.approx(100 / 3, abs=1e-12)
     assert results["dataset"]["source"] == str(built)
     assert results["dataset"]["rows"]["vt_4k"] == results["run"]["rows"]["vt_4k"]

@@ -53,4 +53,6 @@ def _difference(
         "interval": mean["interval"],
         "n": mean.get("n"),
         "p": mean.get("p"),
+        "p_holm": mean.get("p_holm"),
+        "better": mean["better"],
     }

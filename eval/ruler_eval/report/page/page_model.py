@@ -14,6 +14,7 @@ from typing import Any
 
 from typing_extensions import NotRequired, TypedDict
 
+from ruler_eval.analysis.compare import Side
 from ruler_eval.score.results_file import DepthBin, Interval, Mean
 
 
@@ -136,7 +137,10 @@ class DepthMap(TypedDict):
 
 
 class Difference(TypedDict):
-    """A paired difference A - B in points at a task and length, or a mean (`task` is None)."""
+    """A paired difference A - B in points at a task and length, or a mean (`task` is None).
+
+    `p_holm` is p adjusted for all tests of the pair; `better` is `a` or `b` where the rows tell.
+    """
 
     task: str | None
     length: str | None
@@ -147,6 +151,8 @@ class Difference(TypedDict):
     interval: Interval
     n: int | None
     p: float | None
+    p_holm: float | None
+    better: Side | None
 
 
 class Pair(TypedDict):

@@ -114,11 +114,12 @@ def _differences(page: PageData, pair: Pair) -> NumberTable:
             + (f", {item['language']}" if several and item["language"] else ""),
             *((item["length"] or "all").upper(), number(item["a"]), number(item["b"])),
             *(f"{item['difference']:+.1f}", bounds(item["interval"]), p_value(item["p"])),
+            p_value(item["p_holm"]),
             "-" if item["n"] is None else str(item["n"]),
         ]
         for item in pair["differences"]
     ]
-    header = ["task", "length", *names, "difference", "95 % interval", "p", "rows"]
+    header = ["task", "length", *names, "difference", "95 % interval", "p", "p (Holm)", "rows"]
     return NumberTable(f"{names[0]} minus {names[1]}", header, rows)
 
 

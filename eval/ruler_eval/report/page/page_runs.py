@@ -12,11 +12,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 
 from ruler_common.errors import RulerError
 from ruler_common.names import Names, length_name
 from ruler_common.text import shortened
+from ruler_eval.analysis.memory import answers_from_memory
 from ruler_eval.frozen_release import Release
 from ruler_eval.prediction import Prediction
 from ruler_eval.score import join
@@ -42,6 +44,11 @@ class ReportedRun:
     def names(self) -> Names:
         """The task names of the run's data set."""
         return self.release.names if self.release else Names.of(self.results["dataset"]["name"])
+
+    @cached_property
+    def memory(self) -> dict[str, dict[int, str]]:
+        """What the run answers without documents; see analysis/memory.py."""
+        return {} if self.release is None else answers_from_memory(self.answers, self.release)
 
     @property
     def rules(self) -> ScoringRules:

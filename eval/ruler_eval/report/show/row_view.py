@@ -17,6 +17,7 @@ from pathlib import Path
 from ruler_common.errors import RulerError
 from ruler_common.text import visible
 from ruler_eval.analysis.error_kinds import KINDS, error_of
+from ruler_eval.analysis.memory import answers_from_memory, memory_of
 from ruler_eval.families.table import family_of, rule_task
 from ruler_eval.frozen_release import PartialRow, Release
 from ruler_eval.prediction import Prediction
@@ -173,8 +174,11 @@ def _answer(release: Release, config: str, row: PartialRow, run: Path) -> RunAns
     """How a run answered a row, scored by the benchmark's own rules."""
     predictions, _ = PredictionSource(dataset=release.source, revision=release.revision).open([run])
     join.same_data(predictions.run, release)
-    found = join.by_config(predictions, release.names).get(config, [])
-    given = join.by_index(config, found, False, [])[0].get(int(row["index"]))
+    groups = join.by_config(predictions, release.names)
+    answers = {name: join.by_index(name, rows, False, [])[0] for name, rows in groups.items()}
+    given = answers.get(config, {}).get(int(row["index"]))
+    memory = memory_of(config, release, answers_from_memory(answers, release))
+    row = {**row, "memory": memory.get(int(row["index"]))}
     join.same_references(row, given)
     parsed = release.parse(config)
     task = rule_task(parsed.task, parsed.dataset, release)

@@ -141,7 +141,7 @@ def _differences(page: PageData, pair: Pair) -> Figure:
     colours = [first_series(page)[pair[side]]["colour"] for side in ("a", "b")]
     mean = "mean of all"
     labels = {item["name"]: item["label"] for item in page["lengths"]}
-    better = [f"{names[0]} better", f"{names[1]} better", "not told apart"]
+    results = {"a": f"{names[0]} better", "b": f"{names[1]} better", None: "not told apart"}
     main = _main_language(pair)
     data: list[Datum] = [
         {
@@ -152,7 +152,7 @@ def _differences(page: PageData, pair: Pair) -> Figure:
             "low": low,
             "high": high,
             "interval": interval_text(item["interval"]),
-            "result": better[0 if low > 0 else 1 if high < 0 else 2],
+            "result": results[item["better"]],
         }
         for item in pair["differences"]
         if item["length"] is not None and item["language"] in (main, "")
@@ -162,7 +162,7 @@ def _differences(page: PageData, pair: Pair) -> Figure:
     order = [task for task in page["tasks"] if any(one["task"] == task for one in data)] + [mean]
     colour = alt.Color(
         "result:N",
-        scale=alt.Scale(domain=better, range=[*colours, GREY]),
+        scale=alt.Scale(domain=[*results.values()], range=[*colours, GREY]),
         legend=alt.Legend(orient="top", title=None, labelLimit=400),
     )
     base = alt.Chart()

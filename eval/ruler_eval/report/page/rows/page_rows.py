@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ruler_eval.analysis.error_kinds import error_of
+from ruler_eval.analysis.memory import memory_of
 from ruler_eval.analysis.prompt_rows import row_of_prompt
 from ruler_eval.families.table import family_of, rule_task
 from ruler_eval.frozen_release import BATCH_ROWS, PartialRow
@@ -72,6 +73,8 @@ class ConfigRows:
         index = int(row["index"])
         answer = self.answers.get(index)
         join.same_references(row, answer)
+        if (release := self.run.release) is not None:
+            row = {**row, "memory": memory_of(self.name, release, self.run.memory).get(index)}
         if "input" in row and self.scores[index] < 1 and index not in self.kinds:
             self._sort(index, row, answer)
         if index in self.order:

@@ -1,0 +1,90 @@
+"""Several models ranked, and the ranks that their rows leave possible."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from ruler_common.errors import RulerError
+from ruler_eval.analysis.ranks import ranks
+from tests.eval.analysis.test_compare import results
+from tests.eval.scoring_helpers import right, ruler
+
+LENGTHS = {"4k": 4096, "8k": 8192}
+
+
+def model(name, **wrong):
+    """A result of 100 rows a configuration, so many of them wrong: `model("a", vt_4k=3)`."""
+    cells = {c: [0.0] * n + [1.0] * (100 - n) for c, n in wrong.items()}
+    found = results(name, **cells)
+    for cell in found["configurations"].values():
+        cell["max_length"] = LENGTHS[cell["length"]]
+    return found
+
+
+def test_a_clear_order_leaves_one_rank_and_a_near_tie_two():
+    given = {"a": model("a", vt_4k=0), "b": model("b", vt_4k=2), "c": model("c", vt_4k=60)}
+    found = {one["model"]: (one["rank"], one["ranks"]) for one in ranks(given)["average"]}
+    assert found == {"a": (1, [1, 2]), "b": (2, [1, 2]), "c": (3, [3, 3])}
+
+
+def test_the_weighting_decides_who_is_first():
+    given = {"short": model("s", vt_4k=0, vt_8k=40), "long": model("l", vt_4k=35, vt_8k=0)}
+    found = ranks(given)
+    assert [one["model"] for one in found["weighted_inc"]] == ["long", "short"]
+    assert [one["model"] for one in found["weighted_dec"]] == ["short", "long"]
+    assert found["weighted_inc"][0]["score"] == pytest.approx((65 + 2 * 100) / 3)
+
+
+def test_lengths_weigh_alike_however_many_tasks_they_have():
+    one = model("a", vt_4k=50, cwe_4k=50, vt_8k=0)
+    assert ranks({"a": one, "b": one})["average"][0]["score"] == pytest.approx(75)
+
+
+def test_equal_models_share_a_rank_and_few_rows_leave_all_possible():
+    same = {name: model(name, vt_4k=5) for name in "abc"}
+    assert {(one["rank"], *one["ranks"]) for one in ranks(same)["average"]} == {(1, 1, 3)}
+    few = {"a": results("a", vt_4k=[1.0] * 9), "b": results("b", vt_4k=[0.0] * 9)}
+    for found in few.values():
+        found["configurations"]["vt_4k"]["max_length"] = 4096
+    assert [one["ranks"] for one in ranks(few)["average"]] == [[1, 2], [1, 2]]
+
+
+def test_the_ranks_hold_the_true_one_of_models_that_hardly_differ():
+    """Five models of 80 to 84 %: each interval of ranks is to hold in 95 % of the draws."""
+    truth = dict(zip("abcde", (0.84, 0.83, 0.82, 0.81, 0.8), strict=True))
+    held = []
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        given = {n: results(n, vt_4k=(rng.random(200) < p) * 1.0) for n, p in truth.items()}
+        for found in given.values():
+            found["configurations"]["vt_4k"]["max_length"] = 4096
+        for one in ranks(given)["average"]:
+            low, high = one["ranks"]
+            held.append(low <= 1 + "abcde".index(one["model"]) <= high)
+    assert np.mean(held) >= 0.95
+
+
+def test_results_without_a_common_configuration_are_refused():
+    with pytest.raises(RulerError, match="share no configuration"):
+        ranks({"a": model("a", vt_4k=0), "b": model("b", cwe_4k=0)})
+
+
+def test_the_command_ranks_three_runs(write_run, tmp_path):
+    def wrong_from(first):
+        return lambda config, row: right(config, row) if row["index"] < first else ""
+
+    runs = [write_run(wrong_from(n), name) for n, name in ((9, "all"), (4, "most"), (0, "none"))]
+    for run in runs:
+        assert ruler("score", run)[2] == 0
+    out = tmp_path / "ranks.json"
+    stdout, error, code = ruler("compare", *runs, "--out", out)
+    assert code == 0, error
+    assert stdout.split()[:4] == ["model", "Avg.", "rank", "95"]
+    assert [one["model"] for one in json.loads(out.read_text())["average"]] == [
+        *("all", "most", "none")
+    ]
+    _, error, code = ruler("compare", *runs, "--max-drop", 1)
+    assert (code, "name two results" in error) == (2, True)
