@@ -62,11 +62,8 @@ def read(
             if file.suffix == inspect_log.SUFFIX:
                 new = list(inspect_log.predictions(file, keep_prompts))
             else:
-                new = list(
-                    FileReader(file, naming, keep_prompts=keep_prompts, prompts=prompts).read(
-                        found.damaged
-                    )
-                )
+                reader = FileReader(file, naming, keep_prompts=keep_prompts, prompts=prompts)
+                new = list(reader.read(found.damaged))
             found.rows += new
             found.files[str(file)] = sha256_of(file)
             if not new:
