@@ -35,6 +35,8 @@ class Prediction:
     `asked` the digest of the whole prompt; `prompt` the prompt itself and `columns` other columns
     of the row, where they were asked for; `thinking_tokens` and
     `prompt_tokens` the tokens of the reasoning and of the prompt, as the model counts them.
+    `asked_row` says that the prompt was found to be the release's, `by_line` that its references
+    were found by the number of its line alone.
     """
 
     config: str
@@ -53,6 +55,8 @@ class Prediction:
     prompt: str | None = None
     columns: Mapping[str, Any] | None = None
     where: str = ""
+    asked_row: bool = False
+    by_line: bool = False
 
     def check(self) -> None:
         """Raise TypeError for a field that is not of its type, whatever a file gave."""

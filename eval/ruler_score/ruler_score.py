@@ -22,7 +22,7 @@ import warnings
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any, Literal, NamedTuple
 
-SCORE_VERSION = "1.2.0"
+SCORE_VERSION = "1.3.0"
 """Changes with everything that can move a score."""
 
 QA_TASKS = ("qa_1", "qa_2")
@@ -129,24 +129,35 @@ class SplitText(NamedTuple):
     state: ReasoningState
 
 
-_XML = ("think", "thinking", "thought", "reasoning", "seed:think")
-REASONING_TAGS = (
-    *(f"{mark}{name}>" for name in _XML for mark in ("<", "</")),
-    *("[THINK]", "[/THINK]"),
-    *("<|start|>", "<|channel|>", "<|message|>", "<|end|>", "<|return|>"),
+_XML = (
+    *("think", "thinking", "thought", "seed:think"),  # DeepSeek and Qwen, Claude, EXAONE, Seed-OSS
+    *("reasoning", "reason"),  # fine-tuned models; both are in Open WebUI's list of marks
+    *("scratchpad", "reflection"),  # Hermes 3 and Reflection-Llama-3.1, by their system prompts
 )
-"""The marks of reasoning, as tokenizers hold them: gpt-oss's are those of its channels."""
+_PAIRS = {
+    **{name: (f"<{name}>", f"</{name}>") for name in _XML},
+    "magistral": ("[THINK]", "[/THINK]"),
+    "cohere": ("<|START_THINKING|>", "<|END_THINKING|>"),  # Command R7B, Command A Reasoning
+    "kimi": ("◁think▷", "◁/think▷"),  # Kimi-VL-Thinking, Kimi-Dev
+    "openthoughts": ("<|begin_of_thought|>", "<|end_of_thought|>"),  # Sky-T1 too
+    "apertus": ("<|inner_prefix|>", "<|inner_suffix|>"),
+    "gemma": ("<|channel>thought", "<channel|>"),  # Gemma 4
+}
+"""What models mark reasoning with in their chat templates or system prompts, in any case."""
+CHANNEL_TAGS = ("<|start|>", "<|channel|>", "<|message|>", "<|end|>", "<|return|>")
+"""The marks of gpt-oss's channels."""
+REASONING_TAGS = (*(mark for pair in _PAIRS.values() for mark in pair), "<|channel>", *CHANNEL_TAGS)
+"""The marks of reasoning, as tokenizers hold them."""
 _CHANNEL = r"<\|channel\|>(?:analysis|commentary)[^<]*(?:<\|constrain\|>[^<]*)?<\|message\|>"
 _FINAL = r"<\|channel\|>final[^<]*<\|message\|>"
-_CLOSINGS = {
-    **{name: re.compile(f"</{name}>") for name in _XML},
-    "THINK": re.compile(r"\[/THINK\]"),
-    "channel": re.compile(_FINAL),
-}
-_CLOSING = re.compile(rf"</(?:{'|'.join(_XML)})>|\[/THINK\]|{_FINAL}")
-_OPENING = rf"<(?P<xml>{'|'.join(_XML)})>|\[(?P<plain>THINK)\]|{_CHANNEL}"
-_TAG = re.compile(f"(?P<opens>{_OPENING})|{_CLOSING.pattern}")
-_OPENED = re.compile(rf"(?:{_OPENING})\s*\Z")
+_CASE = re.IGNORECASE | re.ASCII
+_ENDS = {**{name: re.escape(end) for name, (_, end) in _PAIRS.items()}, "channel": _FINAL}
+_CLOSINGS = {name: re.compile(end, _CASE) for name, end in _ENDS.items()}
+_CLOSING = re.compile("|".join(_ENDS.values()), _CASE)
+_FAMILIES = {begin.lower(): name for name, (begin, _) in _PAIRS.items()}
+_OPENING = "|".join([*map(re.escape, _FAMILIES), _CHANNEL])
+_TAG = re.compile(f"(?P<opens>{_OPENING})|{_CLOSING.pattern}", _CASE)
+_OPENED = re.compile(rf"(?:{_OPENING})\s*\Z", _CASE)
 
 
 def split_reasoning(text: str, opened: str = "") -> SplitText:
@@ -161,7 +172,8 @@ def split_reasoning(text: str, opened: str = "") -> SplitText:
         split_reasoning("<think>so it is")                    # ("so it is", "", "truncated")
     """
     text = opened + text
-    if "<" not in text and "[" not in text and not text.startswith("analysis"):
+    marked = "<" in text or "[" in text or "◁" in text  # most texts hold none: be quick
+    if not marked and not text.startswith("analysis"):
         return SplitText(None, text, "none")
     if text.startswith("analysis") and "assistantfinal" in text:  # gpt-oss, special tokens removed
         analysis, _, final = text.removeprefix("analysis").partition("assistantfinal")
@@ -178,7 +190,7 @@ def split_reasoning(text: str, opened: str = "") -> SplitText:
             reasoning += [*answer, before]
             answer, state = [], "ended"
             continue
-        family = tag["xml"] or tag["plain"] or "channel"
+        family = _FAMILIES.get(tag[0].lower(), "channel")
         closing = None if family in absent else _CLOSINGS[family].search(text, begin)
         if closing is None:
             absent.add(family)  # what closes nowhere from here closes nowhere later

@@ -36,13 +36,16 @@ def whole_results(found):
     cells = {}
     for name, cell in found["configurations"].items():
         rows = {"index": [], "score": [], **cell.get("rows", {})}
+        if cell.get("score") is not None and not rows["index"]:
+            rows |= {"index": [0], "score": [cell["score"] / 100]}
+        mean = 100 * sum(rows["score"]) / len(rows["score"]) if rows["score"] else None
         rows = {"found": [0] * len(rows["index"]), "truncated": [], **rows}
         counts = ("failed", "cut", "cut_scored", "thinking", "thinking_cut", "missing")
         cells[name] = {
             "max_length": 4096,
             "language": "en",
             "instruction_language": "en",
-            "score": None,
+            "score": mean,
             "strict": None,
             "n": len(rows["index"]),
             "interval": None,
@@ -54,7 +57,7 @@ def whole_results(found):
     dataset = {"name": "ruler", "source": None, "data_version": None, "revision": None}
     dataset |= {"rows": {}, "tasks": [], "standard": None, **found.get("dataset", {})}
     return {
-        "format": 2,
+        "format": 3,
         "score_version": "1",
         "partial": False,
         "model": None,

@@ -8,6 +8,7 @@ Rows are tasks, columns lengths, then the aggregates as in Tables 3 and 12 to 16
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal, get_args
 
@@ -15,6 +16,7 @@ from ruler_common.terminal import line_of, table
 from ruler_eval.score.aggregates import EVERY_LANGUAGE, EVERY_PAIR, in_languages
 from ruler_eval.score.effective_length import written
 from ruler_eval.score.results_file import Cell, GroupSummary, Results, rows_of
+from ruler_eval.score.trust.proof import UNPROVED
 
 Trouble = Literal[
     "missing", "failed", "does_not_fit", "cut", "cut_scored",
@@ -83,11 +85,18 @@ def rule_options(results: Results) -> list[str]:
 
 
 def headline(results: Results) -> str:
-    """What was scored: model, data, whose rows, and whether it is partial."""
+    """What was scored: model, data, whose rows, and what keeps the scores from being sure."""
     parts = [results["model"] or "unnamed model", results["dataset"]["name"], rows_of(results)]
     parts += [f"mode {results['mode']}"] if results["mode"] else []
     parts += [f"rules {results['score_version']}", *rule_options(results)]
     parts += ["PARTIAL: only rows with a prediction count"] if results["partial"] else []
+    cells = results["configurations"]
+    proofs = Counter(cell.get("proof", "rows") for cell in cells.values())
+    for proof, said in UNPROVED.items():
+        if count := proofs[proof]:
+            parts.append(f"{said} ({count} of {len(cells)} configurations)")
+    if odd := sum(bool(cell.get("doubts")) for cell in cells.values()):
+        parts.append(f"DOUBTFUL answers in {odd} of {len(cells)} configurations, see the notes")
     return " · ".join(parts)
 
 

@@ -16,7 +16,7 @@ from functools import lru_cache
 from typing import Any
 
 from ruler_common.errors import RulerError
-from ruler_score.ruler_score import REASONING_TAGS
+from ruler_score.ruler_score import CHANNEL_TAGS, REASONING_TAGS
 
 ON_BUDGET = 8192
 """Tokens of room for reasoning with `--thinking on`."""
@@ -58,7 +58,7 @@ def decode(tokenizer: Any, token_ids: Sequence[int]) -> str:
 def _special_ids(tokenizer: Any) -> frozenset[int]:
     added = tokenizer.added_tokens_decoder.items()
     contents = {content.content for _, content in added}
-    marks = {mark for mark in REASONING_TAGS if CHANNEL in contents or not mark.startswith("<|")}
+    marks = {mark for mark in REASONING_TAGS if CHANNEL in contents or mark not in CHANNEL_TAGS}
     special = {token for token, content in added if content.special}
     kept = {token for token, content in added if content.content in marks}
     return frozenset((special | set(tokenizer.all_special_ids)) - kept)

@@ -105,9 +105,11 @@ def by_index(
         notes.append(f"{name}: its indices repeat for different rows; lines are numbered instead")
         return dict(enumerate(predictions)), 0
     if twice:
+        files = dict.fromkeys(prediction.where.rpartition(":")[0] for prediction in predictions)
+        order = f"; read in this order: {', '.join(files)}" if len(files) > 1 else ""
         notes.append(
             f"{name}: {len(twice)} duplicated predictions, the first at {twice[0].where}; of each "
-            "row's the first counts"
+            f"row's the first that did not fail counts{order}"
         )
     return found, len(twice)
 

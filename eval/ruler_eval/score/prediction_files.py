@@ -21,6 +21,7 @@ from ruler_eval.prediction import Prediction
 from ruler_eval.score.config_naming import Naming
 from ruler_eval.score.formats import inspect_log
 from ruler_eval.score.formats.prediction_formats import FileReader, kvpress_settings
+from ruler_eval.score.formats.prompt_check import PromptCheck
 from ruler_eval.score.formats.run_facts import RUN_FILE, RunFacts, run_facts
 
 _SHOWN = 4  # names of runs in a message
@@ -30,25 +31,26 @@ _SHOWN = 4  # names of runs in a message
 class Predictions:
     """All that was read: the answers in file order, the run's settings, digests of the files.
 
-    `names` are the tasks the configurations are of; a release brings its own. `unproved` are the
-    files that hold neither references nor questions to compare with a release's.
+    `names` are the tasks the configurations are of; a release brings its own.
     """
 
     rows: list[Prediction] = field(default_factory=list)
     run: RunFacts = field(default_factory=RunFacts)
     files: dict[str, str] = field(default_factory=dict)
     damaged: list[str] = field(default_factory=list)
-    unproved: list[str] = field(default_factory=list)
     names: Names = field(default_factory=lambda: Names.of("ruler"))
 
 
 def read(
-    paths: Iterable[Path], naming: Naming | None = None, keep_prompts: bool = False
+    paths: Iterable[Path],
+    naming: Naming | None = None,
+    keep_prompts: bool = False,
+    prompts: PromptCheck | None = None,
 ) -> Predictions:
     """Read folders and files of any known format, those of one run.
 
-    `keep_prompts` keeps the prompts that files hold, for sorting errors. Raises RulerError for what
-    cannot be read, and for several runs at once.
+    `keep_prompts` keeps the prompts that files hold, for sorting errors; `prompts` compares them
+    with a release's. Raises RulerError for what cannot be read, and for several runs at once.
     """
     naming = naming or Naming()
     found = Predictions(names=naming.names)
@@ -60,14 +62,13 @@ def read(
             if file.suffix == inspect_log.SUFFIX:
                 new = list(inspect_log.predictions(file, keep_prompts))
             else:
-                new = list(FileReader(file, naming, keep_prompts).read(found.damaged))
+                reader = FileReader(file, naming, keep_prompts=keep_prompts, prompts=prompts)
+                new = list(reader.read(found.damaged))
             found.rows += new
             found.files[str(file)] = sha256_of(file)
             if not new:
                 found.damaged.append(f"{file} holds no predictions")
             _no_second_run(file, new, runs)
-            if file.suffix == ".csv" and all(row.outputs is None for row in new):
-                found.unproved.append(str(file))
         for settings in _settings(path, files):
             found.run = _joined(found.run, settings, path)
     if not found.rows:

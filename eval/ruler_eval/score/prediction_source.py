@@ -15,6 +15,7 @@ from ruler_common.errors import RulerError
 from ruler_common.names import Names, parse_length
 from ruler_eval.frozen_release import Release
 from ruler_eval.score.config_naming import Naming, dataset_of
+from ruler_eval.score.formats.prompt_check import PromptCheck
 from ruler_eval.score.prediction_files import Predictions, files_of, read, run_settings
 from ruler_eval.score.reference_answers import add_references
 
@@ -53,7 +54,8 @@ class PredictionSource:
             config=self.config,
             held=[release.parse(name) for name in release.configs] if release else (),
         )
-        predictions = read(files, naming, keep_prompts)
+        prompts = PromptCheck(release=release) if release else None
+        predictions = read(files, naming, keep_prompts, prompts)
         if self.references is not None:
             add_references(predictions, self.references, keep_prompts)
         if self.name is not None:

@@ -70,7 +70,6 @@ def add_references(predictions: Predictions, folder: Path, keep_prompts: bool = 
         else:
             predictions.damaged.append(f"{name}: no references in '{folder}', left out")
     predictions.rows = [row for row in predictions.rows if row.config in known]
-    predictions.unproved.clear()
 
 
 def _pair(name: str, rows: list[Prediction], lines: list[ReferenceLine], folder: Path) -> None:
@@ -86,6 +85,7 @@ def _pair(name: str, rows: list[Prediction], lines: list[ReferenceLine], folder:
         numbers = [by_index[row.index] for row in rows]
     for row, number in zip(rows, numbers, strict=True):
         line = lines[number]
+        row.by_line = row.outputs != line.outputs and (row.asked or "") != line.asked
         row.index, row.outputs, row.asked = number, line.outputs, row.asked or line.asked
         row.prompt, row.columns = row.prompt or line.prompt, row.columns or line.columns
         row.question = row.question or line.question

@@ -23,6 +23,10 @@ The schema (FORMAT 3; scores and intervals 0 … 100, lengths in tokens, null wh
       cut_scored              the truncated ones that were scored nevertheless (see ScoringRules)
       thinking, thinking_cut  rows with reasoning; rows that ended within it
       duplicated              predictions for a row that had one already; the first counts
+      proof                   what ties the answers to the rows: "rows" (the run's digest of them),
+                              "prompt" (every answer's prompt), "references" (these or the question
+                              alone), "own" (the references are the answers' own), "none"
+      doubts                  what is odd about the answers, counted (score/trust/plausibility.py)
       dropped                 compat "authors": rows left out of n
       whole_word              qa: the score by whole words; words_right: oneruler's cwe, 0 … 10
       relative_to_0k          the score in percent of the same task's at 0k, where it was scored
@@ -42,6 +46,7 @@ The schema (FORMAT 3; scores and intervals 0 … 100, lengths in tokens, null wh
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -55,6 +60,7 @@ from ruler_common.frozen_rows import rows_label
 from ruler_common.names import TASKS, check_name
 from ruler_common.parsing import parse_json
 from ruler_eval.score.formats.run_facts import RunFacts, check_times
+from ruler_eval.score.trust.proof import Proof
 
 FORMAT = 3
 _MOST = 1 << 53
@@ -113,6 +119,8 @@ class Cell(TypedDict):
     does_not_fit: int
     depth: list[DepthBin] | None
     rows: RowScores
+    proof: NotRequired[Proof]  # not in formats before 3, nor `doubts`
+    doubts: NotRequired[dict[str, int]]
     dropped: NotRequired[int]
     whole_word: NotRequired[float | None]
     words_right: NotRequired[float | None]
@@ -254,6 +262,13 @@ def load(path: Path) -> Results:
     return results
 
 
+def _is_near(score: float | None, mean: float | None) -> bool:
+    """Whether two scores are one but for rounding, or both are none."""
+    if score is None or mean is None:
+        return score is mean
+    return math.isclose(score, mean, abs_tol=1e-6)
+
+
 def _wrong_values(results: Results) -> Iterator[str]:
     """What no `ruler score` writes, though it is of the right type."""
     check_name("dataset", results["dataset"]["name"], TASKS, "ruler score --help")
@@ -274,6 +289,15 @@ def _wrong_values(results: Results) -> Iterator[str]:
             yield f"{where} has a score that is not between 0 and 100"
         if cell["interval"] is not None and len(cell["interval"]) != 2:
             yield f"{where}.interval has not two ends"
+        mean = 100 * math.fsum(scores) / len(scores) if scores else None
+        if cell["n"] != len(indices) or not _is_near(cell["score"], mean):
+            shown = "no score" if mean is None else f"a mean of {mean:.4f}"
+            yield (
+                f"{where} has n {cell['n']} and the score {cell['score']}, its {len(indices)} rows "
+                f"{shown}"
+            )
+        if not {*indices}.issuperset(rows["truncated"]):
+            yield f"{where}.rows has truncated rows that it does not list"
         counts = (cell["n"], cell["missing"], cell["failed"], cell["max_length"])
         if any(not 0 <= count < _MOST for count in counts):
             yield f"{where} has a count that is none"

@@ -30,6 +30,7 @@ from ruler_eval.score.documents import mark_documents
 from ruler_eval.score.effective_length import Baseline
 from ruler_eval.score.evidence_alone import mark_relative
 from ruler_eval.score.formats.prediction_formats import digest
+from ruler_eval.score.formats.run_facts import RunFacts
 from ruler_eval.score.prediction_files import Predictions
 from ruler_eval.score.results_file import (
     FORMAT,
@@ -40,6 +41,8 @@ from ruler_eval.score.results_file import (
     RowScores,
     ScoredDataset,
 )
+from ruler_eval.score.trust.plausibility import AnsweredRow, doubts, sentences
+from ruler_eval.score.trust.proof import proof_of
 from ruler_score import ruler_score as rules_of
 
 CUTS = ("protocol", "wrong", "score")
@@ -148,11 +151,6 @@ def score(
     if release is not None:
         join.same_data(predictions.run, release)
         join.same_configurations(groups, release)
-        notes += [
-            f"{file} holds neither references nor questions, so nothing proves that its rows are "
-            "those of the release"
-            for file in predictions.unproved
-        ]
     configs = {name: read_name(names, name, release is not None) for name in groups}
 
     def place(name: str) -> tuple[str, str, int, int]:
@@ -161,7 +159,7 @@ def score(
         return config.tokenizer or "", config.languages, config.max_length, order
 
     cells = {
-        name: _cell(name, configs[name], groups[name], release, rules, notes)
+        name: _cell(name, configs[name], groups[name], release, rules, notes, predictions.run)
         for name in progress(sorted(groups, key=place))
     }
     mark_relative(cells)
@@ -221,6 +219,7 @@ def _cell(
     release: Release | None,
     rules: ScoringRules,
     notes: list[str],
+    run: RunFacts,
 ) -> Cell:
     found, duplicated = join.by_index(name, predictions, release is None, notes)
     rows = list(join.rows(name, release, found))
@@ -247,6 +246,13 @@ def _cell(
     if rules.compat == "authors":  # their script leaves out what was never answered
         chosen = [_counts(result) for result in results]
         counted, kept = list(compress(counted, chosen)), list(compress(results, chosen))
+    answered = [
+        AnsweredRow(row["outputs"], prediction.text, result.score)
+        for row, result in zip(counted, kept, strict=True)
+        if (prediction := found.get(row["index"])) is not None and not prediction.failed
+    ]
+    odd = doubts(answered, task in rules_of.QA_TASKS)
+    notes += sentences(name, odd, len(answered))
     cell: Cell = {
         "task": config.task,
         "length": config.length,
@@ -265,6 +271,8 @@ def _cell(
         "thinking_cut": sum(row.thinking == "cut" for row in results),
         "missing": len(missing),
         "duplicated": duplicated,
+        "proof": proof_of(name, found, run, release),
+        "doubts": odd,
         "does_not_fit": sum(p.finish_reason == "does_not_fit" for p in found.values()),
         "depth": depth.by_depth(credits) if config.max_length else None,  # 0k has no depths
         "rows": _rows(counted, kept, found),

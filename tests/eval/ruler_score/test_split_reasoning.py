@@ -20,6 +20,13 @@ FAMILIES = {
         name: (f"<{name}>", f"</{name}>")
         for name in ("think", "thinking", "thought", "reasoning", "seed:think")
     },
+    **{name: (f"<{name}>", f"</{name}>") for name in ("reason", "scratchpad", "reflection")},
+    "cased": ("<Think>", "</Think>"),
+    "cohere": ("<|START_THINKING|>", "<|END_THINKING|>"),
+    "kimi": ("◁think▷", "◁/think▷"),
+    "openthoughts": ("<|begin_of_thought|>", "<|end_of_thought|>"),
+    "apertus": ("<|inner_prefix|>", "<|inner_suffix|>"),
+    "gemma": ("<|channel>thought", "<channel|>"),
     "THINK": ("[THINK]", "[/THINK]"),
     "channel": (
         "<|channel|>analysis<|message|>",
@@ -92,6 +99,7 @@ def test_a_text_without_reasoning_stays_as_it_is(text):
         ("<thinking>a</think>42", "a", "42"),
         ("<thinking>a<think>b</think>c</thinking>42", "a<think>b</think>c", "42"),
         ("<think>a</think>b[THINK]c[/THINK]42", "a\nc", "b\n42"),
+        ("<SCRATCHPAD>a</scratchpad>42", "a", "42"),
     ],
 )
 def test_families_may_be_mixed(text, reasoning, answer):
@@ -138,6 +146,8 @@ def test_an_answer_holds_no_reasoning(parts):
         "<think>a</think>",
         "<|channel|>analysis",
         "[THINK",
+        "<|channel>thought",
+        "◁think▷",
     ],
 )
 def test_reading_takes_time_linear_in_the_text(text):

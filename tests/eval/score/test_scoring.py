@@ -253,6 +253,7 @@ CELL = {
     *("task", "length", "max_length", "tokenizer", "language", "instruction_language"),
     *("score", "strict", "n", "interval", "missing", "failed", "cut", "does_not_fit"),
     *("cut_scored", "thinking", "thinking_cut", "duplicated", "depth", "rows"),
+    *("proof", "doubts"),
 }
 TOP = {
     *("format", "score_version", "partial", "rules", "dataset", "model", "mode", "run"),
@@ -365,6 +366,45 @@ def test_results_of_an_older_version_say_so(run, tmp_path):
     said = "own rows: this results.json is of an older version, score again"
     assert said in headline(load(path))
     assert said in ruler("compare", path, path)[0]
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"score": 99.0}, "has n 5 and the score 99.0, its 5 rows a mean of 100.0000"),
+        ({"score": None}, "has n 5 and the score None, its 5 rows a mean of 100.0000"),
+        ({"n": 4}, "has n 4 and the score 100.0, its 5 rows a mean of 100.0000"),
+    ],
+)
+def test_a_cell_that_contradicts_its_rows_is_refused(run, change, said):
+    path = run() / "results.json"
+    results = json.loads(path.read_text(encoding="utf-8"))
+    results["configurations"]["cwe_4k"] |= change
+    path.write_text(json.dumps(results), encoding="utf-8")
+    with pytest.raises(RulerError, match=f"is damaged: configurations.cwe_4k {said}") as raised:
+        load(path)
+    assert "Make it anew with `ruler score`." in str(raised.value)
+
+
+def test_a_partial_result_is_marked_in_a_comparison(write_run):
+    some = write_run(lambda _, row: right(_, row) if row["index"] < 3 else None, "a", ["vt_4k"])
+    whole = write_run(right, "b", ["vt_4k"])
+    ruler("score", some, "--partial")
+    ruler("score", whole)
+    first = ruler("compare", some, whole)[0].splitlines()[0]
+    a, b, *_ = first.split(" · ")
+    assert a.endswith("3 of 5 rows, PARTIAL: only rows with a prediction count")
+    assert "PARTIAL" not in b
+
+
+def test_of_two_files_of_one_configuration_it_says_which_was_read_first(write_run):
+    run = write_run(right, configs=["vt_4k"])
+    text = (run / "vt_4k.jsonl").read_text()
+    (run / "vt_4k-old.jsonl").write_text(text.replace('"prediction": " ', '"prediction": "not '))
+    stdout, _, _ = ruler("score", run)
+    old, new = run / "vt_4k-old.jsonl", run / "vt_4k.jsonl"
+    assert f"vt_4k: 5 duplicated predictions, the first at {new}:1; of each row's the" in stdout
+    assert f"first that did not fail counts; read in this order: {old}, {new}." in stdout
 
 
 def test_results_json_of_a_newer_format_and_other_files_are_refused(tmp_path):

@@ -22,7 +22,7 @@ import io
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -32,6 +32,7 @@ from ruler_common.files import MOST_LINE, lines_of, read_bytes, read_text
 from ruler_common.parsing import json_value
 from ruler_eval.prediction import Prediction, row_number
 from ruler_eval.score.config_naming import Naming, path_facts
+from ruler_eval.score.formats.prompt_check import PromptCheck
 
 LM_EVAL_TASKS = {
     "ruler_vt": "vt",
@@ -54,11 +55,16 @@ def digest(text: str) -> str:
 
 @dataclass(frozen=True)
 class FileReader:
-    """Reads one file: its path, what the caller adds, and whether prompts are kept."""
+    """Reads one file: its path, what the caller adds, and whether prompts are kept.
+
+    `prompts` compares each prompt that the file holds with its row's, where there is a release.
+    """
 
     file: Path
     naming: Naming
+    _: KW_ONLY
     keep_prompts: bool = False
+    prompts: PromptCheck | None = None
     _named: dict[tuple[Any, ...], str] = field(default_factory=dict)
 
     def read(self, damaged: list[str]) -> Iterator[Prediction]:
@@ -87,6 +93,10 @@ class FileReader:
             except (LookupError, TypeError, AttributeError, ValueError) as error:
                 why = f"no '{error.args[0]}'" if isinstance(error, KeyError) else error
                 raise RulerError(f"'{where}' lacks a field or misuses one: {why}.") from error
+            if self.prompts is not None:
+                self.prompts.of(found)
+            if not self.keep_prompts:
+                found.prompt = None
             yield found
 
     def _name(self, task: str, length: str | int | None, languages: str | None = None) -> str:
@@ -148,12 +158,11 @@ class FileReader:
         )
 
     def _prompt(self, row: Record, prefix: str | None = None) -> dict[str, Any]:
-        """The digest of a row's prompt, and the prompt itself if it is kept."""
+        """The digest of a row's prompt, and the prompt itself."""
         prompt = row.get("input")
         if prompt is not None:
             prompt += prefix or ""
-        kept = prompt if self.keep_prompts else None
-        return {"asked": digest(prompt) if prompt else None, "prompt": kept}
+        return {"asked": digest(prompt) if prompt else None, "prompt": prompt}
 
     def _lm_eval(self, record: Record) -> Prediction:
         doc = record["doc"]

@@ -1,0 +1,1 @@
+"""What ties answers to their rows, and what is odd about them."""
