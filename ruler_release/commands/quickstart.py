@@ -20,7 +20,7 @@ from ruler_release import api
 
 LENGTH, ROWS = "4k", 5
 LENGTH_OF_MODEL, ROWS_OF_MODEL = "2k", 1
-"""For a real model, perhaps on a CPU: 13 rows in two minutes; rows of 4k take three times as long."""
+"""Of a real model, on a CPU perhaps: 13 rows in two minutes; rows of 4k take three times that."""
 
 _ROOT = "Folder to make: ruler, or ruler-real."
 _REAL = "A real model of 135M parameters answers (extra `demo`)."
