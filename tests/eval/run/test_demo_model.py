@@ -15,12 +15,15 @@ from ruler_eval.run import demo_model
 ROOT = Path(__file__).parents[3]
 
 
-def test_without_the_extra_the_command_names_it_and_writes_nothing(tmp_path: Path) -> None:
-    """In a process that finds no gguf, installed or not."""
+@pytest.mark.parametrize("missing", ["accelerate", "gguf"])
+def test_without_a_package_the_command_names_the_extra_and_writes_nothing(
+    missing: str, tmp_path: Path
+) -> None:
+    """In a process that does not find the package, installed or not."""
     code = (
         "import importlib.util, sys\n"
         "found = importlib.util.find_spec\n"
-        "hide = lambda name, package=None: None if name == 'gguf' else found(name, package)\n"
+        f"hide = lambda name, package=None: None if name == {missing!r} else found(name, package)\n"
         "importlib.util.find_spec = hide\n"
         "import ruler_release.app\n"
         "sys.argv = ['ruler', 'quickstart', '--real']\n"
@@ -37,7 +40,8 @@ def test_without_the_extra_the_command_names_it_and_writes_nothing(tmp_path: Pat
     )
     assert done.returncode == 2
     assert done.stderr.startswith("Error: A real model needs ")
-    assert done.stderr.endswith("pip install -e '.[demo]'\n")
+    assert missing in done.stderr
+    assert done.stderr.endswith("pip install 'ruler-release[demo]'\n")
     assert done.stderr.count("\n") == 1
     assert list(tmp_path.iterdir()) == []
 
