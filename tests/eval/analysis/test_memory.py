@@ -33,7 +33,7 @@ def run_of(folder, root, said):
     )
     session = {"source": str(root), "configs": list(files), "shard": None}
     facts = {"format": 1, "model": "m", "backend": "test", "mode": "completion"}
-    facts |= {"dataset": "ruler", "data_version": "1.0.0", "files": files, "sessions": [session]}
+    facts |= {"dataset": "ruler", "data_version": "1.0.0", "rows": files, "sessions": [session]}
     (folder / "run.json").write_text(json.dumps(facts), encoding="utf-8")
     return folder
 

@@ -45,7 +45,7 @@ def test_the_commands_that_it_names_work(tmp_path, monkeypatch):
         out, error, code = ruler(*shlex.split(command))
         assert code == 0, error
         shown.setdefault(command.split()[0], out)
-    assert "Beside published models (all" in shown["score"]
+    assert "Not comparable with published models (all" in shown["score"]
     assert "distractor: a distractor's value, or words of another document" in shown["errors"]
     assert "niah_multikey_3_4k_smollm2" in shown["compare"]
     page = (tmp_path / "ruler-example/report.html").read_text(encoding="utf-8")
