@@ -16,7 +16,7 @@ from tests.test_architecture import ROOT
 WORKFLOWS = sorted((ROOT / ".github/workflows").glob("*.yml"))
 FORMS = sorted((ROOT / ".github/ISSUE_TEMPLATE").glob("*.yml"))
 SCRIPTS = sorted(path for path in (ROOT / ".ci").iterdir() if path.suffix != ".sh")
-PARTS = ("lint", "tests", "wheel", "vllm")
+PARTS = ("lint", "tests", "wheel", "extras", "vllm")
 """What `.ci/run` takes, and CI's jobs are called."""
 
 
