@@ -19,7 +19,8 @@ from ruler_common.errors import RulerError
 NAME = "ruler_score"
 _FOLDER = Path(str(files(NAME)))
 _FILES = (f"{NAME}.py", "app.py", "requirements.txt", "tests.py")
-_LOCAL = re.compile(rf'evaluate\.load\("eval/{NAME}"\).*')
+_LOCAL = re.compile(r"evaluate\.load\(ruler_score_path\(\)\)(?: +# .*)?")
+_ITS_PATH = "from ruler_score import ruler_score_path\n"
 
 
 def metric_shipment(repo: str) -> Shipment:
@@ -62,6 +63,6 @@ def _card(repo: str, said: dict[str, str]) -> str:
             repo=repo,
             version=said["SCORE_VERSION"],
             description=" ".join(said["_DESCRIPTION"].split()),
-            body=_LOCAL.sub(f'evaluate.load("{repo}")', body),
+            body=_LOCAL.sub(f'evaluate.load("{repo}")', body.replace(_ITS_PATH, "")),
         )
     )
