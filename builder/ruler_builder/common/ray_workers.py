@@ -105,11 +105,23 @@ class _Pool:
 
     def run(self, step: Step[Any, Item, Result], items: Iterable[Item]) -> Iterator[Result]:
         """Give every free actor the next item; results come as they are done."""
+        waiting = deque(enumerate(items))
+        busy: dict[Any, tuple[Any, int, Item]] = {}
+        try:
+            yield from self._work(step, waiting, busy)
+        finally:  # after an error other actors are still at work, and free for the next run then
+            self._starting |= {result: actor for result, (actor, _, _) in busy.items()}
+
+    def _work(
+        self,
+        step: Step[Any, Item, Result],
+        waiting: deque[tuple[int, Item]],
+        busy: dict[Any, tuple[Any, int, Item]],
+    ) -> Iterator[Result]:
+        """Do what is waiting; `busy` are the actors at work, by the result that is to come."""
         from ray.exceptions import RayError, RayTaskError
 
-        waiting = deque(enumerate(items))
         deaths: Counter[int] = Counter()
-        busy: dict[Any, tuple[Any, int, Item]] = {}
         while waiting or busy:
             while self._free and waiting:
                 actor = self._free.pop()
@@ -151,14 +163,17 @@ class _Pool:
 
     def _started(self, start: Any) -> None:
         """Take an actor that has started into the work, unless it died over that."""
-        from ray.exceptions import RayError
+        from ray.exceptions import RayError, RayTaskError
 
         actor = self._starting.pop(start)
         try:
             self.ray.get(start)
-            self._free.append(actor)
+        except RayTaskError:  # an item of an earlier run failed, the actor lives
+            pass
         except RayError as error:
             self._last_death = one_line(error)
+            return
+        self._free.append(actor)
 
     def _look(self, actors: list[Any]) -> None:
         """Pass on what actors report; one that has died reports nothing."""

@@ -35,6 +35,8 @@ class Worker:
     def where(self, item: int, report: OnRows) -> tuple[int, str]:
         if item == 13:
             raise RulerError("13 is refused.")
+        if item == 7:  # still at work when another has failed
+            time.sleep(2)
         if item == 99 and not (self.folder / "died").exists():
             (self.folder / "died").touch()
             os.kill(os.getpid(), signal.SIGKILL)
@@ -57,6 +59,8 @@ def test_workers_of_two_nodes_do_each_item_once_until_none_is_left(tmp_path: Pat
             assert sum(done) == sum(range(12))
         with pytest.raises(RulerError, match=r"^13 is refused\.$"):  # an error in its own words
             list(run(Worker.where, [1, 13]))
+        with pytest.raises(RulerError, match=r"^13 is refused\.$"):
+            list(run(Worker.where, [7, 13]))
         found = list(run(Worker.where, [1, 99, 2, 3]))  # 99 goes from a dead worker to the other
         assert sorted(item for item, _ in found) == [1, 2, 3, 99]
         with pytest.raises(RulerError, match=r"^No worker of the cluster is left \(The actor died"):
