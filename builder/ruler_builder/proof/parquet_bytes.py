@@ -19,6 +19,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ruler_builder.common.parquet_form import FORM
 from ruler_builder.proof.thrift_compact import read_struct
 from ruler_common.files import UNREADABLE
 from ruler_common.rows import arrow_schema
@@ -28,13 +29,6 @@ _TAIL = 8  # bytes after the footer: its length and the magic
 _LONGEST_COPY = 1 << 16  # bytes of what is said of a column
 _ZSTD, _ZSTD_MAGIC = 6, b"\x28\xb5\x2f\xfd"
 _WRITER = re.compile(r"parquet-cpp-arrow version [0-9]+\.[0-9]+\.[0-9]+(-SNAPSHOT)?")
-# How a build writes its files, but for the compression.
-_FORM = {
-    "compression": "none",
-    "use_dictionary": False,
-    "data_page_size": 1 << 30,
-    "write_statistics": ["index", "length", "max_length"],
-}
 # Numbers of the fields in parquet.thrift, of which the rest are compared as they are.
 _SCHEMA, _ROWS, _GROUPS, _KEY_VALUES, _CREATED_BY = 2, 3, 4, 5, 6
 _DESCRIBED = {_SCHEMA: "columns", _KEY_VALUES: "rows", _GROUPS: "pages"}
@@ -162,7 +156,7 @@ def _written(table: Any) -> bytes:
     import pyarrow.parquet as pq
 
     to = io.BytesIO()
-    with pq.ParquetWriter(to, arrow_schema(), **_FORM) as writer:
+    with pq.ParquetWriter(to, arrow_schema(), compression="none", **FORM) as writer:
         writer.write_table(table.replace_schema_metadata(arrow_schema().metadata).combine_chunks())
     return to.getvalue()
 

@@ -1,11 +1,8 @@
 """Write the rows of one configuration to one Parquet file, a row group at a time.
 
-    with parquet_file(path, schema, rows_in_group(131072), level=9) as file:
-        file.add(row)
-    file.digest.hexdigest()           # the manifest's `rows_sha256`
-
-Long rows share most of their text, so a row group is one page: the compressor then sees the rows
-side by side (an essay file of 500 rows of 600 KB takes a few MB).
+with parquet_file(path, schema, rows_in_group(131072), level=9) as file:
+file.add(row)
+file.digest.hexdigest()           # the manifest's `rows_sha256`
 """
 
 from __future__ import annotations
@@ -21,12 +18,12 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from ruler_builder.common.parquet_form import FORM
 from ruler_builder.common.parquet_rows import Digest, digest_row
 from ruler_common.files import temporary_beside
 from ruler_common.rows import COLUMNS
 
 _GROUP_TOKENS = 50 * 131072  # rows a group: 50 up to 128k, fewer above, never below 10
-_STATISTICS = ["index", "length", "max_length"]  # of long texts they would bloat the footer
 
 
 def rows_in_group(max_length: int) -> int:
@@ -97,14 +94,8 @@ def parquet_rows(
     to: Path | SizeAndDigest, schema: pa.Schema, group: int, level: int
 ) -> Iterator[RowWriter]:
     """The same, without a file of a final name: the bytes go where they are told to."""
-    options = {
-        "compression": "zstd",
-        "compression_level": level,
-        "use_dictionary": False,
-        "data_page_size": 1 << 30,
-        "write_statistics": _STATISTICS,
-    }
-    with pq.ParquetWriter(to, schema, **options) as writer:
+    packing = {"compression": "zstd", "compression_level": level}
+    with pq.ParquetWriter(to, schema, **packing, **FORM) as writer:
         rows = RowWriter(writer, schema, group)
         yield rows
         rows.flush()
