@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from ruler_builder.families.table import sources_of
+from ruler_builder.proof.parquet_bytes import own_writer
 from ruler_builder.proof.verify_report import FileReport
 from ruler_builder.reading.breaches import Law
 from ruler_builder.reading.sources_at_hand import SourcesAtHand
@@ -25,7 +26,7 @@ from ruler_builder.release.suite import suite_in
 from ruler_builder.sources import word_lists
 from ruler_builder.sources.registry import CANONICAL, EMBEDDED, entry_of, registry
 from ruler_builder.tokens.tokenizers import named
-from ruler_builder.verify.rebuild import Remade
+from ruler_builder.verify.rebuild import Remade, short
 from ruler_common.manifest_form import MANIFEST, FileEntry, Manifest, TokenizerEntry
 from ruler_common.names import LANGUAGES
 
@@ -46,9 +47,12 @@ FREE_OF_ANOTHER_WRITER = (("files", "*", "bytes"), ("files", "*", "sha256"))
 
 
 def manifest_anew(
-    manifest: Manifest, sources: SourcesAtHand, remade: Mapping[str, Remade]
+    manifest: Manifest,
+    sources: SourcesAtHand,
+    remade: Mapping[str, Remade],
+    reports: Mapping[str, FileReport],
 ) -> dict[str, Any]:
-    """The manifest as a build writes it that makes these files."""
+    """The manifest as a build writes it that makes these files; `reports` know what wrote them."""
     entries = manifest["files"].values()
     lengths = {entry["length"] for entry in entries}
     if manifest["words"].keys() >= word_lists.digests(extended=True).keys():
@@ -78,7 +82,8 @@ def manifest_anew(
     files |= {path: one.entry for path, one in remade.items() if one.entry}
     made = with_files(anew, files)
     plain = cast(dict[str, Any], json.loads(json.dumps(made)))
-    for place in _free(manifest, remade):
+    others = [path for path in remade if reports[path].writer != own_writer()]
+    for place in _free(manifest, others):
         _copy(manifest, plain, place)
     return plain
 
@@ -88,10 +93,12 @@ def _known(entry: Mapping[str, Any], kind: Any) -> Any:
     return {name: value for name, value in entry.items() if name in kind.__annotations__}
 
 
-def _free(manifest: Manifest, remade: Mapping[str, Remade]) -> Iterator[Sequence[str]]:
-    """The places of this manifest whose values may differ from those made anew."""
+def _free(manifest: Manifest, others: Sequence[str]) -> Iterator[Sequence[str]]:
+    """The places of this manifest whose values may differ from those made anew.
+
+    `others` are the files that another pyarrow wrote.
+    """
     own = [name for name in manifest["tokenizers"] if name not in named()]
-    others = [path for path, one in remade.items() if not one.same_writer]
     for free, names in ((FREE, None), (FREE_IF_GIVEN, own), (FREE_OF_ANOTHER_WRITER, others)):
         for first, *rest in free:
             if not rest:
@@ -157,9 +164,4 @@ def differences(
             else:
                 yield from differences(mine[name], anew[name], (*place, name))
     elif type(mine) is not type(anew) or mine != anew:
-        yield place, f"is {_short(mine)}, made anew {_short(anew)}"
-
-
-def _short(value: object) -> str:
-    text = json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= 80 else f"{text[:80]} …"
+        yield place, f"is {short(mine)}, made anew {short(anew)}"

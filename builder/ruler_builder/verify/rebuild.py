@@ -10,6 +10,7 @@ into a digest. A row can be made alone, so the first one of a file that differs 
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
@@ -33,7 +34,7 @@ from ruler_builder.tokens.tokenizers import TokenCounter
 from ruler_common.errors import RulerError
 from ruler_common.frozen_rows import is_frozen, read_frozen
 from ruler_common.manifest_form import FileEntry, Manifest, TokenizerEntry
-from ruler_common.names import Config, Names
+from ruler_common.names import Config, Names, check_name
 from ruler_common.rows import COLUMNS
 from ruler_common.work import OnRows
 
@@ -92,14 +93,12 @@ class Remade(NamedTuple):
     """A file made anew: its manifest entry and its tokenizer's, and how its rows differ.
 
     `entry` is None where it could not be made, for want of something (`missing`) or at all
-    (`differs`); `row` is the first that differs, `same_writer` whether the file was written by the
-    version of pyarrow that is here.
+    (`differs`); `row` is the first that differs.
     """
 
     path: str
     entry: FileEntry | None
     tokenizer: TokenizerEntry | None = None
-    same_writer: bool = True
     row: int = WHOLE_FILE
     differs: str = ""
     missing: str = ""
@@ -125,28 +124,33 @@ class Remaker:
         Where they differ, once more without the second engine: its counts may be why.
         """
         path = job.config.path
-        digest = self.manifest["files"][path]["rows_sha256"]
-        entry: FileEntry | None = None
         try:
-            for way in (job, job._replace(fast=False)):
-                job = way
-                try:
-                    entry = self.builder.remake(job, on_progress if job.fast else _no_more)
-                except EngineMismatch:
-                    continue
-                if entry["rows_sha256"] == digest:
-                    break
-            row, differs = WHOLE_FILE, ""
-            if entry and entry["rows_sha256"] != digest:
-                row, differs = self._first_difference(job)
+            return self._remade(path, job, on_progress)
         except Impossible as error:
             return Remade(path, None, differs=f"it cannot be made: {error}")
         except RulerError as error:
             return Remade(path, None, missing=str(error))
+        except Exception as error:  # of parameters that a stranger wrote
+            why = f"{type(error).__name__}: {str(error)[:80]}"
+            return Remade(path, None, differs=f"it cannot be made ({why})")
         finally:
             self.builder.forget(job)
+
+    def _remade(self, path: str, job: FileJob, on_progress: OnRows) -> Remade:
+        digest = self.manifest["files"][path]["rows_sha256"]
+        job = job._replace(rows=min(job.rows, self.builder.task(job).limit() or job.rows))
+        try:
+            entry = self.builder.remake(job, on_progress)
+        except EngineMismatch:
+            entry = None
+        if entry is None or entry["rows_sha256"] != digest:
+            job = job._replace(fast=False)
+            entry = self.builder.remake(job, _no_more)
+        row, differs = WHOLE_FILE, ""
+        if entry["rows_sha256"] != digest:
+            row, differs = self._first_difference(job)
         about = self.builder.counted_sources(job.tokenizer, job.fast).counter.about
-        return Remade(path, entry, about, _is_writer(self.root / path), row, differs)
+        return Remade(path, entry, about, row, differs)
 
     def left_out(self, jobs: list[FileJob], on_progress: OnRows) -> str:
         """What is wrong with the manifest's word that a configuration cannot be built; "" if right.
@@ -158,6 +162,8 @@ class Remaker:
             found = {self.builder.check(job, on_progress).impossible for job in jobs}
         except RulerError:  # its source or tokenizer is not here
             return ""
+        except Exception as error:  # of parameters that a stranger wrote
+            return f"left_out: {name} cannot be tried ({type(error).__name__})"
         finally:
             self.builder.forget(jobs[0])
         if given[name] in found:
@@ -170,6 +176,8 @@ class Remaker:
         """The index of the first row that differs, and how."""
         task = self.builder.task(job)
         for index, row in enumerate(read_rows(self.root / job.config.path)):
+            if index == job.rows:
+                return index, "there is no such row: its corpus has no more questions"
             mine, anew = with_exact_depths(row), with_exact_depths(task.row(index).columns())
             for column in COLUMNS:
                 if mine[column] != anew[column]:
@@ -184,39 +192,35 @@ def _no_more(rows: int) -> None:
 def _difference(mine: object, anew: object) -> str:
     """How a value differs from the one made anew, in a few words."""
     if not isinstance(mine, str) or not isinstance(anew, str):
-        return f"is {_short(mine)}, made anew {_short(anew)}"
+        return f"is {short(mine)}, made anew {short(anew)}"
     same = takewhile(lambda pair: pair[0] == pair[1], zip(mine, anew, strict=False))
     at = sum(1 for _ in same)
-    parts = [_short(text[at:]) if text[at:] else "ends" for text in (mine, anew)]
+    parts = [short(text[at:]) if text[at:] else "ends" for text in (mine, anew)]
     return f"differs from character {at} on: {parts[0]}, made anew {parts[1]}"
 
 
-def _short(value: object) -> str:
-    text = repr(value[:_SHOWN] if isinstance(value, str) else value)
-    return text if len(text) <= 3 * _SHOWN else f"{text[: 3 * _SHOWN]} …"
+def short(value: object) -> str:
+    """A value as JSON, cut where it is long."""
+    text = json.dumps(value[:_SHOWN] if isinstance(value, str) else value, ensure_ascii=False)
+    return text if len(text) <= 2 * _SHOWN else f"{text[: 2 * _SHOWN]} …"
 
 
-def _is_writer(path: Path) -> bool:
-    """Whether the pyarrow that is here writes the bytes that the file was written with."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
+def jobs_left_out(manifest: Manifest) -> tuple[list[list[FileJob]], list[str]]:
+    """The jobs of what the manifest says cannot be built, and which of its words name nothing.
 
-    return str(pq.read_metadata(path).created_by).endswith(f" {pa.cpp_version}")
-
-
-def jobs_left_out(manifest: Manifest) -> list[list[FileJob]]:
-    """The jobs of what the manifest says cannot be built, each with every number of rows there is.
-
-    Raises RulerError for what is no configuration.
+    The jobs of a configuration have every number of rows that a file has.
     """
-    names = Names.in_manifest(manifest)
+    names, seed = Names.in_manifest(manifest), manifest["seed"]
     rows = sorted({entry["rows"] for entry in manifest["files"].values()} or {1})
-    configs = [names.parse(name) for name in manifest.get("left_out", {})]
-    return [
-        [
-            FileJob(config, config.tokenizer, count, manifest["seed"], manifest["reserve"], True)
-            for count in rows
-        ]
-        for config in configs
-        if config.tokenizer in manifest["tokenizers"]
-    ]
+    jobs, wrong = [], []
+    for name in manifest.get("left_out", {}):
+        try:
+            config = names.parse(name)
+            check_name("task", config.task, manifest["tasks"])
+        except RulerError as error:
+            wrong.append(f"left_out: {error}")
+            continue
+        if config.tokenizer in manifest["tokenizers"]:
+            key = config, config.tokenizer
+            jobs.append([FileJob(*key, count, seed, manifest["reserve"], True) for count in rows])
+    return jobs, wrong

@@ -64,11 +64,12 @@ def verify(
                 todo.not_at_hand[one.missing].append(one.path)
             else:
                 remade[one.path] = one
-        for wrong in run(Remaker.left_out, [] if laws_only else jobs_left_out(manifest)):
-            if wrong:
-                whole.add(wrong, Law.REBUILT)
+        jobs, wrong = jobs_left_out(manifest)
+        for what in (*wrong, *run(Remaker.left_out, [] if laws_only else jobs)):
+            if what:
+                whole.add(what, Law.REBUILT)
     if manifest["data_version"] == DATA_VERSION:
-        anew = manifest_anew(manifest, sources, remade)
+        anew = manifest_anew(manifest, sources, remade, report.files)
         check_anew(root, manifest, anew, report.files, whole)
     if whole.count:
         report.files[MANIFEST] = whole

@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 
-from tests.builder.proof.planting import Fault, Row, edit, in_context, needles, swap, swap_all
+from tests.builder.proof.planting import (
+    Fault,
+    Row,
+    edit,
+    entering,
+    in_context,
+    needles,
+    swap,
+    swap_all,
+)
 
 ONERULER: dict[tuple[str, str], Fault] = {}
 NIAH = ("en/niah_single", "zh/niah_multikey", "en-zh/niah_multiquery", "zh-en/niah_none")
 CWE = ("en/cwe_easy", "zh/cwe_hard")
-
-
-def fault(*files: str) -> Callable[[Fault], Fault]:
-    """Enter a function as a fault of these files, under its own name."""
-
-    def enter(function: Fault) -> Fault:
-        name = function.__name__.replace("_", " ")  # type: ignore[attr-defined]
-        ONERULER.update({(file, name): function for file in files})
-        return function
-
-    return enter
+fault = entering(ONERULER)
 
 
 # ---- both families: the frame ------------------------------------------------------------------

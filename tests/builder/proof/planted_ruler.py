@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from importlib.resources import files
 
 from ruler_builder.sources import word_lists
@@ -12,6 +11,7 @@ from tests.builder.proof.planting import (
     Fault,
     Row,
     edit,
+    entering,
     in_context,
     key_and_value,
     needles,
@@ -20,17 +20,7 @@ from tests.builder.proof.planting import (
 )
 
 RULER: dict[tuple[str, str], Fault] = {}
-
-
-def fault(*tasks: str) -> Callable[[Fault], Fault]:
-    """Enter a function as a fault of these tasks, under its own name."""
-
-    def enter(function: Fault) -> Fault:
-        name = function.__name__.replace("_", " ")  # type: ignore[attr-defined]
-        RULER.update({(task, name): function for task in tasks})
-        return function
-
-    return enter
+fault = entering(RULER)
 
 
 def line_after(row: Row, line: str, share: float = 0.5) -> None:

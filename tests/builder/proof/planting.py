@@ -104,6 +104,26 @@ def plant(root: Path, path: str, change: Callable[[list[Row]], object]) -> None:
     write_manifest(root, manifest)
 
 
+def entering(table: dict[tuple[str, str], Fault]) -> Callable[..., Callable[[Fault], Fault]]:
+    """What enters a function into a table as a fault of tasks or files, under its own name."""
+
+    def fault(*places: str) -> Callable[[Fault], Fault]:
+        def enter(function: Fault) -> Fault:
+            name = function.__name__.replace("_", " ")  # type: ignore[attr-defined]
+            table.update({(place, name): function for place in places})
+            return function
+
+        return enter
+
+    return fault
+
+
+def manifest_of(root: Path) -> dict[str, Any]:
+    """What a manifest says, to be changed: read as it stands."""
+    found: dict[str, Any] = json.loads((root / MANIFEST).read_bytes())
+    return found
+
+
 def keep(root: Path, *paths: str) -> None:
     """Leave these files of a release alone, and in its manifest what belongs to them."""
     manifest = json.loads((root / MANIFEST).read_bytes())

@@ -13,9 +13,9 @@ import pytest
 from ruler_builder.proof.verify_report import VerifyReport
 from ruler_builder.verify.verify import verify
 from ruler_common.files import sha256_of
-from ruler_common.manifest_form import MANIFEST
 from tests import in_process
 from tests.builder.proof import planting
+from tests.builder.proof.planting import manifest_of
 
 VT, QA = "data/tekken/4k/vt.parquet", "data/tekken/4k/qa_1.parquet"
 ESSAY = "data/tekken/4k/niah_single_2.parquet"
@@ -27,11 +27,6 @@ def root(release: Path, tmp_path: Path) -> Path:
     root = Path(shutil.copytree(release, tmp_path / "root"))
     planting.keep(root, VT, QA, ESSAY)
     return root
-
-
-def manifest_of(root: Path) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((root / MANIFEST).read_bytes())
-    return found
 
 
 def found_in(report: VerifyReport, path: str) -> list[str]:

@@ -287,7 +287,7 @@ def test_two_processes_that_want_one_file_download_it_once(tmp_path: Path) -> No
             pass
 
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
         url = f"http://127.0.0.1:{server.server_port}/file"
         digest = hashlib.sha256(data).hexdigest()
         code = (

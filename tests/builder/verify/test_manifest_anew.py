@@ -15,6 +15,7 @@ from ruler_builder.verify.manifest_anew import FREE, differences
 from ruler_builder.verify.verify import verify
 from ruler_common.manifest_form import MANIFEST
 from tests.builder.proof import planting
+from tests.builder.proof.planting import manifest_of
 from tests.builder.verify.test_rebuild import built
 
 Change = Callable[[dict[str, Any]], object]
@@ -30,11 +31,6 @@ def sound(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def root(sound: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(sound, tmp_path / "r"))
-
-
-def manifest_of(root: Path) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((root / MANIFEST).read_bytes())
-    return found
 
 
 def named(root: Path) -> str:

@@ -5,16 +5,15 @@ from __future__ import annotations
 import json
 import shutil
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from ruler_builder.release.build import build
 from ruler_builder.release.order import BuildOrder
 from ruler_builder.verify.verify import verify
-from ruler_common.manifest_form import MANIFEST
 from tests import in_process
 from tests.builder.proof import planting
+from tests.builder.proof.planting import manifest_of
 from tests.builder.verify.test_rebuild import built, differences
 from tests.conftest import Silent
 
@@ -32,11 +31,6 @@ def frozen(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def copy(frozen: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(frozen, tmp_path / "copy"))
-
-
-def manifest_of(root: Path) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((root / MANIFEST).read_bytes())
-    return found
 
 
 def test_rows_in_the_lock_are_proved_by_it(frozen: Path) -> None:

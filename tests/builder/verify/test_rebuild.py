@@ -20,10 +20,11 @@ from ruler_builder.release.merge_releases import merge_releases
 from ruler_builder.release.order import BuildOrder
 from ruler_builder.tokens.tokenizers import TokenCounter
 from ruler_builder.verify.verify import verify
+from ruler_common.manifest import read_manifest
 from ruler_common.manifest_form import MANIFEST
 from ruler_common.work import Shard
 from tests.builder.proof import planting
-from tests.builder.proof.planting import Row
+from tests.builder.proof.planting import Row, manifest_of
 from tests.conftest import Silent
 
 TASKS = ("niah_multikey_1", "niah_multivalue", "cwe", "fwe", "vt", "qa_1")
@@ -72,7 +73,7 @@ def test_every_suite_and_both_datasets_are_made_anew(
     suite_release: Callable[[str], Path], oneruler: Path
 ) -> None:
     for name in ("ruler_2024", "ruler_complexity", "optional"):
-        report = verify(suite_release(name), workers=2)
+        report = verify(suite_release(name))
         assert (name, report.proved, [*report.not_rebuilt]) == (name, True, [])
     assert verify(oneruler).proved
 
@@ -118,6 +119,36 @@ def test_what_cannot_be_built_is_tried_again(tmp_path: Path) -> None:
     there = {**manifest["left_out"], "vt_2k": "It is too hard."}
     planting.write_manifest(root, {**manifest, "left_out": there})
     assert differences(verify(root), MANIFEST) == [(-1, "left_out: vt_2k can be built")]
+    for name in ("vt", "niah_mk_1k", "nothing_1k"):  # no configuration, a group, no task
+        planting.write_manifest(root, {**manifest, "left_out": {name: "It is too hard."}})
+        ((_, what),) = differences(verify(root), MANIFEST)
+        assert what.startswith("left_out: ")
+
+
+def test_more_rows_than_the_corpus_has_are_no_traceback(tmp_path: Path) -> None:
+    root = built(tmp_path / "r", lengths=("2k",), tasks=("qa_1",), samples=1000)
+    path = "data/tekken/2k/qa_1.parquet"
+    most = read_manifest(root)["files"][path]["rows"]
+
+    def more(rows: list[Row]) -> None:
+        rows.append({**rows[0], "index": most})
+
+    planting.plant(root, path, more)
+    ((row, what),) = [one for one in differences(verify(root), path) if "anew, " in one[1]]
+    assert (row, what.partition(":")[0]) == (most, "made anew, there is no such row")
+
+
+def test_parameters_that_no_row_can_have_are_no_traceback(tmp_path: Path) -> None:
+    suite = tmp_path / "suite.toml"
+    suite.write_text('[tasks.deep]\nfamily = "variable_tracking"\nhops = 6\n')
+    root = built(tmp_path / "r", lengths=("2k",), suite=suite, samples=2)
+    manifest = manifest_of(root)
+    manifest["tasks"]["deep"] |= {"hops": 100, "chains": 100}
+    planting.write_manifest(root, manifest)
+    path = "data/tekken/2k/deep.parquet"
+    assert any(
+        what.startswith("made anew, it cannot be") for _, what in differences(verify(root), path)
+    )
 
 
 # ---- planted faults ----------------------------------------------------------------------------
