@@ -75,7 +75,7 @@ class StandIn:
         self.server.daemon_threads = True
         port = self.server.server_address[1]
         self.url, self.large_url = f"http://127.0.0.1:{port}", f"http://localhost:{port}"
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        threading.Thread(target=self.server.serve_forever, args=(0.01,), daemon=True).start()
 
     def close(self) -> None:
         self.server.shutdown()

@@ -168,7 +168,9 @@ def test_no_header_brings_out_a_key(ask: Callable[..., Ended], status: int) -> N
     ]
     for path, headers in itertools.product(("chat/completions", "models"), sent):
         reply = Reply(CHAT, status, headers, reason=KEY)
-        ask(in_turn(f"/v1/{path}", [reply]), "--limit", 1, configs="vt_4k")
+        ended = ask(in_turn(f"/v1/{path}", [reply]), "--limit", 1, configs="vt_4k")
+        assert KEY not in ended.printed
+        assert len(ended.records) == 1 or ended.code == 2
 
 
 @pytest.mark.parametrize(
@@ -221,9 +223,12 @@ def test_an_answer_is_kept_as_it_is(ask: Callable[..., Ended]) -> None:
 
 def test_reasoning_taken_out_of_a_key_joins_it_unseen(ask: Callable[..., Ended]) -> None:
     text = f"{KEY[:12]}<think>so</think>{KEY[12:]}"
-    for name in ("content", "reasoning_content"):
+    kept = {"content": ("***", "well\nso"), "reasoning_content": ("an answer", text)}
+    for name, (prediction, thinking) in kept.items():
         reply = planted(CHAT, ("choices", 0, "message", name), text)
-        ask(in_turn("/v1/chat/completions", [reply]), "--limit", 1, configs="vt_4k")
+        ended = ask(in_turn("/v1/chat/completions", [reply]), "--limit", 1, configs="vt_4k")
+        assert [one["prediction"] for one in ended.records] == [prediction]
+        assert [one["thinking"] for one in ended.records] == [thinking]
 
 
 def packed(size: int, times: int = 1) -> bytes:

@@ -338,7 +338,7 @@ def test_a_certificate_that_is_not_trusted_is_named(order: RunOrder) -> None:
     context.load_cert_chain(Path(__file__).with_name("self_signed.pem"))
     server = http.server.HTTPServer(("127.0.0.1", 0), http.server.BaseHTTPRequestHandler)
     server.socket = context.wrap_socket(server.socket, server_side=True)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
     with pytest.raises(RulerError, match="has a certificate that is not trusted") as caught:
         run(at(order, f"https://127.0.0.1:{server.server_port}/v1"))
     server.shutdown()
