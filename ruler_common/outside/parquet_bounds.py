@@ -18,6 +18,7 @@ from typing import Any, BinaryIO
 
 from ruler_common.errors import RulerError
 from ruler_common.files import UNREADABLE, open_file
+from ruler_common.outside.thrift_compact import read_struct
 
 MOST_FOOTER = 16 << 20
 """Bytes of the list of row groups at a file's end."""
@@ -29,7 +30,6 @@ _HEADER = 1 << 16  # bytes in which a page's header lies
 _TYPE, _SIZE, _PACKED = 1, 2, 3  # fields of a PageHeader
 _DICTIONARY, _DATA = 2, {0: (5, 2), 3: (8, 4)}  # types; of data: the fields of header and encoding
 _PLAIN, _CODED = 0, (2, 8)  # encodings: values as they are, or as numbers of a dictionary's
-_TRUE, _FALSE, _WHOLE, _BINARY, _STRUCT = 1, 2, (4, 5, 6), 8, 12  # types of the protocol
 _REMEDY = "Get or build it anew."
 
 
@@ -103,60 +103,8 @@ def _pages(file: BinaryIO, chunk: Any) -> Iterator[dict[int, Any]]:
     end = start + chunk.total_compressed_size
     while start < end:
         file.seek(start)
-        header = _Thrift(file.read(_HEADER))
-        page = header.struct()
+        page, size = read_struct(file.read(_HEADER))
         if min(page[_SIZE], page[_PACKED]) < 0:
             raise ValueError("a page has a size below 0")
         yield page
-        start += header.at + page[_PACKED]
-
-
-class _Thrift:
-    """Reads a struct of Thrift's compact protocol from some bytes, from `at` on.
-
-    What no page's header has is refused, so that nothing is read otherwise than pyarrow reads it.
-    """
-
-    def __init__(self, data: bytes) -> None:
-        self.data, self.at = data, 0
-
-    def struct(self) -> dict[int, Any]:
-        """The fields of a struct by their numbers."""
-        found: dict[int, Any] = {}
-        number = 0
-        while (byte := self._bytes(1)[0]) & 15:
-            number = number + (byte >> 4) if byte >> 4 else self._whole()
-            if number in found or not 0 < number < 1 << 15:
-                raise ValueError("the header of a page has a field twice, or one of no number")
-            found[number] = self._value(byte & 15)
-        return found
-
-    def _value(self, kind: int) -> Any:
-        if kind in (_TRUE, _FALSE):
-            return kind == _TRUE
-        if kind in _WHOLE:
-            return self._whole()
-        if kind == _BINARY:
-            return self._bytes(self._unsigned())
-        if kind == _STRUCT:
-            return self.struct()
-        raise ValueError("the header of a page has a field of a kind that none has")
-
-    def _bytes(self, size: int) -> bytes:
-        found = self.data[self.at : self.at + size]
-        if len(found) < size:
-            raise ValueError("the header of a page is cut off")
-        self.at += size
-        return found
-
-    def _unsigned(self) -> int:
-        found = shift = 0
-        while (byte := self._bytes(1)[0]) & 128:
-            found, shift = found | (byte & 127) << shift, shift + 7
-            if shift > 63:
-                raise ValueError("the header of a page holds too large a number")
-        return found | byte << shift
-
-    def _whole(self) -> int:
-        found = self._unsigned()
-        return found >> 1 ^ -(found & 1)
+        start += size + page[_PACKED]

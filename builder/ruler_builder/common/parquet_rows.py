@@ -9,11 +9,14 @@ The digest is over the rows themselves: equal rows give an equal one whatever wr
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
+from ruler_common.files import UNREADABLE
 from ruler_common.outside.parquet_bounds import open_parquet
 from ruler_common.rows import COLUMNS, Row
 
@@ -41,6 +44,25 @@ def digest_row(digest: Digest, row: Mapping[str, Any]) -> None:
     rest = with_exact_depths(row)
     digest.update(rest.pop("input").encode())
     digest.update(json.dumps(rest, ensure_ascii=False, separators=(",", ":")).encode())
+
+
+@dataclass
+class RowsDigest:
+    """The digest of rows; "" if one of them lacks what a row has."""
+
+    digest: Digest = field(default_factory=hashlib.sha256)
+    broken: bool = False
+
+    def add(self, row: Row) -> None:
+        """Take a row."""
+        try:
+            digest_row(self.digest, row)
+        except (*UNREADABLE, AttributeError):
+            self.broken = True
+
+    def hexdigest(self) -> str:
+        """The digest in hex."""
+        return "" if self.broken else self.digest.hexdigest()
 
 
 def with_exact_depths(row: Mapping[str, Any]) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 
-from ruler_builder.common.parquet_rows import Digest, digest_row, read_rows, rows_of
+from ruler_builder.common.parquet_rows import RowsDigest, read_rows, rows_of
 from ruler_builder.common.text_digests import digest_of_question, text_digest
 from ruler_builder.families.table import FAMILIES, with_optional
 from ruler_builder.proof.full_windows import RowText, full, longer_texts
@@ -268,25 +268,6 @@ def _depths_in_list(row: Row) -> np.ndarray:
     asked = {*row["outputs"]}
     places = [place for place, word in enumerate(words) if word in asked]
     return np.array(places, dtype=np.float32) / len(words)  # of long lists there are millions
-
-
-@dataclass
-class RowsDigest:
-    """The digest of rows; "" if one of them lacks what a row has."""
-
-    digest: Digest = field(default_factory=hashlib.sha256)
-    broken: bool = False
-
-    def add(self, row: Row) -> None:
-        """Take a row."""
-        try:
-            digest_row(self.digest, row)
-        except (*UNREADABLE, AttributeError):
-            self.broken = True
-
-    def hexdigest(self) -> str:
-        """The digest in hex."""
-        return "" if self.broken else self.digest.hexdigest()
 
 
 def _tokens(row: Row, counter: TokenCounter, config: str) -> int:

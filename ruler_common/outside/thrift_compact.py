@@ -1,4 +1,4 @@
-"""Read a structure in Thrift's compact protocol, in which Parquet's footer and pages' heads are.
+"""Read a structure in Thrift's compact protocol, in which Parquet's footer and pages' headers are.
 
     fields, end = read_struct(data, at)    # {1: 2, 2: [{4: b"schema", …}, …], …} by field number
 
@@ -17,13 +17,14 @@ _INTEGERS = (4, 5, 6)  # of 16, 32 and 64 bits, all written alike
 def read_struct(data: bytes, at: int = 0) -> tuple[dict[int, Any], int]:
     """The fields of the structure that begins at an offset, and the offset of its end.
 
-    Raises ValueError where a field is of no known type or stands there twice, IndexError where the
-    data end within it.
+    Raises ValueError where a field is of no known type or out of order, or the data end within it.
     """
     try:
         return _struct(data, at)
     except RecursionError:
         raise ValueError("structures stand within each other without end") from None
+    except (IndexError, struct.error):
+        raise ValueError("a structure goes on after the end") from None
 
 
 def _struct(data: bytes, at: int) -> tuple[dict[int, Any], int]:
@@ -81,3 +82,5 @@ def _varint(data: bytes, at: int) -> tuple[int, int]:
         if part < 128:
             return found, at
         shift += 7
+        if shift > 63:
+            raise ValueError("a number has more than 64 bits")
