@@ -14,7 +14,7 @@ _TRUE, _FALSE, _BYTE, _DOUBLE, _BINARY, _LIST, _STRUCT = 1, 2, 3, 7, 8, 9, 12
 _INTEGERS = (4, 5, 6)  # of 16, 32 and 64 bits, all written alike
 
 
-def read_struct(data: bytes, at: int = 0) -> tuple[dict[int, Any], int]:
+def read_struct(data: bytes | memoryview, at: int = 0) -> tuple[dict[int, Any], int]:
     """The fields of the structure that begins at an offset, and the offset of its end.
 
     Raises ValueError where a field is of no known type or out of order, or the data end within it.
@@ -27,7 +27,7 @@ def read_struct(data: bytes, at: int = 0) -> tuple[dict[int, Any], int]:
         raise ValueError("a structure goes on after the end") from None
 
 
-def _struct(data: bytes, at: int) -> tuple[dict[int, Any], int]:
+def _struct(data: bytes | memoryview, at: int) -> tuple[dict[int, Any], int]:
     """The same, for one within another."""
     fields: dict[int, Any] = {}
     number = 0
@@ -44,7 +44,7 @@ def _struct(data: bytes, at: int) -> tuple[dict[int, Any], int]:
     return fields, at + 1
 
 
-def _value(data: bytes, at: int, kind: int) -> tuple[Any, int]:
+def _value(data: bytes | memoryview, at: int, kind: int) -> tuple[Any, int]:
     """A value of a type, and the offset of its end."""
     if kind in _INTEGERS:
         found, at = _varint(data, at)
@@ -53,7 +53,7 @@ def _value(data: bytes, at: int, kind: int) -> tuple[Any, int]:
         size, at = _varint(data, at)
         if at + size > len(data):
             raise IndexError("a text goes on after the end")
-        return data[at : at + size], at + size
+        return bytes(data[at : at + size]), at + size
     if kind == _LIST:
         head, at = data[at], at + 1
         size, of = head >> 4, head & 15
@@ -73,7 +73,7 @@ def _value(data: bytes, at: int, kind: int) -> tuple[Any, int]:
     raise ValueError(f"a field is of type {kind}")
 
 
-def _varint(data: bytes, at: int) -> tuple[int, int]:
+def _varint(data: bytes | memoryview, at: int) -> tuple[int, int]:
     found = shift = 0
     while True:
         part = data[at]

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 
-from ruler_builder.common.parquet_rows import RowsDigest, read_rows, rows_of
+from ruler_builder.common.parquet_rows import RowsDigest, let_go, read_rows, rows_of
 from ruler_builder.common.text_digests import digest_of_question, text_digest
 from ruler_builder.families.table import FAMILIES, with_optional
 from ruler_builder.proof.full_windows import RowText, full, longer_texts
@@ -168,6 +168,8 @@ class Inspector:
                 return self._inspect(part, on_progress)
             except EngineMismatch as error:
                 mismatch = self._mismatches[tokenizer] = str(error)
+            finally:
+                let_go()
         return InspectedRowGroup(part.path, part.group, mismatch=mismatch)
 
     def _inspect(self, part: RowGroup, on_progress: OnRows) -> InspectedRowGroup:

@@ -18,7 +18,7 @@ from itertools import takewhile
 from pathlib import Path
 from typing import NamedTuple
 
-from ruler_builder.common.parquet_rows import read_rows, with_exact_depths
+from ruler_builder.common.parquet_rows import let_go, read_rows, with_exact_depths
 from ruler_builder.context.fit import Impossible
 from ruler_builder.families.table import sources_of
 from ruler_builder.families.task import DATA_VERSION
@@ -135,6 +135,7 @@ class Remaker:
             return Remade(path, None, differs=f"it cannot be made ({why})")
         finally:
             self.builder.forget(job)
+            let_go()
 
     def _remade(self, path: str, job: FileJob, on_progress: OnRows) -> Remade:
         digest = self.manifest["files"][path]["rows_sha256"]
