@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import cast
 
+from ruler_common.canary import CANARIES
 from ruler_common.errors import RulerError
 from ruler_common.files import read_bytes
 from ruler_common.manifest_form import FORMAT_VERSION, MANIFEST, FileEntry, Manifest
@@ -97,6 +98,12 @@ def _wrong_names(manifest: Manifest) -> Iterator[tuple[str, str]]:
         return
     if not re.fullmatch(r"[0-9]+\.[0-9]+\.[0-9]+", manifest["data_version"]):
         yield "data_version", f"is '{manifest['data_version']}', not written 1.0.0"
+    if not re.fullmatch(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", manifest["canary"]):
+        yield "canary", "is no GUID in lower case"
+    elif manifest["canary"] != CANARIES.get(manifest["data_version"], {}).get(
+        dataset, manifest["canary"]
+    ):
+        yield "canary", f"is not that of {dataset} {manifest['data_version']}"
     if not re.fullmatch(r"[0-9A-Za-z.+!_-]{1,80}", manifest["builder_version"]):
         yield "builder_version", "is no version"
     if manifest["reserve"] < 0:

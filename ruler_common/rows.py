@@ -22,7 +22,7 @@ COLUMNS: dict[str, str] = {  # of a row, in order
     "max_new_tokens": "int32", "length": "int32", "context_start": "int32", "context_end": "int32",
     "question": "string",
     "evidence": "list<struct<start: int32, end: int32, depth: float32, answer: bool>>",
-    "none_word": "string",
+    "none_word": "string", "canary": "string",
 }
 # fmt: on
 
@@ -58,6 +58,7 @@ class Row(TypedDict):
     question: str
     evidence: list[Evidence]
     none_word: str
+    canary: str
 
 
 def arrow_schema() -> Any:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import ruler_dataset
+from ruler_common.canary import canary_of
 
 _ENTRY = {
     "most_rows": None,
@@ -37,6 +38,7 @@ def whole(manifest: Mapping[str, Any]) -> dict[str, Any]:
     """The manifest with every field, its own where it has them."""
     found = {
         "data_version": "1.0.0",
+        "canary": canary_of(manifest.get("dataset", "ruler"), "1.0.0"),
         "builder_version": "0.1.0",
         "seed": 0,
         "reserve": 128,
@@ -75,7 +77,9 @@ def write_file(
     path = root / config.path
     path.parent.mkdir(parents=True, exist_ok=True)
     digest = hashlib.sha256(repr(list(rows)).encode())
-    table = pa.Table.from_pylist(list(rows), schema=ruler_dataset.features().arrow_schema)
+    canary = {"canary": canary_of(config.dataset, "1.0.0")}
+    rows = [{**canary, **row} for row in rows]
+    table = pa.Table.from_pylist(rows, schema=ruler_dataset.features().arrow_schema)
     pq.write_table(table, path, row_group_size=50)
     return {
         "config": config.name,

@@ -4,9 +4,12 @@
 
 A step is a data set, a tokenizer and a length: it is built, with --verify verified, frozen (`ruler
 freeze`), measured and removed (--keep keeps it). Steps that WORK/steps.jsonl lists are done: the
-same command goes on after an interruption, and --verify after --keep verifies what was kept;
---only ruler/tekken takes the steps whose names begin so, and --anew forgets what was frozen before
-the first step. Needs RULER_MIRROR or full caches.
+same command goes on after an interruption, also in the middle of a step, whose time is then that of
+its last part; --verify after --keep verifies what was kept; --only ruler/tekken takes the steps
+whose names begin so; --frozen FOLDER freezes into a file there, not into the package's; and --anew
+forgets what was frozen before the first step. Needs RULER_MIRROR or full caches.
+
+    python -m tests.bench.bench_release WORK --frozen WORK/frozen --anew     # the lock made anew
 """
 
 from __future__ import annotations
@@ -27,11 +30,14 @@ from pathlib import Path
 from ruler_builder.tokens.tokenizers import named
 from ruler_common.files import write_whole
 from ruler_common.manifest import read_manifest
+from ruler_common.manifest_form import MANIFEST
 from ruler_common.names import LENGTHS
 
 TABLE = Path(__file__).with_name("RELEASE.md")
 BEYOND = ("256k", "512k", "1m")
-"""Lengths above the default ones, of ruler with tekken."""
+"""Lengths above the default ones, of ruler."""
+LONG = ("tekken", "o200k_base", "qwen2.5", "llama3")
+"""Tokenizers whose rows are frozen at these lengths too."""
 PAGE = """\
 # The frozen build, measured
 
@@ -101,7 +107,7 @@ class Measured:
 def steps() -> Iterator[Step]:
     """Everything that the lock holds."""
     for tokenizer in named():
-        beyond = BEYOND if tokenizer == "tekken" else ()
+        beyond = BEYOND if tokenizer in LONG else ()
         yield from (Step("ruler", tokenizer, length) for length in (*LENGTHS["ruler"], *beyond))
     for tokenizer in ("tekken", "o200k_base"):
         yield from (Step("oneruler", tokenizer, length) for length in LENGTHS["oneruler"])
@@ -163,7 +169,8 @@ def resident(pid: int) -> int:
 def measure(step: Step, work: Path, workers: int, verify: bool) -> Measured:
     """Build a step, verify it, and say what it took."""
     root = work / step.name
-    shutil.rmtree(root, ignore_errors=True)
+    if (root / MANIFEST).exists():  # whole, but not frozen yet: measured from its beginning
+        shutil.rmtree(root)
     root.parent.mkdir(parents=True, exist_ok=True)
     flags = ("--dataset", step.dataset, "--tokenizer", step.tokenizer, "--lengths", step.length)
     build = run("build", root, *flags, "--workers", str(workers))

@@ -56,13 +56,15 @@ def croissant(manifest: Manifest, repo: str | None = None) -> str:
     prose = read_toml(project_file("dataset_cards") / "croissant.toml")
     about = {**prose["both"], **prose[manifest["dataset"]]}
     title, description = about.pop("title"), about.pop("description")
+    canary = about.pop("canary").format(canary=manifest["canary"])
     cff = citation_file()
     found: dict[str, Any] = {
         "@context": prose["context"],
         "@type": "sc:Dataset",
         "conformsTo": prose["conformsTo"],
         "name": title,
-        "description": description,
+        "description": f"{description} {canary}",
+        "identifier": f"urn:uuid:{manifest['canary']}",
         **({"url": _HUB + repo} if repo else {}),
         "version": manifest["data_version"],
         "datePublished": str(cff["date-released"]),

@@ -52,6 +52,11 @@ class NumberedWords(Task[P]):
     def safe(self) -> np.ndarray:
         """Where in `words` those stand that no other contains."""
 
+    @property
+    def unfit(self) -> frozenset[int]:
+        """Which of these places hold words that the text around the list contains."""
+        return frozenset()
+
     @abstractmethod
     def frame(self, draw: np.random.Generator, spare: np.ndarray) -> Frame:
         """The text around the list; `spare` are words that it may use.
@@ -109,9 +114,13 @@ class NumberedWords(Task[P]):
         return found
 
     def _picked(self, draw: np.random.Generator) -> np.ndarray:
-        """The common words, and those for an example: none is part of another word."""
-        safe = self.safe()
-        return safe[distinct(draw, len(safe), self.params.num_cw + self.spare)]
+        """The common words, and those for an example: none is part of another word or `unfit`."""
+        safe, unfit, count = self.safe(), self.unfit, self.params.num_cw + self.spare
+        picked = safe[distinct(draw, len(safe), count)]
+        if unfit.isdisjoint(picked.tolist()):
+            return picked
+        more = safe[distinct(draw, len(safe), count + len(unfit))]  # enough without those
+        return more[[place not in unfit for place in more.tolist()]][:count]
 
     def _uncommon(self, index: int, picked: np.ndarray) -> np.ndarray:
         """The other words in random order; none that has a common word in it."""

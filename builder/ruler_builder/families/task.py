@@ -21,6 +21,7 @@ from ruler_builder.context.fit import Fitted, Impossible, fit
 from ruler_builder.context.prompt_builder import Evidence, PromptBuilder
 from ruler_builder.suites.params import TaskParams
 from ruler_builder.suites.wording import Frame
+from ruler_common.canary import canary_of
 from ruler_common.rows import COLUMNS
 
 DATA_VERSION = "1.0.0"
@@ -86,6 +87,7 @@ class NewRow:
         """The row as ruler_dataset.COLUMNS has it."""
         start, end = self.context
         found = {**vars(self.key), **vars(self), "context_start": start, "context_end": end}
+        found["canary"] = canary_of(self.key.dataset, DATA_VERSION)
         found["evidence"] = [vars(evidence) for evidence in self.evidence]
         return {name: found[name] for name in COLUMNS}
 

@@ -94,9 +94,13 @@ def language(code: str, sources: Sources) -> Language:
 
 def sentences(code: str, sources: Sources) -> Iterator[str]:
     """The book's sentences from its beginning, white space folded; a lazy iterator."""
+    return split(book(code, sources), code, spaced=code not in UNSPACED)
+
+
+def book(code: str, sources: Sources) -> str:
+    """The text of a language's book, with its errata applied."""
     check_name("language", code, LANGUAGES)
-    text = errata.fix("book", code, [_text(f"book-{code}", sources)])[0]
-    return split(" ".join(text.split()), code, spaced=code not in UNSPACED)
+    return errata.fix("book", code, [_text(f"book-{code}", sources)])[0]
 
 
 def dictionary(code: str, sources: Sources) -> list[str]:

@@ -55,6 +55,8 @@ def _card(found: str, right: str, manifest: Manifest) -> Iterator[str]:
         if metadata.get(key) != mine.get(key):
             yield f"{key} in its metadata is not that of this manifest"
     said = " ".join(body.split())
+    if manifest["canary"] not in said:
+        yield f"it does not name the canary {manifest['canary']}"
     for count in _COUNT.findall(own.partition("This release holds")[2].partition("\n\n")[0]):
         if not re.search(rf"(?<![\d,.]){re.escape(count)}\b", said):
             yield f"it does not say that the release holds {count}"

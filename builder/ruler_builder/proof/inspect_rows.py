@@ -138,6 +138,7 @@ class Inspector:
             entry=entry,
             task=with_optional(task),
             wording=self.manifest["families"][task["family"]],
+            canary=self.manifest["canary"],
             reserve=self.manifest["reserve"],
             languages=self.manifest.get("languages", {}),
             sources=self.sources,

@@ -28,6 +28,7 @@ def breaches(row: Row, tokens: int, rules: FileRules) -> Iterator[Breach]:
         (Law.POSITIONS, _spans(row, rules)),
         (Law.UNAMBIGUOUS, _references(row, rules)),
         (Law.ANSWERABLE, _answerable(row, rules)),
+        (Law.ACCOUNTED, _canary(row, rules)),
     ):
         yield from (Breach(law, what) for what in found)
 
@@ -70,6 +71,11 @@ def _references(row: Row, rules: FileRules) -> Iterator[str]:
     for one in outputs:
         if sum(one.casefold() in other.casefold() for other in outputs) > 1:
             yield f"reference '{one}' is part of another"
+
+
+def _canary(row: Row, rules: FileRules) -> Iterator[str]:
+    if row["canary"] != rules.canary:
+        yield f"canary is {row['canary']!r}, the manifest's is {rules.canary!r}"
 
 
 def _answerable(row: Row, rules: FileRules) -> Iterator[str]:

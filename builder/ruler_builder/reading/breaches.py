@@ -65,6 +65,8 @@ class FileRules:
     task: Mapping[str, Any]
     # The texts of the task's family: templates of needles, documents, questions.
     wording: Mapping[str, Any]
+    # The GUID that every row has.
+    canary: str
     # Tokens kept free for a chat template.
     reserve: int
     # ONERULER: the wording and nouns by language code.

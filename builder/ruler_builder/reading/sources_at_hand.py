@@ -28,13 +28,15 @@ class RunningText(NamedTuple):
     """A text that haystacks begin again when it runs out.
 
     `text` ends with its separator; in one pass of it a needle may stand before the offsets `starts`
-    (or at the end), and a unit, a word or sentence, begins at the offsets `units`, ascending.
+    (or at the end), and a unit, a word or sentence, begins at the offsets `units`, ascending. Of a
+    book, `paragraphs` are the offsets at which its lines begin.
     """
 
     text: str
     separator: str
     starts: frozenset[int]
     units: tuple[int, ...]
+    paragraphs: frozenset[int] = frozenset()
 
     def begins(self, haystack: str) -> bool:
         """Whether a haystack is this text from its beginning."""
@@ -44,6 +46,10 @@ class RunningText(NamedTuple):
     def may_start(self, offset: int) -> bool:
         """Whether a needle may stand before this offset of a haystack."""
         return offset % len(self.text) in self.starts
+
+    def begins_paragraph(self, offset: int) -> bool:
+        """Whether a paragraph of the book begins at this offset of a haystack."""
+        return offset % len(self.text) in self.paragraphs
 
     def may_end(self, length: int) -> bool:
         """Whether a haystack of so many characters ends at a whole unit."""
@@ -121,7 +127,10 @@ class SourcesAtHand:
             whole = True
         text = separator.join(sentences) + separator
         units = tuple(accumulate((len(s) + len(separator) for s in sentences[:-1]), initial=0))
-        book = RunningText(text, separator, frozenset(units), units)
+        lines = [" ".join(line.split()) for line in languages.book(code, self._sources).split("\n")]
+        sizes = (len(line) + len(separator) for line in lines if line)
+        paragraphs = frozenset(accumulate(sizes, initial=0))
+        book = RunningText(text, separator, frozenset(units), units, paragraphs)
         self._books[code] = book, whole
         return book
 

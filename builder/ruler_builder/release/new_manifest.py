@@ -15,12 +15,13 @@ from typing import Any, cast
 from ruler_builder.families.task import DATA_VERSION
 from ruler_builder.release.suite import Suite
 from ruler_builder.sources import word_lists
+from ruler_common.canary import canary_of
 from ruler_common.errors import RulerError
 from ruler_common.manifest_form import FORMAT_VERSION, OWN_SUITE, FileEntry, Manifest
 from ruler_common.names import parse_length
 
 # What all files of a release share.
-_FIXED = ("format", "dataset", "data_version", "seed", "reserve", "families")
+_FIXED = ("format", "dataset", "data_version", "canary", "seed", "reserve", "families")
 # What files may add to, but not change.
 _MERGED = ("tasks", "groups", "sources", "tokenizers", "words", "languages")
 # Parts of an entry that describe a source or tokenizer and do not identify it.
@@ -81,6 +82,7 @@ def new_settings(suite: Suite, seed: int, reserve: int, lengths: Iterable[str]) 
         "format": FORMAT_VERSION,
         "dataset": suite.dataset,
         "data_version": DATA_VERSION,
+        "canary": canary_of(suite.dataset, DATA_VERSION),
         "builder_version": version("ruler-release"),
         "seed": seed,
         "reserve": reserve,

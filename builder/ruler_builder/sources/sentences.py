@@ -11,6 +11,7 @@ import re
 import unicodedata
 from collections.abc import Iterator
 from functools import partial
+from itertools import accumulate
 
 _WINDOW = 1500  # characters; longer than nearly every sentence
 _LONGEST_ABBREVIATION = 9  # characters, with what stands before
@@ -22,6 +23,10 @@ _SIGNS_ALONE = re.compile(r"(?![-‒–—―−„‚«‹])[^\w\s(\[{¿¡]+(?:
 # A number with the end of a sentence after it, such as that of a chapter (`122.`).
 _NUMBER_ALONE = re.compile(r"\d(?:\d|[^\w\s])*(?<=[.!?…।])(?:\s|$)|\d+$")
 _QUOTES = str.maketrans(dict.fromkeys("\"'“”„«»‘’()[]", "-"))
+_QUOTATION_ENDS = tuple("\"'”’»›")
+# Tamil words that report what stands before them, quoted or not (`என்றான்`, he said); not
+# `என்றைக்கு` (when) and `என்றாலும்` (however), with which sentences begin.
+_REPORTED = re.compile("என்ற(?!ை|ாலும்)|என்னும்|என்பன")
 
 
 def sentence_starts(text: str, language: str) -> list[int]:
@@ -54,20 +59,27 @@ def _inner_starts(window: str, language: str) -> list[int]:
 
 
 def split(text: str, language: str, spaced: bool = True) -> Iterator[str]:
-    """Split a text with folded white space into sentences; a lazy iterator.
+    """Split a text into sentences, white space folded; a lazy iterator.
 
-    Joined by a space they are the text again (`spaced`), or by nothing, the text but for the spaces
-    between sentences. A sentence starts after a space (`spaced`) or after a sign that ends one, so
-    never inside a word or a number; quotation marks stay with what they quote. In languages with
-    spaces none starts with a dash and a word in lower case, a closing bracket or quotation mark, or
-    a number standing alone; nor, unless it grows beyond 1,500 characters, in lower case or after an
-    initial.
+    Joined by a space they are the folded text again (`spaced`), or by nothing, that text but for
+    the spaces between sentences. A sentence starts after a space (`spaced`) or after a sign that
+    ends one, so never inside a word or a number; quotation marks stay with what they quote. In
+    languages with spaces none starts with a dash and a word in lower case, a closing bracket or
+    quotation mark, or a number standing alone; nor, unless it grows beyond 1,500 characters, in
+    lower case, after an initial, or where speech is still being reported (`_is_reported`).
     """
+    text, paragraphs = _folded(text)
     move = _to_a_space if spaced else _to_a_sign
     start = 0
     for at in map(partial(move, text), iter_starts(text, language)):
         if spaced and (
-            _is_inside(text, at) or (at - start < _WINDOW and _goes_on(text, start, at))
+            _is_inside(text, at)
+            or (
+                at - start < _WINDOW
+                and (
+                    _goes_on(text, start, at) or _is_reported(text, at, language, at in paragraphs)
+                )
+            )
         ):
             continue
         if at > start and (sentence := text[start:at].strip()):
@@ -75,6 +87,13 @@ def split(text: str, language: str, spaced: bool = True) -> Iterator[str]:
             start = at
     if sentence := text[start:].strip():
         yield sentence
+
+
+def _folded(text: str) -> tuple[str, frozenset[int]]:
+    """A text with its white space folded, and the offsets in it at which its lines begin."""
+    lines = [line for line in map(str.split, text.split("\n")) if line]
+    folded = [" ".join(words) for words in lines]
+    return " ".join(folded), frozenset(accumulate((len(line) + 1 for line in folded), initial=0))
 
 
 def _is_inside(text: str, at: int) -> bool:
@@ -92,6 +111,22 @@ def _goes_on(text: str, start: int, at: int) -> bool:
     """
     end = text[max(start, at - _LONGEST_ABBREVIATION) : at].rstrip()
     return text[at : at + 1].islower() or bool(_ABBREVIATION.search(end))
+
+
+def _is_reported(text: str, at: int, language: str, new_paragraph: bool) -> bool:
+    """Whether the words at an offset, in a script without capitals, report the speech before it.
+
+    Where a script has capitals a word of reporting is known by its lower case; where it has none,
+    a quotation ends a sentence only at the end of its paragraph, in Korean nowhere, since there the
+    verb of saying begins the next paragraph. In Tamil such a word is known with no quotation too.
+    """
+    following = next((char for char in text[at : at + _WINDOW] if char.isalpha()), "")
+    if following.lower() != following.upper():
+        return False
+    if language == "ta" and _REPORTED.match(text, at):
+        return True
+    quoted = text[max(0, at - _LONGEST_ABBREVIATION) : at].rstrip().endswith(_QUOTATION_ENDS)
+    return quoted and (language == "ko" or not new_paragraph)
 
 
 def _to_a_space(text: str, at: int) -> int:

@@ -53,6 +53,11 @@ def filled(templates: Mapping[str, Any], **names: Any) -> Frame:
     return frame_of(templates["input"], question, prefix, **names)
 
 
+def wording_of(templates: Mapping[str, Any]) -> str:
+    """All that a family's templates `input`, `question` and `prefix` say, their names unfilled."""
+    return "\n".join(str(templates[part]) for part in ("input", "question", "prefix"))
+
+
 class StandardSuite(NamedTuple):
     """A suite of the project's: each family's wording, each task's parameters, the groups."""
 

@@ -26,6 +26,15 @@ MOST_COMMON = "What are the 10 most common words in the above list?"
 TOP = " Answer: The top 10 words that appear most often in the list are:"
 
 
+def test_no_common_word_stands_in_the_wording_around_the_list(embedded: CountedSources) -> None:
+    """A model that echoes its prompt would name it: `answer` was drawn in two rows of 500."""
+    task = task_of(embedded, "cwe", "4k")
+    around = f"{LISTED}{MOST_COMMON}{TOP}".casefold()
+    common = {word.casefold() for index in range(500) for word in task.references(index)}
+    assert len(common) > 2000
+    assert not [word for word in common if word in around]
+
+
 @pytest.mark.parametrize(("length", "words", "counts"), [("4k", 40, (10, 3)), ("2k", 20, (3, 1))])
 def test_common_words_is_worded_as_the_reference_code_words_it(
     embedded: CountedSources, length: str, words: int, counts: tuple[int, int]

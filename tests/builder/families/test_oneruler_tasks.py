@@ -27,22 +27,22 @@ from ruler_common.names import GROUPS, LANGUAGES, TASKS, parse_length
 ONERULER = GROUPS["oneruler"]["all"]
 NIAH, CWE = GROUPS["oneruler"]["niah"], GROUPS["oneruler"]["cwe"]
 GOLDEN = {
-    "niah_single en": "0ca4099f5fa0b21e06f6b12388460ad1f0afcafd1b061738c1d05c6bc22fe0a6",
-    "niah_multikey en": "f8623ed73fcd9406e4c6a579ae64bc548840934fc00d9fd91635808ec54f3522",
-    "niah_multivalue en": "53daf3e614a3d858383f5e46a937a6d68dd0731d946c4305450e19e2dc649652",
-    "niah_multiquery en": "58dad9c36b725cde6c209cdd37f70db60d671b3cfd361220c66499f353245e14",
-    "niah_none en": "dc58b8d05e76d4622bf281fd4541e7e25c96c0b98846b57bef083a51c9b3233a",
-    "cwe_easy en": "fbb5ad7a301788285edf6bc11aa99698bf682f1325a45c13766c2aca4f0357fd",
-    "cwe_hard en": "8d9638c7e8339bd109f3a2af919ee9922e499ffcd940deeb4a98d230fa5fac23",
-    "niah_single_nonone en": "54c7bc5cd2fc71de04c232ea24a8df203d21cfa2eed07f503ca7fea6a0b30acb",
-    "niah_single zh": "ab810dbc5f587e105c12e04378a958089121ab81f6368209dcff190c2b324e28",
-    "niah_multikey zh": "d838896ce19d0fa19a8648f77595b72799ff2647b89a219d666ca5a0f12bd5ba",
-    "niah_multivalue zh": "a6231ce227152552bf916af70de3a363eb627fb42f60dc9c2ad9b1facfb4f546",
-    "niah_multiquery zh": "bb8e2dd851c7e573f1eb25ff2e3c87d25145a5765062b8eb145299e25c17b7fc",
-    "niah_none zh": "0b3bebb1959e2f9686f933970fc931128aa591f8f30be2fd09eb893d97b5668f",
-    "cwe_easy zh": "fc0f774c653a721c16906991444195b4b8bec59528ce4670e767fabb15ec64d4",
-    "cwe_hard zh": "ad74649063b623a6db87d56e34759dc1b567c155a17d17ae5ca8f722ca4b011a",
-    "niah_single_nonone zh": "682baf6ce22e0535e62067db47ebd6bfdb9defc909e876314c1b6e8492ecbfef",
+    "niah_single en": "b7e4b5d7fbcc954154c705a45d83734593c06e88c2c9974d1040a946ab69a734",
+    "niah_multikey en": "9c2309a70e30618a07038c7b359a5eef21a460bcfb111a017565b3ca33e97bb2",
+    "niah_multivalue en": "52ca0300077923c9747454fab6a0141aabd384d99cee81b80216286c478272ce",
+    "niah_multiquery en": "1c51d7a63763b88f80a39687d40f2bc792e2a87993735d97bc8c39615cb75b93",
+    "niah_none en": "b572cd20b99cdbc98c0e55a5825514f5718758116c5cc6e18299009aec0b0c22",
+    "cwe_easy en": "bc61c16d378ada4f12fc8c0bc78d244d5418198c70b3633e734565891b5377fe",
+    "cwe_hard en": "976109fc9f8761cf389035e6a6b1435e2a707e98e86bcf5d2192a32db2e9ce2c",
+    "niah_single_nonone en": "24e5fa243a810d655e71772ffcb0e5b7e812cb9920acafc77baa49eeaea89a06",
+    "niah_single zh": "e29f378fd4af6964f32e1d7e08d567531bdfd16e392278fd49e8649268c85a7d",
+    "niah_multikey zh": "daf02eb92d4e9035d4cbee5a268f6b5ae8bbd943d1c4c6a146631bb9da30c2fd",
+    "niah_multivalue zh": "f50970f840ade066120342f9161cfe54faea9f218ed57a3d446e33cc142715d5",
+    "niah_multiquery zh": "9e23fb77eb62c201aaa3d0b7d882242f16c2711f5b80487e6d3b42394c7c0804",
+    "niah_none zh": "d48f50e37135321772d392a2b0d7bb8132d7a0792b91ce6cc7f7aceef6e64083",
+    "cwe_easy zh": "09f001213f9c1fc8553820d9efcdec48e6683c011380c5044e01b801e07e90dc",
+    "cwe_hard zh": "a3465d4b28cf43bc76dc6ef86764cae5472d1c0673140edfae4cc2e3b3d4eeca",
+    "niah_single_nonone zh": "94311dad73a4694cf365750d69717a187634c801b4c2f5dbfd4897bbf1c1fbd5",
 }
 
 

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
+
+import pytest
 
 from ruler_builder.context.counted_sources import CountedSources
+from ruler_builder.release.suite import read_suite
 from tests.builder.families.row_reading import (
     NOISE,
     parts,
@@ -56,3 +60,19 @@ def test_variable_tracking_begins_with_a_solved_example_of_the_same_form(
         f"{TRACK}{context}\nQuestion: {FIND.format(value)}{TRACKED.format(5, value)}"
         f" {' '.join(names)}\n\n"
     )
+
+
+@pytest.mark.parametrize("layout", ["2025", "2024"])
+def test_no_name_of_an_example_is_part_of_a_reference(
+    embedded: CountedSources, tmp_path: Path, layout: str
+) -> None:
+    """A model that repeats the example's answer would name it: with 31 names in a row of six."""
+    (tmp_path / "my.toml").write_text(
+        f'[tasks.vt]\nfamily = "variable_tracking"\nhops = 30\nlayout = "{layout}"\n'
+    )
+    task = task_of(embedded, "vt", "0k", read_suite(tmp_path / "my.toml"))
+    for index in range(30):
+        row = task.row(index)
+        names = re.findall(r"VAR ([A-Z]{3}) = ", row.input)
+        assert len(names) == 31
+        assert not [name for name in names for output in row.outputs if name in output]

@@ -80,6 +80,7 @@ MENDED: dict[str, tuple[str, list[str], list[str]]] = {
 }
 """By erratum: a language, an invented text or words with the fault, and what becomes of them."""
 READ = {
+    "book-reported-speech",
     *("niah-urdu-stop", "niah-hindi-stop", "nouns-newlines", "nouns-not-unique"),
     *("nouns-ambiguous", "words-newlines", "words-read-as-missing", "book-newlines"),
 }

@@ -373,6 +373,11 @@ def the_example_is_longer_than_the_paper_has_it(row: Row) -> None:
 
 
 @fault("vt")
+def a_name_of_the_example_is_part_of_a_reference(row: Row) -> None:
+    swap_all(row, row["outputs"][1], f"A{example_names(row).split()[0]}Z")
+
+
+@fault("vt")
 def an_assignment_is_worded_otherwise(row: Row) -> None:
     line_after(row, "LET ABCDE = 12345")
 
@@ -486,6 +491,15 @@ def a_reference_is_part_of_another_word(row: Row) -> None:
     part = next(word for word in unused if any(word in other for other in listed))
     edit(row, start, end, re.sub(rf"(?<=\. ){re.escape(common)}(?= |$)", part, text))
     row["outputs"][0] = part
+
+
+@fault("cwe")
+def a_reference_stands_in_the_prefix(row: Row) -> None:
+    start, end = row["context_start"], row["context_end"]
+    common = re.escape(row["outputs"][0])
+    text = re.sub(rf"(?<=\. ){common}(?= |$)", "answer", row["input"][start:end])
+    edit(row, start, end, text)
+    row["outputs"][0] = "answer"
 
 
 @fault("cwe")

@@ -56,6 +56,7 @@ def wording_of(
         entry=entry,
         task=with_optional(task),
         wording=manifest["families"][task["family"]],
+        canary=manifest["canary"],
         reserve=manifest["reserve"],
         languages=manifest["languages"],
         sources=sources or sources_of(root),

@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import islice, pairwise
 from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
 
+from ruler_builder.families.multilingual_niah.proof import parts_speech
+from ruler_builder.oneruler.languages import sentences
 from ruler_builder.reading.breaches import FileRules
+from ruler_builder.reading.sources_at_hand import SourcesAtHand
+from ruler_builder.sources.download import Store
+from ruler_builder.sources.registry import Sources
 from ruler_builder.tokens.tokenizers import TokenCounter
 from tests.builder.proof.planting import read, wording_of
 
@@ -108,3 +114,36 @@ def test_a_none_word_that_is_part_of_a_key_does_not_ask_for_it(
     tail = row["input"][end:].replace(english["parts"]["if_no"], sentence)
     row |= {"input": row["input"][:end] + tail, "none_word": key[:3] if row["none_word"] else ""}
     assert found_in(row, replace(rules, languages={"en": changed})) == []
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "code", "paragraph", "parts"),
+    [
+        ('" 가자. "', "하고 갔다.", "ko", None, True),
+        ('" 가자. "', "비가 왔다.", "ko", True, True),
+        ("비가 왔다.", "하늘이 맑다.", "ko", None, False),
+        ("“வா!”", "என்றார்.", "ta", True, True),
+        ("வா!", "என்றார் ஒருவர்.", "ta", None, True),
+        ("“வா!”", "அவன் வந்தான்.", "ta", False, True),
+        ("“வா!”", "அவன் வந்தான்.", "ta", True, False),
+        ("‘चलो।’", "कह कर वह गई।", "hi", False, True),
+        ("‘चलो।’", "वह गई।", "hi", True, False),
+        ("»Komm!«", "Sie kam.", "de", False, False),
+        ("", "하고 갔다.", "ko", None, False),
+    ],
+)
+def test_a_needle_that_parts_speech_from_its_verb_is_known(
+    before: str, after: str, code: str, paragraph: bool | None, parts: bool
+) -> None:
+    assert parts_speech(before, after, code, paragraph) == parts
+
+
+@pytest.mark.parametrize("code", ["fa", "hi", "ko", "ta"])
+def test_no_border_of_a_published_book_parts_speech_from_its_verb(mirror: Path, code: str) -> None:
+    """The books' first 100,000 characters, more than a window of 32k holds."""
+    sources = Sources(Store(mirror))
+    book, at = SourcesAtHand({"sources": {}}, str(mirror)).book(code, 100_000), 0  # type: ignore[typeddict-item]
+    assert book
+    for before, after in pairwise(islice(sentences(code, sources), len(book.units))):
+        at += len(before) + 1
+        assert not parts_speech(before, after, code, book.begins_paragraph(at))

@@ -133,6 +133,28 @@ def test_a_sentence_starts_after_a_space_with_its_quotation_mark(
 @pytest.mark.parametrize(
     ("text", "language", "parts"),
     [
+        ("वह आई। ‘चलो।’ कह कर वह गई।", "hi", ["वह आई।", "‘चलो।’ कह कर वह गई।"]),
+        ("‘चलो।’\nवह गई।", "hi", ["‘चलो।’", "वह गई।"]),
+        ("“வா!” என்றார். அவன் வந்தான்.", "ta", ["“வா!” என்றார்.", "அவன் வந்தான்."]),
+        ("வா! என்றார் ஒருவர்.", "ta", ["வா! என்றார் ஒருவர்."]),
+        ("அவன் வந்தான். என்றாலும் போனான்.", "ta", ["அவன் வந்தான்.", "என்றாலும் போனான்."]),
+        (
+            '그가,\n" 가자. "\n하고 갔다. 비가 왔다.',
+            "ko",
+            ['그가, " 가자. " 하고 갔다.', "비가 왔다."],
+        ),
+        ("Er rief: »Komm!« Sie kam.", "de", ["Er rief: »Komm!«", "Sie kam."]),
+    ],
+)
+def test_a_verb_that_reports_speech_stays_with_it_in_scripts_without_capitals(
+    text: str, language: str, parts: list[str]
+) -> None:
+    assert list(split(text, language)) == parts
+
+
+@pytest.mark.parametrize(
+    ("text", "language", "parts"),
+    [
         ("他说：“好。”她走了。第3.5章。", "zh", ["他说：“好。”", "她走了。", "第3.5章。"]),
         ("「行。」「好。」完。", "ja", ["「行。」", "「好。」", "完。"]),
         ("走了。 一 又来了！", "zh", ["走了。", "一 又来了！"]),

@@ -31,6 +31,10 @@ def read_common_words(row: Row, about: FileRules) -> Reading:
     used = _examples(reading, examples, frame, about, known)
     if shared := used & set(tally):
         reading.fault(f"the example shares the word '{min(shared)}' with the list")
+    wording = f"{frame.head}{frame.tail}{frame.prefix}".casefold()
+    for word in row["outputs"]:
+        if word.casefold() in wording:
+            reading.ambiguous(f"the reference '{word}' stands in the wording around the list")
     if not about.alone:
         reading.exhausted = _all_hold(known - {*tally, *used}, row["outputs"])
     elif len(tally) != 2 * count:

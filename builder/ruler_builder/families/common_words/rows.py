@@ -17,7 +17,7 @@ from ruler_builder.families.common_words.params import CommonParams, example_wor
 from ruler_builder.families.numbered_words import FEWEST_TOKENS, NumberedWords
 from ruler_builder.sources import word_lists
 from ruler_builder.suites.list_counts import ListCounts
-from ruler_builder.suites.wording import Frame, filled
+from ruler_builder.suites.wording import Frame, filled, wording_of
 
 _LONG = 131072  # tokens; above it wonderwords' words do not suffice
 
@@ -52,6 +52,13 @@ class CommonWords(NumberedWords[CommonParams]):
     def safe(self) -> np.ndarray:
         """Where the words stand that no other contains."""
         return word_lists.maximal_places()
+
+    @cached_property
+    def unfit(self) -> frozenset[int]:
+        """Where those of them stand that the wording contains."""
+        wording, words = wording_of(self.templates).casefold(), word_lists.vocabulary()
+        safe = self.safe().tolist()
+        return frozenset(place for place in safe if words[place].casefold() in wording)
 
     def frame(self, draw: np.random.Generator, spare: np.ndarray) -> Frame:
         """The solved example, then the instruction; the list's own question after it."""

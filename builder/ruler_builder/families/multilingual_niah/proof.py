@@ -15,6 +15,7 @@ from functools import partial
 from itertools import product
 from typing import Any
 
+from ruler_builder.common.text_digests import without_needles
 from ruler_builder.families.multilingual_niah.wording import needle_frame
 from ruler_builder.reading.breaches import FileRules, Law, context_of, pattern_of
 from ruler_builder.reading.reading import Reading, fold_width, framed, only_in_evidence, spans
@@ -29,6 +30,12 @@ _DASHES = tuple("-‒–—―−")
 _CLOSING = tuple(")]}")
 _CLOSING_ALONE = frozenset(")]}»›”’\"'.,;:!?…")
 _ENDS = frozenset(".!?…।")
+_CLOSING_QUOTES = tuple("\"'”’»›")
+# How the words begin that report the speech before them; in Tamil also speech without quotes.
+_SAYING = {
+    "ko": ("하고", "하며", "하면", "하는", "하자", "하여", "하였", "한다", "했", "라고"),
+    "ta": ("என்று ", "என்றான்", "என்றாள்", "என்றார்", "என்றேன்", "என்ற "),
+}
 
 
 def read_book(row: Row, about: FileRules) -> Reading:
@@ -67,6 +74,13 @@ def read_book(row: Row, about: FileRules) -> Reading:
     source = about.sources.book(about.entry["language"], len(context))
     gaps = [(match.start(), match.end()) for match in found]
     running_text(reading, context, gaps, separator, template, source, about.count)
+    rest, places = without_needles(context, gaps, separator)
+    for place in places if separator else ():
+        before, after = rest[:place].removesuffix(separator), rest[place : place + _AHEAD]
+        paragraph = source.begins_paragraph(place) if source else None
+        if parts_speech(before, after, about.entry["language"], paragraph):
+            around = f"{before[-20:]}{separator}{after[:20]}"
+            reading.misplaced(f"a needle parts speech from what reports it: {around!r}")
     reading.origin = f"book-{about.entry['language']}"
     by_place = [[text["nouns"].index(match["key"]), match["value"]] for match in found]
     reading.asked = [[instruction["nouns"].index(noun) for noun in asked], by_place]
@@ -104,6 +118,22 @@ def _intact(reading: Reading, row: Row, separator: str) -> None:
             reading.misplaced(f"the needle at {span['start']} stands inside a sentence")
         elif not separator and re.match(r"[0-9A-Za-z]", text[:start][-1:]):
             reading.misplaced(f"the needle at {span['start']} stands in a word or number")
+
+
+def parts_speech(before: str, after: str, code: str, paragraph: bool | None) -> bool:
+    """Whether a needle between two texts parts speech from what reports it; no white space between.
+
+    It can where the letter after it belongs to a script without capitals. Known by the verb of
+    saying; and a closing quotation mark ends a sentence only where the paragraph ends (`paragraph`
+    says whether, None if that is not known), in Korean nowhere: there the verb begins the next one.
+    """
+    letter = next(filter(str.isalpha, after), "")
+    if not before or letter.upper() != letter.lower():
+        return False
+    quoted = before.endswith(_CLOSING_QUOTES)
+    if after.startswith(_SAYING.get(code, ())) and (quoted or code == "ta"):
+        return True
+    return quoted and (code == "ko" or paragraph is False)
 
 
 def _goes_on(after: str) -> bool:

@@ -61,10 +61,13 @@ def read_chains(row: Row, about: FileRules) -> Reading:
     spans(reading, row, ((start + a.start, start + a.end, a.chain == value) for a in found))
     frame = filled(about.wording, n=about.task["hops"] + 1, value=value)
     examples = row["input"][:start].removesuffix(frame.head)
-    values = _examples(reading, examples, about)
+    solved = _examples(reading, examples, about)
     framed(reading, row, frame._replace(head=examples + frame.head))
-    if shared := values & {one.chain for one in found}:
+    if shared := {one.chain for one in solved} & {one.chain for one in found}:
         reading.fault(f"the example shares the value {min(shared)} with the row")
+    for name in sorted({one.name for one in solved}):
+        if holding := [output for output in row["outputs"] if name in output]:
+            reading.ambiguous(f"the example's name '{name}' is part of '{holding[0]}'")
     if about.task["haystack"] == "noise":
         reading.unit = about.count(f"{NOISE}\n{NOISE}") - about.count(NOISE)
         if about.task["layout"] == "2024":
@@ -161,9 +164,9 @@ def _chains(
                 reading.fault(f"no noise between '{one.name}' and '{other.name}'")
 
 
-def _examples(reading: Reading, text: str, about: FileRules) -> set[str]:
-    """Hold the solved examples to the same template; returns their values."""
-    values: set[str] = set()
+def _examples(reading: Reading, text: str, about: FileRules) -> list[Assignment]:
+    """Hold the solved examples to the same template; returns their assignments."""
+    found: list[Assignment] = []
     head, tail, prefix, end = chain_example_frame(
         about.wording, about.task["layout"], about.task["hops"] + 1, "{value}"
     )
@@ -172,23 +175,23 @@ def _examples(reading: Reading, text: str, about: FileRules) -> set[str]:
     for _ in range(about.task["examples"]):
         if not text.startswith(head):
             reading.fault("the text does not begin with a solved example")
-            return values
+            return found
         match = solution.search(text, len(head))
         if match is None:
             reading.fault("the solved example does not end as the wording has it")
-            return values
+            return found
         context = text[len(head) : match.start()]
-        values |= _example(reading, text[: match.end()], context, match, about)
+        found += _example(reading, text[: match.end()], context, match, about)
         text = text[match.end() :]
     if text:
         reading.fault(f"something else stands before the instruction: {text[:80]!r}")
-    return values
+    return found
 
 
 def _example(
     reading: Reading, example: str, context: str, match: re.Match[str], about: FileRules
-) -> set[str]:
-    """Hold the context and the answer of a solved example to the task; returns its values."""
+) -> list[Assignment]:
+    """Hold the context and the answer of a solved example to the task; returns its assignments."""
     inner = Reading()  # its essays are not those around the row's own chains
     found = _assignments(inner, context, 3, about, alone=False)
     reading.faults += inner.faults
@@ -199,4 +202,4 @@ def _example(
     more = context.count(NOISE) > least or bool(inner.text)
     if about.counted and about.count(example) > _EXAMPLE_TOKENS and more:
         reading.fault(f"the example has more than {_EXAMPLE_TOKENS} tokens")
-    return {one.chain for one in found}
+    return found

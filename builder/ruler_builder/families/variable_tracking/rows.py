@@ -12,7 +12,7 @@ them; in the essays, which the reference code has too, they are sentences.
 from __future__ import annotations
 
 import string
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -28,8 +28,14 @@ from ruler_builder.families.variable_tracking.wording import chain_example_frame
 from ruler_builder.suites.wording import filled
 
 _EXAMPLE_NAME, _VALUE = 3, 5  # letters, digits
+_MORE_NAMES = 50  # drawn beside twice as many as needed, some of which hold an example's name
 _EXAMPLE_TOKENS = 500  # of the whole example, its answer too
 _EVERY_ROW = -1  # the index by which an example is drawn that all rows share
+
+
+def _parts(name: str) -> set[str]:
+    """The pieces of a name that are as long as an example's name."""
+    return {name[at : at + _EXAMPLE_NAME] for at in range(len(name) - _EXAMPLE_NAME + 1)}
 
 
 @dataclass(frozen=True)
@@ -127,29 +133,51 @@ class VariableTracking(Task[ChainParams]):
     def _asked(self, index: int) -> tuple[list[Chain], list[list[Chain]]]:
         """The chains of the task, the asked one first, and those of each solved example."""
         draw, count = self.key.draw_asked(index), self.params.chains
+        needed = self._links * count
         if self.params.layout == "2024":
             shared = self._shared_example
             taken = [chain.value for chain in shared]
-            chains = self._chains(draw, numbers(draw, _VALUE, count, taken), in_example=False)
+            values = numbers(draw, _VALUE, count, taken)
+            short = {name for chain in shared for name in chain.names}
+            names = self._names(draw, needed)
+            if any(not short.isdisjoint(_parts(name)) for name in names[: self._links]):
+                names = self._names(draw, 2 * needed + _MORE_NAMES)
+                names.sort(key=lambda name: not short.isdisjoint(_parts(name)))  # free ones first
+            chains = self._chains(draw, values, names[:needed])
             return chains, [shared] * self.params.examples
         values = numbers(draw, _VALUE, (1 + self.params.examples) * count)
-        chains = self._chains(draw, values[:count], in_example=False)
+        chains = self._chains(draw, values[:count], self._names(draw, needed))
+        parts = {part for name in chains[0].names for part in _parts(name)}
         others = [values[i : i + count] for i in range(count, len(values), count)]
-        return chains, [self._chains(draw, some, in_example=True) for some in others]
+        return chains, [
+            self._chains(draw, some, self._example_names(draw, parts)) for some in others
+        ]
 
     @cached_property
     def _shared_example(self) -> list[Chain]:
         """The chains of layout 2024's example, which is the same in every row."""
         draw = self.key.draw_asked(_EVERY_ROW)
-        return self._chains(draw, numbers(draw, _VALUE, self.params.chains), in_example=True)
+        values = numbers(draw, _VALUE, self.params.chains)
+        return self._chains(draw, values, self._example_names(draw))
+
+    def _names(self, draw: np.random.Generator, count: int) -> list[str]:
+        """So many different names for a row's chains."""
+        length, taken = self.params.name_letters, self._in_the_text
+        return letters(draw, length, count, string.ascii_uppercase, taken)
+
+    def _example_names(self, draw: np.random.Generator, parts: Collection[str] = ()) -> list[str]:
+        """The names of an example's chains; none is one of the `parts` of references."""
+        count = self._links * self.params.chains
+        names = letters(draw, _EXAMPLE_NAME, count, string.ascii_uppercase)
+        if not set(names).isdisjoint(parts):
+            names = letters(draw, _EXAMPLE_NAME, count, string.ascii_uppercase, parts)
+        return names
 
     def _chains(
-        self, draw: np.random.Generator, values: list[str], in_example: bool
+        self, draw: np.random.Generator, values: list[str], names: list[str]
     ) -> list[Chain]:
-        length = _EXAMPLE_NAME if in_example else self.params.name_letters
+        """The chains of these values, whose names are `names` in order, at depths drawn here."""
         size, count = self._links, len(values)
-        taken = () if in_example else self._in_the_text
-        names = letters(draw, length, size * count, string.ascii_uppercase, taken)
         if self.params.haystack == "essay":
             depths = self._depths_in_essays(draw, count)
         else:
