@@ -127,10 +127,10 @@ def compare(a: Results, b: Results) -> Comparison:
         "b": _model(b),
         "configurations": {name: _cell(name, cells, shared, adjusted.get(name)) for name in cells},
         "lengths": {
-            length: {"configurations": len(names), **_difference(names, cells, shared)}
+            length: {"configurations": len(names), **mean_difference(names, cells, shared)}
             for length, names in lengths.items()
         },
-        "all": {"configurations": len(counted), **_difference(counted, cells, shared)},
+        "all": {"configurations": len(counted), **mean_difference(counted, cells, shared)},
     }
 
 
@@ -208,13 +208,14 @@ def shared_rows(cells: Mapping[str, Cell]) -> Shared:
 
 
 def _cell(name: str, cells: Pairs, shared: Shared, p_holm: float | None) -> CellDifference:
-    found, tested = _difference([name], cells, shared), _mcnemar(cells[name])
+    found, tested = mean_difference([name], cells, shared), _mcnemar(cells[name])
     if tested["p"] is not None and tested["p"] >= 1 - CONFIDENCE:
         found["better"] = None
     return {"n": len(cells[name]["index"]), **found, **tested, "p_holm": p_holm}
 
 
-def _difference(names: Sequence[str], cells: Pairs, shared: Shared) -> Difference:
+def mean_difference(names: Sequence[str], cells: Pairs, shared: Shared) -> Difference:
+    """The difference of the means over some of the paired configurations."""
     from scipy.special import ndtri
 
     means = {side: float(np.mean([cells[n][side].mean() for n in names])) for side in ("a", "b")}

@@ -89,7 +89,12 @@ def headline(results: Results) -> str:
     parts = [results["model"] or "unnamed model", results["dataset"]["name"], rows_of(results)]
     parts += [f"mode {results['mode']}"] if results["mode"] else []
     parts += [f"rules {results['score_version']}", *rule_options(results)]
-    parts += ["PARTIAL: only rows with a prediction count"] if results["partial"] else []
+    return " · ".join([*parts, *doubts(results)])
+
+
+def doubts(results: Results) -> list[str]:
+    """What keeps the scores from being sure, but for whose rows they are of."""
+    parts = ["PARTIAL: only rows with a prediction count"] if results["partial"] else []
     cells = results["configurations"]
     proofs = Counter(cell.get("proof", "rows") for cell in cells.values())
     for proof, said in UNPROVED.items():
@@ -97,7 +102,7 @@ def headline(results: Results) -> str:
             parts.append(f"{said} ({count} of {len(cells)} configurations)")
     if odd := sum(bool(cell.get("doubts")) for cell in cells.values()):
         parts.append(f"DOUBTFUL answers in {odd} of {len(cells)} configurations, see the notes")
-    return " · ".join(parts)
+    return parts
 
 
 def scores(

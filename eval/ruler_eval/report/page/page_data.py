@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from typing import Any
 
+from ruler_common.frozen_rows import are_frozen
 from ruler_common.text import shortened, visible
 from ruler_eval.analysis.error_kinds import KINDS
 from ruler_eval.report.page import page_scores
@@ -26,8 +27,8 @@ from ruler_eval.report.page.page_model import (
 )
 from ruler_eval.report.page.page_runs import ReportedRun
 from ruler_eval.report.page.rows.page_rows import ConfigRows, rows_behind
-from ruler_eval.report.score_tables import TROUBLES, chosen, rule_options
-from ruler_eval.score.results_file import rows_of
+from ruler_eval.report.score_tables import TROUBLES, chosen, doubts, rule_options
+from ruler_eval.score.results_file import Results, rows_of
 
 FORMAT = 1
 _LONGEST_FACT = 120  # characters
@@ -94,6 +95,7 @@ def _facts(run: ReportedRun) -> RunFacts:
         "model": _fact(results["model"] or "not named"),
         "data": " ".join(filter(None, (_TITLES[data["name"]], _fact(data["data_version"])))),
         "whose_rows": _fact(rows_of(results)),
+        "warnings": [_fact(warning) for warning in _warnings(results)],
         "tokenizers": sorted({cell["tokenizer"] or "unknown" for cell in cells.values()}),
         "mode": _fact(results["mode"] or "not recorded"),
         "reasoning": _reasoning(settings),
@@ -107,6 +109,12 @@ def _facts(run: ReportedRun) -> RunFacts:
         "notes": notes,
         "answers": "" if run.problem is None else visible(run.problem),
     }
+
+
+def _warnings(results: Results) -> list[str]:
+    """Own rows, and what else `ruler score` says first of a run that is not sure."""
+    rows = rows_of(results)
+    return [rows] * (not are_frozen(rows)) + doubts(results)
 
 
 def _fact(value: object) -> str:

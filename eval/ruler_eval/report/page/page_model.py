@@ -22,13 +22,15 @@ class RunFacts(TypedDict):
     """What one run was: how the rows were answered and scored, and what went wrong with them.
 
     `counts` are summed over the configurations, `troubles` are those of the configurations that
-    have any; `whose_rows` says whether the rows are frozen ones or own ones, and why.
+    have any; `whose_rows` says whether the rows are frozen ones or own ones, and why. `warnings`
+    are what a reader must know before the numbers: own rows, a part of them, answers in doubt.
     """
 
     label: str
     model: str
     data: str
     whose_rows: str
+    warnings: list[str]
     tokenizers: list[str]
     mode: str
     reasoning: str
@@ -139,6 +141,7 @@ class DepthMap(TypedDict):
 class Difference(TypedDict):
     """A paired difference A - B in points at a task and length, or a mean (`task` is None).
 
+    `language` is "" for means over everything, `*` for a mean over all single languages.
     `p_holm` is p adjusted for all tests of the pair; `better` is `a` or `b` where the rows tell.
     """
 

@@ -20,6 +20,7 @@ from ruler_eval.report.page.page_model import (
     Series,
 )
 from ruler_eval.report.score_tables import bounds, number, p_value
+from ruler_eval.score.aggregates import EVERY_LANGUAGE
 
 TROUBLE_NAMES = {
     "missing": "missing",
@@ -111,7 +112,7 @@ def _differences(page: PageData, pair: Pair) -> NumberTable:
     rows = [
         [
             (item["task"] or ("mean" if item["length"] else "mean over all"))
-            + (f", {item['language']}" if several and item["language"] else ""),
+            + (f", {_in_words(item['language'])}" if several and item["language"] else ""),
             *((item["length"] or "all").upper(), number(item["a"]), number(item["b"])),
             *(f"{item['difference']:+.1f}", bounds(item["interval"]), p_value(item["p"])),
             p_value(item["p_holm"]),
@@ -121,6 +122,10 @@ def _differences(page: PageData, pair: Pair) -> NumberTable:
     ]
     header = ["task", "length", *names, "difference", "95 % interval", "p", "p (Holm)", "rows"]
     return NumberTable(f"{names[0]} minus {names[1]}", header, rows)
+
+
+def _in_words(languages: str) -> str:
+    return "mean over languages" if languages == EVERY_LANGUAGE else languages
 
 
 def _depth(page: PageData, depth: DepthMap) -> NumberTable:

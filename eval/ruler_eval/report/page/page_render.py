@@ -18,6 +18,7 @@ from typing import Any
 
 from markupsafe import Markup
 
+from ruler_common.frozen_rows import are_frozen
 from ruler_eval.report.language_tables import instructions
 from ruler_eval.report.page.figures.chart_parts import Figure, first_series
 from ruler_eval.report.page.figures.colour_scale import colour, text_colour
@@ -81,6 +82,7 @@ def render(page: PageData, figures: Mapping[str, Figure]) -> str:
         shapes=SHAPES,
         kind_colours=list(zip(kinds, KIND_COLOURS[: len(kinds)], strict=True)),
         first_series=first_series(page),
+        own=[run for run in page["runs"] if not are_frozen(run["whose_rows"])],
         has_published=any(group["published"] for group in page["groups"]),
         remember=remember,
         flawed=_flawed,

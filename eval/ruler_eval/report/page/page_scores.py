@@ -90,9 +90,10 @@ def all_tasks(runs: Sequence[ReportedRun]) -> list[str]:
 
 
 def groups(runs: Sequence[ReportedRun], series: Sequence[Series]) -> list[Group]:
-    """A table for all tasks and one for each category that any run has."""
+    """A table for all tasks, which comes first, and one for each category that any run has."""
     summaries = [runs[s["run"]].results["summary"][s["tokenizer"]][s["languages"]] for s in series]
-    names = dict.fromkeys(name for summary in summaries for name in summary)
+    known = dict.fromkeys(name for summary in summaries for name in summary)
+    names = sorted(known, key=lambda name: name != "all")
     return [
         {
             "name": name,

@@ -78,6 +78,8 @@ def test_pairs_of_runs_have_their_differences(page):
     (over_all,) = [one for one in first["differences"] if one["task"] is one["length"] is None]
     assert over_all["difference"] == pytest.approx(over_all["a"] - over_all["b"])
     assert over_all["interval"][0] < over_all["difference"] < over_all["interval"][1]
+    cells = [one for pair in page["pairs"] for one in pair["differences"] if one["p"] is not None]
+    assert all(one["better"] is None for one in cells if one["p"] >= 0.05)
     assert {(pair["a"], pair["b"]) for pair in page["pairs"]} == {(0, 1), (0, 2), (1, 2)}
 
 

@@ -41,6 +41,42 @@ def test_languages_by_lengths_and_their_mean_by_task(page):
     assert first["n"] == 24
 
 
+def test_the_first_table_is_of_all_tasks_and_each_is_named_as_its_group(page, languages_file):
+    html = languages_file.read_text(encoding="utf-8")
+    assert page["groups"][0]["name"] == "all"
+    for place, group in enumerate(page["groups"]):
+        name = "All tasks" if group["name"] == "all" else group["name"]
+        table = html.split(f'<div class="group" data-group="{place}">')[1]
+        assert table.split("<caption>")[1].startswith(f"{name} ({group['tasks']} tasks)")
+
+
+def test_differences_are_those_of_the_heat_maps_and_every_language_can_be_chosen(page):
+    from ruler_eval.report.page.figures.difference_figures import difference_figure
+
+    (pair,) = page["pairs"]
+    found = {(i["task"], i["length"]): i for i in pair["differences"] if i["language"] == "*"}
+    a, b = page["heat_maps"]
+    for task, ours, theirs in zip(a["rows"], a["cells"], b["cells"], strict=True):
+        for length, one, other in zip(page["lengths"], ours, theirs, strict=True):
+            item = found[task, length["name"]]
+            assert item["difference"] == pytest.approx(one["score"] - other["score"])
+            assert item["interval"][0] < item["difference"] < item["interval"][1]
+    figure = difference_figure(page, pair)
+    (choice,) = figure.chart.to_dict()["params"]
+    assert choice["value"] == choice["bind"]["options"][0] == "*"
+    assert choice["bind"]["options"][1:] == ["de", "ko", "pl", "en-ko", "ko-en"]
+    assert choice["bind"]["labels"][0] == "mean over 3 languages"
+    assert "mean over 3 languages" in figure.title
+
+
+def test_a_banner_says_that_rows_are_not_the_frozen_ones(page, languages_file):
+    head = languages_file.read_text(encoding="utf-8").split("<main>")[0]
+    assert "ONERULER, own rows · score version" in head
+    assert "Not the frozen rows of ONERULER." in head.split('class="banner"')[1]
+    assert "ONERULER 1.0.0" not in head
+    assert page["runs"][0]["warnings"] == [page["runs"][0]["whose_rows"]]
+
+
 def test_every_row_is_there_and_every_figure_has_its_table(page, languages_file):
     assert len(page["rows"]["0"]) == 5 * 5 * 2
     assert figures_without_table(languages_file.read_text(encoding="utf-8")) == []

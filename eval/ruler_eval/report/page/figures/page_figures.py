@@ -24,20 +24,17 @@ from ruler_eval.report.page.figures.chart_parts import (
     by_colour,
     by_shape,
     chart_of,
-    difference_domain,
     dots,
-    first_series,
     full_width,
-    interval_text,
     length_axis,
     lines,
     of_series,
     windows,
-    with_intervals,
 )
 from ruler_eval.report.page.figures.complexity_figures import complexity_figures
+from ruler_eval.report.page.figures.difference_figures import difference_figure
 from ruler_eval.report.page.figures.language_figures import language_figures
-from ruler_eval.report.page.page_model import Group, Length, PageData, Pair, Series
+from ruler_eval.report.page.page_model import Group, Length, PageData, Series
 
 KIND_COLOURS = (
     *("#4269d0", "#efb118", "#ff725c", "#6cc5b0", "#a463f2", "#97bbf5"),
@@ -57,7 +54,7 @@ def _figures(page: PageData) -> Iterator[tuple[str, Figure]]:
     yield from complexity_figures(page)
     for pair in page["pairs"]:
         if pair["differences"]:
-            yield f"differences-{pair['a']}-{pair['b']}", _differences(page, pair)
+            yield f"differences-{pair['a']}-{pair['b']}", difference_figure(page, pair)
     yield from _errors(page)
     if page["languages"] is not None:
         yield from language_figures(page, page["languages"])
@@ -69,6 +66,11 @@ def kind_names(page: PageData) -> list[str]:
     if len(kinds) <= len(KIND_COLOURS):
         return kinds
     return [*kinds[: len(KIND_COLOURS) - 1], OTHER_KINDS]
+
+
+def group_name(group: Group) -> str:
+    """A group in words."""
+    return "all tasks" if group["name"] == "all" else group["name"]
 
 
 def _curves(page: PageData) -> Iterator[tuple[str, Figure]]:
@@ -112,7 +114,7 @@ def _curve(page: PageData, group: Group, of_all: bool) -> Figure:
         x = length_axis(shown)
         layers.insert(0, grey.encode(x=x, y=SCORE_AXIS, detail="model:N", tooltip=tooltip[:3]))
     chart = alt.layer(*layers, data=alt.Data(values=data))
-    title = f"Score by length, {'all tasks' if of_all else group['name']}"
+    title = f"Score by length, {group_name(group)}"
     return full_width(
         title, chart, f"{title}: lines with 95 % bands", height=300 if of_all else 180
     )
@@ -134,62 +136,6 @@ def _one_length(page: PageData, length: Length) -> Figure:
     names = [group["name"] for group in page["groups"]]
     chart = dots(data, "group", names, page["series"], [0, 100])
     return full_width(title, chart, f"{title}, with 95 % intervals")
-
-
-def _differences(page: PageData, pair: Pair) -> Figure:
-    names = [page["runs"][pair[side]]["label"] for side in ("a", "b")]
-    colours = [first_series(page)[pair[side]]["colour"] for side in ("a", "b")]
-    mean = "mean of all"
-    labels = {item["name"]: item["label"] for item in page["lengths"]}
-    results = {"a": f"{names[0]} better", "b": f"{names[1]} better", None: "not told apart"}
-    main = _main_language(pair)
-    data: list[Datum] = [
-        {
-            "runs": [pair["a"], pair["b"]],
-            "task": item["task"] or mean,
-            "length": labels[item["length"]],
-            "score": round(item["difference"], 2),
-            "low": low,
-            "high": high,
-            "interval": interval_text(item["interval"]),
-            "result": results[item["better"]],
-        }
-        for item in pair["differences"]
-        if item["length"] is not None and item["language"] in (main, "")
-        for low, high in (item["interval"],)
-    ]
-    scale = alt.Scale(domain=difference_domain(data), nice=True)
-    order = [task for task in page["tasks"] if any(one["task"] == task for one in data)] + [mean]
-    colour = alt.Color(
-        "result:N",
-        scale=alt.Scale(domain=[*results.values()], range=[*colours, GREY]),
-        legend=alt.Legend(orient="top", title=None, labelLimit=400),
-    )
-    base = alt.Chart()
-    of_task = base.encode(y=alt.Y("task:N", sort=order, title=None), color=colour)
-    tooltip = ["task:N", "length:N", alt.Tooltip("score:Q", title="difference"), "interval:N"]
-    layers = alt.layer(
-        base.mark_rule(color=GREY, strokeDash=[2, 2], aria=False).encode(x=alt.XDatum(0)),
-        *with_intervals(of_task, scale, 44, tooltip=tooltip),
-    )
-    shown = [item["label"] for item in page["lengths"]]
-    shown = [label for label in shown if any(one["length"] == label for one in data)]
-    width = 480 if len(shown) == 1 else 300 if len(shown) == 2 else 120
-    title = f"{names[0]} minus {names[1]}, points"
-    header = alt.Header(labelAnchor="start")
-    chart = layers.properties(width=width, height=ROW * len(order)).facet(
-        column=alt.Column("length:N", sort=shown, title=None, header=header),
-        data=alt.Data(values=data),
-        spacing=14,
-    )
-    described = chart.properties(description=f"Paired differences with 95 % intervals: {title}")
-    return Figure(title, described, wide=True)
-
-
-def _main_language(pair: Pair) -> str:
-    """The language that most of a pair's differences are of; the others are in the table."""
-    known = [item["language"] for item in pair["differences"] if item["language"]]
-    return max(dict.fromkeys(known), key=known.count, default="")
 
 
 def _errors(page: PageData) -> Iterator[tuple[str, Figure]]:
