@@ -2,6 +2,7 @@
 
     with open_parquet(path) as file:      # a pyarrow.parquet.ParquetFile
         file.read_row_group(0)
+    rows = rows_of(path, ["doc.id"])      # of a file with more columns than are read
 
 A few bytes can stand for any number of rows, or unpack to any size, and pyarrow takes the memory
 before it looks. What a file's footer says of its sizes it need not hold to; so the header before
@@ -12,7 +13,8 @@ each page is read too, in Thrift's compact protocol as the format's definition
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -41,22 +43,63 @@ def open_parquet(path: Path) -> Any:
     """
     import pyarrow.parquet as pq
 
-    try:
-        with open_file(path) as file:
-            _check_footer(file)
-            with pq.ParquetFile(file) as opened:
-                groups = range(opened.num_row_groups)
-                rows = sum(_checked_rows(file, opened.metadata.row_group(at)) for at in groups)
-                if rows != opened.metadata.num_rows:
-                    raise ValueError(
-                        f"it claims {opened.metadata.num_rows:,} rows and has {rows:,}"
-                    )
+    with _one_sentence(path):
+        _check(path)
         return pq.ParquetFile(path)
+
+
+def leaf_columns(path: Path) -> list[str]:
+    """The columns of a Parquet file, those within others by their path: `doc.choices.list.item`.
+
+    Raises RulerError for a file that is none.
+    """
+    import pyarrow.parquet as pq
+
+    with _one_sentence(path), open_file(path) as file:
+        _check_footer(file)
+        with pq.ParquetFile(file) as opened:
+            schema = opened.schema
+            return [schema.column(at).path for at in range(len(schema))]
+
+
+def rows_of(path: Path, columns: Sequence[str]) -> Iterator[dict[str, Any]]:
+    """The rows of a Parquet file, of these leaf columns alone: the bounds are of what they take.
+
+    Raises RulerError as `open_parquet` does.
+    """
+    import pyarrow.parquet as pq
+
+    if not columns:
+        return
+    with _one_sentence(path):
+        _check(path, set(columns))
+        with pq.ParquetFile(path) as opened:
+            for group in range(opened.num_row_groups):
+                yield from opened.read_row_group(group, columns=list(columns)).to_pylist()
+
+
+@contextmanager
+def _one_sentence(path: Path) -> Iterator[None]:
+    try:
+        yield
     except (*UNREADABLE, RecursionError) as error:
         if isinstance(error, OSError) and error.errno:
             raise
         why = str(error).partition("\n")[0]
         raise RulerError(f"'{path}' is no Parquet file: {why}. {_REMEDY}") from error
+
+
+def _check(path: Path, columns: Collection[str] | None = None) -> None:
+    """Raise ValueError for a file over the bounds; None: of all its columns."""
+    import pyarrow.parquet as pq
+
+    with open_file(path) as file:
+        _check_footer(file)
+        with pq.ParquetFile(file) as opened:
+            groups = (opened.metadata.row_group(at) for at in range(opened.num_row_groups))
+            rows = sum(_checked_rows(file, group, columns) for group in groups)
+            if rows != opened.metadata.num_rows:
+                raise ValueError(f"it claims {opened.metadata.num_rows:,} rows and has {rows:,}")
 
 
 def _check_footer(file: BinaryIO) -> None:
@@ -67,11 +110,13 @@ def _check_footer(file: BinaryIO) -> None:
         raise ValueError(f"its footer has more than {MOST_FOOTER:,} bytes")
 
 
-def _checked_rows(file: BinaryIO, group: Any) -> int:
+def _checked_rows(file: BinaryIO, group: Any, columns: Collection[str] | None) -> int:
     """The rows of a row group. Raises ValueError for one over the bounds."""
     unpacked, values = 0, group.num_rows
     for number in range(group.num_columns):
         chunk = group.column(number)
+        if columns is not None and chunk.path_in_schema not in columns:
+            continue
         dictionary, coded, counts = 0, 0, [0]
         for page in _pages(file, chunk):
             unpacked += page[_SIZE]

@@ -106,6 +106,7 @@ def score(
     length: str | None = None,
     tokenizer: str | None = None,
     config: str | None = None,
+    columns: str | None = None,
     references: Place | None = None,
     name: str | None = None,
     out: Place | None = None,
@@ -125,6 +126,7 @@ def score(
         length: The length of files that do not give it, such as `4k`.
         tokenizer: The tokenizer of the release that such files were run on.
         config: The configuration of files that do not name it.
+        columns: Where files of no known form hold what: `prediction=generation,index=id`.
         references: The reference code's data folder, instead of a release.
         name: What to call the model.
         out: Where the results are written; None: results.json in the RUN folder, if it is one.

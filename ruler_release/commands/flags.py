@@ -16,9 +16,9 @@ from ruler_common.errors import RulerError
 from ruler_common.files import write_whole
 
 _FILES = (
-    "A RUN folder, or prediction files: this project's, the reference code's `pred/*.jsonl` or "
-    "submission.csv, lm-evaluation-harness's `samples_*.jsonl`, kvpress's predictions.csv, "
-    "ONERULER's prediction_MODEL.jsonl."
+    "A RUN folder, or prediction files of the forms that eval/README.md lists: those of the "
+    "reference code, lm-evaluation-harness, NeMo-Skills, OpenCompass, HELMET, lighteval, EvalScope, "
+    "kvpress and ONERULER's authors, or JSONL, JSON, CSV and Parquet of index and prediction."
 )
 _REFERENCE = "The release: a folder or Hub repository; default: the one the run was made on."
 _CUT = "What a truncated answer counts: protocol (RULER: by its text; ONERULER: wrong), "
@@ -26,6 +26,7 @@ _CUT += "wrong, or score."
 _LENGTH = "The length of files that do not give it, such as 4k."
 _TOKENIZER = "The tokenizer of the release that such files were run on."
 _CONFIG = "The configuration of files that do not name it, such as niah_none_64k_pl."
+_COLUMNS = "Where any other file holds what, such as prediction=generation,index=id."
 _REFERENCES = (
     "The reference code's data folder (TASK.jsonl, TASK/validation.jsonl), for files without "
     "references, such as its submission.csv."
@@ -65,6 +66,7 @@ Reference = Annotated[str | None, Option(help=_REFERENCE)]
 Length = Annotated[str | None, Option(help=_LENGTH)]
 Tokenizer = Annotated[str | None, Option(help=_TOKENIZER)]
 Configuration = Annotated[str | None, Option("--config", help=_CONFIG)]
+Columns = Annotated[str | None, Option(help=_COLUMNS)]
 References = Annotated[Path | None, Option(help=_REFERENCES)]
 Name = Annotated[str | None, Option(help="What to call the model.")]
 ModelNames = Annotated[list[str] | None, Option("--name", help=_MODEL_NAMES)]

@@ -54,13 +54,15 @@ class ScoredConfig:
 
 
 def read_name(names: Names, name: str, of_release: bool = True) -> ScoredConfig:
-    """Read a configuration name, also one whose length is a number of tokens (in ruler any is).
+    """Read a configuration name, also one whose length is any number of tokens.
 
     Raises RulerError for a name that is no configuration's. `of_release` is False for files of
     other tools: then the default tokenizer, which the name leaves out, is not known.
     """
-    pattern = r"(?P<task>.+?)_(?P<tokens>\d{4,7})(?P<rest>(?:_.+)?)"
-    match = re.fullmatch(pattern, name) if names.dataset != "ruler" else None
+    tasks = "|".join(map(re.escape, names.tasks))
+    match = re.fullmatch(rf"(?P<task>{tasks})_(?P<tokens>\d{{1,10}})(?P<rest>(?:_.+)?)", name)
+    if match and names.dataset == "ruler" and _is_length(match["tokens"], names.dataset):
+        match = None  # 4096 is 4k
     config = names.parse(f"{match['task']}_4k{match['rest']}" if match else name)
     facts = {**vars(config), "max_length": config.max_length}
     if match:
@@ -134,23 +136,50 @@ def tokens_name(tokens: int, dataset: str) -> str:
     In ruler 4096 is `4k` and 128000 stays 128000, though it is 125 times 1024.
     """
     try:
-        return length_name(tokens, dataset)
+        name = length_name(tokens, dataset)
     except RulerError:
         return str(tokens)
+    return name if _is_length(name, dataset) else str(tokens)
+
+
+def _is_length(name: str, dataset: str) -> bool:
+    try:
+        return parse_length(name, dataset) >= 0
+    except RulerError:
+        return False
+
+
+def config_at_end(names: Names, text: str) -> str | None:
+    """The longest configuration name that a text is or ends in: `vt_4k` of `general_qa_vt_4k`."""
+    words = text.split("_")
+    for start in range(len(words) - 1):
+        try:
+            config = names.parse("_".join(words[start:]))
+        except RulerError:
+            continue
+        if config.task in names.tasks:
+            return config.name
+    return None
 
 
 def path_facts(file: Path, names: Names) -> tuple[str | None, int | None, str | None]:
     """Task, tokens and languages that the folders and the name of a file tell, nearest first.
 
-    `en-ko/niah_none/64000/prediction_o3.jsonl` gives ("niah_none", 64000, "en-ko").
+    `en-ko/niah_none/64000/prediction_o3.jsonl` gives ("niah_none", 64000, "en-ko"), in whatever
+    order the folders stand. Many folders have two letters: one that tells the language is no more
+    than a step above those that tell task and tokens.
     """
-    parts = [re.sub(r"\.jsonl?$", "", file.name), *(folder.name for folder in file.parents)]
-    task = next((found for part in parts if (found := _task_in(part, names))), None)
-    words = [word for part in parts for word in re.split(r"[_.\s]+", part.replace(task or "", ""))]
-    lengths = (_tokens(word, names.dataset) for word in words)
+    parts = [re.sub(r"\.[a-z]+$", "", file.name), *(folder.name for folder in file.parents)]
+    tasks = [_task_in(part, names) for part in parts]
+    task = next(filter(None, tasks), None)
+    words = [re.split(r"[_.\s]+", part.replace(task or "", "")) for part in parts]
+    tokens = [next(filter(None, (_tokens(word, names.dataset) for word in w)), None) for w in words]
+    length = next(filter(None, tokens), None)
+    last = max(tasks.index(task), tokens.index(length) if length else 0) if task else -1
     code = "|".join(LANGUAGES)
-    languages = (w for w in words if re.fullmatch(rf"(?:{code})(?:-(?:{code}))?", w))
-    return task, next(filter(None, lengths), None), next(languages, None)
+    near = (word for some in words[: last + 2] for word in some)
+    languages = (w for w in near if re.fullmatch(rf"(?:{code})(?:-(?:{code}))?", w))
+    return task, length, next(languages, None)
 
 
 def _task_in(part: str, names: Names) -> str | None:
@@ -160,8 +189,8 @@ def _task_in(part: str, names: Names) -> str | None:
 
 
 def _tokens(word: str, dataset: str) -> int | None:
-    if re.fullmatch(r"[1-9]\d{3,6}", word):
-        return int(word)
+    if re.fullmatch(r"[1-9]\d{3,6}", word):  # a year is no length
+        return int(word) if int(word) % 1000 == 0 or int(word) % 1024 == 0 else None
     try:
         return parse_length(word, dataset) if re.fullmatch(r"\d+[km]", word) else None
     except RulerError:

@@ -17,7 +17,7 @@ import numpy as np
 from ruler_eval.families.table import rule_task
 from ruler_eval.frozen_release import Release
 from ruler_eval.score import intervals
-from ruler_eval.score.formats.prediction_formats import digest
+from ruler_eval.score.formats.form_reader import digest
 from ruler_eval.score.results_file import Cell
 from ruler_score.ruler_score import QA_TASKS
 

@@ -9,7 +9,6 @@ One call reads one run: a folder that holds several is refused, naming them.
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,7 +19,8 @@ from ruler_common.names import Names
 from ruler_eval.prediction import Prediction
 from ruler_eval.score.config_naming import Naming
 from ruler_eval.score.formats import inspect_log
-from ruler_eval.score.formats.prediction_formats import FileReader, kvpress_settings
+from ruler_eval.score.formats.form_table import Form, form_of_path, forms
+from ruler_eval.score.formats.prediction_formats import PredictionFile, run_id
 from ruler_eval.score.formats.prompt_check import PromptCheck
 from ruler_eval.score.formats.run_facts import RUN_FILE, RunFacts, run_facts
 
@@ -46,34 +46,55 @@ def read(
     naming: Naming | None = None,
     keep_prompts: bool = False,
     prompts: PromptCheck | None = None,
+    form: Form | None = None,
 ) -> Predictions:
-    """Read folders and files of any known format, those of one run.
+    """Read folders and files of any known form, those of one run.
 
     `keep_prompts` keeps the prompts that files hold, for sorting errors; `prompts` compares them
-    with a release's. Raises RulerError for what cannot be read, and for several runs at once.
+    with a release's; `form` is that of files of no known one. Raises RulerError for what cannot be
+    read, and for several runs at once.
     """
     naming = naming or Naming()
     found = Predictions(names=naming.names)
     runs: dict[str, str] = {}
+    parts: dict[str, list[int]] = {}
     for path in map(Path, paths):
         files = files_of(path)
         _refuse_several(path, list(dict.fromkeys(map(run_of, files))))
+        models = list[str]()
         for file in files:
             if file.suffix == inspect_log.SUFFIX:
-                new = list(inspect_log.predictions(file, keep_prompts))
+                new, run = list(inspect_log.predictions(file, keep_prompts)), str(file)
             else:
-                reader = FileReader(file, naming, keep_prompts=keep_prompts, prompts=prompts)
-                new = list(reader.read(found.damaged))
+                opened = PredictionFile(
+                    file, naming, form=form, keep_prompts=keep_prompts, prompts=prompts
+                )
+                new, run = list(opened.read(found.damaged)), opened.run
+                models += [opened.model] if opened.model else []
+                if new and opened.part is not None:
+                    _number_on(file, new, opened.part, parts.setdefault(new[0].config, []))
             found.rows += new
             found.files[str(file)] = sha256_of(file)
             if not new:
                 found.damaged.append(f"{file} holds no predictions")
-            _no_second_run(file, new, runs)
-        for settings in _settings(path, files):
+            _no_second_run(new, run, runs)
+        for settings in _settings(path, files, models):
             found.run = _joined(found.run, settings, path)
     if not found.rows:
         raise RulerError("There are no predictions in what was given: name a RUN folder or files.")
     return found
+
+
+def _number_on(file: Path, rows: list[Prediction], part: int, before: list[int]) -> None:
+    """Number the rows of a part from where the parts before it ended; they begin at 0 again."""
+    if part != len(before):
+        raise RulerError(
+            f"'{file}' is part {part} of {rows[0].config}, and its rows are numbered from the end "
+            f"of part {part - 1 if part else part}: give all parts once, in order, or their folder."
+        )
+    for row in rows:
+        row.index += sum(before)
+    before.append(len(rows))
 
 
 def results_place(paths: Iterable[Path]) -> Path | None:
@@ -89,21 +110,32 @@ def files_of(path: Path) -> list[Path]:
     if not path.is_dir():
         raise RulerError(f"There is no file or folder '{path}'.")
     for pattern in ("*.jsonl", f"*{inspect_log.SUFFIX}"):
-        if found := sorted(path.glob(pattern)):
-            return found
-    files = sorted(_walk(path))
+        direct = [file for file in path.glob(pattern) if not file.name.startswith("tmp_")]
+        if direct:
+            return _sorted(direct)
+    files = _sorted(_walk(path))
     runs = sorted({file.parent for file in files if file.name == RUN_FILE})
     if len(runs) == 1 and runs[0] != path:
         return files_of(runs[0])
     _refuse_several(path, [str(folder) for folder in runs])
-    nested = [file for file in files if file.suffix == ".jsonl" and _is_nested(file, path)]
-    found = nested or [f for f in files if f.name in ("submission.csv", "predictions.csv")]
-    if not found:
-        raise RulerError(
-            f"'{path}' holds no prediction files (*.jsonl, *.eval, submission.csv or "
-            "predictions.csv)."
-        )
-    return found
+    for form in forms():
+        if found := [file for file in files if form.is_of(file)]:
+            return found
+    raise RulerError(
+        f"'{path}' holds no prediction files of a known form: give the files themselves, or see "
+        "the table of forms in eval/README.md."
+    )
+
+
+def _sorted(files: Iterable[Path]) -> list[Path]:
+    """In the order of their names, but `vt_4k_10.json`, a part, after `vt_4k_9.json`."""
+
+    def key(file: Path) -> tuple[str, int]:
+        name, _, number = file.stem.rpartition("_")
+        last = number.isascii() and number.isdecimal()
+        return (str(file.with_name(name)), int(number)) if last and name else (str(file), 0)
+
+    return sorted(files, key=key)
 
 
 def _walk(path: Path) -> Iterator[Path]:
@@ -118,22 +150,10 @@ def _walk(path: Path) -> Iterator[Path]:
         yield from (Path(folder, name) for name in names)
 
 
-def _is_nested(file: Path, path: Path) -> bool:
-    parts = file.relative_to(path).parts
-    return "pred" in parts or file.name.startswith(("samples_", "prediction_"))
-
-
 def run_of(file: Path) -> str:
-    """What the files of one run have in common: their folder, above the lengths' or tasks'."""
-    if file.name == "predictions.csv" and (press := kvpress_settings(file)):
-        return " ".join(press[name] for name in sorted(press) if name != "data_dir")
-    if file.name.startswith("prediction_"):  # ONERULER's authors name the model
-        return file.name
-    folder = file.parent
-    if folder.name == "pred":
-        folder = folder.parent
-        folder = folder.parent if folder.name.isdecimal() else folder
-    return str(folder)
+    """What the files of one run have in common, by their paths."""
+    form = form_of_path(file)
+    return run_id(form, file) if form else str(file.parent)
 
 
 def _refuse_several(path: Path, runs: list[str]) -> None:
@@ -145,11 +165,8 @@ def _refuse_several(path: Path, runs: list[str]) -> None:
         )
 
 
-def _no_second_run(file: Path, rows: list[Prediction], runs: dict[str, str]) -> None:
+def _no_second_run(rows: list[Prediction], run: str, runs: dict[str, str]) -> None:
     """Refuse a configuration that two runs answer; shards and chunks of one run share a folder."""
-    stamp = re.search(r"_(\d{4}-\d\d-\d\dT[\d:.-]+)\.jsonl$", file.name)  # lm-evaluation-harness
-    run = str(file) if file.suffix == inspect_log.SUFFIX else run_of(file)
-    run += f" {stamp[1]}" if stamp else ""
     for config in {row.config for row in rows}:
         if runs.setdefault(config, run) != run:
             raise RulerError(
@@ -170,18 +187,15 @@ def run_settings(path: Path) -> Iterator[RunFacts]:
     yield from (inspect_log.settings(log) for log in logs if log.suffix == inspect_log.SUFFIX)
 
 
-def _settings(path: Path, files: list[Path]) -> Iterator[RunFacts]:
+def _settings(path: Path, files: list[Path], models: list[str]) -> Iterator[RunFacts]:
     folder = files[0].parent if path.is_dir() and len({f.parent for f in files}) == 1 else path
     folder = folder if folder.is_dir() else folder.parent
     if (found := run_facts(folder)) is not None:
         yield found
-    elif files[0].name == "predictions.csv" and (press := kvpress_settings(files[0])):
-        parts = [press.get(name) for name in ("model", "press_name", "compression_ratio")]
-        yield {"model": " ".join(filter(None, parts))}
-    elif files[0].name.startswith("prediction_"):  # what o3 and deepseek scored depends on it
-        yield {"model": files[0].stem.removeprefix("prediction_")}
     elif files[0].suffix == inspect_log.SUFFIX:
         yield from (inspect_log.settings(file) for file in files)
+    else:  # what o3 and deepseek scored by ONERULER's authors depends on the name
+        yield from ({"model": model} for model in dict.fromkeys(models))
 
 
 def _joined(before: RunFacts, new: RunFacts, path: Path) -> RunFacts:

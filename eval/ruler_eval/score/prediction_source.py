@@ -15,6 +15,7 @@ from ruler_common.errors import RulerError
 from ruler_common.names import Names, parse_length
 from ruler_eval.frozen_release import Release
 from ruler_eval.score.config_naming import Naming, dataset_of
+from ruler_eval.score.formats.form_table import form_of_path, own_form
 from ruler_eval.score.formats.prompt_check import PromptCheck
 from ruler_eval.score.prediction_files import Predictions, files_of, read, run_settings
 from ruler_eval.score.reference_answers import add_references
@@ -22,7 +23,10 @@ from ruler_eval.score.reference_answers import add_references
 
 @dataclass(frozen=True, kw_only=True)
 class PredictionSource:
-    """Where the references come from, and what the prediction files lack; `name` is the model's."""
+    """Where the references come from, and what the prediction files lack.
+
+    `name` is the model's; `columns` says where files of no known form hold what.
+    """
 
     dataset: str | None = None
     revision: str | None = None
@@ -31,6 +35,7 @@ class PredictionSource:
     config: str | None = None
     references: Path | None = None
     name: str | None = None
+    columns: str | None = None
 
     def open(
         self, files: Sequence[Path], keep_prompts: bool = False
@@ -41,6 +46,7 @@ class PredictionSource:
         """
         if self.references is not None and self.dataset is not None:
             raise RulerError("--references and --dataset both name references: give one of them.")
+        form = own_form(self.columns) if self.columns is not None else None
         release = None if self.references else self._release(files)
         names = release.names if release else self._names(files)
         if self.config is not None:
@@ -55,7 +61,7 @@ class PredictionSource:
             held=[release.parse(name) for name in release.configs] if release else (),
         )
         prompts = PromptCheck(release=release) if release else None
-        predictions = read(files, naming, keep_prompts, prompts)
+        predictions = read(files, naming, keep_prompts, prompts, form)
         if self.references is not None:
             add_references(predictions, self.references, keep_prompts)
         if self.name is not None:
@@ -87,6 +93,7 @@ class PredictionSource:
 
 
 def _is_oneruler(file: Path) -> bool:
-    """Whether a file's name is one that ONERULER's authors, its runs or its exports write."""
-    known = file.name.startswith(("prediction_", "samples_oneruler_"))
-    return known or dataset_of(file.stem) == "oneruler"
+    """Whether a file lies and is named as those of ONERULER's authors, its runs or its exports."""
+    form = form_of_path(file)
+    told = (form.dataset or form.of_path(file).get("dataset")) if form else None
+    return told == "oneruler" or dataset_of(file.stem) == "oneruler"

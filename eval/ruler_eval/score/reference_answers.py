@@ -26,7 +26,7 @@ from ruler_common.files import lines_of
 from ruler_common.parsing import json_value
 from ruler_eval.prediction import Prediction, row_number
 from ruler_eval.score.config_naming import path_facts, read_name
-from ruler_eval.score.formats.prediction_formats import as_tuple, digest
+from ruler_eval.score.formats.form_reader import digest, references
 from ruler_eval.score.prediction_files import Predictions
 
 MOST_CHARACTERS = 20_000_000
@@ -133,7 +133,7 @@ def _line(index: int, line: Mapping[str, Any], keep_prompts: bool) -> ReferenceL
     asked = digest(whole) if whole is not None else None
     return ReferenceLine(
         index=index,
-        outputs=as_tuple(line["outputs"]) or (),
+        outputs=references(line["outputs"]) or (),
         asked=asked,
         question=line.get("question"),
         prompt=whole if keep_prompts else None,

@@ -29,7 +29,7 @@ from ruler_eval.score.config_naming import ScoredConfig, read_name
 from ruler_eval.score.documents import mark_documents
 from ruler_eval.score.effective_length import Baseline
 from ruler_eval.score.evidence_alone import mark_relative
-from ruler_eval.score.formats.prediction_formats import digest
+from ruler_eval.score.formats.form_reader import digest
 from ruler_eval.score.formats.run_facts import RunFacts
 from ruler_eval.score.prediction_files import Predictions
 from ruler_eval.score.results_file import (

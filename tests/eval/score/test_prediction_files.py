@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import csv
 import json
+from pathlib import Path
 
 import pytest
 
 from ruler_common.errors import RulerError
 from ruler_common.names import Names
 from ruler_eval.score.config_naming import Naming
-from ruler_eval.score.formats.prediction_formats import length_of
+from ruler_eval.score.formats.form_table import forms
 from ruler_eval.score.prediction_files import read
 
 
@@ -156,9 +157,12 @@ def test_unknown_tasks_empty_folders_and_missing_files_are_refused(tmp_path):
 
 
 def test_the_length_of_a_folder():
-    from pathlib import Path
+    (form,) = (form for form in forms() if form.name == "the reference code")
 
-    assert length_of(Path("/m/131072/pred/vt.jsonl")) == 131072
-    assert length_of(Path("/m/4096/vt.jsonl")) == 4096
-    assert length_of(Path("/m/runs/pred/vt.jsonl")) is None
-    assert length_of(Path("/m/4096/other/vt.jsonl")) is None
+    def length_of(path):
+        return form.of_path(Path(path)).get("length")
+
+    assert length_of("/m/131072/pred/vt.jsonl") == "131072"
+    assert length_of("/m/4096/vt.jsonl") == "4096"
+    assert length_of("/m/runs/pred/vt.jsonl") is None
+    assert length_of("/m/4096/other/vt.jsonl") is None

@@ -1,0 +1,89 @@
+"""The records of a prediction file: JSON Lines, a JSON document, CSV or Parquet, within bounds.
+
+    for where, record in records_of(Path("predictions.csv"), damaged=[]):
+        ...                                # "predictions.csv:2", {"index": "0", "prediction": "…"}
+
+The records of a JSON document are a list, an object of objects by number (each then has that as its
+`idx`), or the list that stands under a name which some form gives them.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from ruler_common.errors import RulerError
+from ruler_common.files import MOST_LINE, lines_of, read_bytes
+from ruler_common.outside.parquet_bounds import leaf_columns, rows_of
+from ruler_common.parsing import json_value
+from ruler_common.text import one_line
+
+MOST_TABLE = 1 << 30
+"""Bytes of a CSV file or JSON document: 500 prompts of 500,000 tokens, or all tasks without."""
+Records = Iterator[tuple[str, Any]]
+
+
+def records_of(file: Path, damaged: list[str], lists: Collection[str] = ()) -> Records:
+    """Where each record stands, and the record; lines that are no JSON are noted in `damaged`.
+
+    `lists` are the names under which a document may hold its records. Raises RulerError for a file
+    that cannot be read within the bounds.
+    """
+    if file.suffix == ".csv":
+        return _csv(file)
+    return _document(file, lists) if file.suffix == ".json" else _lines(file, damaged)
+
+
+def parquet_records(
+    file: Path, chosen: Callable[[Collection[str]], Iterable[str]]
+) -> Iterator[tuple[str, Any]]:
+    """The rows of a Parquet file; `chosen` says which of its columns, `doc.id` and so on."""
+    for number, row in enumerate(rows_of(file, list(chosen(leaf_columns(file)))), 1):
+        yield f"{file}:{number}", row
+
+
+def _lines(file: Path, damaged: list[str]) -> Records:
+    for number, data in lines_of(file):
+        line = data.decode("utf-8-sig" if number == 1 else "utf-8", errors="replace")
+        if not line or line.isspace():
+            continue
+        where = f"{file}:{number}"
+        try:
+            record = json_value(line, strict=False)
+        except ValueError:
+            damaged.append(f"{where} is no JSON")
+            continue
+        yield where, record
+
+
+def _document(file: Path, lists: Collection[str]) -> Records:
+    try:
+        found = json_value(read_bytes(file, MOST_TABLE), strict=False)
+    except ValueError as error:
+        raise RulerError(f"'{file}' is no JSON document: {one_line(error)}.") from error
+    records = found if isinstance(found, list) else [found]
+    if isinstance(found, Mapping):
+        name = next((name for name in lists if isinstance(found.get(name), list)), None)
+        if name is not None:
+            about = {key: value for key, value in found.items() if key != name}
+            records = [
+                {**record, "document": about} if isinstance(record, Mapping) else record
+                for record in found[name]
+            ]
+        elif found and all(key.isdecimal() and isinstance(found[key], dict) for key in found):
+            records = [{**record, "idx": key} for key, record in found.items()]
+    yield from ((f"{file}:{number}", record) for number, record in enumerate(records, 1))
+
+
+def _csv(file: Path) -> Records:
+    csv.field_size_limit(MOST_LINE)
+    text = read_bytes(file, MOST_TABLE).decode("utf-8-sig", errors="replace")
+    reader = csv.DictReader(io.StringIO(text, newline=""))
+    try:
+        for row in reader:
+            yield f"{file}:{reader.line_num}", row
+    except csv.Error as error:
+        raise RulerError(f"'{file}' is no CSV file: {error}.") from error
