@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -27,7 +28,13 @@ _home = tempfile.TemporaryDirectory(prefix="ruler-tests-")
 
 
 def pytest_configure() -> None:
-    """Give this run caches of its own, before huggingface_hub is imported and reads these."""
+    """Give this run caches of its own, before huggingface_hub is imported and reads these.
+
+    What is imported is compiled once, not by each worker and by each program that a test starts.
+    """
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    sys.dont_write_bytecode = False
+    os.environ.setdefault("RULER_TESTS_HOME", _home.name)  # this process's or its controller's
     os.environ["RULER_CACHE"] = f"{_home.name}/cache"
     os.environ["HF_HOME"] = f"{_home.name}/hf"
     os.environ["HF_HUB_OFFLINE"] = "1"
@@ -42,6 +49,20 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     if all(arg.partition("::")[0].endswith(".py") for arg in config.args):
         return 0
     return min(len(os.sched_getaffinity(0)) + 1, MOST_WORKERS)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(collector: Any) -> Generator[None, Any, Any]:
+    """Let one worker compile a module of tests; the others wait, and read what it compiled."""
+    if not isinstance(collector, pytest.Module) or "PYTEST_XDIST_WORKER" not in os.environ:
+        return (yield)
+    done = Path(os.environ["RULER_TESTS_HOME"], collector.nodeid.replace("/", "."))
+    if done.exists():
+        return (yield)
+    with FileLock(f"{done}.lock"):
+        report = yield
+        done.touch()
+    return report
 
 
 def pytest_collection_modifyitems(items: list[Any]) -> None:

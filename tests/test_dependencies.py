@@ -6,6 +6,7 @@ import ast
 import re
 import sys
 from collections.abc import Iterator
+from functools import cache
 from importlib.metadata import PackageNotFoundError, packages_distributions
 from pathlib import Path
 
@@ -76,26 +77,28 @@ def declared(extras: bool = True) -> set[str]:
     return names - {normal(PROJECT["name"])}
 
 
-DISTRIBUTIONS = packages_distributions()
-IMPORTED = {
-    normal(DISTRIBUTIONS.get(name, [name])[0]): path
-    for path in EVERY.values()
-    for name in packages_of(path)
-}
-"""Each distribution, by its package's own name where it is not installed here, and one importer."""
+@cache
+def imported() -> dict[str, Path]:
+    """Each distribution, by its package's own name if not installed here, and one importer."""
+    distributions = packages_distributions()
+    return {
+        normal(distributions.get(name, [name])[0]): path
+        for path in EVERY.values()
+        for name in packages_of(path)
+    }
 
 
 def test_every_imported_package_is_declared() -> None:
-    missing = {name: path for name, path in IMPORTED.items() if name not in RUN_ELSEWHERE}
+    missing = {name: path for name, path in imported().items() if name not in RUN_ELSEWHERE}
     assert {name: path for name, path in missing.items() if name not in declared()} == {}
 
 
 def test_every_declared_package_is_imported() -> None:
-    assert declared() - {*IMPORTED} == {*NOT_IMPORTED}
+    assert declared() - {*imported()} == {*NOT_IMPORTED}
 
 
 def test_the_exceptions_are_needed() -> None:
-    assert {*RUN_ELSEWHERE} <= {*IMPORTED} - declared()
+    assert {*RUN_ELSEWHERE} <= {*imported()} - declared()
 
 
 @pytest.mark.parametrize("extra", PROJECT["optional-dependencies"])

@@ -16,9 +16,14 @@ from ruler_eval.score.formats import inspect_log
 from ruler_eval.score.formats.zip_members import MOST_LISTED, MOST_UNPACKED, ZipMembers
 from tests.eval.score.hostile_logs import HEADER, SAMPLE, claimed, packed, sound
 
-pytest.importorskip("inspect_ai", reason="the inspect extra is not installed")
 MOST_MEGABYTES = 700
 """Of a process that reads a log: inspect-ai itself takes about 100, a sample no more than this."""
+
+
+@pytest.fixture(autouse=True, scope="module")
+def inspect_installed() -> None:
+    """Asked only when a test runs: to import it takes seconds, and each worker reads this file."""
+    pytest.importorskip("inspect_ai", reason="the inspect extra is not installed")
 
 
 def members() -> dict[str, bytes]:
