@@ -91,7 +91,7 @@ class Release:
         """The rows of a configuration in file order. Raises RulerError on a wrong digest."""
         import pyarrow.parquet as pq
 
-        path = self._path(config)
+        path = self.path(config)
         with pq.ParquetFile(path) as file:
             batches = file.iter_batches(BATCH_ROWS, columns=list(columns))
             while True:
@@ -117,7 +117,7 @@ class Release:
         """
         import pyarrow.parquet as pq
 
-        wanted, path = set(indices), self._path(config)
+        wanted, path = set(indices), self.path(config)
         with pq.ParquetFile(path) as file:
             for group in range(file.num_row_groups):
                 try:
@@ -133,7 +133,8 @@ class Release:
                 refuse_nulls(table, path)
                 yield from rows
 
-    def _path(self, config: str) -> Path:
+    def path(self, config: str) -> Path:
+        """The file of a configuration, its digest checked once. Raises RulerError."""
         if config not in self.configs:
             raise RulerError(
                 f"The release '{self.source}' holds no '{config}'. "

@@ -6,6 +6,8 @@ rows = load("out", "niah_mk_4k")
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -151,7 +153,20 @@ def load(
     from contextlib import nullcontext
 
     from ruler_dataset import load as load_rows
-    from ruler_eval.run.work_plan import no_bars
 
-    with nullcontext() if progress else no_bars():
+    with nullcontext() if progress else _no_bars():
         return load_rows(config, dataset, tokenizer, revision, verify)
+
+
+@contextmanager
+def _no_bars() -> Iterator[None]:
+    """Keep the progress bars of `datasets` from the terminal."""
+    import datasets
+
+    shown = not datasets.are_progress_bars_disabled()
+    datasets.disable_progress_bars()
+    try:
+        yield
+    finally:
+        if shown:
+            datasets.enable_progress_bars()

@@ -22,7 +22,7 @@ from ruler_eval.run.backends.backend import ModelOptions
 from ruler_eval.run.prompts import Prompter, load_tokenizer
 from ruler_eval.run.run_order import RunOrder
 from ruler_eval.run.runner import run
-from ruler_eval.run.work_plan import prefix_key
+from ruler_eval.run.work_plan import Beginning
 from tests.eval.run import small_release
 
 
@@ -44,7 +44,7 @@ def main() -> None:
     size = len(row["input"])
     started = time.perf_counter()
     for _ in range(rows):
-        prefix_key(row["input"])
+        Beginning.of(row["input"])
     clock(f"ordering key, {size:,} characters", started, rows * size, "characters")
 
     if options.tokenizer:

@@ -12,11 +12,11 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple, cast
 
 from ruler_eval.run.backends.start import engine_of, start
+from ruler_eval.run.preparing.row_reader import SentRow
 from ruler_eval.run.prompts import Prompt, Prompter
 from ruler_eval.run.records import Record
 from ruler_eval.run.row_state import Expected, over_limit, record_of
 from ruler_eval.run.run_order import RunOrder
-from ruler_eval.run.work_plan import SentRow
 
 
 class Answered(NamedTuple):

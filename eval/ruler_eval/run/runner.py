@@ -18,11 +18,12 @@ from ruler_common.names import check_name
 from ruler_eval.run.answering import Answered, Answerer
 from ruler_eval.run.backends.backend import ClusterOptions
 from ruler_eval.run.backends.start import check_options, known_backend, shares_prefixes
+from ruler_eval.run.preparing.row_reader import RowReader
 from ruler_eval.run.progress import Progress, RunSummary
 from ruler_eval.run.prompts import MODES
 from ruler_eval.run.replicas.ray_replicas import RayReplicas
 from ruler_eval.run.run_order import Prepared, RunOrder, new_session, now
-from ruler_eval.run.work_plan import Estimate, Part, RowReader, estimated
+from ruler_eval.run.work_plan import Estimate, Part, estimated, sent_rows
 
 
 def prepared(order: RunOrder) -> Prepared:
@@ -102,6 +103,6 @@ def answer_rows(ready: Prepared, parts: Sequence[Part], summary: RunSummary) -> 
         else:
             with closing(Answerer(order)) as answerer:
                 records.record_settings({**ready.settings, **answerer.settings()}, session)
-                answerer.answer(reader.rows(parts), settle)
+                answerer.answer(sent_rows(reader, parts), settle)
     summary.complete(session, now())
     records.record_settings({}, session)

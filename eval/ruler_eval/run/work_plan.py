@@ -11,22 +11,17 @@ a beginning once, if the rows come one after another. So rows are sorted by thei
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
-from functools import lru_cache
-from typing import Any
+from itertools import pairwise, takewhile
+from typing import NamedTuple
 
-import ruler_dataset
-from ruler_common.errors import RulerError
 from ruler_common.terminal import steps
+from ruler_eval.run.preparing.row_reader import RowReader, SentRow
 
-COLUMNS = ("index", "input", "answer_prefix", "max_new_tokens", "length")
-"""All that a prompt is made of: references and evidence never come near a model."""
-SentRow = tuple[str, Mapping[str, Any]]
-"""A configuration and the columns of one row that make its prompt."""
-MOST_OPEN = 16
-"""Configurations that are kept open at a time."""
+BLOCK = 512
+"""Bytes by which the beginnings of texts are compared."""
+_DIGEST = 8  # bytes
 
 
 @dataclass(frozen=True)
@@ -80,50 +75,6 @@ class Estimate:
         return lines
 
 
-@contextmanager
-def no_bars() -> Iterator[None]:
-    """Keep the progress bars of `datasets` from the terminal."""
-    import datasets
-
-    shown = not datasets.are_progress_bars_disabled()
-    datasets.disable_progress_bars()
-    try:
-        yield
-    finally:
-        if shown:
-            datasets.enable_progress_bars()
-
-
-class RowReader:
-    """Rows of a release by configuration and index, read one at a time; digests are checked."""
-
-    def __init__(self, dataset: str, revision: str | None = None) -> None:
-        self.dataset, self.revision = dataset, revision
-        self.opened = lru_cache(MOST_OPEN)(self._opened)
-
-    def __call__(self, config: str, index: int) -> SentRow:
-        """A row as it is sent. Raises RulerError if there is no such row."""
-        return config, self.opened(config)[0][self.position(config, index)]
-
-    def rows(self, parts: Iterable[Part]) -> Iterator[SentRow]:
-        """The missing rows of parts, in the order of sending."""
-        return (self(part.config, index) for part in parts for index in part.missing)
-
-    def position(self, config: str, index: int) -> int:
-        """Where a row stands in its file. Raises RulerError if there is no such row."""
-        positions = self.opened(config)[1]
-        if index not in positions:
-            raise RulerError(f"'{config}' has no row {index}. Run: ruler verify DIR")
-        return positions[index]
-
-    def _opened(self, config: str) -> tuple[Any, dict[int, int]]:
-        """The data of a configuration, and the position of each index in them."""
-        with no_bars():  # reading a file is quick; the run has its own bar
-            data = ruler_dataset.load(config, self.dataset, revision=self.revision)
-        positions = {index: position for position, index in enumerate(data["index"])}
-        return data.select_columns(list(COLUMNS)), positions
-
-
 def estimated(
     reader: RowReader, parts: Sequence[Part], reasoning_tokens: int, by_prefix: bool, quiet: bool
 ) -> tuple[list[Part], Estimate]:
@@ -142,23 +93,32 @@ def estimated(
     )
 
 
+def sent_rows(reader: RowReader, parts: Iterable[Part]) -> Iterator[SentRow]:
+    """The missing rows of parts, in the order of sending."""
+    return (reader(part.config, index) for part in parts for index in part.missing)
+
+
 def _planned(reader: RowReader, part: Part, by_prefix: bool) -> Part:
     if not part.missing:
         return part
-    data, _ = reader.opened(part.config)
-    positions = {index: reader.position(part.config, index) for index in part.missing}
-    sizes = data.select_columns(["length", "max_new_tokens"])[:]
-    rooms = {index: sizes["max_new_tokens"][at] for index, at in positions.items()}
-    tokens = {index: sizes["length"][at] - rooms[index] for index, at in positions.items()}
+    columns = ("length", "max_new_tokens", *(["input"] if by_prefix else []))
+    missing = set(part.missing)
+    tokens: dict[int, int] = {}
+    rooms: dict[int, int] = {}
+    beginnings: dict[int, Beginning] = {}
+    for index, row in reader.all_rows(part.config, columns):
+        if index in missing:
+            rooms[index] = row["max_new_tokens"]
+            tokens[index] = row["length"] - row["max_new_tokens"]
+            if by_prefix:
+                beginnings[index] = Beginning.of(row["input"])
+    for index in part.missing:
+        reader.place(part.config, index)  # an error where there is no such row
     order, cached = list(part.missing), 0.0
-    if by_prefix and len(order) > 1:
-        texts = data.select_columns(["input"])
-        order.sort(key=lambda index: prefix_key(texts[positions[index]]["input"]))
-        before = ""
-        for index in order:
-            text = texts[positions[index]]["input"]
-            cached += tokens[index] * common_prefix(before, text) / max(len(text), 1)
-            before = text
+    if by_prefix:
+        order.sort(key=lambda index: beginnings[index].digests)
+        for before, index in pairwise(order):
+            cached += tokens[index] * beginnings[index].share_in(beginnings[before])
     return replace(
         part,
         missing=tuple(order),
@@ -168,27 +128,29 @@ def _planned(reader: RowReader, part: Part, by_prefix: bool) -> Part:
     )
 
 
-def prefix_key(text: str, block: int = 2048) -> tuple[bytes, ...]:
-    """A short sort key that brings texts with a common beginning together.
+class Beginning(NamedTuple):
+    """What is kept of a text to compare its beginning with others': digests, and its bytes.
 
-    One digest for each beginning of 1, 2, … blocks of bytes: equal as far as the texts are.
+    A digest for each beginning of 1, 2, … blocks of BLOCK bytes: equal as far as the texts are,
+    so that sorting by them brings texts with a common beginning together.
     """
-    digest = hashlib.blake2b(digest_size=8)
-    data = text.encode()
-    keys = []
-    for at in range(0, len(data), block):
-        digest.update(data[at : at + block])
-        keys.append(digest.copy().digest())
-    return tuple(keys)
 
+    digests: bytes
+    size: int
 
-def common_prefix(one: str, other: str) -> int:
-    """How many characters two texts have in common from their beginning."""
-    low, high = 0, min(len(one), len(other))
-    while low < high:
-        middle = (low + high + 1) // 2
-        if one[low:middle] == other[low:middle]:
-            low = middle
-        else:
-            high = middle - 1
-    return low
+    @classmethod
+    def of(cls, text: str) -> Beginning:
+        """The beginnings of a text."""
+        digest = hashlib.blake2b(digest_size=_DIGEST)
+        data = text.encode()
+        found = bytearray()
+        for at in range(0, len(data), BLOCK):
+            digest.update(data[at : at + BLOCK])
+            found += digest.copy().digest()
+        return cls(bytes(found), len(data))
+
+    def share_in(self, before: Beginning) -> float:
+        """The share of the text, in whole blocks, that stands at the beginning of another."""
+        pairs = zip(self.digests, before.digests, strict=False)
+        equal = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+        return min(1.0, equal // _DIGEST * BLOCK / max(self.size, 1))

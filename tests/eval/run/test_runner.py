@@ -16,13 +16,14 @@ import pytest
 import ruler_dataset
 from ruler_common.errors import RulerError
 from ruler_eval.run.backends.backend import Completion, ModelOptions
+from ruler_eval.run.preparing.row_reader import RowReader
 from ruler_eval.run.progress import RunSummary
 from ruler_eval.run.prompts import Prompt
 from ruler_eval.run.records import Records, read_lines
 from ruler_eval.run.row_state import Expected, record_of
 from ruler_eval.run.run_order import RunOrder
 from ruler_eval.run.runner import run
-from ruler_eval.run.work_plan import Part, RowReader, prefix_key
+from ruler_eval.run.work_plan import Beginning, Part, sent_rows
 
 
 @pytest.fixture
@@ -271,7 +272,7 @@ def test_killed_at_any_moment_it_loses_only_the_rows_in_flight(
 def test_rows_with_the_same_beginning_come_together() -> None:
     haystack = "word " * 4000
     texts = [haystack[:place] + "needle" + haystack[place:] for place in (0, 9000, 200, 9100, 8000)]
-    order = sorted(range(5), key=lambda i: prefix_key(texts[i]))
+    order = sorted(range(5), key=lambda i: Beginning.of(texts[i]).digests)
     shared = [common(texts[a], texts[b]) for a, b in pairwise(order)]
     assert sum(shared) >= 8000 + 8000 + 200 - 3 * 2048
 
@@ -282,7 +283,7 @@ def common(one: str, other: str) -> int:
 
 def test_only_the_columns_of_a_prompt_reach_a_backend(small: Path) -> None:
     part = Part("vt_4k", (0, 1), (0, 1))
-    for config, row in RowReader(str(small)).rows([part]):
+    for config, row in sent_rows(RowReader(str(small)), [part]):
         assert config == "vt_4k"
         assert set(row) == {"index", "input", "answer_prefix", "max_new_tokens", "length"}
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import takewhile
 from pathlib import Path
 
 import pytest
@@ -11,12 +12,13 @@ from typer.testing import CliRunner
 
 import ruler_dataset
 from ruler_common.errors import RulerError
+from ruler_eval.run.preparing.row_reader import RowReader
 from ruler_eval.run.progress import Progress
 from ruler_eval.run.reasoning import Reasoning
 from ruler_eval.run.records import Record
 from ruler_eval.run.run_order import RunOrder, parse_price, parse_tokens
 from ruler_eval.run.runner import estimate, run
-from ruler_eval.run.work_plan import Estimate, Part, RowReader, common_prefix, estimated
+from ruler_eval.run.work_plan import Estimate, Part, estimated
 from ruler_release.commands import run as run_command
 from tests.eval.run import small_release
 
@@ -54,7 +56,7 @@ def test_the_share_of_the_prefix_cache_is_computed_from_the_texts(tmp_path: Path
     (ordered,), found = estimated(RowReader(str(root)), [part], 0, True, True)
     texts = [data[index]["input"] for index in ordered.missing]
     best = [  # what an engine has read before a row comes: the longest beginning of any
-        max((common_prefix(text, earlier) for earlier in texts[:place]), default=0)
+        max((common(text, earlier) for earlier in texts[:place]), default=0)
         for place, text in enumerate(texts)
     ]
     ideal = sum(best) / sum(map(len, texts))
@@ -66,6 +68,12 @@ def test_the_share_of_the_prefix_cache_is_computed_from_the_texts(tmp_path: Path
     assert ordered.tokens == tuple(
         data[index]["length"] - data[index]["max_new_tokens"] for index in ordered.missing
     )
+
+
+def common(one: str, other: str) -> int:
+    """How many characters two texts have in common from their beginning."""
+    pairs = zip(one, other, strict=False)
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
 
 
 def test_the_estimate_in_words() -> None:

@@ -27,13 +27,14 @@ from ruler_eval.run.backends.server_requests import chat_fields, extra_fields, t
 from ruler_eval.run.backends.start import check_sampling
 from ruler_eval.run.batch import batch_files
 from ruler_eval.run.batch.batch_answers import completion_of, never_run
+from ruler_eval.run.preparing.row_reader import RowReader, SentRow
 from ruler_eval.run.progress import RunSummary
 from ruler_eval.run.prompts import Prompter, load_tokenizer
 from ruler_eval.run.records import RUN_FILE, Records
 from ruler_eval.run.row_state import Expected, over_limit, record_of
 from ruler_eval.run.run_order import Prepared, RunOrder, new_session, now
 from ruler_eval.run.run_settings import RunSettings, Session
-from ruler_eval.run.work_plan import RowReader, SentRow, estimated
+from ruler_eval.run.work_plan import estimated, sent_rows
 
 APIS = ("vllm", "openai", "other")
 """Who will answer: it decides which fields a request carries."""
@@ -153,7 +154,7 @@ def write_batch(batch: BatchOrder) -> WrittenBatch:
             records.record_settings(ready.settings, new_session(order, ready.digests))
             reader = RowReader(order.dataset, ready.settings["data_revision"])
             ordered, _ = estimated(reader, parts, 0, True, order.quiet)
-            rows = steps(reader.rows(ordered), "Writing", total=missing, quiet=order.quiet)
+            rows = steps(sent_rows(reader, ordered), "Writing", total=missing, quiet=order.quiet)
             folder = batch_files.BatchFolder(order.out / batch_files.FOLDER)
             written.files = folder.write(requests(rows), batch.most_lines, batch.most_bytes)
         for part in parts:

@@ -24,13 +24,14 @@ from ruler_common.errors import RulerError
 from ruler_common.text import one_line
 from ruler_eval.run.answering import Answered, OnAnswered
 from ruler_eval.run.backends.backend import Completion
+from ruler_eval.run.preparing.row_reader import SentRow
 from ruler_eval.run.prompts import Prompt
 from ruler_eval.run.replicas.ray_placement import RayCluster
 from ruler_eval.run.replicas.replica import Started
 from ruler_eval.run.replicas.row_dealer import TRIES, Key, RowDealer, row_runs
 from ruler_eval.run.row_state import Expected, record_of
 from ruler_eval.run.run_order import RunOrder
-from ruler_eval.run.work_plan import Part, SentRow
+from ruler_eval.run.work_plan import Part
 
 _WAIT = 1.0
 """Seconds that an engine is waited for, at most, before it is given more rows."""

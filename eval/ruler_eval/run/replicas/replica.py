@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 from ruler_common.errors import RulerError
 from ruler_eval.run.answering import Answered, Answerer
 from ruler_eval.run.backends.secrets import safe
+from ruler_eval.run.preparing.row_reader import SentRow
 from ruler_eval.run.run_order import RunOrder
-from ruler_eval.run.work_plan import SentRow
 
 _END: Any = object()
 

@@ -20,9 +20,10 @@ import pytest
 from ruler_common.errors import RulerError
 from ruler_eval.run.answering import Answered
 from ruler_eval.run.backends.backend import ClusterOptions, ModelOptions
+from ruler_eval.run.preparing.row_reader import RowReader, SentRow
 from ruler_eval.run.replicas.ray_replicas import RayReplicas
 from ruler_eval.run.run_order import RunOrder
-from ruler_eval.run.work_plan import Part, RowReader, SentRow
+from ruler_eval.run.work_plan import Part
 from tests.ray_cluster import actors_of, both_have_started, two_nodes
 
 ray = pytest.importorskip("ray", reason="the extra ray is not installed")

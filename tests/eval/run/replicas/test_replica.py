@@ -9,9 +9,9 @@ import pytest
 import ruler_dataset
 from ruler_common.errors import RulerError
 from ruler_eval.run.backends.backend import ModelOptions
+from ruler_eval.run.preparing.row_reader import RowReader
 from ruler_eval.run.replicas.replica import Replica
 from ruler_eval.run.run_order import RunOrder
-from ruler_eval.run.work_plan import RowReader
 
 ORACLE = RunOrder("", (), "oracle", Path())
 HERE = str(Path.cwd())
