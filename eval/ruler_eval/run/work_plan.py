@@ -5,7 +5,9 @@ r"""What a run has to do, known before its first row: rows, prompt tokens, cache
 
 Tokens are those the release gives each row, by its own tokenizer: no model is needed. A row's texts
 begin as other rows of its file do, up to the first needle; an engine with a prefix cache reads such
-a beginning once, if the rows come one after another. So rows are sorted by their beginnings.
+a beginning once, if the rows come one after another. So rows are sorted by their beginnings, within
+waves: so many rows of every configuration, in the frozen random order (ruler_common/rows.py). A run
+that ends between two waves holds the same random rows of every task.
 """
 
 from __future__ import annotations
@@ -25,16 +27,19 @@ COLUMNS = ("index", "input", "answer_prefix", "max_new_tokens", "length")
 """All that a prompt is made of: references and evidence never come near a model."""
 SentRow = tuple[str, Mapping[str, Any]]
 """A configuration and the columns of one row that make its prompt."""
-MOST_OPEN = 16
-"""Configurations that are kept open at a time."""
+MOST_OPEN = 128
+"""Configurations that are kept open at a time; a run of more is sent file after file."""
+WAVE, WAVE_OVER_LENGTHS = 10, 2
+"""Rows of every configuration in a wave: of a run at one length, and over several."""
 
 
 @dataclass(frozen=True)
 class Part:
     """A configuration of the plan: the rows of this run, and which of them still miss an answer.
 
-    `missing` is in the order in which rows are sent. Where the plan has been estimated, `tokens`
-    are their prompts', `output_tokens` those of all answers, `cached_tokens` what a cache holds.
+    `indices` are in the frozen order, `missing` in the order in which rows are sent. Where the plan
+    has been estimated, `tokens` are their prompts', `output_tokens` those of all answers,
+    `cached_tokens` what a cache holds.
     """
 
     config: str
@@ -124,14 +129,45 @@ class RowReader:
         return data.select_columns(list(COLUMNS)), positions
 
 
+def wave_size(lengths: int, configs: int) -> int | None:
+    """Rows of a configuration in a wave; None where a run has too many to go round in waves."""
+    if configs > MOST_OPEN:
+        return None
+    return WAVE if lengths == 1 else WAVE_OVER_LENGTHS
+
+
+def in_waves(parts: Iterable[Part], size: int) -> list[list[Part]]:
+    """The parts of each wave: `size` rows of every configuration, of which some may be missing.
+
+    The parts are planned ones; their wave's rows keep the order of sending.
+    """
+    waves: list[list[Part]] = []
+    for part in parts:
+        tokens = dict(zip(part.missing, part.tokens, strict=True))
+        for number, begin in enumerate(range(0, len(part.indices), size)):
+            own = part.indices[begin : begin + size]
+            missing = tuple(index for index in part.missing if index in {*own})
+            sizes = tuple(tokens[index] for index in missing)
+            if number == len(waves):
+                waves.append([])
+            waves[number].append(Part(part.config, own, missing, sizes))
+    return waves
+
+
 def estimated(
-    reader: RowReader, parts: Sequence[Part], reasoning_tokens: int, by_prefix: bool, quiet: bool
+    reader: RowReader,
+    parts: Sequence[Part],
+    reasoning_tokens: int,
+    by_prefix: bool,
+    quiet: bool,
+    wave: int | None = None,
 ) -> tuple[list[Part], Estimate]:
     """The parts with their rows in the order of sending, and what they amount to.
 
-    `reasoning_tokens` is the room for reasoning of each row.
+    `reasoning_tokens` is the room for reasoning of each row, `wave` the rows of a wave.
     """
-    found = [_planned(reader, part, by_prefix) for part in steps(parts, "Planning", quiet=quiet)]
+    shown = steps(parts, "Planning", quiet=quiet)
+    found = [_planned(reader, part, by_prefix, wave) for part in shown]
     rows = sum(len(part.missing) for part in found)
     return found, Estimate(
         rows=rows,
@@ -142,7 +178,7 @@ def estimated(
     )
 
 
-def _planned(reader: RowReader, part: Part, by_prefix: bool) -> Part:
+def _planned(reader: RowReader, part: Part, by_prefix: bool, wave: int | None) -> Part:
     if not part.missing:
         return part
     data, _ = reader.opened(part.config)
@@ -153,12 +189,16 @@ def _planned(reader: RowReader, part: Part, by_prefix: bool) -> Part:
     order, cached = list(part.missing), 0.0
     if by_prefix and len(order) > 1:
         texts = data.select_columns(["input"])
-        order.sort(key=lambda index: prefix_key(texts[positions[index]]["input"]))
-        before = ""
+        places = enumerate(part.indices)
+        waves = {index: place // wave if wave else 0 for place, index in places}
+        keys = {index: prefix_key(texts[positions[index]]["input"]) for index in order}
+        order.sort(key=lambda index: (waves[index], keys[index]))
+        before, last = "", -1
         for index in order:
             text = texts[positions[index]]["input"]
-            cached += tokens[index] * common_prefix(before, text) / max(len(text), 1)
-            before = text
+            if waves[index] == last:
+                cached += tokens[index] * common_prefix(before, text) / max(len(text), 1)
+            before, last = text, waves[index]
     return replace(
         part,
         missing=tuple(order),
