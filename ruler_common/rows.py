@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,6 +11,7 @@ from typing_extensions import TypedDict
 
 from ruler_common.errors import RulerError
 from ruler_common.files import UNREADABLE
+from ruler_common.names import LENGTHS
 from ruler_common.outside.parquet_bounds import open_parquet
 
 if TYPE_CHECKING:
@@ -125,3 +127,26 @@ def refuse_nulls(table: Any, where: object) -> None:
                 raise RulerError(f"'{where}' has a row without {name}: get or build it anew.")
             if pa.types.is_nested(array.type):
                 waiting += array.flatten() if pa.types.is_struct(array.type) else [array.flatten()]
+
+
+def row_order(data_version: str, dataset: str, task: str, length: str, rows: int) -> list[int]:
+    """The indices 0 … rows − 1 in the frozen random order of a task at a length.
+
+    A task's rows are sorted by a hash of data version, task and index; each length of a full
+    release begins at another place of that circle, another length at one by its own hash. So the
+    first rows are a random sample of all, the same for every model and language, and lengths have
+    different indices first: what row i asks is the same at every length.
+    """
+
+    def hashed(*parts: object) -> bytes:
+        return hashlib.blake2b(json.dumps(parts).encode(), digest_size=8).digest()
+
+    if not rows:
+        return []
+    circle = sorted(range(rows), key=lambda index: hashed(data_version, task, index))
+    known = LENGTHS[dataset]
+    if length in known:
+        start = rows * known.index(length) // len(known)
+    else:
+        start = int.from_bytes(hashed(data_version, length), "big") % rows
+    return circle[start:] + circle[:start]

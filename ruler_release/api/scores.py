@@ -62,7 +62,7 @@ def run(
         mode: `prefill`, `completion` or `chat` (no answer prefix); None: as the model has it.
         direct: In mode chat, the answer prefix ends the user's turn.
         thinking: `off`, `on` (8192 tokens of room), or the tokens of room for reasoning.
-        limit: Only the first rows of each configuration.
+        limit: So many rows of each configuration, the first of the frozen random order.
         shard: `i/n`, the i-th of n parts of the files.
         retry_failed: Run the rows that failed once more.
         skip_missing: Of a group, run the tasks that the release holds.

@@ -17,8 +17,9 @@ from ruler_common.files import write_whole
 
 _FILES = (
     "A RUN folder, or prediction files of the forms that eval/README.md lists: those of the "
-    "reference code, lm-evaluation-harness, NeMo-Skills, OpenCompass, HELMET, lighteval, EvalScope, "
-    "kvpress and ONERULER's authors, or JSONL, JSON, CSV and Parquet of index and prediction."
+    "reference code, lm-evaluation-harness, NeMo-Skills, OpenCompass, HELMET, lighteval, "
+    "EvalScope, kvpress and ONERULER's authors, or JSONL, JSON, CSV and Parquet of index and "
+    "prediction."
 )
 _REFERENCE = "The release: a folder or Hub repository; default: the one the run was made on."
 _CUT = "What a truncated answer counts: protocol (RULER: by its text; ONERULER: wrong), "
@@ -32,6 +33,9 @@ _REFERENCES = (
     "references, such as its submission.csv."
 )
 _CONFIGS = "Configurations, separated by commas; all_4k,niah_mk_128k, all, or *_4k."
+_LIMIT = (
+    "So many rows of each configuration: the first of the frozen random order, not of the file."
+)
 _THINKING = "off, on (8192 tokens of room) or the tokens of room for reasoning."
 _MIRROR = "Folder that holds the sources; searched first."
 _WORKERS = "Processes that work at a time; default: one a core, where rows repay it."
@@ -54,7 +58,7 @@ Configs = Annotated[str, Option(help=_CONFIGS)]
 Out = Annotated[Path, Option(help="Folder of this run; an existing one is resumed.")]
 Direct = Annotated[bool, Option("--direct", help=_DIRECT)]
 Thinking = Annotated[str, Option(help=_THINKING)]
-Limit = Annotated[int | None, Option(help="Only the first rows of each configuration.")]
+Limit = Annotated[int | None, Option(help=_LIMIT)]
 ModelRevision = Annotated[str | None, Option(help="The model's revision on the Hub.")]
 Temperature = Annotated[float, Option(help="0 is greedy.")]
 TopP = Annotated[float, Option()]

@@ -31,7 +31,7 @@ from ruler_eval.score.intervals import (
     documents_of,
     units,
 )
-from ruler_eval.score.results_file import Cell, Interval, Results, rows_of
+from ruler_eval.score.results_file import Cell, Interval, Results, answered_rows, rows_of
 
 _UPPER = (1 + CONFIDENCE) / 2
 Side = Literal["a", "b"]
@@ -47,18 +47,19 @@ class Shared(NamedTuple):
 
 
 class ComparedModel(TypedDict):
-    """Whose results they are, and on which rows."""
+    """Whose results they are, and on which rows; `whole`: every row of them has an answer."""
 
     model: str | None
     mode: str | None
     partial: bool
     rows: str
+    whole: bool
 
 
 class Difference(TypedDict):
     """Two means (0 … 100) and their difference, in points; see the module's docstring.
 
-    `spread` is the standard error of the difference, `size` that of rows that differ.
+    `spread` is the standard error of the difference.
     """
 
     a: float
@@ -68,7 +69,6 @@ class Difference(TypedDict):
     detectable: float
     spread: float
     independent_rows: float
-    size: float
     better: Side | None
 
 
@@ -135,11 +135,13 @@ def compare(a: Results, b: Results) -> Comparison:
 
 
 def _model(results: Results) -> ComparedModel:
+    answered, total = answered_rows(results)
     return {
         "model": results["model"],
         "mode": results["mode"],
         "partial": results["partial"],
         "rows": rows_of(results),
+        "whole": answered == total,
     }
 
 
@@ -238,7 +240,6 @@ def mean_difference(names: Sequence[str], cells: Pairs, shared: Shared) -> Diffe
         "detectable": 100 * detectable(known),
         "spread": 100 * found.error,
         "independent_rows": found.rows,
-        "size": 100 * found.size,
         "better": better if found.rows >= FEWEST_ROWS else None,
     }
 

@@ -53,19 +53,17 @@ def paired_mean(
     return PairedMean(mean, error2**0.5, rows, size2**0.5)
 
 
-def bounds(
-    found: PairedMean, times: float = 1, confidence: float = CONFIDENCE
-) -> tuple[float, float]:
-    """The interval of a mean, or of the same mean of so many times the rows."""
+def bounds(found: PairedMean, confidence: float = CONFIDENCE) -> tuple[float, float]:
+    """The interval of a mean."""
     from scipy.special import ndtri
 
-    upper, rows = (1 + confidence) / 2, found.rows * times
+    upper, rows = (1 + confidence) / 2, found.rows
     if found.error < NO_SPREAD:
         half = float(1 - (1 - upper) ** (1 / rows))
         return max(-1.0, found.mean - half), min(1.0, found.mean + half)
     every = rows + _ADDED
     centre = found.mean * rows / every
-    squares = rows * (found.error**2 * (found.rows - 1) + found.mean**2) + _ADDED * found.size**2
+    squares = rows * (found.error**2 * (rows - 1) + found.mean**2) + _ADDED * found.size**2
     half = float(ndtri(upper)) * ((squares / every - centre**2) / every) ** 0.5
     return max(-1.0, centre - half), min(1.0, centre + half)
 

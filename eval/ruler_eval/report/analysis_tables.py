@@ -14,6 +14,9 @@ from ruler_eval.report.score_tables import bounds, number, p_value
 _TESTS = """p is of one test alone; p (Holm) is adjusted for all {tests} of this table. Better names
 the model for which the interval excludes 0 and p, where there is one, is below 0.05, of 10 rows or
 more."""
+_ONE_LOOK = """Some rows have no answer. Such a verdict is of one look, at rows chosen before it: to
+run more rows and compare again is a second look, which its 95 % do not allow. `ruler decide` may
+look again."""
 _CAUTION = 0.6  # a correlation by chance that is worth a word
 
 
@@ -78,13 +81,11 @@ def decision(found: Decision) -> str:
     """The sentence of `ruler compare --max-drop`."""
     drop = f"B lost {found['drop']:.1f} points, {bounds(found['interval'])}"
     allowed = f"the {found['max_drop']:g} allowed"
+    text = f"{drop}: {found['rows']:,} rows cannot tell whether it is less than {allowed}."
     if found["verdict"] != "unknown":
         sure = "less" if found["verdict"] == "smaller" else "more"
-        return f"{drop}: surely {sure} than {allowed}."
-    more = "no number of rows would, as the drop is just that"
-    if found["needed"] is not None:
-        more = f"about {found['needed']:,} rows a configuration would, if the drop stays as it is"
-    return f"{drop}: {found['rows']:,} rows cannot tell whether it is less than {allowed}; {more}."
+        text = f"{drop}: surely {sure} than {allowed}."
+    return text if found["whole"] else f"{text}\n{_ONE_LOOK}"
 
 
 def correlation(found: Mapping[str, Any], markdown: bool = False) -> str:

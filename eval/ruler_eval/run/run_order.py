@@ -12,7 +12,7 @@ import json
 import math
 import platform
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass, field, fields
 from datetime import datetime, timezone
@@ -21,7 +21,8 @@ from pathlib import Path
 from typing import Any
 
 from ruler_common.errors import RulerError
-from ruler_common.manifest_form import Manifest
+from ruler_common.manifest_form import FileEntry, Manifest
+from ruler_common.rows import row_order
 from ruler_common.work import Shard
 from ruler_eval.frozen_release import Release, chosen_files
 from ruler_eval.run.backends.backend import ClusterOptions, ModelOptions
@@ -30,7 +31,7 @@ from ruler_eval.run.backends.start import engine_of
 from ruler_eval.run.reasoning import Reasoning
 from ruler_eval.run.records import Record, Records
 from ruler_eval.run.run_settings import RunSettings, Session, check_settings
-from ruler_eval.run.work_plan import Part
+from ruler_eval.run.work_plan import Part, wave_size
 
 VERSIONS = ("ruler-release", "transformers", "tokenizers", "torch", "openai", "datasets", "ray")
 
@@ -243,13 +244,13 @@ class Prepared:
         )
 
     def parts(self, writable: bool = True) -> list[Part]:
-        """Which rows of each configuration this run owns, and which of those are to be answered."""
+        """Which rows of each configuration this run owns, and which of those are to be answered.
+
+        Rows are in the frozen order, of which `limit` takes the first.
+        """
         order, records = self.order, self.records
         entries = {file["config"]: file for file in self.manifest["files"].values()}
-        rows = {
-            config: range(min(entries[config]["rows"], order.limit or entries[config]["rows"]))
-            for config in self.digests
-        }
+        rows = {config: self._in_order(entries[config])[: order.limit] for config in self.digests}
         sizes = {config: len(own) * entries[config]["max_length"] for config, own in rows.items()}
         mine = records.shard.chosen(sizes) if records.shard else {*sizes}
 
@@ -266,3 +267,13 @@ class Prepared:
                 missing = tuple(index for index in own if index not in done)
             parts.append(Part(config, tuple(own), missing))
         return parts
+
+    def _in_order(self, entry: FileEntry) -> list[int]:
+        manifest = self.manifest
+        version, dataset = manifest["data_version"], manifest["dataset"]
+        return row_order(version, dataset, entry["task"], entry["length"], entry["rows"])
+
+    def wave_size(self, parts: Sequence[Part]) -> int | None:
+        """Rows of each part in a wave; None where the parts are too many to go round."""
+        lengths = {file["config"]: file["length"] for file in self.manifest["files"].values()}
+        return wave_size(len({lengths[part.config] for part in parts}), len(parts))

@@ -4,14 +4,17 @@
 
 RULER's evaluation (arXiv:2404.06654, section 4): greedy decoding, one prompt a row, the answer
 prefix begins the model's answer. Every row ends in exactly one state of `records.STATES`; a row
-that does not fit the model's window is recorded as such and never shortened.
+that does not fit the model's window is recorded as such and never shortened. Rows are sent in
+waves (work_plan.py); who wants to stop between two of them uses `OpenRun`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from contextlib import closing
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack, closing
 from dataclasses import replace
+from functools import cached_property
+from typing import Any
 
 from ruler_common.errors import RulerError
 from ruler_common.names import check_name
@@ -23,7 +26,7 @@ from ruler_eval.run.progress import Progress, RunSummary
 from ruler_eval.run.prompts import MODES
 from ruler_eval.run.replicas.ray_replicas import RayReplicas
 from ruler_eval.run.run_order import Prepared, RunOrder, new_session, now
-from ruler_eval.run.work_plan import Estimate, Part, estimated, sent_rows
+from ruler_eval.run.work_plan import Estimate, Part, estimated, in_waves, sent_rows
 
 
 def prepared(order: RunOrder) -> Prepared:
@@ -45,8 +48,14 @@ def planned(ready: Prepared, parts: Sequence[Part]) -> tuple[RowReader, list[Par
     """Who reads the rows, the parts in the order of sending, and what they amount to."""
     order = ready.order
     reader = RowReader(order.dataset, ready.settings["data_revision"])
-    by_prefix = shares_prefixes(order.backend)
-    return reader, *estimated(reader, parts, order.reasoning.budget, by_prefix, order.quiet)
+    by_prefix, budget = shares_prefixes(order.backend), order.reasoning.budget
+    wave = _wave(ready, parts)
+    return reader, *estimated(reader, parts, budget, by_prefix, order.quiet, wave)
+
+
+def _wave(ready: Prepared, parts: Sequence[Part]) -> int | None:
+    """Rows of a wave; None for ray, whose engines are given whole files."""
+    return None if ready.order.backend == "ray" else ready.wave_size(parts)
 
 
 def estimate(order: RunOrder) -> Estimate:
@@ -61,48 +70,103 @@ def run(order: RunOrder) -> RunSummary:
     Raises RulerError before the first row if the order cannot run as asked or RUN holds other
     settings. Killed at any moment it loses the rows in flight; the same order resumes.
     """
-    ready = prepared(order)
-    order, records = ready.order, ready.records
-    writable = records.lock()
-    try:
-        parts, summary = ready.parts(writable), RunSummary()
-        if any(part.missing for part in parts):
-            if not writable:
-                raise RulerError(
-                    f"'{order.out}' lacks rows and cannot be written: name a new --out."
-                )
-            answer_rows(ready, parts, summary)
-        for part in parts:
-            if not writable or not records.finish(part.config, part.indices):
-                found = records.of(part.config)
-                summary.missing += sum(index not in found for index in part.indices)
-            mine = records.of(part.config)
-            summary.add(part.config, [mine[i] for i in part.indices if i in mine])
-        return summary
-    finally:
-        records.close()
+    with OpenRun(order) as work:
+        if any(part.missing for part in work.parts):
+            parts, size = work.plan[1], _wave(work.ready, work.parts)
+            waves = in_waves(parts, size) if size else [parts]
+            work.answer([part for wave in waves for part in wave])
+        return work.finish(work.parts)
 
 
-def answer_rows(ready: Prepared, parts: Sequence[Part], summary: RunSummary) -> None:
-    """Start the backend, check the settings it adds, and answer the missing rows."""
-    order, records = ready.order, ready.records
-    reader, parts, estimate = planned(ready, parts)
-    session = new_session(order, ready.digests)
+class OpenRun:
+    """A run that is being worked on; its backend starts with the first row that it lacks.
 
-    def settle(answered: Answered) -> None:
-        records.write(answered.record)
-        progress.add(answered.record, answered.row_tokens)
-        if answered.expected is not None:
-            summary.count_session(answered.record, answered.expected)
+    with OpenRun(order) as work:
+        for wave in work.waves():
+            work.answer(wave)                    # until every row of the wave has its record
+    """
 
-    with Progress(estimate, order.price, order.quiet) as progress:
+    def __init__(self, order: RunOrder) -> None:
+        """Check the order and take its folder. Raises RulerError as `run` does."""
+        self.ready = prepared(order)
+        self.order, self.records = self.ready.order, self.ready.records
+        self.summary, self._ends = RunSummary(), ExitStack()
+        self._send: Callable[[Sequence[Part]], None] | None = None
+        self.writable = self.records.lock()
+        self._ends.callback(self.records.close)
+        with ExitStack() as failed:
+            failed.callback(self._ends.close)
+            self.parts = self.ready.parts(self.writable)
+            failed.pop_all()
+
+    def __enter__(self) -> OpenRun:
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        self._ends.__exit__(*error)
+
+    @cached_property
+    def plan(self) -> tuple[RowReader, list[Part], Estimate]:
+        """Who reads the rows, the parts in the order of sending, and what they amount to."""
+        return planned(self.ready, self.parts)
+
+    def waves(self) -> list[list[Part]]:
+        """The parts of each wave, the first of the frozen order first."""
+        size = self.ready.wave_size(self.parts)
+        if size is None:
+            raise RulerError(
+                f"{len(self.parts)} configurations are too many to go round in waves: choose fewer "
+                "with --configs."
+            )
+        return in_waves(self.plan[1], size)
+
+    def answer(self, parts: Sequence[Part]) -> None:
+        """Answer the missing rows of these parts, each of which then has its record."""
+        if not any(part.missing for part in parts):
+            return
+        if not self.writable:
+            raise RulerError(
+                f"'{self.order.out}' lacks rows and cannot be written: name a new --out."
+            )
+        self._send = self._send or self._started()
+        self._send(parts)
+
+    def _started(self) -> Callable[[Sequence[Part]], None]:
+        """Start the backend and check the settings it adds; what sends it the rows of parts."""
+        order, records = self.order, self.records
+        reader, _, estimate = self.plan
+        session = new_session(order, self.ready.digests)
+        progress = self._ends.enter_context(Progress(estimate, order.price, order.quiet))
+
+        def settle(answered: Answered) -> None:
+            records.write(answered.record)
+            progress.add(answered.record, answered.row_tokens)
+            if answered.expected is not None:
+                self.summary.count_session(answered.record, answered.expected)
+
+        def complete(error: type[BaseException] | None, *_: Any) -> None:
+            if error is None:
+                self.summary.complete(session, now())
+                records.record_settings({}, session)
+
         if order.backend == "ray":
-            with closing(RayReplicas(order, progress.note)) as replicas:
-                records.record_settings({**ready.settings, **replicas.settings()}, session)
-                replicas.answer(parts, reader, settle)
+            engines = self._ends.enter_context(closing(RayReplicas(order, progress.note)))
+            settings = engines.settings()
         else:
-            with closing(Answerer(order)) as answerer:
-                records.record_settings({**ready.settings, **answerer.settings()}, session)
-                answerer.answer(sent_rows(reader, parts), settle)
-    summary.complete(session, now())
-    records.record_settings({}, session)
+            answerer = self._ends.enter_context(closing(Answerer(order)))
+            settings = answerer.settings()
+        records.record_settings({**self.ready.settings, **settings}, session)
+        self._ends.push(complete)
+        if order.backend == "ray":
+            return lambda parts: engines.answer(parts, reader, settle)
+        return lambda parts: answerer.answer(sent_rows(reader, parts), settle)
+
+    def finish(self, parts: Sequence[Part]) -> RunSummary:
+        """Sort the files of these parts, and count the state of every row of them."""
+        for part in parts:
+            if not self.writable or not self.records.finish(part.config, part.indices):
+                found = self.records.of(part.config)
+                self.summary.missing += sum(index not in found for index in part.indices)
+            mine = self.records.of(part.config)
+            self.summary.add(part.config, [mine[i] for i in part.indices if i in mine])
+        return self.summary

@@ -5,7 +5,9 @@ r"""What a run has to do, known before its first row: rows, prompt tokens, cache
 
 Tokens are those the release gives each row, by its own tokenizer: no model is needed. A row's texts
 begin as other rows of its file do, up to the first needle; an engine with a prefix cache reads such
-a beginning once, if the rows come one after another. So rows are sorted by their beginnings.
+a beginning once, if the rows come one after another. So rows are sorted by their beginnings, within
+waves: so many rows of every configuration, in the frozen random order (ruler_common/rows.py). A run
+that ends between two waves holds the same random rows of every task.
 """
 
 from __future__ import annotations
@@ -22,14 +24,19 @@ from ruler_eval.run.preparing.row_reader import RowReader, SentRow
 BLOCK = 512
 """Bytes by which the beginnings of texts are compared."""
 _DIGEST = 8  # bytes
+MOST_IN_WAVES = 128
+"""Configurations of a run in waves; one of more is sent file after file."""
+WAVE, WAVE_OVER_LENGTHS = 10, 2
+"""Rows of every configuration in a wave: of a run at one length, and over several."""
 
 
 @dataclass(frozen=True)
 class Part:
     """A configuration of the plan: the rows of this run, and which of them still miss an answer.
 
-    `missing` is in the order in which rows are sent. Where the plan has been estimated, `tokens`
-    are their prompts', `output_tokens` those of all answers, `cached_tokens` what a cache holds.
+    `indices` are in the frozen order, `missing` in the order in which rows are sent. Where the plan
+    has been estimated, `tokens` are their prompts', `output_tokens` those of all answers,
+    `cached_tokens` what a cache holds.
     """
 
     config: str
@@ -75,14 +82,45 @@ class Estimate:
         return lines
 
 
+def wave_size(lengths: int, configs: int) -> int | None:
+    """Rows of a configuration in a wave; None where a run has too many to go round in waves."""
+    if configs > MOST_IN_WAVES:
+        return None
+    return WAVE if lengths == 1 else WAVE_OVER_LENGTHS
+
+
+def in_waves(parts: Iterable[Part], size: int) -> list[list[Part]]:
+    """The parts of each wave: `size` rows of every configuration, of which some may be missing.
+
+    The parts are planned ones; their wave's rows keep the order of sending.
+    """
+    waves: list[list[Part]] = []
+    for part in parts:
+        tokens = dict(zip(part.missing, part.tokens, strict=True))
+        for number, begin in enumerate(range(0, len(part.indices), size)):
+            own = part.indices[begin : begin + size]
+            missing = tuple(index for index in part.missing if index in {*own})
+            sizes = tuple(tokens[index] for index in missing)
+            if number == len(waves):
+                waves.append([])
+            waves[number].append(Part(part.config, own, missing, sizes))
+    return waves
+
+
 def estimated(
-    reader: RowReader, parts: Sequence[Part], reasoning_tokens: int, by_prefix: bool, quiet: bool
+    reader: RowReader,
+    parts: Sequence[Part],
+    reasoning_tokens: int,
+    by_prefix: bool,
+    quiet: bool,
+    wave: int | None = None,
 ) -> tuple[list[Part], Estimate]:
     """The parts with their rows in the order of sending, and what they amount to.
 
-    `reasoning_tokens` is the room for reasoning of each row.
+    `reasoning_tokens` is the room for reasoning of each row, `wave` the rows of a wave.
     """
-    found = [_planned(reader, part, by_prefix) for part in steps(parts, "Planning", quiet=quiet)]
+    shown = steps(parts, "Planning", quiet=quiet)
+    found = [_planned(reader, part, by_prefix, wave) for part in shown]
     rows = sum(len(part.missing) for part in found)
     return found, Estimate(
         rows=rows,
@@ -98,7 +136,7 @@ def sent_rows(reader: RowReader, parts: Iterable[Part]) -> Iterator[SentRow]:
     return (reader(part.config, index) for part in parts for index in part.missing)
 
 
-def _planned(reader: RowReader, part: Part, by_prefix: bool) -> Part:
+def _planned(reader: RowReader, part: Part, by_prefix: bool, wave: int | None) -> Part:
     if not part.missing:
         return part
     columns = ("length", "max_new_tokens", *(["input"] if by_prefix else []))
@@ -116,9 +154,12 @@ def _planned(reader: RowReader, part: Part, by_prefix: bool) -> Part:
         reader.place(part.config, index)  # an error where there is no such row
     order, cached = list(part.missing), 0.0
     if by_prefix:
-        order.sort(key=lambda index: beginnings[index].digests)
+        places = enumerate(part.indices)
+        waves = {index: place // wave if wave else 0 for place, index in places}
+        order.sort(key=lambda index: (waves[index], beginnings[index].digests))
         for before, index in pairwise(order):
-            cached += tokens[index] * beginnings[index].share_in(beginnings[before])
+            if waves[before] == waves[index]:
+                cached += tokens[index] * beginnings[index].share_in(beginnings[before])
     return replace(
         part,
         missing=tuple(order),

@@ -137,13 +137,19 @@ def rows_of(results: Results) -> str:
         label = rows_label(data["name"], data["data_version"], digests, data.get("own_because"))
     else:
         label = "own rows: this results.json is of an older version, score again"
+    answered, total = answered_rows(results)
+    return label if answered == total else f"{label}, {answered:,} of {total:,} rows"
+
+
+def answered_rows(results: Results) -> tuple[int, int]:
+    """How many rows have an answer, and how many rows the scored configurations have."""
+    cells = results["configurations"]
     lacking = {name: cell["missing"] for name, cell in cells.items()}
     total = sum(
         cell["n"] + cell.get("dropped", 0) + (lacking[name] if results["partial"] else 0)
         for name, cell in cells.items()
     )
-    answered = total - sum(lacking.values())
-    return label if answered == total else f"{label}, {answered:,} of {total:,} rows"
+    return total - sum(lacking.values()), total
 
 
 def lengths_of(cells: Iterable[Cell]) -> list[str]:

@@ -55,10 +55,3 @@ def test_small_differences_of_every_row_are_known_well():
 def test_rows_that_differ_in_nothing_rule_out_what_so_many_rule_out():
     low, high = bounds(paired_mean([np.zeros(50)]))
     assert (low, high) == (-high, pytest.approx(1 - 0.025 ** (1 / 50)))
-
-
-def test_more_rows_of_the_same_narrow_the_interval_as_was_foretold():
-    rows = np.array([1.0, 0.0, 0.0, -0.5, 0.0])
-    assert bounds(paired_mean([np.tile(rows, 40)])) == pytest.approx(
-        bounds(paired_mean([np.tile(rows, 10)]), times=4), abs=2e-3
-    )

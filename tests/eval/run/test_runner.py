@@ -15,15 +15,17 @@ import pytest
 
 import ruler_dataset
 from ruler_common.errors import RulerError
+from ruler_common.rows import row_order
 from ruler_eval.run.backends.backend import Completion, ModelOptions
 from ruler_eval.run.preparing.row_reader import RowReader
 from ruler_eval.run.progress import RunSummary
 from ruler_eval.run.prompts import Prompt
-from ruler_eval.run.records import Records, read_lines
+from ruler_eval.run.records import Record, Records, read_lines
 from ruler_eval.run.row_state import Expected, record_of
 from ruler_eval.run.run_order import RunOrder
-from ruler_eval.run.runner import run
-from ruler_eval.run.work_plan import Beginning, Part, sent_rows
+from ruler_eval.run.runner import OpenRun, run
+from ruler_eval.run.work_plan import Beginning, Part, sent_rows, wave_size
+from tests.eval.run import small_release
 
 
 @pytest.fixture
@@ -301,3 +303,42 @@ def test_the_summary_leads_with_failures() -> None:
     assert "--retry-failed" in lines[1]
     assert any("reasoning of 1 rows did not end" in line for line in lines)
     assert any("were truncated at their max_new_tokens" in line for line in lines)
+
+
+def test_rows_are_sent_in_waves_of_the_frozen_order(tmp_path: Path) -> None:
+    """A run that ends anywhere holds about as many rows of every task, and random ones."""
+    root = small_release.write(tmp_path / "ruler", rows=25, lines=6, only=("vt", "qa_1"))
+    order = RunOrder(str(root), ("all_4k",), "oracle", tmp_path / "RUN", quiet=True)
+    sent = list[tuple[str, int]]()
+
+    def kept(self: Records, record: Record) -> None:
+        sent.append((record["config"], record["index"]))
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(Records, "write", kept)
+        run(order)
+    frozen = {task: row_order("1.0.0", "ruler", task, "4k", 25) for task in ("vt", "qa_1")}
+    for begin, end in ((0, 20), (20, 40), (40, 50)):
+        wave = {(f"{t}_4k", i) for t in frozen for i in frozen[t][begin // 2 : end // 2]}
+        assert {*sent[begin:end]} == wave
+
+
+def test_over_several_lengths_a_wave_is_two_rows_of_each() -> None:
+    assert (wave_size(1, 13), wave_size(6, 78), wave_size(1, 1000)) == (10, 2, None)
+
+
+def test_a_run_that_stops_after_a_wave_resumes_with_the_next(tmp_path: Path) -> None:
+    root = small_release.write(tmp_path / "ruler", rows=25, lines=6, only=("vt", "qa_1"))
+    order = RunOrder(str(root), ("all_4k",), "oracle", tmp_path / "RUN", quiet=True)
+    with OpenRun(order) as work:
+        first, second, _ = work.waves()
+        work.answer(first)
+        assert dict(work.finish(first).total) == {"stop": 20}
+    assert "ended" in Records(order.out).settings()["sessions"][0]
+    with OpenRun(order) as work:
+        first, second, _ = work.waves()
+        assert not any(part.missing for part in first)
+        work.answer(first)
+        work.answer(second)
+        assert dict(work.finish([*first, *second]).total) == {"stop": 40}
+    assert run(order).total["stop"] == 50

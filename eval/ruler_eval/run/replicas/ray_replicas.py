@@ -90,7 +90,7 @@ class RayReplicas:
         """Answer every missing row once. Raises RulerError when no engine is left."""
         count = self.cluster.options.replicas
         dealer = RowDealer(row_runs(parts, count), count)
-        calls, idle = dict(self._starting), [*self._rooms]
+        calls, idle = dict(self._starting), [n for n in self._rooms if n in self.actors]
         while not dealer.finished:
             for replica in idle:
                 rows = [read(*key) for key in dealer.rows_for(replica, self._rooms[replica])]
