@@ -19,6 +19,15 @@ class TokenFigures(TypedDict):
     max: int
 
 
+class UnreadFigures(TypedDict):
+    """qa: in how many rows an answer would be right that was not found by reading."""
+
+    question: int  # the question, repeated
+    unknown: int  # "I don't know"
+    gold_document: int  # the gold documents, copied whole
+    elsewhere: int  # a reference is a word or words of a document that is not gold
+
+
 class FileEntry(TypedDict):
     """What the manifest says of one Parquet file."""
 
@@ -49,6 +58,7 @@ class FileEntry(TypedDict):
     evidence_alone: NotRequired[bool]
     # qa: for each row, a digest of its question, references and gold documents
     questions: NotRequired[list[str]]
+    unread: NotRequired[UnreadFigures]
 
 
 Variant = Literal["canonical", "embedded"]

@@ -14,6 +14,7 @@ from ruler_release.api.arguments import Names, Place, filled, path, paths, sever
 
 if TYPE_CHECKING:
     from ruler_eval.analysis.compare import Comparison
+    from ruler_eval.analysis.two_seeds import SeedComparison
     from ruler_eval.run.progress import RunSummary
     from ruler_eval.score.results_file import Results
 
@@ -164,8 +165,12 @@ def score(
     return results
 
 
-def compare(a: Results | Place, b: Results | Place, *, max_drop: float | None = None) -> Comparison:
+def compare(
+    a: Results | Place, b: Results | Place, *, max_drop: float | None = None
+) -> Comparison | SeedComparison:
     """Compare two models on the same rows: differences A - B in points; `ruler compare`.
+
+    Results of two seeds share no rows: they are compared unpaired, and have no `decision`.
 
     Args:
         a: What `score` returned, a results.json, or the RUN folder that holds one.
@@ -176,11 +181,17 @@ def compare(a: Results | Place, b: Results | Place, *, max_drop: float | None = 
         Differences with 95 % intervals: by configuration, by length, over all; with `max_drop` the
         `decision`. Raises RulerError for results that share no rows or cannot be paired.
     """
+    from ruler_common.errors import RulerError
     from ruler_eval.analysis.compare import compare as compare_results
     from ruler_eval.analysis.decide import decide
+    from ruler_eval.analysis.two_seeds import compare_seeds, seeds_of
     from ruler_eval.score.results_file import load as load_results
 
     left, right = (load_results(Path(r)) if isinstance(r, str | Path) else r for r in (a, b))
+    if seeds_of(left, right):
+        if max_drop is not None:
+            raise RulerError("--max-drop is of two models on the same rows: these are two seeds'.")
+        return compare_seeds(left, right)
     found = compare_results(left, right)
     if max_drop is not None:
         found["decision"] = decide(found, max_drop)

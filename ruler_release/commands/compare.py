@@ -36,6 +36,8 @@ def compare(
 ) -> None:
     """Compare two models on the same rows: paired differences with 95 % intervals.
 
+    Two seeds of a model, to see whether it knows the published rows: unpaired ones.
+
     Example: `ruler compare runs/a/results.json runs/b/results.json`
 
     Three or more are ranked by their averages, each with the ranks that its rows leave possible.
@@ -56,6 +58,9 @@ def compare(
         return
     found = api.compare(*_named([a, b], name or ()).values(), max_drop=max_drop)
     write_json(out, found)
+    if "seeds" in found:
+        typer.echo(plain(analysis_tables.seeds(found, markdown)))
+        return
     typer.echo(plain(analysis_tables.comparison(found, markdown)))
     if "decision" in found:
         typer.echo("\n" + analysis_tables.decision(found["decision"]))

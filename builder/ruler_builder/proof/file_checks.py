@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
+from ruler_builder.common.unread_answers import counted
 from ruler_builder.proof.folder_checks import no_plain_file
 from ruler_builder.proof.inspect_rows import InspectedRow, InspectedRowGroup, RowGroup
 from ruler_builder.proof.parquet_bytes import check_layout, read_footer
@@ -155,6 +156,9 @@ def _wrong_figures(
             yield f"{name} is {given:g} in the manifest, {right:g} in the file"
     if len(entry.get("questions", [])) != sum(row.question != "" for row in rows):
         yield "questions in the manifest are not as many as the rows"
+    right = counted(row.unread for row in rows) if rows[0].question else None
+    if entry.get("unread") != right:
+        yield f"unread is {entry.get('unread')} in the manifest, {right} in the file"
     yield from _wrong_unit(entry, window, rows)
 
 

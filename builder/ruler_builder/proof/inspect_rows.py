@@ -21,6 +21,7 @@ import numpy as np
 
 from ruler_builder.common.parquet_rows import RowsDigest, let_go, read_rows, rows_of
 from ruler_builder.common.text_digests import digest_of_question, text_digest
+from ruler_builder.common.unread_answers import unread
 from ruler_builder.families.table import FAMILIES, with_optional
 from ruler_builder.proof.full_windows import RowText, full, longer_texts
 from ruler_builder.proof.laws import breaches
@@ -75,6 +76,8 @@ class InspectedRow:
     places: list[tuple[int, int]]
     # Of a row of a corpus: the digest that the manifest has of it.
     question: str
+    # Of it too: which answers are right that were not found by reading (unread_answers.py).
+    unread: frozenset[str]
     text: str
     """A digest of what the row asks, or in qa of its whole text; "" where it may be there twice."""
 
@@ -237,12 +240,12 @@ class Inspector:
             texts.append(SharedText(group.path, row["index"], reading.origin, reading.text))
         asked = reading.asked or [row["question"], row["outputs"]]
         digest = text = _short_digest(json.dumps(asked, ensure_ascii=False))
-        question = ""
+        question, guessed = "", frozenset[str]()
         depths = np.array([s["depth"] for s in row["evidence"] if s["answer"]], dtype=np.float32)
         if not row["evidence"] and not rules.alone:
             depths = _depths_in_list(row)
         if family.params.from_corpus:  # which may have a question twice
-            question = digest_of_question(row)
+            question, guessed = digest_of_question(row), unread(row)
             text = "" if rules.alone else _short_digest(row["input"])
         group.rows.append(
             InspectedRow(
@@ -256,6 +259,7 @@ class Inspector:
                 depths=depths,
                 places=reading.places,
                 question=question,
+                unread=guessed,
                 text=text,
             )
         )

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 from pyarrow import Schema
 
 from ruler_builder.common.text_digests import digest_of_question, text_digest, without_needles
+from ruler_builder.common.unread_answers import counted, unread
 from ruler_builder.context.counted_sources import CountedSources
 from ruler_builder.context.fit import Impossible
 from ruler_builder.families.task import NewRow, Task, TaskKey
@@ -234,6 +235,7 @@ def _entry(
         entry["evidence_alone"] = True
     if made.questions:
         entry["questions"] = made.questions
+        entry["unread"] = counted(made.unread)
     if made.text:
         entry["text_sha256"] = text_digest(made.text)
     return entry
@@ -263,11 +265,14 @@ class _RowFigures:
     units: list[int] = field(default_factory=list)
     repeats: list[int] = field(default_factory=list)
     questions: list[str] = field(default_factory=list)
+    unread: list[frozenset[str]] = field(default_factory=list)
     text: str = ""
 
     def add(self, row: NewRow) -> None:
         if self.from_corpus:
-            self.questions.append(digest_of_question(row.columns()))
+            columns = row.columns()
+            self.questions.append(digest_of_question(columns))
+            self.unread.append(unread(columns))
         elif self.separator is not None and row.context[1] - row.context[0] > len(self.text):
             start, end = row.context
             gaps = [(one.start - start, one.end - start) for one in row.evidence]

@@ -16,7 +16,7 @@ from ruler_common.errors import RulerError
 MOST_NEEDLES = 40
 """Needles in an essay or book: there are so many depths."""
 LAYOUTS = ("2024", "2025")
-"""Of vt and cwe: the paper's own code (4f6507e, April 2024), and that since 26ed7ba (May 2025)."""
+"""Of vt and cwe: the paper's own code (4f6507e, April 2024), and its later one (see the card)."""
 
 
 @dataclass(frozen=True, kw_only=True)

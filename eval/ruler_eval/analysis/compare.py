@@ -123,8 +123,8 @@ def compare(a: Results, b: Results) -> Comparison:
     counted = [name for name in cells if name not in alone] or list(cells)
     return {
         "format": 1,
-        "a": _model(a),
-        "b": _model(b),
+        "a": model_of(a),
+        "b": model_of(b),
         "configurations": {name: _cell(name, cells, shared, adjusted.get(name)) for name in cells},
         "lengths": {
             length: {"configurations": len(names), **mean_difference(names, cells, shared)}
@@ -134,7 +134,8 @@ def compare(a: Results, b: Results) -> Comparison:
     }
 
 
-def _model(results: Results) -> ComparedModel:
+def model_of(results: Results) -> ComparedModel:
+    """Whose results these are, and on how many of the rows."""
     answered, total = answered_rows(results)
     return {
         "model": results["model"],

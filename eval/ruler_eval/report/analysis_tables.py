@@ -52,6 +52,41 @@ def comparison(found: Mapping[str, Any], markdown: bool = False) -> str:
     return text + (f"\n\n{_TESTS.format(tests=tests)}" if tests > 1 else "")
 
 
+def seeds(found: Mapping[str, Any], markdown: bool = False) -> str:
+    """The table of `ruler compare` for the results of two seeds, and the difference in words."""
+    title = " · ".join(
+        f"{side.upper()}: seed {found['seeds'][side]}, {_whose(found[side])}" for side in ("a", "b")
+    )
+    header = ["", "n A", "n B", "A", "B", "A − B", "95 % interval", "higher", "detectable"]
+    rows = [
+        [
+            *(name + " *" * cell["same_questions"], str(cell["n_a"]), str(cell["n_b"])),
+            *_of_seeds(cell),
+        ]
+        for name, cell in found["configurations"].items()
+    ]
+    rows += [[f"mean at {n.upper()}", "", "", *_of_seeds(m)] for n, m in found["lengths"].items()]
+    every, same = found["all"], [c["same_questions"] for c in found["configurations"].values()]
+    parts = [line_of(title, markdown)]
+    if every:
+        rows.append(["mean over all", "", "", *_of_seeds(every)])
+    parts.append(table(header, rows, markdown))
+    if any(same):
+        parts.append("* asks the same under both seeds: in no mean, and no sign of known rows.")
+    a, b = found["seeds"]["a"], found["seeds"]["b"]
+    if every:
+        shown = f"{every['difference']:.1f} {bounds(every['interval'])}"
+        parts.append(f"Seed {a} minus seed {b}: {shown}, {every['configurations']} configurations.")
+    else:
+        parts.append("No configuration asks something else under the other seed.")
+    return "\n\n".join(parts)
+
+
+def _of_seeds(mean: Mapping[str, Any]) -> list[str]:
+    higher = mean["higher"].upper() if mean["higher"] else ""
+    return [*_differences(mean), higher, _detectable(mean["detectable"])]
+
+
 def ranking(found: Mapping[str, Sequence[Ranked]], markdown: bool = False) -> str:
     """Models by their average, with their ranks under it and both weighted ones, of 95 %."""
     titles = {"average": "Avg.", "weighted_inc": "wAvg.(inc)", "weighted_dec": "wAvg.(dec)"}

@@ -1,0 +1,56 @@
+"""Which answers to a question of a corpus are right that were not found by reading.
+
+    unread(row)         # {"question", "elsewhere"}: names of ruler_common's UnreadFigures
+
+A build counts them over the rows of a file for the manifest, and the proof compares. The rule is
+RULER's for qa: a reference stands in the answer, case ignored.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any, cast
+
+from ruler_common.manifest_form import UnreadFigures
+
+_UNKNOWN = "i don't know"
+
+
+def unread(row: Mapping[str, Any]) -> frozenset[str]:
+    """Which of the figures count a row; see UnreadFigures."""
+    references = [output.lower() for output in row["outputs"]]
+    text, found = row["input"], set()
+    gold = [(span["start"], span["end"]) for span in row["evidence"]]
+    answers = {
+        "gold_document": "\n".join(text[start:end] for start, end in gold).lower(),
+        "question": row["question"].lower(),
+        "unknown": _UNKNOWN,
+    }
+    found = {name for name, said in answers.items() if any(one in said for one in references)}
+    if _stands_elsewhere(row, references, gold):
+        found.add("elsewhere")
+    return frozenset(found)
+
+
+def _stands_elsewhere(
+    row: Mapping[str, Any], references: list[str], gold: Iterable[tuple[int, int]]
+) -> bool:
+    """Whether a reference stands in a document that is not gold, as a word of its own."""
+    at, parts = row["context_start"], []
+    for start, end in [*sorted(gold), (row["context_end"], row["context_end"])]:
+        parts.append(row["input"][at:start])
+        at = end
+    rest = "\n".join(parts).lower()
+    return any(
+        re.search(rf"(?<!\w){re.escape(one)}(?!\w)", rest) for one in references if one in rest
+    )
+
+
+def counted(rows: Iterable[frozenset[str]]) -> UnreadFigures:
+    """In how many rows each holds."""
+    figures = dict.fromkeys(UnreadFigures.__annotations__, 0)
+    for row in rows:
+        for name in row:
+            figures[name] += 1
+    return cast(UnreadFigures, figures)

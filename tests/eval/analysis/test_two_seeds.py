@@ -1,0 +1,111 @@
+"""A model on the rows of two seeds: unpaired differences."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ruler_common.errors import RulerError
+from ruler_eval.analysis.two_seeds import compare_seeds, seeds_of
+from ruler_eval.report import analysis_tables
+from ruler_release import api
+from tests.eval.analysis.test_compare import results
+
+TOKENS = 4096
+
+
+def of_seed(seed: int, same: tuple[str, ...] = (), **cells: Any) -> Any:
+    """A results.json of a seed, whose rows ask what that seed asks, but for the tasks in `same`."""
+    found = results(**cells)
+    found["dataset"]["seed"] = seed
+    for name, cell in found["configurations"].items():
+        asked = 0 if name in same else seed
+        numbers = range(cell["n"])
+        cell["rows"]["references"] = [f"{asked}-{i}" for i in numbers]
+        cell["rows"]["question"] = [f"{asked}-{i}" for i in numbers]
+        cell["max_length"] = TOKENS
+    return found
+
+
+def test_a_model_that_knows_the_published_rows_scores_higher_on_them() -> None:
+    draw = np.random.default_rng(3)
+    known, fresh = (draw.random(500) < share for share in (0.95, 0.80))
+    found = compare_seeds(of_seed(0, vt_4k=known * 1.0), of_seed(7, vt_4k=fresh * 1.0))
+    every = found["all"]
+    assert every is not None
+    assert every["difference"] == pytest.approx(100 * (known.mean() - fresh.mean()))
+    low, high = every["interval"]
+    assert 0 < low < every["difference"] < high
+    assert (every["higher"], found["seeds"]) == ("a", {"a": 0, "b": 7})
+    assert "Seed 0 minus seed 7: " in analysis_tables.seeds(found)
+
+
+@pytest.mark.parametrize(("share", "rows"), [(0.5, 50), (0.9, 100), (0.99, 100), (1.0, 20)])
+def test_the_interval_holds_the_true_difference_of_nothing_as_often_as_it_says(
+    share: float, rows: int
+) -> None:
+    draw = np.random.default_rng(1)
+    held = 0
+    for _ in range(100):
+        a, b = (of_seed(s, vt_4k=(draw.random(rows) < share) * 1.0) for s in (0, 7))
+        low, high = compare_seeds(a, b)["configurations"]["vt_4k"]["interval"]
+        assert low < high
+        held += low <= 0 <= high
+    assert held >= 93
+
+
+def test_rows_that_ask_the_same_under_both_seeds_are_shown_and_counted_in_no_mean() -> None:
+    right, wrong = [1.0] * 40, [0.0] * 40
+    a = of_seed(0, ("qa_1_4k",), vt_4k=right, qa_1_4k=right)
+    b = of_seed(7, ("qa_1_4k",), vt_4k=right, qa_1_4k=wrong)
+    a["configurations"]["qa_1_4k"]["rows"]["references"][0] = "another"  # most are enough
+    a["configurations"]["vt_4k"]["rows"]["question"] = ["the same"] * 40  # but not the question
+    b["configurations"]["vt_4k"]["rows"]["question"] = ["the same"] * 40
+    found = compare_seeds(a, b)
+    assert [c["same_questions"] for c in found["configurations"].values()] == [False, True]
+    assert found["all"] is not None
+    assert (found["all"]["difference"], found["all"]["configurations"]) == (0, 1)
+    assert "qa_1_4k *" in analysis_tables.seeds(found)
+    alone = compare_seeds(*(of_seed(s, ("qa_1_4k",), qa_1_4k=right) for s in (0, 7)))
+    assert alone["all"] is None
+    assert "No configuration asks something else" in analysis_tables.seeds(alone)
+
+
+def test_of_fewer_than_ten_rows_neither_is_called_higher() -> None:
+    found = compare_seeds(of_seed(0, vt_4k=[1.0] * 9), of_seed(7, vt_4k=[0.0] * 9))
+    assert found["configurations"]["vt_4k"]["higher"] is None
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "said"),
+    [
+        (("dataset", "data_version"), "2.0.0", "data_version: 1.0.0 and 2.0.0"),
+        (("dataset", "name"), "oneruler", "differ in the data set's name"),
+        (("score_version",), "9", "differ in score_version"),
+        (("mode",), "chat", "differ in mode"),
+        (("dataset", "seed"), 0, "not results of two seeds"),
+    ],
+)
+def test_results_that_differ_in_more_than_the_seed_are_refused(
+    place: tuple[str, ...], value: object, said: str
+) -> None:
+    a, b = of_seed(0, vt_4k=[1.0] * 20), of_seed(7, vt_4k=[1.0] * 20)
+    inner = b
+    for name in place[:-1]:
+        inner = inner[name]
+    inner[place[-1]] = value
+    with pytest.raises(RulerError, match=said):
+        compare_seeds(a, b)
+
+
+def test_results_of_one_seed_are_compared_row_by_row() -> None:
+    a, b = of_seed(0, vt_4k=[1.0] * 20), of_seed(0, vt_4k=[0.0] * 20)
+    assert seeds_of(a, b) is None
+    found = api.compare(a, b)
+    assert "seeds" not in found
+    with pytest.raises(RulerError, match="share no configuration"):
+        compare_seeds(a, of_seed(7, cwe_4k=[1.0] * 20))
+    with pytest.raises(RulerError, match="two seeds"):
+        api.compare(a, of_seed(7, vt_4k=[1.0] * 20), max_drop=2)
