@@ -15,7 +15,8 @@ import pytest
 from tests.eval.report.page.page_helpers import DESK, HOSTILE, PHONE, serious_faults
 
 SECTIONS = [
-    *("summary", "scores", "curves", "depth", "tasks", "differences", "errors", "runs"),
+    *("summary", "scores", "curves", "depth", "tasks", "differences", "errors"),
+    *("correlation", "runs"),
 ]
 
 

@@ -97,7 +97,7 @@ def test_it_opens_from_disk_with_every_part(open_file, languages_file):
     found = page.eval_on_selector_all("main > section", "all => all.map(one => one.id)")
     assert found == [
         *("summary", "scores", "curves", "depth", "tasks", "differences", "errors", "languages"),
-        "runs",
+        *("correlation", "runs"),
     ]
     for chart in ("ranking", "none", "reasoning"):
         box = page.locator(f'#languages [data-chart="{chart}"] svg').bounding_box()

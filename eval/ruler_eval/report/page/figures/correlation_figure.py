@@ -22,13 +22,16 @@ def correlation_figure(found: Mapping[str, Any]) -> Figure:
             "row": row,
             "column": column,
             "r": round(r, 3),
-            "ink": "#fff" if abs(r) > _DARK else "#000",
+            "ink": "#ffffff" if abs(r) > _DARK else "#000000",
         }
         for row, line in zip(tasks, found["correlation"], strict=True)
         for column, r in zip(tasks, line, strict=True)
     ]
+    every = alt.Axis(labelAngle=-60, labelOverlap=False)
     base = chart_of(cells).encode(
-        x=alt.X("column:N", sort=tasks, title=None, axis=alt.Axis(labelAngle=-60)),
+        x=alt.X(
+            "column:N", sort=tasks, title=None, axis=alt.Axis(labelAngle=-60, labelOverlap=False)
+        ),
         y=alt.Y("row:N", sort=tasks, title=None),
         tooltip=["row:N", "column:N", "r:Q"],
     )
@@ -54,10 +57,6 @@ def correlation_figure(found: Mapping[str, Any]) -> Figure:
     title = "Correlation of the tasks over models and lengths, and their clusters"
     chart = alt.hconcat(heat, tree, spacing=4).properties(description=title)
     return Figure(title, chart, wide=True)
-
-
-def _ink(r: float) -> str:
-    return "#ffffff" if abs(r) > _DARK else "#000000"
 
 
 def _branches(tasks: Sequence[str], merges: Sequence[Mapping[str, Any]]) -> Iterator[Datum]:
