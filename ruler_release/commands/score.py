@@ -32,7 +32,7 @@ _ERRORS_OUT = "Write every wrong row and its kind as JSON lines."
 def score(
     files: flags.Files,
     dataset: flags.Reference = None,
-    out: Annotated[Path | None, Option(help=_OUT)] = None,
+    out: Annotated[Path | None, Option("--out", "-o", help=_OUT)] = None,
     partial: Annotated[bool, Option("--partial", help=_PARTIAL)] = False,
     cut: flags.Cut = "protocol",
     compat: Annotated[str | None, Option(help=_COMPAT)] = None,

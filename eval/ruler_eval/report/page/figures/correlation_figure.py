@@ -29,9 +29,7 @@ def correlation_figure(found: Mapping[str, Any]) -> Figure:
     ]
     every = alt.Axis(labelAngle=-60, labelOverlap=False)
     base = chart_of(cells).encode(
-        x=alt.X(
-            "column:N", sort=tasks, title=None, axis=alt.Axis(labelAngle=-60, labelOverlap=False)
-        ),
+        x=alt.X("column:N", sort=tasks, title=None, axis=every),
         y=alt.Y("row:N", sort=tasks, title=None),
         tooltip=["row:N", "column:N", "r:Q"],
     )
