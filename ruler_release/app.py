@@ -38,14 +38,21 @@ app = typer.Typer(
     rich_markup_mode="markdown",
     pretty_exceptions_enable=False,
 )
-COMMANDS: tuple[Callable[..., None], ...] = (
-    *(build, verify, list_release, freeze, sources.tokenizers, push, fetch, run, score, show),
-    *(errors, compare, correlate, analyze, report, export, results, example, quickstart, merge),
-)
-for command in COMMANDS:
-    app.command("list" if command is list_release else None)(command)
-app.add_typer(sources.app)
-app.add_typer(batch.app, name="batch")
+PANELS: dict[str, tuple[Callable[..., None], ...]] = {
+    "Start": (quickstart, example),
+    "Build": (build, verify, list_release, fetch, merge),
+    "Run": (run,),
+    "Score": (score, errors, compare, show, report, correlate, analyze),
+    "Publish": (push, results, export),
+    "Maintain": (freeze, sources.tokenizers),
+}
+"""The commands, in the order in which they are used, as `ruler --help` groups them."""
+for panel, commands in PANELS.items():
+    for command in commands:
+        name = "list" if command is list_release else None
+        app.command(name, rich_help_panel=panel)(command)
+app.add_typer(batch.app, name="batch", rich_help_panel="Run")
+app.add_typer(sources.app, rich_help_panel="Maintain")
 
 
 def _show_version(asked: bool) -> None:
@@ -132,8 +139,9 @@ def main() -> None:
     try:
         sys.exit(app(prog_name="ruler", standalone_mode=False))
     except _UsageError as error:
-        if type(error).__name__ != "NoArgsIsHelpError":  # the help is shown
-            typer.echo(f"Error: {_sentence(_usage(error))}", err=True)
+        if type(error).__name__ == "NoArgsIsHelpError":  # the help is shown
+            sys.exit(0 if len(sys.argv) == 1 else 2)
+        typer.echo(f"Error: {_sentence(_usage(error))}", err=True)
         sys.exit(2)
     except typer.Abort:
         sys.exit(1)

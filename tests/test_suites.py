@@ -215,7 +215,7 @@ def test_a_run_of_the_complexity_suite_is_scored_beside_0k_and_drawn_by_paramete
 
     charts = figures_of_page(page)
     assert [charts[f"complexity-{place}"].title for place in range(4)] == [
-        f"Score by length, {title}" for title in lines
+        f"Score by complexity, {title}" for title in lines
     ]
     (alone,) = [d for d in charts["complexity-1"].chart.data.values if d["alone"]]
     assert (alone["task"], alone["length"]) == ("qa_1_no_documents", "0K")  # the dashed line

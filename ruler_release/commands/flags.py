@@ -6,14 +6,15 @@ A flag of one command alone stands in that command's module.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
-from typer import Argument, Option
+from typer import Argument, Context, Option
 
 from ruler_common.errors import RulerError
 from ruler_common.files import write_whole
+from ruler_common.names import GROUPS, LENGTHS, TASKS
 
 _FILES = (
     "A RUN folder, or prediction files of the forms that eval/README.md lists: those of the "
@@ -43,6 +44,36 @@ _TOKENIZER_PLACES = "Where a tokenizer lies now: NAME=FOLDER; repeatable."
 _DIRECT = "chat mode: the prefix in the user's turn (Table 6)."
 _MODEL_NAMES = "What to call each model, in order; repeatable."
 
+
+def backends(incomplete: str) -> list[str]:
+    """The backends that a shell completes."""
+    from ruler_eval.run.backends.start import BACKENDS
+
+    return [name for name in BACKENDS if name.startswith(incomplete)]
+
+
+def configurations(ctx: Context, incomplete: str) -> list[str]:
+    """The configurations that a shell completes: of a release that is here, else published ones.
+
+    Of names with commas between them the last is completed.
+    """
+    before, comma, begun = incomplete.rpartition(",")
+    names = _names(str(ctx.params.get("dataset") or ""))
+    return [f"{before}{comma}{name}" for name in names if name.startswith(begun)]
+
+
+def _names(dataset: str) -> Iterator[str]:
+    from ruler_common.manifest import read_manifest
+
+    if dataset and (Path(dataset) / "manifest.json").is_file():
+        yield from sorted(file["config"] for file in read_manifest(Path(dataset))["files"].values())
+        return
+    known = "oneruler" if "oneruler" in dataset else "ruler"
+    for name in (*GROUPS[known], *TASKS[known]):
+        for length in LENGTHS[known]:
+            yield f"{name}_{length}"
+
+
 # of the builder
 Root = Annotated[Path, Argument(metavar="DIR", help="Folder of the release.")]
 Workers = Annotated[int | None, Option(min=1, help=_WORKERS, show_default=False)]
@@ -50,12 +81,14 @@ Mirror = Annotated[Path | None, Option(envvar="RULER_MIRROR", help=_MIRROR)]
 TokenizerPlaces = Annotated[list[str] | None, Option("--tokenizer", help=_TOKENIZER_PLACES)]
 
 # of a release to read
-Dataset = Annotated[str, Option(help="A release folder or Hub repository (ORG/NAME).")]
+Dataset = Annotated[
+    str, Option("--dataset", "-d", help="A release folder or Hub repository (ORG/NAME).")
+]
 DataRevision = Annotated[str | None, Option(help="The data set's revision.")]
 
 # of `ruler run` and `ruler batch write`
-Configs = Annotated[str, Option(help=_CONFIGS)]
-Out = Annotated[Path, Option(help="Folder of this run; an existing one is resumed.")]
+Configs = Annotated[str, Option("--configs", "-c", help=_CONFIGS, autocompletion=configurations)]
+Out = Annotated[Path, Option("--out", "-o", help="Folder of this run; an existing one is resumed.")]
 Direct = Annotated[bool, Option("--direct", help=_DIRECT)]
 Thinking = Annotated[str, Option(help=_THINKING)]
 Limit = Annotated[int | None, Option(help=_LIMIT)]
@@ -66,10 +99,12 @@ Seed = Annotated[int, Option()]
 
 # of predictions and results
 Files = Annotated[list[Path], Argument(help=_FILES, show_default=False)]
-Reference = Annotated[str | None, Option(help=_REFERENCE)]
+Reference = Annotated[str | None, Option("--dataset", "-d", help=_REFERENCE)]
 Length = Annotated[str | None, Option(help=_LENGTH)]
 Tokenizer = Annotated[str | None, Option(help=_TOKENIZER)]
-Configuration = Annotated[str | None, Option("--config", help=_CONFIG)]
+Configuration = Annotated[
+    str | None, Option("--config", help=_CONFIG, autocompletion=configurations)
+]
 Columns = Annotated[str | None, Option(help=_COLUMNS)]
 References = Annotated[Path | None, Option(help=_REFERENCES)]
 Name = Annotated[str | None, Option(help="What to call the model.")]

@@ -22,12 +22,13 @@ _EVERY_ERROR = (
     "Without it, of a release whose texts are that large an even share is sorted."
 )
 _JSON_FILE = "Write what the page shows as JSON."
+_PAGE = "The page: one HTML file."
 _PNG = "Write the figures as PNG and SVG."
 
 
 def report(
     runs: Annotated[list[Path], Argument(metavar="RUN...", help=_RUNS)],
-    out: Annotated[Path, Option(help="The page: one HTML file.")] = Path("report.html"),
+    out: Annotated[Path, Option("--out", "-o", help=_PAGE)] = Path("report.html"),
     names: ModelNames = None,
     dataset: Annotated[str | None, Option(help=_DATASET)] = None,
     revision: DataRevision = None,

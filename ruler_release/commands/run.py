@@ -33,9 +33,17 @@ _DRY_RUN = "Only show what is to be done, without a model."
 def run(
     dataset: flags.Dataset,
     configs: flags.Configs,
-    backend: Annotated[str, Option(help="vllm, ray, openai, hf, or oracle (no model).")],
+    backend: Annotated[
+        str,
+        Option(
+            "--backend",
+            "-b",
+            help="vllm, ray, openai, hf, or oracle (no model).",
+            autocompletion=flags.backends,
+        ),
+    ],
     out: flags.Out,
-    model: Annotated[str, Option(help=_MODEL)] = "",
+    model: Annotated[str, Option("--model", "-m", help=_MODEL)] = "",
     mode: Annotated[str | None, Option(help=_MODE)] = None,
     direct: flags.Direct = False,
     thinking: flags.Thinking = "off",

@@ -22,7 +22,9 @@ _OUT = "Where results.json goes; default: into the RUN folder."
 _PARTIAL = "Leave missing rows out, and mark the result."
 _COMPAT = "authors: ONERULER as its authors' script scores it."
 _CLAIMED = "The length the model claims, such as 1m: for '>128K'."
-_INTERVALS = "Print every cell's 95 % interval."
+_INTERVALS = "Print every table, and every cell's 95 % interval."
+_DEPTH = "Print the scores by depth of the evidence too."
+_ALL = "Print every table: each language, configurations with missing or truncated rows, depth."
 _STRICT = "Also sort right answers with something extra."
 _ERRORS_OUT = "Write every wrong row and its kind as JSON lines."
 
@@ -30,7 +32,7 @@ _ERRORS_OUT = "Write every wrong row and its kind as JSON lines."
 def score(
     files: flags.Files,
     dataset: flags.Reference = None,
-    out: Annotated[Path | None, Option(help=_OUT)] = None,
+    out: Annotated[Path | None, Option("--out", "-o", help=_OUT)] = None,
     partial: Annotated[bool, Option("--partial", help=_PARTIAL)] = False,
     cut: flags.Cut = "protocol",
     compat: Annotated[str | None, Option(help=_COMPAT)] = None,
@@ -38,6 +40,8 @@ def score(
     claimed: Annotated[str | None, Option(help=_CLAIMED)] = None,
     markdown: flags.Markdown = False,
     intervals: Annotated[bool, Option("--intervals", help=_INTERVALS)] = False,
+    depth: Annotated[bool, Option("--depth", help=_DEPTH)] = False,
+    every: Annotated[bool, Option("--all", help=_ALL)] = False,
     beside: Annotated[str | None, Option(help=_BESIDE)] = None,
     length: flags.Length = None,
     tokenizer: flags.Tokenizer = None,
@@ -47,14 +51,14 @@ def score(
     name: flags.Name = None,
     revision: flags.DataRevision = None,
 ) -> None:
-    """Score predictions against a frozen split: tables, and everything in results.json.
+    """Score predictions against a frozen split: scores and averages, all else in results.json.
 
     Example: `ruler score runs/qwen --out results.json`
 
     Missing and failed rows count as wrong, truncated ones as --cut decides. All are counted.
     """
     asked = locals()
-    from ruler_eval.report import score_tables
+    from ruler_eval.report import score_summary, score_tables
     from ruler_eval.report.published_beside import beside_published
     from ruler_eval.score.effective_length import parse_baseline
     from ruler_eval.score.prediction_files import results_place
@@ -63,10 +67,13 @@ def score(
     if beside not in (None, "published"):
         raise RulerError(f"--beside '{beside}' is not published, the one choice there is.")
     asked["out"] = out = out or results_place(files)
-    for shown in ("markdown", "intervals", "beside"):
+    for shown in ("markdown", "intervals", "beside", "depth", "every"):
         del asked[shown]
     results = api.score(**asked, progress=True)
-    typer.echo(plain(score_tables.report(results, markdown, intervals)))
+    if every or intervals:
+        typer.echo(plain(score_tables.report(results, markdown, intervals)))
+    else:
+        typer.echo(plain(score_summary.summary(results, markdown, depth)))
     if beside is not None:
         typer.echo("\n" + beside_published(results, parse_baseline(threshold), markdown))
     if out is not None:

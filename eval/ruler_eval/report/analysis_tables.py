@@ -17,6 +17,9 @@ more."""
 _ONE_LOOK = """Some rows have no answer. Such a verdict is of one look, at rows chosen before it: to
 run more rows and compare again is a second look, which its 95 % do not allow. `ruler decide` may
 look again."""
+_DETECTABLE = """detectable: a true difference of so many points is found in 80 of 100 repetitions
+with as many rows; smaller ones are mostly missed."""
+_LEAST = """least: the smallest difference that so many rows of right or wrong can show at all."""
 _CAUTION = 0.6  # a correlation by chance that is worth a word
 
 
@@ -35,21 +38,32 @@ def comparison(found: Mapping[str, Any], markdown: bool = False) -> str:
     ]
     means = [(f"mean at {n.upper()}", mean) for n, mean in found["lengths"].items()]
     for name, mean in [*means, ("mean over all", found["all"])]:
-        rows.append(
-            [
-                name,
-                "",
-                *_differences(mean),
-                "",
-                "",
-                _better(mean),
-                _detectable(mean["detectable"]),
-                "",
-            ]
-        )
+        cells = [name, "", *_differences(mean), "", "", _better(mean)]
+        rows.append([*cells, _detectable(mean["detectable"]), ""])
+    said = [i for i in range(len(header)) if any(row[i] not in ("", "-") for row in rows)]
+    text = table([header[i] for i in said], [[row[i] for i in said] for row in rows], markdown)
     tests = sum(cell["p"] is not None for cell in found["configurations"].values())
-    text = f"{line_of(title, markdown)}\n\n{table(header, rows, markdown)}"
-    return text + (f"\n\n{_TESTS.format(tests=tests)}" if tests > 1 else "")
+    notes = [_TESTS.format(tests=tests)] * (tests > 1) + [_DETECTABLE]
+    notes += [_LEAST] * (header.index("least") in said)
+    return "\n\n".join([line_of(title, markdown), comparison_verdict(found), text, *notes])
+
+
+def comparison_verdict(found: Mapping[str, Any]) -> str:
+    """The sentences `ruler compare` begins with: over all, and in how many configurations."""
+    every, cells = found["all"], found["configurations"].values()
+    apart = (
+        f"{abs(every['difference']):.1f} points, 95 % interval of A − B {bounds(every['interval'])}"
+    )
+    count = every["configurations"]
+    over = f"over {count} configuration{'s' * (count != 1)}"
+    if every["better"] is None:
+        first = f"A and B are not told apart {over}: they differ by {apart}."
+    else:
+        first = f"{every['better'].upper()} is better {over}: by {apart}."
+    counts = {side: sum(cell["better"] == side for cell in cells) for side in ("a", "b")}
+    sure = sum(cell["p_holm"] is not None and cell["p_holm"] < 0.05 for cell in cells)
+    second = f"Taken one by one, A is better in {counts['a']} and B in {counts['b']}"
+    return f"{first}\n{second}; after Holm's adjustment {sure} of these tests stand."
 
 
 def seeds(found: Mapping[str, Any], markdown: bool = False) -> str:

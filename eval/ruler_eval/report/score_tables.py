@@ -118,6 +118,22 @@ def scores(
     over other tasks than the rest of its row is marked.
     """
     lengths = groups["all"]["lengths"]
+    rows = task_rows(cells, lengths, tasks, intervals)
+    count, means = groups["all"]["tasks"], marked(groups["all"])
+    rows.append([mean_name(groups["all"]), *means.values()])
+    rows.append(["95 % interval", *(bounds(mean["interval"]) for mean in lengths.values())])
+    rows.append(["strict", *(number(mean["strict"]) for mean in lengths.values())])
+    if any(mean["tasks"] < count for mean in lengths.values()):
+        rows.append(["tasks scored", *(str(mean["tasks"]) for mean in lengths.values())])
+    text = table(["task", *map(str.upper, lengths)], rows, markdown)
+    return text + _explained(means.values())
+
+
+def task_rows(
+    cells: Sequence[Cell], lengths: Iterable[str], tasks: Sequence[str], intervals: bool = False
+) -> list[list[str]]:
+    """A row for each scored task, in the order of `tasks`, and what is known beside its score."""
+    lengths = list(lengths)
     by_place: dict[tuple[str, str], list[Cell]] = {}
     for cell in cells:
         by_place.setdefault((cell["task"], cell["length"]), []).append(cell)
@@ -136,17 +152,10 @@ def scores(
         if any(cell["duplicated"] for here in found for cell in here):
             twice = [str(sum(cell["duplicated"] for cell in here)) for here in found]
             rows.append([f"{task}, duplicated predictions", *twice])
-    count, means = groups["all"]["tasks"], _marked(groups["all"])
-    rows.append([mean_name(groups["all"]), *means.values()])
-    rows.append(["95 % interval", *(bounds(mean["interval"]) for mean in lengths.values())])
-    rows.append(["strict", *(number(mean["strict"]) for mean in lengths.values())])
-    if any(mean["tasks"] < count for mean in lengths.values()):
-        rows.append(["tasks scored", *(str(mean["tasks"]) for mean in lengths.values())])
-    text = table(["task", *map(str.upper, lengths)], rows, markdown)
-    return text + _explained(means.values())
+    return rows
 
 
-def _marked(group: GroupSummary) -> dict[str, str]:
+def marked(group: GroupSummary) -> dict[str, str]:
     """The group's mean at each length, with a mark if it is over other tasks than most are."""
     means = group["lengths"]
     most = max((mean["tasks"] for mean in means.values()), default=0)
@@ -208,7 +217,7 @@ def aggregates(groups: Mapping[str, GroupSummary], markdown: bool = False) -> st
     header += [*map(str.upper, lengths), "Avg.", "interval", "wAvg.(inc)", "wAvg.(dec)", "area"]
     rows = []
     for name, group in groups.items():
-        means = _marked(group)
+        means = marked(group)
         whole = all(mean["tasks"] == group["tasks"] for mean in group["lengths"].values())
         rows.append(
             [
@@ -224,7 +233,7 @@ def aggregates(groups: Mapping[str, GroupSummary], markdown: bool = False) -> st
                 number(group["area"]["score"] if "area" in group else None),
             ]
         )
-    shown = (mean for group in groups.values() for mean in _marked(group).values())
+    shown = (mean for group in groups.values() for mean in marked(group).values())
     return table(header, rows, markdown) + _explained(shown)
 
 

@@ -88,6 +88,23 @@ def test_a_difference_whose_exact_p_is_not_below_005_is_never_called_better():
     assert line[-4:-2] == ["0.062", "0.062"]  # no letter between p (Holm) and what is detectable
 
 
+def test_a_comparison_begins_with_its_verdict_and_explains_its_columns():
+    found = compare(results(vt_4k=[1.0] * 20), results("b", vt_4k=[0.0] * 12 + [1.0] * 8))
+    _, _, first, second, *_ = shown = analysis_tables.comparison(found).splitlines()
+    low, high = found["all"]["interval"]
+    assert first == (
+        f"A is better over 1 configuration: by 60.0 points, 95 % interval of A − B "
+        f"[{low:.1f}, {high:.1f}]."
+    )
+    assert second.startswith("Taken one by one, A is better in 1 and B in 0; after Holm's")
+    assert any(line.startswith("detectable: ") for line in shown)
+    assert any(line.startswith("least: ") for line in shown)
+    same = compare(results(vt_4k=[1.0] * 20), results("b", vt_4k=[1.0] * 20))
+    shown = analysis_tables.comparison(same)
+    assert "A and B are not told apart over 1 configuration: they differ by 0.0 points" in shown
+    assert "  better" not in shown  # a column without a word
+
+
 def test_of_fewer_than_ten_rows_neither_is_called_better_and_nothing_is_decided():
     found = compare(results(vt_4k=[1.0] * 9), results("b", vt_4k=[0.0] * 9))
     assert found["configurations"]["vt_4k"]["interval"][0] > 50

@@ -32,7 +32,7 @@ def test_columns_averaged_over_different_tasks_are_marked(write_run):
 
 def test_the_mean_of_a_category_says_over_how_many_of_its_tasks_it_is(write_run):
     run = write_run(right, configs=["vt_4k", "cwe_4k", "cwe_8k", "fwe_8k"])
-    stdout, _, _ = ruler("score", run)
+    stdout, _, _ = ruler("score", run, "--all")
     aggregates = stdout[stdout.index("Aggregates") :].split("\n\n")[1]
     lines = [line.split("  ") for line in aggregates.splitlines()]
     names = [
@@ -66,7 +66,7 @@ def test_a_changed_suite_with_the_standard_names_gets_no_threshold(tmp_path, bui
     assert code == 0, error
     configs = ["--configs", "vt_4k,fwe_4k", "--backend", "solver", "--out", tmp_path / "run"]
     assert ruler("run", "--dataset", root, *configs)[2] == 0
-    stdout, _, _ = ruler("score", tmp_path / "run")
+    stdout, _, _ = ruler("score", tmp_path / "run", "--all")
     results = load(tmp_path / "run/results.json")
     groups = results["summary"]["tekken"]["en"]
     assert results["dataset"]["standard"] is False

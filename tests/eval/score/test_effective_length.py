@@ -210,7 +210,7 @@ def test_both_effective_lengths_stand_in_the_table(write_run):
     def half(config, row):
         return right(config, row) if row["index"] % 2 and config.endswith("_4k") else ""
 
-    stdout, _, _ = ruler("score", write_run(half))
+    stdout, _, _ = ruler("score", write_run(half), "--all")
     (header,) = [line.split() for line in stdout.splitlines() if line.startswith("group")]
     (row,) = [line.split() for line in stdout.splitlines() if line.startswith("all ")]
     assert header[1:4] == ["effective", "threshold", "relative"]

@@ -6,7 +6,7 @@
   const all = (selector, root = document) => [...root.querySelectorAll(selector)];
   const dark = matchMedia("(prefers-color-scheme: dark)");
   const hiddenModels = new Set();
-  let showPublished = false;
+  const chosenPublished = new Set();
   let printing = false;
 
   /* An element with a class and text. */
@@ -42,17 +42,17 @@
     };
   }
   function isShown(datum) {
-    if (datum.published) return showPublished;
+    if (datum.published) return chosenPublished.has(datum.model);
     const known = datum.runs ? data.series.filter((one) => datum.runs.includes(one.run)) : [];
     return ![datum.series, ...known.map((one) => one.id)].some((id) => hiddenModels.has(id));
   }
   function keepShown(part) {
-    if (part.data) part.data.values = part.data.values.filter(isShown);
+    if (part.data && part.data.values) part.data.values = part.data.values.filter(isShown);
     for (const layer of part.layer || []) keepShown(layer);
   }
   function withoutLegend(part) {
     for (const [name, channel] of Object.entries(part.encoding || {})) {
-      if (["color", "shape"].includes(name) && channel.scale !== null) channel.legend = null;
+      if (["color", "shape"].includes(name) && channel.field && channel.scale !== null) channel.legend = null;
     }
     for (const layer of part.layer || []) withoutLegend(layer);
   }
@@ -60,11 +60,19 @@
     const spec = structuredClone(data.charts[place.dataset.chart]);
     keepShown(spec);
     /* The names of the models stand above the sections, those of the kinds beside their bars. */
-    if (!/^(differences|complexity)-/.test(place.dataset.chart)) withoutLegend(spec);
+    if (!/^(differences|complexity|correlation)/.test(place.dataset.chart)) withoutLegend(spec);
+    if (spec.layer && place.clientWidth < 560 && !printing) {  // no room beside the lines
+      spec.layer = spec.layer.filter((layer) => layer.name !== "labels");
+      spec.padding = 4;
+    }
     const settings = { actions: false, ast: true, renderer: "svg", config: theme(), defaultStyle: false,
       tooltip: { disableDefaultStyle: true } };
     if (place.result) place.result.finalize();
     place.result = await window.vegaEmbed(place, spec, settings);
+    place.result.view.addEventListener("click", (event, item) => {
+      const cell = item && item.datum && behind(place.dataset.chart, item.datum);
+      if (cell && cell.configs.length) open(cell, item.datum.family ? `family ${item.datum.family}` : "");
+    });
   }
   /* Vega's runtime; the page's policy lets this text run and no other. */
   let runtime = null;
@@ -87,7 +95,8 @@
       const runs = part.dataset.runs.split(" ").map(Number);
       part.hidden = data.series.some((one) => runs.includes(one.run) && hiddenModels.has(one.id));
     }
-    for (const part of all(".published")) part.hidden = !showPublished;
+    for (const row of all("tr.published")) row.hidden = !chosenPublished.has(row.dataset.modelName);
+    for (const part of all("p.published")) part.hidden = !chosenPublished.size;
   }
   for (const box of all("[data-model]")) {
     box.addEventListener("change", () => {
@@ -96,10 +105,19 @@
       drawAll();
     });
   }
-  const published = document.getElementById("published");
-  if (published) {
-    published.addEventListener("change", () => { showPublished = published.checked; filter(); drawAll(); });
+  const published = document.getElementById("published"), named = all("[data-published]");
+  function choosePublished(boxes, checked) {
+    for (const box of boxes) {
+      box.checked = checked;
+      chosenPublished[checked ? "add" : "delete"](box.dataset.published);
+    }
+    published.checked = chosenPublished.size === named.length;
+    for (const header of all(".scores th[aria-sort$='cending']")) order(header);
+    filter();
+    drawAll();
   }
+  if (published) published.addEventListener("change", () => choosePublished(named, published.checked));
+  for (const box of named) box.addEventListener("change", () => choosePublished([box], box.checked));
 
   /* Categories of the table. */
   const tabs = all(".tabs button");
@@ -116,18 +134,23 @@
     return column === 0 ? text : Number(text);
   }
   function sort(header) {
-    const table = header.closest("table"), column = header.cellIndex;
-    const down = header.getAttribute("aria-sort") !== "descending" && !(column === 0 && header.getAttribute("aria-sort") === "none");
-    for (const other of all("thead th", table)) other.setAttribute("aria-sort", "none");
+    const before = header.getAttribute("aria-sort");
+    const down = before !== "descending" && !(header.cellIndex === 0 && before === "none");
+    for (const other of all("thead th", header.closest("table"))) other.setAttribute("aria-sort", "none");
     header.setAttribute("aria-sort", down ? "descending" : "ascending");
-    const rows = [...table.tBodies[0].rows];
+    order(header);
+    say(`Sorted by ${header.textContent.trim()}, ${down ? "descending" : "ascending"}`);
+  }
+  /* The rows of a table in the order that its header says. */
+  function order(header) {
+    const column = header.cellIndex, down = header.getAttribute("aria-sort") === "descending";
+    const body = header.closest("table").tBodies[0], rows = [...body.rows];
     rows.sort((a, b) => {
       const x = value(a, column), y = value(b, column);
-      const order = column === 0 ? x.localeCompare(y) : x - y;
-      return down ? -order : order;
+      const sign = column === 0 ? x.localeCompare(y) : x - y;
+      return down ? -sign : sign;
     });
-    table.tBodies[0].append(...rows);
-    say(`Sorted by ${header.textContent.trim()}, ${down ? "descending" : "ascending"}`);
+    body.append(...rows);
   }
   for (const button of all(".sort")) button.addEventListener("click", () => sort(button.closest("th")));
 
@@ -158,40 +181,143 @@
     button.title = button.getAttribute("aria-label");
     button.addEventListener("click", () => open(data.cells[Number(button.dataset.cell)]));
   }
-  for (const square of all("[data-colour]")) square.style.background = square.dataset.colour;
+  for (const square of all("[data-colour]")) {
+    square.style.background = square.dataset.colour;
+    square.style.color = square.dataset.ink;
+  }
+  for (const table of all("table[data-task]")) {
+    table.addEventListener("click", (event) => {
+      const cell = event.target.closest("td:not(.hatched)");
+      if (!cell) return;
+      const bin = cell.parentNode.rowIndex - 1, at = table.rows[0].cells[cell.cellIndex].textContent;
+      const known = some(Number(table.dataset.series), table.dataset.task, (one) => one.of === "task" && one.name === table.dataset.task && one.at === at);
+      open({ ...known, name: `${table.dataset.task}, depth ${10 * bin} to ${10 * bin + 10} %`, at, depth: bin });
+    });
+  }
+
+  /* The cell that a mark of a chart stands for: the configurations of all cells that pass a test. */
+  function some(series, name, test) {
+    const configs = data.cells.filter((one) => one.series === series && test(one)).flatMap((one) => one.configs);
+    return { series, name, configs: [...new Set(configs)] };
+  }
+  function behind(chart, datum) {
+    const series = datum.series !== undefined ? datum.series : data.series.findIndex((one) => datum.runs && one.run === datum.runs[0]);
+    const at = datum.length, here = (one) => !at || one.at === at;
+    if (series < 0 || datum.published) return null;
+    const group = data.groups[Number((/^category-(\d+)$/.exec(chart) || [0, 0])[1])];
+    let found;
+    if (datum.languages && !["*", "en"].includes(datum.languages)) {
+      found = some(series, datum.languages, (one) => one.of === "language" && one.name === datum.languages && here(one));
+      if (data.tasks.includes(datum.task)) found.configs = found.configs.filter((name) => name.startsWith(`${datum.task}_`));
+      if (data.tasks.includes(datum.task)) found.name = `${datum.task}, ${datum.languages}`;
+    } else if (datum.language) {
+      found = some(series, datum.language, (one) => one.of === "language" && one.name === datum.language && here(one));
+    } else if (datum.place) {
+      found = some(series, datum.place, (one) => one.of === "language" && `${one.name} ${one.at}` === datum.place);
+    } else if (data.tasks.includes(datum.task)) {
+      found = some(series, datum.task, (one) => one.of === "task" && one.name === datum.task && here(one));
+    } else {
+      const tasks = datum.group ? data.groups.find((one) => one.name === datum.group).members : group.members;
+      const all = !tasks.length || datum.task;
+      found = some(series, datum.group || group.name, (one) => one.of === "task" && (all || tasks.includes(one.name)) && here(one));
+    }
+    return { ...found, at };
+  }
 
   /* The rows behind a cell. */
-  let unpacked = null;
-  async function rowsOf(cell) {
+  const get = (id) => document.getElementById(id);
+  const dialog = get("rows"), list = get("rows-list");
+  const most = 20;
+  let unpacked = null, shownCell = null, besideModel = null;
+  function titleOf(cell) { return cell.at ? `${cell.name} at ${cell.at}` : cell.name; }
+  function address(cell) { return `#rows/${[data.series[cell.series].label, cell.of || "", titleOf(cell)].map(encodeURIComponent).join("/")}`; }
+  function alike(cell) { return data.cells.filter((one) => one.series === cell.series && one.of === cell.of); }
+  async function rowsOf(series, configs) {
     unpacked ||= unpack("page-rows").then((rows) => rows.json());
-    const known = (await unpacked)[cell.series] || {};
-    return cell.configs.filter((name) => known[name]).map((name) => ({ name, ...known[name] }));
+    const known = (await unpacked)[series] || {};
+    return configs.filter((name) => known[name]).map((name) => ({ name, ...known[name] }));
   }
-  const dialog = document.getElementById("rows"), list = document.getElementById("rows-list");
-  async function open(cell) {
-    const model = data.series[cell.series].label;
-    document.getElementById("rows-title").textContent = `${model}: ${cell.title}`;
-    const parts = await rowsOf(cell);
-    const rows = parts.flatMap((part) => part.rows.map((row) => ({ ...row, config: part.name })));
-    rows.sort((a, b) => (a.score >= 1) - (b.score >= 1));
-    const shown = rows.slice(0, 20), n = parts.reduce((sum, part) => sum + part.n, 0);
+  function choices(select, options, value) {
+    select.replaceChildren(...options.map(([key, text]) => new Option(text, key)));
+    select.value = options.some(([key]) => key === String(value)) ? value : options[0][0];
+    select.parentNode.hidden = options.length < 2;
+  }
+  async function open(cell, kind = "") {
+    shownCell = cell;
+    get("rows-title").textContent = `${data.series[cell.series].label}: ${titleOf(cell)}`;
+    const parts = await rowsOf(cell.series, cell.configs);
+    const cells = cell.of ? alike(cell) : [cell], place = cells.indexOf(cell);
+    choices(get("cell"), cells.map((one, number) => [String(number), titleOf(one)]), place);
+    get("before").disabled = place < 1;
+    get("next").disabled = place + 1 >= cells.length;
+    const rows = parts.flatMap((part) => part.rows.map((row) => ({ ...row, config: part.name, others: {} })));
+    const models = [];
+    for (const one of data.series.filter((other) => other.id !== cell.series)) {
+      const theirs = (await rowsOf(one.id, cell.configs)).flatMap((part) => part.rows.map((row) => [`${part.name} ${row.index}`, row]));
+      const known = new Map(theirs);
+      for (const row of rows) row.others[one.id] = known.get(`${row.config} ${row.index}`);
+      if (rows.some((row) => row.others[one.id])) models.push([String(one.id), one.label]);
+    }
+    const kinds = [...new Set(rows.map((row) => row.kind).filter(Boolean))].sort();
+    const families = [...new Set(kinds.map((name) => data.families[name]))].sort();
+    choices(get("by-kind"), [["", "all"], ["right", "right"], ["wrong", "wrong"],
+      ...families.map((name) => [`family ${name}`, `${name} (family)`]), ...kinds.map((name) => [name, name])], kind);
+    choices(get("by-depth"), [["", "all"], ...[...Array(10).keys()].map((bin) => [String(bin), `${10 * bin} to ${10 * bin + 10} %`])], cell.depth ?? "");
+    get("by-depth").parentNode.hidden = !rows.some((row) => row.evidence.some((span) => span.answer));
+    choices(get("beside"), [...models, ["", "no other model"]], besideModel ?? models[0]?.[0] ?? "");
+    choices(get("which"), models.length ? [["", "all rows"], ["only here", "right here, wrong beside"], ["only there", "wrong here, right beside"]] : [["", ""]], "");
+    show(rows, parts);
+    for (const id of ["by-kind", "by-depth", "beside", "which"]) {
+      get(id).onchange = () => { if (id === "beside") besideModel = get(id).value; show(rows, parts); };
+    }
+    if (!dialog.open) dialog.showModal();
+    history.replaceState(null, "", address(cell));
+  }
+  function at(row, bin) {
+    return row.evidence.some((span) => span.answer && Math.min(9, Math.floor(10 * span.depth + 1e-6)) === bin);
+  }
+  function show(rows, parts) {
+    const kind = get("by-kind").value, depth = get("by-depth").value, beside = get("beside").value, which = get("which").value;
+    const right = (row) => row.score >= 1, other = (row) => (beside ? row.others[beside] : undefined);
+    const ofKind = (row) => !kind || (kind === "right" ? right(row) : kind === "wrong" ? !right(row)
+      : kind.startsWith("family ") ? row.kind && data.families[row.kind] === kind.slice(7) : row.kind === kind);
+    const ofPair = (row) => !which || (other(row) && right(row) !== right(other(row)) && right(row) === (which === "only here"));
+    const passed = rows.filter((row) => ofKind(row) && (depth === "" || at(row, Number(depth))) && ofPair(row));
+    const differs = (row) => (other(row) && right(other(row)) !== right(row) ? 0 : 1);
+    passed.sort((a, b) => differs(a) - differs(b) || right(a) - right(b));
+    const shown = passed.slice(0, most), n = parts.reduce((sum, part) => sum + part.n, 0);
     const wrong = parts.reduce((sum, part) => sum + part.wrong, 0);
-    document.getElementById("rows-about").textContent = n
-      ? `${n.toLocaleString("en")} rows, ${wrong.toLocaleString("en")} without the full score; ${shown.length} of them below, those first.`
-      : "The rows behind this number are not in the page: the answers were not at hand.";
-    list.replaceChildren(...shown.map((row) => article(row, parts.length > 1)));
-    dialog.showModal();
+    const about = `${n.toLocaleString("en")} rows, ${wrong.toLocaleString("en")} without the full score; ${shown.length} of them below`;
+    get("rows-about").textContent = !n ? "The rows behind this number are not in the page: the answers were not at hand."
+      : beside ? `${about}, first those that one of the two models got right.` : `${about}, those first.`;
+    list.replaceChildren(...shown.map((row) => article(row, parts.length > 1, beside, other(row))));
     list.scrollTop = 0;
   }
-  document.getElementById("close").addEventListener("click", () => dialog.close());
+  function step(by) {
+    const cells = alike(shownCell), next = cells[cells.indexOf(shownCell) + by];
+    if (next) open(next, get("by-kind").value);
+  }
+  get("before").addEventListener("click", () => step(-1));
+  get("next").addEventListener("click", () => step(1));
+  get("cell").addEventListener("change", () => open(alike(shownCell)[Number(get("cell").value)], get("by-kind").value));
+  get("close").addEventListener("click", () => dialog.close());
   dialog.addEventListener("click", (event) => { if (event.target === dialog) dialog.close(); });
+  dialog.addEventListener("close", () => history.replaceState(null, "", location.href.split("#")[0]));
+  /* A link to a cell opens it. */
+  function follow() {
+    if (!location.hash.startsWith("#rows/")) return;
+    const found = data.cells.find((cell) => address(cell) === location.hash);
+    if (found && !(dialog.open && shownCell === found)) open(found);
+  }
+  addEventListener("hashchange", follow);
 
-  function article(row, named) {
+  function verdict(row) {
+    const right = row.score >= 1, share = row.score > 0 && !right ? ` ${Math.round(100 * row.score)} %` : "";
+    return element("span", right ? "verdict right" : "verdict wrong", right ? "right" : share ? `partly right${share}` : "wrong");
+  }
+  function article(row, named, beside, other) {
     const made = element("article", "row"), head = element("h3");
-    const right = row.score >= 1;
-    head.append(element("span", "", named ? `${row.config}, row ${row.index}` : `Row ${row.index}`));
-    const share = row.score > 0 && !right ? ` ${Math.round(100 * row.score)} %` : "";
-    head.append(element("span", right ? "verdict right" : "verdict wrong", right ? "right" : share ? `partly right${share}` : "wrong"));
+    head.append(element("span", "", named ? `${row.config}, row ${row.index}` : `Row ${row.index}`), verdict(row));
     if (row.kind) {
       const why = element("span", "why");
       why.append(element("b", "", row.kind), ` ${data.kinds[row.kind] || ""}`);
@@ -203,42 +329,89 @@
     const references = element("ul", "references");
     for (const text of row.references) references.append(element("li", "", text));
     if (row.references.length) define(details, row.references.length > 1 ? "References" : "Reference", references);
-    if (row.answer !== null) {
-      const answer = element("span", "text answer");
-      answer.append(...marked(row.answer, row.references));
-      if (!row.answer) answer.append(element("em", "", "an empty answer"));
-      define(details, "Answer", answer);
+    if (row.answer !== null && other && other.answer !== null) {
+      const [here, there] = differing(row.answer, other.answer), both = element("div", "both");
+      both.append(answered(data.series[shownCell.series].label, row, here, "del"), answered(data.series[beside].label, other, there, "ins"));
+      define(details, "Answers", both);
+    } else if (row.answer !== null) {
+      define(details, "Answer", answerText(row, [], "del"));
     }
     if (row.evidence.length) define(details, "Evidence", evidence(row.evidence));
     made.append(head, details);
     return made;
+  }
+  function answered(label, row, flags, tag) {
+    const made = element("div"), head = element("p");
+    head.append(element("bdi", "", label), " ", element("b", "", verdict(row).textContent));
+    made.append(head, answerText(row, flags, tag));
+    return made;
+  }
+  function answerText(row, flags, tag) {
+    const answer = element("span", "text answer");
+    answer.append(...marked(row.answer, row.references, flags, tag));
+    if (!row.answer) answer.append(element("em", "", "an empty answer"));
+    return answer;
+  }
+  /* For two texts, the characters that are not in the other, by their longest common subsequence. */
+  function differing(a, b) {
+    let from = 0, endA = a.length, endB = b.length;
+    while (from < endA && from < endB && a[from] === b[from]) from += 1;
+    while (endA > from && endB > from && a[endA - 1] === b[endB - 1]) { endA -= 1; endB -= 1; }
+    const flags = [new Uint8Array(a.length).fill(1, from, endA), new Uint8Array(b.length).fill(1, from, endB)];
+    const n = endA - from, m = endB - from, width = m + 1;
+    if (!n || !m || n * m > 2e6) return flags;
+    const best = new Uint16Array((n + 1) * width);
+    for (let i = n - 1; i >= 0; i -= 1) {
+      for (let j = m - 1; j >= 0; j -= 1) {
+        best[i * width + j] = a[from + i] === b[from + j] ? best[(i + 1) * width + j + 1] + 1
+          : Math.max(best[(i + 1) * width + j], best[i * width + j + 1]);
+      }
+    }
+    let i = 0, j = 0, run = 0;
+    const keep = () => {  // of what is common, three characters or more together
+      if (run > 2) for (let k = 1; k <= run; k += 1) flags[0][from + i - k] = flags[1][from + j - k] = 0;
+      run = 0;
+    };
+    while (i < n && j < m) {
+      if (a[from + i] === b[from + j]) { i += 1; j += 1; run += 1; continue; }
+      keep();
+      if (best[(i + 1) * width + j] >= best[i * width + j + 1]) i += 1; else j += 1;
+    }
+    keep();
+    return flags;
   }
   function define(list, term, content) {
     const description = element("dd");
     description.append(content);
     list.append(element("dt", "", term), description);
   }
-  /* The answer's text with every reference in it marked. */
-  function marked(text, references) {
-    const parts = [], low = text.toLowerCase();
-    const wanted = references.map((one) => one.toLowerCase()).filter(Boolean);
-    if (low.length !== text.length) return [text];
-    let at = 0;
-    while (at < text.length) {
-      let from = -1, size = 0;
-      for (const one of wanted) {
-        const found = low.indexOf(one, at);
-        if (found >= 0 && (from < 0 || found < from || (found === from && one.length > size))) {
-          from = found;
-          size = one.length;
-        }
+  /* The answer's text with every reference in it marked, and what differs from another answer. */
+  function marked(text, references, flags, tag) {
+    const low = text.toLowerCase(), found = new Uint8Array(text.length);
+    if (low.length === text.length) {
+      for (const one of references.map((part) => part.toLowerCase()).filter(Boolean)) {
+        for (let at = low.indexOf(one); at >= 0; at = low.indexOf(one, at + one.length)) found.fill(1, at, at + one.length);
       }
-      if (from < 0) break;
-      parts.push(text.slice(at, from), element("mark", "", text.slice(from, from + size)));
-      at = from + size;
     }
-    parts.push(text.slice(at));
-    return parts;
+    return pieces(text, found, 0, text.length).map(([from, to]) => {
+      const inner = pieces(text, flags, from, to).map(([start, end]) =>
+        (flags[start] ? element(tag, "", text.slice(start, end)) : text.slice(start, end)));
+      if (!found[from]) return inner;
+      const mark = element("mark");
+      mark.append(...inner);
+      return [mark];
+    }).flat();
+  }
+  /* A range of a text in pieces whose flags are alike. */
+  function pieces(text, flags, from, to) {
+    const cut = [];
+    for (let at = from; at < to;) {
+      let end = at + 1;
+      while (end < to && Boolean(flags[end]) === Boolean(flags[at])) end += 1;
+      cut.push([at, end]);
+      at = end;
+    }
+    return cut;
   }
   function evidence(spans) {
     const made = element("div"), track = element("div", "track");
@@ -267,5 +440,6 @@
   let width = innerWidth;
   addEventListener("resize", () => { if (innerWidth !== width) { width = innerWidth; drawAll(); } });
   filter();
+  follow();
   window.pageDrawn = drawAll();
 })();

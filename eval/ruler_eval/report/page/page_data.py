@@ -11,8 +11,10 @@ from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from typing import Any
 
+from ruler_common.errors import RulerError
 from ruler_common.frozen_rows import are_frozen
 from ruler_common.text import shortened, visible
+from ruler_eval.analysis.correlate import correlate
 from ruler_eval.analysis.error_kinds import KINDS
 from ruler_eval.report.page import page_scores
 from ruler_eval.report.page.page_differences import pairs
@@ -26,6 +28,7 @@ from ruler_eval.report.page.page_model import (
     TaskErrors,
 )
 from ruler_eval.report.page.page_runs import ReportedRun
+from ruler_eval.report.page.page_verdict import verdict
 from ruler_eval.report.page.rows.page_rows import ConfigRows, rows_behind
 from ruler_eval.report.score_tables import TROUBLES, chosen, doubts, rule_options
 from ruler_eval.score.results_file import Results, rows_of
@@ -47,7 +50,7 @@ def page_data(runs: Sequence[ReportedRun], every_error: bool = False) -> PageDat
     tasks = page_scores.all_tasks(runs)
     behind = rows_behind(runs, every_error)
     dataset = runs[0].results["dataset"]["name"]
-    return {
+    page: PageData = {
         "format": FORMAT,
         "title": f"{_TITLES[dataset]} results",
         "dataset": dataset,
@@ -56,11 +59,17 @@ def page_data(runs: Sequence[ReportedRun], every_error: bool = False) -> PageDat
         "series": series,
         "lengths": lengths,
         "tasks": tasks,
+        "verdict": [],
         "groups": page_scores.groups(runs, series),
         "heat_maps": [
             page_scores.task_heat_map(runs[one["run"]], one, tasks, lengths) for one in series
         ],
         "complexity": page_scores.complexity(runs, series),
+        "needles": [
+            found
+            for one in series
+            for found in page_scores.needle_maps(runs[one["run"]], one, tasks)
+        ],
         "depth": [
             depth
             for one in series
@@ -69,8 +78,19 @@ def page_data(runs: Sequence[ReportedRun], every_error: bool = False) -> PageDat
         "pairs": pairs(runs),
         "errors": _errors(runs, series, tasks, behind),
         "languages": languages(runs, series, lengths),
+        "correlation": _correlation(runs),
         "rows": _rows(runs, series, behind),
     }
+    page["verdict"] = [shortened(sentence, 8 * _LONGEST_FACT) for sentence in verdict(page)]
+    return page
+
+
+def _correlation(runs: Sequence[ReportedRun]) -> dict[str, Any] | None:
+    try:
+        found = correlate({run.label: run.results for run in runs})
+    except RulerError:  # too few observations
+        return None
+    return found if len(found["tasks"]) > 1 else None
 
 
 def as_json(page: PageData) -> str:

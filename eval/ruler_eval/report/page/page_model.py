@@ -17,6 +17,9 @@ from typing_extensions import NotRequired, TypedDict
 from ruler_eval.analysis.compare import Side
 from ruler_eval.score.results_file import DepthBin, Interval, Mean
 
+NEEDLES = "needle tasks"
+"""The name of a map of all tasks that hide needles, pooled."""
+
 
 class RunFacts(TypedDict):
     """What one run was: how the rows were answered and scored, and what went wrong with them.
@@ -103,10 +106,11 @@ class PublishedRow(TypedDict):
 
 
 class Group(TypedDict):
-    """A table of the page: all tasks, or a category of them."""
+    """A table of the page: all tasks, or a category of them; `members` where these are known."""
 
     name: str
     tasks: int
+    members: list[str]
     rows: list[GroupRow]
     published: list[PublishedRow]
 
@@ -131,11 +135,16 @@ class HeatMap(TypedDict):
 
 
 class DepthMap(TypedDict):
-    """A series' scores of one task by depth (ten bins, the beginning first) and length."""
+    """A series' scores by depth (ten bins, the beginning first) and length.
+
+    Of one task, or of NEEDLES together: all tasks that hide needles, each asked value once;
+    `configurations` are those of each length.
+    """
 
     series: int
     task: str
     lengths: dict[str, list[DepthBin]]
+    configurations: dict[str, list[str]]
 
 
 class Difference(TypedDict):
@@ -242,7 +251,10 @@ class Languages(TypedDict):
 
 
 class PageData(TypedDict):
-    """The whole page, in its order; `rows` are by the series' id, then by configuration."""
+    """The whole page, in its order; `rows` are by the series' id, then by configuration.
+
+    `correlation` is what analysis/correlate.py finds, None of too few models and lengths.
+    """
 
     format: int
     title: str
@@ -252,11 +264,14 @@ class PageData(TypedDict):
     series: list[Series]
     lengths: list[Length]
     tasks: list[str]
+    verdict: list[str]
     groups: list[Group]
     heat_maps: list[HeatMap]
     complexity: list[ComplexityPanel]
+    needles: list[DepthMap]
     depth: list[DepthMap]
     pairs: list[Pair]
     errors: Errors
     languages: Languages | None
+    correlation: dict[str, Any] | None
     rows: dict[str, dict[str, ShownRows]]

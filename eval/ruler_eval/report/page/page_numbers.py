@@ -57,10 +57,19 @@ def _tables(page: PageData) -> Iterator[tuple[str, NumberTable]]:
         yield f"complexity-{place}", _complexity(page, panel)
     for pair in page["pairs"]:
         yield f"differences-{pair['a']}-{pair['b']}", _differences(page, pair)
+    for depth in page["needles"]:
+        yield f"needles-{depth['series']}", _depth(page, depth)
     for depth in page["depth"]:
         yield f"depth-{depth['series']}-{depth['task']}", _depth(page, depth)
     for one in page["series"]:
         yield f"errors-{one['id']}", _errors(page, one)
+    if (found := page["correlation"]) is not None:
+        rows = [
+            [task, *(f"{r:.2f}" for r in line)]
+            for task, line in zip(found["tasks"], found["correlation"], strict=True)
+        ]
+        caption = f"Correlation over {len(found['observations'])} pairs of model and length"
+        yield "correlation", NumberTable(caption, ["task", *found["tasks"]], rows)
     if page["languages"] is not None:
         yield from _languages(page, page["languages"])
 

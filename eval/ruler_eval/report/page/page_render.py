@@ -19,15 +19,17 @@ from typing import Any
 from markupsafe import Markup
 
 from ruler_common.frozen_rows import are_frozen
+from ruler_eval.analysis.error_families import FAMILIES, MEANINGS, family_of_kind
 from ruler_eval.report.language_tables import instructions
 from ruler_eval.report.page.figures.chart_parts import Figure, first_series
-from ruler_eval.report.page.figures.colour_scale import colour, text_colour
-from ruler_eval.report.page.figures.page_figures import KIND_COLOURS, kind_names
+from ruler_eval.report.page.figures.colour_scale import colour, text_colour, text_on
+from ruler_eval.report.page.figures.page_figures import family_colour, family_names
 from ruler_eval.report.page.figures.vega_runtime import vega_runtime
 from ruler_eval.report.page.page_model import HeatCell, PageData
 from ruler_eval.report.page.page_numbers import TROUBLE_NAMES, tables
 from ruler_eval.report.page.rows.page_size import MOST_BYTES, fitted, packed
 from ruler_eval.report.templates import template
+from ruler_eval.score.intervals import FEWEST_ROWS
 
 _HERE = Path(__file__).resolve().parent
 # Where the rows go once the size of the rest is known: text of runs holds no such comment.
@@ -58,18 +60,25 @@ def render(page: PageData, figures: Mapping[str, Figure]) -> str:
     """The whole HTML file."""
     cells: list[dict[str, Any]] = []
 
-    def remember(series: int, configurations: list[str], name: str, length: str) -> int:
-        cells.append({"series": series, "configs": configurations, "title": f"{name} at {length}"})
+    def remember(
+        series: int, configurations: list[str], name: str, length: str, kind: str, depth: int = -1
+    ) -> int:
+        cell = {"series": series, "configs": configurations, "name": name, "at": length, "of": kind}
+        cells.append(cell if depth < 0 else {**cell, "depth": depth})
         return len(cells) - 1
 
     runtime, js = vega_runtime(), _script("page.js")
-    kinds = kind_names(page)
     charts = {name: figure.chart.to_dict(validate=False) for name, figure in figures.items()}
 
     def data() -> Markup:
         """What the script reads; asked for when every cell is drawn."""
-        known = {"series": page["series"], "kinds": page["errors"]["kinds"], "charts": charts}
-        return Markup(_json({**known, "cells": cells}))
+        kinds = page["errors"]["kinds"]
+        known = {
+            **{"series": page["series"], "tasks": page["tasks"], "kinds": kinds},
+            "families": {kind: family_of_kind(kind) for kind in kinds},
+            "groups": [{"name": one["name"], "members": one["members"]} for one in page["groups"]],
+        }
+        return Markup(_json({**known, "charts": charts, "cells": cells}))
 
     html = template(_HERE / "page.html.j2", score=_score).render(
         page=page,
@@ -80,10 +89,14 @@ def render(page: PageData, figures: Mapping[str, Figure]) -> str:
         columns=_columns(page),
         sections=_sections(page),
         shapes=SHAPES,
-        kind_colours=list(zip(kinds, KIND_COLOURS[: len(kinds)], strict=True)),
+        few=FEWEST_ROWS,
+        families=[_family(page, name) for name in family_names(page)],
         first_series=first_series(page),
+        warnings=_warnings(page),
         own=[run for run in page["runs"] if not are_frozen(run["whose_rows"])],
-        has_published=any(group["published"] for group in page["groups"]),
+        published=list(
+            dict.fromkeys(row["model"] for group in page["groups"] for row in group["published"])
+        ),
         remember=remember,
         flawed=_flawed,
         crossed=instructions,
@@ -137,30 +150,55 @@ def _tokens_of(name: str) -> int:
     return tokens + 1 if ">" in name else tokens - 1 if "<" in name else tokens
 
 
+def _warnings(page: PageData) -> dict[str, list[str]]:
+    """What a reader must know first, and the runs of which it holds."""
+    found: dict[str, list[str]] = {}
+    for run in page["runs"]:
+        for warning in run["warnings"]:
+            found.setdefault(warning, []).append(run["label"])
+    return found
+
+
+def _family(page: PageData, name: str) -> dict[str, Any]:
+    """A family of errors as the page's list shows it: its number, colour, meaning and kinds."""
+    kinds = [kind for kind in page["errors"]["kinds"] if family_of_kind(kind) == name]
+    colour_of = family_colour(name)
+    return {
+        "name": name,
+        "number": [*FAMILIES].index(name) + 1,
+        "colour": colour_of,
+        "ink": text_on(colour_of),
+        "meaning": MEANINGS[name],
+        "kinds": {kind: page["errors"]["kinds"][kind] for kind in kinds},
+    }
+
+
 def _columns(page: PageData) -> list[tuple[str, str]]:
     lengths = [(item["label"], f"{item['tokens']:,} tokens") for item in page["lengths"]]
     return [
         ("model", "Sort by name"),
+        ("wAvg (inc)", "Longer lengths weigh more"),
+        ("effective", "The longest length at or above the threshold"),
         *lengths,
         ("Avg.", "Mean over the lengths at which every task was scored"),
-        ("wAvg (inc)", "Longer lengths weigh more"),
         ("wAvg (dec)", "Shorter lengths weigh more"),
-        ("effective", "The longest length at or above the threshold"),
         ("relative", "The longest length with 85 % of the score at the shortest"),
     ]
 
 
 def _sections(page: PageData) -> list[tuple[str, str]]:
     sections = (
-        ("runs", "Run", True),
+        ("summary", "In short", page["verdict"]),
         ("scores", "Scores", True),
         ("curves", "By length", True),
+        ("depth", "Depth", page["depth"]),
         ("tasks", "Tasks", True),
         ("complexity", "Complexity", page["complexity"]),
-        ("depth", "Depth", page["depth"]),
         ("differences", "Differences", page["pairs"]),
         ("errors", "Errors", page["errors"]["tasks"]),
         ("languages", "Languages", page["languages"]),
+        ("correlation", "Correlation", page["correlation"]),
+        ("runs", "What was run", True),
     )
     return [(name, title) for name, title, there in sections if there]
 

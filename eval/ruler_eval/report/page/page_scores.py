@@ -12,6 +12,7 @@ from ruler_common.names import languages_of
 from ruler_eval.analysis.complexity import panels
 from ruler_eval.published.published_tables import newest_tables
 from ruler_eval.report.page.page_model import (
+    NEEDLES,
     ComplexityPanel,
     DepthMap,
     Group,
@@ -24,7 +25,7 @@ from ruler_eval.report.page.page_model import (
 )
 from ruler_eval.report.page.page_runs import ReportedRun
 from ruler_eval.report.score_tables import TROUBLES, chosen, relative_name
-from ruler_eval.score.aggregates import EVERY_LANGUAGE, EVERY_PAIR, combine
+from ruler_eval.score.aggregates import EVERY_LANGUAGE, EVERY_PAIR, categories, combine
 from ruler_eval.score.depth import mean_bins
 from ruler_eval.score.results_file import Cell, DepthBin, GroupSummary
 
@@ -94,15 +95,30 @@ def groups(runs: Sequence[ReportedRun], series: Sequence[Series]) -> list[Group]
     summaries = [runs[s["run"]].results["summary"][s["tokenizer"]][s["languages"]] for s in series]
     known = dict.fromkeys(name for summary in summaries for name in summary)
     names = sorted(known, key=lambda name: name != "all")
+    members = {
+        group.name: list(group.tasks)
+        for one in series
+        for group in categories(runs[one["run"]].names, cells_of(runs[one["run"]], one))
+    }
     return [
         {
             "name": name,
+            "members": members.get(name, []),
             "tasks": max(found[name]["tasks"] for found in summaries if name in found),
-            "rows": [_row(i, found[name]) for i, found in enumerate(summaries) if name in found],
+            "rows": sorted(
+                (_row(i, found[name]) for i, found in enumerate(summaries) if name in found),
+                key=_rank,
+            ),
             "published": _published(name, series, runs),
         }
         for name in names
     ]
+
+
+def _rank(row: GroupRow) -> tuple[float, float]:
+    """The highest mean that weighs longer lengths more comes first, means that are none last."""
+    inc, average = row["weighted_inc"]["score"], row["average"]["score"]
+    return 1.0 if inc is None else -inc, 1.0 if average is None else -average
 
 
 def _published(
@@ -204,16 +220,31 @@ def _cell(cells: Cells) -> HeatCell | None:
 
 def depth_maps(run: ReportedRun, series: Series, tasks: Sequence[str]) -> list[DepthMap]:
     """Scores by depth and length of the tasks whose evidence stands somewhere."""
-    found: list[DepthMap] = []
-    for task in tasks:
-        bins: dict[str, list[list[DepthBin]]] = {}
-        for cell in cells_of(run, series).values():
-            if cell["task"] == task and cell["depth"]:
-                bins.setdefault(cell["length"], []).append(cell["depth"])
-        if bins:
-            lengths = {length: mean_bins(known) for length, known in bins.items()}
-            found.append({"series": series["id"], "task": task, "lengths": lengths})
-    return found
+    maps = (_depth_map(run, series, task, [task]) for task in tasks)
+    return [found for found in maps if found["lengths"]]
+
+
+def needle_maps(run: ReportedRun, series: Series, tasks: Sequence[str]) -> list[DepthMap]:
+    """The tasks that hide needles, together: one map, none where no needle's depth is known."""
+    known = run.results["dataset"].get("parameters", {})
+    needles = [
+        task
+        for task in tasks
+        if task.startswith("niah") or "niah" in str(known.get(task, {}).get("family"))
+    ]
+    found = _depth_map(run, series, NEEDLES, needles)
+    return [found] if found["lengths"] else []
+
+
+def _depth_map(run: ReportedRun, series: Series, name: str, tasks: Sequence[str]) -> DepthMap:
+    bins: dict[str, list[list[DepthBin]]] = {}
+    names: dict[str, list[str]] = {}
+    for config, cell in cells_of(run, series).items():
+        if cell["task"] in tasks and cell["depth"]:
+            bins.setdefault(cell["length"], []).append(cell["depth"])
+            names.setdefault(cell["length"], []).append(config)
+    lengths = {length: mean_bins(known) for length, known in bins.items()}
+    return {"series": series["id"], "task": name, "lengths": lengths, "configurations": names}
 
 
 def complexity(runs: Sequence[ReportedRun], series: Sequence[Series]) -> list[ComplexityPanel]:

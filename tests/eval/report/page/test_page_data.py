@@ -83,6 +83,34 @@ def test_pairs_of_runs_have_their_differences(page):
     assert {(pair["a"], pair["b"]) for pair in page["pairs"]} == {(0, 1), (0, 2), (1, 2)}
 
 
+def test_the_first_sentences_are_the_numbers_of_the_tables(page):
+    (over_all,) = [
+        one for one in page["pairs"][0]["differences"] if one["task"] is one["length"] is None
+    ]
+    low, high = over_all["interval"]
+    lead = f"Right-70B leads: {over_all['difference']:.1f} points [{low:.1f}, {high:.1f}] above"
+    assert page["verdict"][0].startswith(f"{lead} Worse-8B in the mean")
+    worst = [one for one in page["verdict"] if "Worse-8B loses most against Right-70B in" in one]
+    cells = [one for one in page["pairs"][0]["differences"] if one["task"]]
+    sure = [one for one in cells if one["better"] and (one["p_holm"] or 0) < 0.05]
+    assert len(worst) <= bool(sure)
+    (holds,) = [one for one in page["verdict"] if one.startswith("Effective length")]
+    assert "Right-70B to 8K, the longest scored; Worse-8B below 4K" in holds
+
+
+def test_needles_are_pooled_by_depth_with_their_number(page):
+    pooled = next(one for one in page["needles"] if one["series"] == 1)
+    single = [one for one in page["depth"] if one["series"] == 1 and "niah" in one["task"]]
+    for length, bins in pooled["lengths"].items():
+        for place, found in enumerate(bins):
+            parts = [one["lengths"][length][place] for one in single]
+            n = sum(part["n"] for part in parts)
+            assert found["n"] == n
+            if n:
+                total = sum((part["score"] or 0) * part["n"] for part in parts)
+                assert found["score"] == pytest.approx(total / n)
+
+
 def test_published_models_stand_beside_in_their_groups(page):
     by_name = {group["name"]: group["published"] for group in page["groups"]}
     assert {row["model"] for row in by_name["all"]} >= {"Gemini-1.5-pro", "GPT-4-1106-preview"}

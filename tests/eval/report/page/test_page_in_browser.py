@@ -14,7 +14,10 @@ import pytest
 
 from tests.eval.report.page.page_helpers import DESK, HOSTILE, PHONE, serious_faults
 
-SECTIONS = ["runs", "scores", "curves", "tasks", "depth", "differences", "errors"]
+SECTIONS = [
+    *("summary", "scores", "curves", "depth", "tasks", "differences", "errors"),
+    *("correlation", "runs"),
+]
 
 
 @pytest.fixture
@@ -64,10 +67,41 @@ def test_a_cell_opens_its_rows_wrong_ones_first(opened):
     assert rows[3].query_selector(".answer mark").inner_text() == (
         rows[3].query_selector(".references li").inner_text()
     )
+    assert page.evaluate("location.hash") == "#rows/Worse-8B/task/niah_single_2%20at%204K"
+    both = rows[0].query_selector_all(".both > div")
+    assert [one.query_selector("b").inner_text() for one in both] == ["wrong", "right"]
+    assert reference in both[1].query_selector("ins, mark").text_content()
+    assert both[0].query_selector("del") is not None
+    page.select_option("#by-kind", "right")
+    assert page.locator("dialog .row").count() == 2
+    page.select_option("#by-kind", "family other")
+    page.select_option("#which", "only there")
+    assert page.locator("dialog .row").count() == 3
+    page.click("#next")
+    page.wait_for_function("document.getElementById('rows-title').textContent.endsWith('at 8K')")
+    page.select_option("#cell", label="niah_single_2 at 4K")
+    page.wait_for_function("document.getElementById('rows-title').textContent.endsWith('at 4K')")
     page.keyboard.press("Escape")
     assert page.query_selector("dialog[open]") is None
+    assert page.evaluate("location.hash") == ""
     label = page.evaluate("document.activeElement.getAttribute('aria-label')")
     assert label.startswith("niah_single_2 at 4K")
+    page.evaluate("location.hash = '#rows/Worse-8B/task/vt%20at%208K'")  # a link to a cell
+    page.wait_for_selector("dialog[open] .row")
+    assert page.text_content("#rows-title") == "Worse-8B: vt at 8K"
+    page.keyboard.press("Escape")
+    page.locator('[data-chart="errors-1"] path[aria-roledescription="bar"]').first.click()
+    page.wait_for_selector("dialog[open] .row")
+    assert page.text_content("#rows-title").startswith("Worse-8B: niah_single_1")
+    assert page.input_value("#by-kind").startswith("family ")
+    page.keyboard.press("Escape")
+    cell = page.locator('#depth figure[data-series="1"] .needles button').first
+    needles, shown = cell.get_attribute("aria-label"), cell.inner_text().split()
+    assert f": {shown[0]}, {shown[1]} needles" in needles
+    cell.click()
+    page.wait_for_selector("dialog[open] .row")
+    assert page.input_value("#by-depth") == "0"
+    page.keyboard.press("Escape")
 
 
 def test_hostile_answers_and_names_are_text(opened, model):
@@ -111,6 +145,7 @@ def test_the_table_sorts_by_any_column_and_shows_other_categories(opened):
 
 def test_models_are_hidden_and_published_ones_shown(opened):
     page = opened()
+    page.eval_on_selector_all("details.choice", "all => all.forEach(one => { one.open = true; })")
     lines = '[data-chart="average"] path[aria-roledescription="line mark"]'
     points = '[data-chart="average"] path[aria-roledescription="point"]'
     before = page.locator(points).count()
@@ -125,6 +160,11 @@ def test_models_are_hidden_and_published_ones_shown(opened):
     page.wait_for_function(f"document.querySelectorAll('{lines}').length > {drawn + 10}")
     assert page.is_visible("tr.published >> nth=0")
     assert "published, on other rows" in page.inner_text("p.published >> nth=0")
+    page.uncheck("#published")
+    page.check('[data-published="GPT-4-1106-preview"]')
+    shown = "tr.published:visible >> nth=0"
+    assert page.inner_text(f"{shown} >> th").startswith("GPT-4-1106-preview")
+    assert page.locator("tr.published:visible").count() == 1
 
 
 def test_it_works_by_keyboard(opened):
@@ -147,8 +187,8 @@ def test_it_works_by_keyboard(opened):
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_no_serious_fault_of_accessibility_in(scheme, opened):
     page = opened(color_scheme=scheme, reduced_motion="reduce")
-    page.check("#published")
     page.eval_on_selector_all("details", "all => all.forEach(one => { one.open = true; })")
+    page.check("#published")
     assert serious_faults(page) == []
     rows_of(page, "niah_single_2 at 4K")
     assert serious_faults(page, "dialog") == []

@@ -96,7 +96,8 @@ def test_it_opens_from_disk_with_every_part(open_file, languages_file):
     page = open_file(languages_file)
     found = page.eval_on_selector_all("main > section", "all => all.map(one => one.id)")
     assert found == [
-        *("runs", "scores", "curves", "tasks", "depth", "differences", "errors", "languages")
+        *("summary", "scores", "curves", "depth", "tasks", "differences", "errors", "languages"),
+        *("correlation", "runs"),
     ]
     for chart in ("ranking", "none", "reasoning"):
         box = page.locator(f'#languages [data-chart="{chart}"] svg').bounding_box()

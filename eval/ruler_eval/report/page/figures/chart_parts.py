@@ -14,7 +14,10 @@ from ruler_eval.report.page.page_model import Length, PageData, Series
 Datum = dict[str, Any]
 ROW = 20  # pixels of a row of a bar or a dot
 GREY = "#8a8f98"
-SCORE_AXIS = alt.Y("score:Q", scale=alt.Scale(domain=[0, 100]), title=None)
+SCORE_AXIS = alt.Y("score:Q", scale=alt.Scale(domain=[0, 100]), title="Score, %")
+
+INK = alt.condition("datum.ink === '#ffffff'", alt.value("#ffffff"), alt.value("#000000"))
+"""The colour of a number on a coloured ground: the datum's own, which is white or black."""
 
 
 @dataclass(frozen=True)
@@ -119,7 +122,7 @@ def length_axis(lengths: Sequence[Length]) -> Any:
         labelOverlap=False,
         tickCount=4 * len(names),  # a logarithmic axis labels no more than are counted here
     )
-    return alt.X("tokens:Q", scale=scale, axis=axis, title=None)
+    return alt.X("tokens:Q", scale=scale, axis=axis, title="Length of the prompt, tokens")
 
 
 def bounds(score: float, interval: Sequence[float] | None) -> Datum:

@@ -22,7 +22,12 @@ def colour(score: float) -> str:
 
 def text_colour(score: float) -> str:
     """Black or white, whichever contrasts more with the score's colour (4.5 or more)."""
-    light = _luminance(_parts(score))
+    return text_on(colour(score))
+
+
+def text_on(background: str) -> str:
+    """Black or white, whichever contrasts more with a colour, given as #rrggbb."""
+    light = _luminance([int(background[place : place + 2], 16) for place in (1, 3, 5)])
     return "#000000" if (light + 0.05) / 0.05 > 1.05 / (light + 0.05) else "#ffffff"
 
 

@@ -34,6 +34,8 @@ def _figures(page: PageData) -> Iterator[tuple[str, Figure]]:
     labels = [one["label"] for one in page["series"]]
     for heat in page["heat_maps"]:
         yield f"heat-{heat['series']}", _heat(page, heat, labels[heat["series"]])
+    for depth in page["needles"]:
+        yield f"needles-{depth['series']}", _depth(page, depth, labels[depth["series"]])
     for depth in page["depth"]:
         name = f"depth-{depth['series']}-{depth['task']}"
         yield name, _depth(page, depth, labels[depth["series"]])

@@ -11,11 +11,14 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import altair as alt
 
+from ruler_eval.analysis.error_families import FAMILIES, family_of_kind
 from ruler_eval.report.page.figures.chart_parts import (
     GREY,
+    INK,
     ROW,
     SCORE_AXIS,
     Datum,
@@ -31,17 +34,20 @@ from ruler_eval.report.page.figures.chart_parts import (
     of_series,
     windows,
 )
+from ruler_eval.report.page.figures.colour_scale import text_on
 from ruler_eval.report.page.figures.complexity_figures import complexity_figures
+from ruler_eval.report.page.figures.correlation_figure import correlation_figure
 from ruler_eval.report.page.figures.difference_figures import difference_figure
 from ruler_eval.report.page.figures.language_figures import language_figures
 from ruler_eval.report.page.page_model import Group, Length, PageData, Series
 
-KIND_COLOURS = (
-    *("#4269d0", "#efb118", "#ff725c", "#6cc5b0", "#a463f2", "#97bbf5"),
-    *("#9c6b4e", "#ff8ab7", "#3ca951", "#9498a0"),
-)
-"""Of the kinds of errors, the most frequent first; the last is of all others together."""
-OTHER_KINDS = "other kinds"
+FAMILY_COLOURS = ("#332288", "#ddcc77", "#cc6677", "#117733", "#88ccee", "#bbbbbb")
+"""Of the families of errors, in their order: Paul Tol's muted scheme and its grey.
+
+Under deuteranopia each differs from each of the others by 10 or more of CIE76's Delta E.
+"""
+_LABEL_GAP = 4.6  # points of score between the names at the ends of lines
+_MOST_LABEL = 150  # pixels of such a name
 
 
 def figures(page: PageData) -> dict[str, Figure]:
@@ -56,16 +62,21 @@ def _figures(page: PageData) -> Iterator[tuple[str, Figure]]:
         if pair["differences"]:
             yield f"differences-{pair['a']}-{pair['b']}", difference_figure(page, pair)
     yield from _errors(page)
+    if page["correlation"] is not None:
+        yield "correlation", correlation_figure(page["correlation"])
     if page["languages"] is not None:
         yield from language_figures(page, page["languages"])
 
 
-def kind_names(page: PageData) -> list[str]:
-    """The kinds of errors that have a colour of their own, the most frequent first."""
-    kinds = list(page["errors"]["kinds"])
-    if len(kinds) <= len(KIND_COLOURS):
-        return kinds
-    return [*kinds[: len(KIND_COLOURS) - 1], OTHER_KINDS]
+def family_names(page: PageData) -> list[str]:
+    """The families of errors that the page has, in their order."""
+    known = {family_of_kind(kind) for kind in page["errors"]["kinds"]}
+    return [family for family in FAMILIES if family in known]
+
+
+def family_colour(family: str) -> str:
+    """The colour of a family, the same on every page."""
+    return FAMILY_COLOURS[[*FAMILIES].index(family)]
 
 
 def group_name(group: Group) -> str:
@@ -101,23 +112,60 @@ def _curve(page: PageData, group: Group, of_all: bool) -> Figure:
         for name, score in row["lengths"].items()
         if name in places
     ]
-    base = alt.Chart().encode(x=length_axis(shown), y=SCORE_AXIS, color=by_colour(page["series"]))
+    x = length_axis(shown)
+    base = alt.Chart().encode(x=x, y=SCORE_AXIS, color=by_colour(page["series"]))
     tooltip = ["model:N", "length:N", "score:Q", "interval:N"]
     layers = [
+        *_thresholds(group),
         base.mark_area(opacity=0.16).encode(y="low:Q", y2="high:Q"),
         *lines(base, by_shape(page["series"]), tooltip),
     ]
     if published:
-        grey = chart_of(published).mark_line(
-            color=GREY, strokeWidth=1, opacity=0.55, point=alt.OverlayMarkDef(size=12, color=GREY)
-        )
-        x = length_axis(shown)
-        layers.insert(0, grey.encode(x=x, y=SCORE_AXIS, detail="model:N", tooltip=tooltip[:3]))
+        grey = chart_of(published).encode(x=x, y=SCORE_AXIS, detail="model:N", tooltip=tooltip[:3])
+        point = alt.OverlayMarkDef(size=12, color=GREY)
+        layers.insert(0, grey.mark_line(color=GREY, strokeWidth=1, opacity=0.7, point=point))
+    if of_all:
+        layers.append(_at_line_ends(page, data))
     chart = alt.layer(*layers, data=alt.Data(values=data))
     title = f"Score by length, {group_name(group)}"
-    return full_width(
-        title, chart, f"{title}: lines with 95 % bands", height=300 if of_all else 180
-    )
+    described = f"{title}: lines with 95 % bands"
+    if not of_all:
+        return full_width(title, chart, described, height=180)
+    room = min(_MOST_LABEL, 8 * max(len(one["label"]) for one in page["series"])) + 16
+    padding = {"left": 4, "top": 4, "bottom": 4, "right": room}
+    return full_width(title, chart, described, height=340, padding=padding)
+
+
+def _thresholds(group: Group) -> list[Any]:
+    """A dashed line at the threshold of the effective length, with its value."""
+    levels = {row["threshold"] for row in group["rows"]} - {None}
+    data = [{"score": level, "text": f"threshold {level:.1f}"} for level in levels if level]
+    if not data:
+        return []
+    base = chart_of(data).encode(y=SCORE_AXIS)
+    text = base.mark_text(align="left", baseline="top", dx=4, dy=4, fontSize=11, color=GREY)
+    return [
+        base.mark_rule(color=GREY, strokeDash=[6, 4]).encode(tooltip=["text:N"]),
+        text.encode(x=alt.XValue(0), text="text:N"),
+    ]
+
+
+def _at_line_ends(page: PageData, data: Sequence[Datum]) -> Any:
+    """The models' names beside the ends of their lines, kept from each other."""
+    ends = {one["series"]: one for one in sorted(data, key=lambda one: float(one["tokens"]))}
+    ranked = sorted(ends.values(), key=lambda one: -one["score"])
+    places: list[float] = []
+    for one in ranked:
+        places.append(min([one["score"], *(place - _LABEL_GAP for place in places[-1:])]))
+    up = max(0.0, -min(places, default=0.0))  # those that would fall below the axis
+    named = [one | {"place": place + up} for one, place in zip(ranked, places, strict=True)]
+    text = chart_of(named).mark_text(align="left", dx=9, fontSize=12, limit=_MOST_LABEL)
+    return text.encode(
+        x=length_axis(windows(page["lengths"])),
+        y=alt.Y("place:Q", scale=alt.Scale(domain=[0, 100])),
+        text="model:N",
+        color=by_colour(page["series"]),
+    ).properties(name="labels")
 
 
 def _one_length(page: PageData, length: Length) -> Figure:
@@ -139,50 +187,68 @@ def _one_length(page: PageData, length: Length) -> Figure:
 
 
 def _errors(page: PageData) -> Iterator[tuple[str, Figure]]:
-    kinds = kind_names(page)
+    """Bars of the families of errors, each with its number, as in the list above them."""
+    families = family_names(page)
     shares = [task["wrong"] / task["rows"] for task in page["errors"]["tasks"]]
     edge = 10 * math.ceil(10 * max(shares, default=1) or 1)
     for one in page["series"]:
-        data = list(_error_shares(page, one, kinds))
+        data = list(_error_shares(page, one, families))
         if not data:
             continue
         order = [task for task in page["tasks"] if any(datum["task"] == task for datum in data)]
-        bars = chart_of(data).mark_bar(height=ROW - 7, stroke="white", strokeWidth=0.5)
-        chart = bars.encode(
-            y=alt.Y("task:N", sort=order, title=None),
-            x=alt.X("share:Q", title="% of rows", scale=alt.Scale(domain=[0, edge])),
-            color=alt.Color(
-                "kind:N",
-                scale=alt.Scale(domain=kinds, range=list(KIND_COLOURS[: len(kinds)])),
-                legend=alt.Legend(orient="right", title=None),
-            ),
-            order=alt.Order("place:Q"),
-            tooltip=[
-                *("task:N", "kind:N"),
-                alt.Tooltip("rows:Q", title="rows"),
-                alt.Tooltip("share:Q", title="% of rows", format=".1f"),
-            ],
+        y = alt.Y("task:N", sort=order, title=None)
+        x = alt.X("start:Q", title="% of rows", scale=alt.Scale(domain=[0, edge]))
+        tooltip = [
+            *("task:N", "family:N", "kinds:N"),
+            alt.Tooltip("rows:Q", title="rows"),
+            alt.Tooltip("share:Q", title="% of rows", format=".1f"),
+        ]
+        base = alt.Chart().encode(y=y)
+        scale = alt.Scale(domain=families, range=[family_colour(name) for name in families])
+        colour = alt.Color("family:N", scale=scale, legend=alt.Legend(orient="right", title=None))
+        bars = base.mark_bar(height=ROW - 5, strokeWidth=0.5, cursor="pointer")
+        number = base.mark_text(fontSize=10, fontWeight="bold").transform_filter(
+            f"datum.share > {edge / 25}"
         )
-        description = f"Kinds of errors by task, {one['label']}"
+        chart = alt.layer(
+            bars.encode(x=x, x2="end:Q", color=colour, tooltip=tooltip),
+            number.encode(
+                x=alt.X("middle:Q", title="% of rows"),
+                text="number:N",
+                color=INK,
+                tooltip=tooltip,
+            ),
+            data=alt.Data(values=data),
+        )
+        description = f"Families of errors by task, {one['label']}"
         height = ROW * len(order)
         yield f"errors-{one['id']}", full_width(one["label"], chart, description, height=height)
 
 
-def _error_shares(page: PageData, series: Series, kinds: Sequence[str]) -> Iterator[Datum]:
-    """Each kind's share of a task's rows, in percent, by the wrong rows that were sorted."""
+def _error_shares(page: PageData, series: Series, families: Sequence[str]) -> Iterator[Datum]:
+    """Each family's share of a task's rows, in percent, by the wrong rows that were sorted."""
     for task in page["errors"]["tasks"]:
         if task["series"] != series["id"] or not task["sorted"]:
             continue
-        shown: Counter[str] = Counter()
+        counts: Counter[str] = Counter()
+        kinds: dict[str, list[str]] = {}
         for kind, count in task["kinds"].items():
-            shown[kind if kind in kinds else OTHER_KINDS] += count
-        for kind, count in shown.items():
-            share = 100 * task["wrong"] / task["rows"] * count / task["sorted"]
+            counts[family_of_kind(kind)] += count
+            kinds.setdefault(family_of_kind(kind), []).append(f"{kind} {count}")
+        start = 0.0
+        for family in (family for family in families if counts[family]):
+            share = 100 * task["wrong"] / task["rows"] * counts[family] / task["sorted"]
             yield {
                 "series": series["id"],
                 "task": task["task"],
-                "kind": kind,
-                "place": kinds.index(kind),
-                "rows": count,
+                "family": family,
+                "kinds": ", ".join(kinds[family]),
+                "number": str([*FAMILIES].index(family) + 1),
+                "ink": text_on(family_colour(family)),
+                "rows": counts[family],
                 "share": round(share, 3),
+                "start": round(start, 3),
+                "middle": round(start + share / 2, 3),
+                "end": round(start + share, 3),
             }
+            start += share

@@ -8,7 +8,7 @@ page says how many rows were sorted.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from ruler_eval.analysis.error_kinds import error_of
 from ruler_eval.analysis.memory import memory_of
@@ -46,6 +46,7 @@ class ConfigRows:
         self.scores = dict(zip(cell["rows"]["index"], cell["rows"]["score"], strict=True))
         self.wrong = [index for index, score in self.scores.items() if score < 1]
         right = [index for index, score in self.scores.items() if score >= 1]
+        self.right = right
         self.order = [*self.wrong, *right][:MOST_ROWS]
         config = read_name(run.names, name, run.release is not None)
         self.task = rule_task(config.task, config.dataset, run.release)
@@ -56,6 +57,17 @@ class ConfigRows:
         for index in self.wrong:  # their kinds do not depend on their texts
             if (answer := self.answers.get(index)) is None or answer.failed:
                 self._sort(index, _BLANK, answer)
+
+    def prefer(self, indices: Collection[int]) -> None:
+        """Show these rows before others: those that tell it from other runs."""
+        wrong, right = (
+            [i for i in rows if i in indices] + [i for i in rows if i not in indices]
+            for rows in (self.wrong, self.right)
+        )
+        first = [i for i in (*wrong, *right) if i in indices][: MOST_ROWS * 3 // 4]
+        rest = [i for i in (*wrong, *right) if i not in first]
+        chosen = {*first, *rest[: MOST_ROWS - len(first)]}
+        self.order = [i for i in (*wrong, *right) if i in chosen]
 
     @property
     def file(self) -> tuple[object, ...]:
@@ -110,6 +122,7 @@ def rows_behind(
         for name, cell in run.results["configurations"].items() if run.answers else ():
             rows = ConfigRows(number, run, name, cell)
             together.setdefault(rows.file, []).append(rows)
+    _prefer_what_differs([rows for file in together.values() for rows in file])
     files = list(together.values())
     most = [_group_size(file) * len(_groups(file)) for file in files]
     shares = most if every_error else fair_shares(most, READ_CHARACTERS)
@@ -120,6 +133,28 @@ def rows_behind(
         for rows in file:
             found[rows.number][rows.name] = rows
     return found
+
+
+def _prefer_what_differs(every: Sequence[ConfigRows]) -> None:
+    """Let runs on the same rows show the same ones of those that only some of them got right."""
+    by_name: dict[str, list[ConfigRows]] = {}
+    for rows in every:
+        by_name.setdefault(rows.name, []).append(rows)
+    for same in by_name.values():
+        if len(same) < 2:
+            continue
+        known = [
+            dict(zip(rows.scores, rows.cell["rows"].get("references") or [], strict=False))
+            for rows in same
+        ]
+        differ = [
+            index
+            for index in known[0]
+            if all(other.get(index) == known[0][index] for other in known)
+            and len({rows.scores[index] >= 1 for rows in same}) > 1
+        ]
+        for rows in same:
+            rows.prefer({*differ[: MOST_ROWS * 3 // 4]})
 
 
 def _groups(file: Sequence[ConfigRows]) -> set[int]:

@@ -1,0 +1,141 @@
+"""What `ruler score` prints: what matters, in 80 columns; the table of scores, then the averages.
+
+    print(summary(results))
+
+Rows are tasks and columns lengths; of several languages first languages by lengths, then the tasks'
+means over them. score_tables.py has every table, as `ruler score --all` prints them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from textwrap import fill
+
+from ruler_common.terminal import line_of, table
+from ruler_eval.report.score_tables import (
+    TROUBLES,
+    chosen,
+    headline,
+    marked,
+    mean_name,
+    number,
+    relative_name,
+    relative_to_alone,
+    task_rows,
+)
+from ruler_eval.score.aggregates import EVERY_LANGUAGE, EVERY_PAIR
+from ruler_eval.score.results_file import Cell, GroupSummary, Results
+
+_MEANS = {EVERY_LANGUAGE: "mean over languages", EVERY_PAIR: "mean over pairs"}
+_WEIGHTED = """inc, dec: averages in which longer, and in which shorter, lengths weigh more.
+effective: the longest length at or above the threshold{threshold}; relative: with 85 % of the
+score at the shortest. from, to: 95 % interval."""
+_MARK = "* a mean over other tasks than the others of this row"
+
+
+def summary(results: Results, markdown: bool = False, depth: bool = False) -> str:
+    """Headline, notes, rows in trouble; scores by task and length; with `depth` by depth; averages.
+
+    Of ONERULER's languages a row each, and the tables of their mean.
+    """
+    parts = [line_of(headline(results), markdown), _troubles(results)]
+    parts.append("\n".join(line_of(f"Note: {note}.", markdown) for note in results["notes"]))
+    for tokenizer, by_language in results["summary"].items():
+        name = line_of(f"{results['dataset']['name']}, {tokenizer}", markdown)
+        if len(by_language) > 1:
+            title = f"Scores by language and length ({name}), mean of the tasks"
+            parts.append(f"{title}\n\n{_languages(by_language, markdown)}")
+        languages = _shown(by_language)
+        groups = by_language[languages]
+        also = "" if languages == "en" else f", {_MEANS.get(languages, languages)}"
+        cells = list(chosen(results, tokenizer, languages).values())
+        rows = task_rows(cells, groups["all"]["lengths"], results["dataset"]["tasks"])
+        parts.append(f"Scores ({name}{also})\n\n{_scores(rows, groups['all'], markdown)}")
+        relative = relative_to_alone(cells, groups, results["dataset"]["tasks"], markdown)
+        if relative:
+            parts.append(f"Scores in percent of those at 0k (the evidence alone)\n\n{relative}")
+        if depth:
+            parts.append(_by_depth(chosen(results, tokenizer, languages), markdown))
+        parts.append(f"Averages ({name}{also})\n\n{_averages(groups, markdown)}")
+    return "\n\n".join(filter(None, parts))
+
+
+def _shown(by_language: Mapping[str, Mapping[str, GroupSummary]]) -> str:
+    """The languages that stand for all: the mean over them, the only one, or over all pairs."""
+    wanted = (EVERY_LANGUAGE, *(name for name in by_language if "-" not in name), EVERY_PAIR)
+    return next((name for name in wanted if name in by_language), next(iter(by_language)))
+
+
+def _troubles(results: Results) -> str:
+    cells = results["configurations"].values()
+    counts = {name: sum(cell[name] for cell in cells) for name in TROUBLES}
+    found = [f"{count:,} {name}" for name, count in counts.items() if count]
+    total = sum(cell["n"] for cell in cells)
+    where = " (by configuration: --all)" if found else ""
+    return f"{total:,} rows{': ' if found else ''}{', '.join(found)}{where}"
+
+
+def _languages(by_language: Mapping[str, Mapping[str, GroupSummary]], markdown: bool) -> str:
+    """A row a language, the best first, pairs after single ones, means last."""
+    lengths = list(dict.fromkeys(n for g in by_language.values() for n in g["all"]["lengths"]))
+
+    def order(languages: str) -> tuple[bool, bool, float]:
+        means = by_language[languages]["all"]["lengths"].values()
+        scores = [mean["score"] for mean in means if mean["score"] is not None]
+        average = sum(scores) / len(scores) if scores else 0.0
+        return languages in _MEANS, "-" in languages, -average
+
+    rows = []
+    for languages in sorted(by_language, key=order):
+        means = marked(by_language[languages]["all"])
+        name = _MEANS.get(languages, languages)
+        average = number(by_language[languages]["all"]["average"]["score"])
+        rows.append([name, *(means.get(length, "-") for length in lengths), average])
+    return table(["language", *map(str.upper, lengths), "Avg."], rows, markdown)
+
+
+def _scores(rows: list[list[str]], group: GroupSummary, markdown: bool) -> str:
+    """The tasks' scores, and their mean with its interval in two rows: one would be too wide."""
+    lengths, means = group["lengths"], marked(group)
+    rows.append([mean_name(group), *means.values()])
+    for place, name in enumerate(("95 % from", "95 % to")):
+        ends = (mean["interval"] for mean in lengths.values())
+        rows.append([name, *(number(end[place] if end else None) for end in ends)])
+    if any(mean["tasks"] < group["tasks"] for mean in lengths.values()):
+        rows.append(["tasks scored", *(str(mean["tasks"]) for mean in lengths.values())])
+    text = table(["task", *map(str.upper, lengths)], rows, markdown)
+    return text + f"\n{_MARK}" * any(mean.endswith("*") for mean in means.values())
+
+
+def _averages(groups: Mapping[str, GroupSummary], markdown: bool) -> str:
+    """A row a group; a group of which tasks are lacking says so in a row of its own."""
+    rows = []
+    for name, group in sorted(groups.items(), key=lambda item: item[0] != "all"):
+        average = group["average"]
+        low, high = average["interval"] or (None, None)
+        weighted = (group["weighted_inc"], group["weighted_dec"])
+        rows.append(
+            [
+                *(name, number(average["score"]), number(low), number(high)),
+                *(number(mean["score"]) for mean in weighted),
+                *(group["effective_length_name"], relative_name(group)),
+            ]
+        )
+        if any(mean["tasks"] < group["tasks"] for mean in group["lengths"].values()):
+            rows.append([f"  ({mean_name(group)})", *[""] * 7])
+    header = ["group", "Avg.", "from", "to", "inc", "dec", "effective", "relative"]
+    level = groups["all"]["threshold"]
+    threshold = f" ({level:.1f} for all)" if level is not None else ""
+    explained = fill(" ".join(_WEIGHTED.format(threshold=threshold).split()), 80)
+    return f"{table(header, rows, markdown)}\n\n{explained}"
+
+
+def _by_depth(cells: Mapping[str, Cell], markdown: bool) -> str:
+    """Ten bins of depth, in whole percent, for each configuration that has evidence."""
+    rows = [
+        [name, *("-" if b["score"] is None else f"{b['score']:.0f}" for b in cell["depth"])]
+        for name, cell in cells.items()
+        if cell["depth"]
+    ]
+    header = ["depth of the evidence, %", *(str(10 * place) for place in range(10))]
+    return table(header, rows, markdown) if rows else ""

@@ -1,0 +1,14 @@
+"""Families of the kinds of errors."""
+
+from __future__ import annotations
+
+from ruler_eval.analysis.error_families import FAMILIES, MEANINGS, family_of_kind
+from ruler_eval.analysis.error_kinds import KINDS
+
+
+def test_every_kind_is_in_one_of_at_most_six_families():
+    named = [kind for kinds in FAMILIES.values() for kind in kinds]
+    assert sorted(named) == sorted(KINDS)
+    assert len(FAMILIES) <= 6
+    assert FAMILIES.keys() == MEANINGS.keys()
+    assert family_of_kind("distractor") == "other item"

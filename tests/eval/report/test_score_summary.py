@@ -1,0 +1,48 @@
+"""What `ruler score` prints: the scores and the averages, within 80 columns."""
+
+from __future__ import annotations
+
+import pytest
+
+from ruler_common.names import Names, parse_length
+from ruler_eval.report.score_summary import summary
+from ruler_eval.score import aggregates
+from ruler_eval.score.results_file import load
+from tests.eval.scoring_helpers import right, ruler
+
+
+@pytest.fixture
+def results(write_run):
+    """A run of all tasks, its 4k also at the four lengths that are not built for tests."""
+    run = write_run(lambda config, row: "" if row["index"] % 2 else right(config, row))
+    assert ruler("score", run)[2] == 0
+    found = load(run / "results.json")
+    cells = found["configurations"]
+    for name, cell in list(cells.items()):
+        for length in ("16k", "32k", "64k", "128k") if cell["length"] == "4k" else ():
+            known = {"length": length, "max_length": parse_length(length)}
+            cells[name.replace("4k", length)] = {**cell, **known}
+    found["summary"] = aggregates.summary(cells, Names.of("ruler"))
+    return found
+
+
+def test_scores_and_averages_of_six_lengths_fit_80_columns(results):
+    lines = summary(results, depth=True).splitlines()
+    table = lines[next(i for i, line in enumerate(lines) if line.startswith("task ")) :]
+    assert table[0].split() == ["task", "4K", "8K", "16K", "32K", "64K", "128K"]
+    assert max(map(len, table)) <= 80
+    group = results["summary"]["tekken"]["en"]["all"]
+    low, high = group["average"]["interval"]
+    (row,) = [line.split() for line in lines if line.startswith("all ")]
+    numbers = (group["average"]["score"], low, high, group["weighted_inc"]["score"])
+    assert row[1:5] == [f"{value:.1f}" for value in numbers]
+    (ends,) = [line.split() for line in lines if line.startswith("95 % from")]
+    assert ends[-1] == f"{group['lengths']['128k']['interval'][0]:.1f}"
+
+
+def test_depth_is_printed_where_it_is_asked_for(results):
+    assert "depth of the evidence" not in summary(results)
+    lines = summary(results, depth=True).splitlines()
+    (row,) = [line.split() for line in lines if line.startswith("niah_single_1_4k ")]
+    bins = results["configurations"]["niah_single_1_4k"]["depth"]
+    assert row[1:] == ["-" if b["score"] is None else f"{b['score']:.0f}" for b in bins]
