@@ -48,7 +48,7 @@ class FormReader:
         self._as_it_is = [name for name in _AS_IT_IS if name in form.fields]
         self._names = [name for name in _NAMING if name in form.fields]
         self.told = self._told()
-        self.model = form.label(self.told)
+        self.model, self._asked = form.label(self.told), False
 
     def prediction(self, record: Any) -> Prediction:
         """The answer that a record holds.
@@ -79,8 +79,9 @@ class FormReader:
             more |= {"prompt": prompt, "asked": digest(prompt)}
         if self._keep_prompts and isinstance(columns := read["columns"](record), Mapping):
             more["columns"] = columns
-        if not self.model and isinstance(model := read["model"](record), str):
-            self.model = model
+        if not self._asked and isinstance(model := read["model"](record), str):
+            self.model = model  # a folder's name may be a part of it
+        self._asked = True
         outputs = references(read["outputs"](record), printed=self._file.suffix == ".csv")
         return Prediction(config, index, text, outputs=outputs, **more)
 
