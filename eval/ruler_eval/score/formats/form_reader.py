@@ -40,7 +40,7 @@ class FormReader:
 
     def __init__(self, form: Form, file: Path, naming: Naming, keep_prompts: bool) -> None:
         self._form, self._file, self._naming = form, file, naming
-        self._keep_prompts = keep_prompts
+        self._keep_prompts, self._printed = keep_prompts, file.suffix == ".csv"
         self._numbers: Counter[str] = Counter()
         self._named: dict[tuple[Any, ...], str] = {}
         nothing = dict.fromkeys(("prompt", "prefix", "outputs", "columns", "model"), _nothing)
@@ -82,7 +82,7 @@ class FormReader:
         if not self._asked and isinstance(model := read["model"](record), str):
             self.model = model  # a folder's name may be a part of it
         self._asked = True
-        outputs = references(read["outputs"](record), printed=self._file.suffix == ".csv")
+        outputs = references(read["outputs"](record), self._printed)
         return Prediction(config, index, text, outputs=outputs, **more)
 
     def _required(self, name: str, record: Any) -> Any:
