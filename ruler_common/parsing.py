@@ -47,18 +47,28 @@ def json_value(text: str | bytes, strict: bool = True) -> Any:
     with `strict` no NaN and no whole number of over 64 bits either, which other tools write.
     """
     opened = check_values(text)
-    numbers: dict[str, Any] = (
-        {"parse_constant": _no_number, "parse_float": _finite, "parse_int": _whole}
-        if strict
-        else {}
-    )
+    if isinstance(text, bytes):
+        text = text.decode(json.detect_encoding(text), "surrogatepass")
     try:
-        found = json.loads(text, object_pairs_hook=_each_once, **numbers)
+        found = _decoder(strict).decode(text)
     except RecursionError:
         raise ValueError(_TOO_DEEP) from None
     if opened > MOST_DEPTH and _is_too_deep(found):
         raise ValueError(_TOO_DEEP)
     return found
+
+
+@cache
+def _decoder(strict: bool) -> json.JSONDecoder:
+    """What reads JSON, made once: making it costs as much as reading a line."""
+    if not strict:
+        return json.JSONDecoder(object_pairs_hook=_each_once)
+    return json.JSONDecoder(
+        object_pairs_hook=_each_once,
+        parse_constant=_no_number,
+        parse_float=_finite,
+        parse_int=_whole,
+    )
 
 
 def check_values(text: str | bytes) -> int:

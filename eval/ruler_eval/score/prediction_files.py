@@ -122,8 +122,8 @@ def files_of(path: Path) -> list[Path]:
         if found := [file for file in files if form.is_of(file)]:
             return found
     raise RulerError(
-        f"'{path}' holds no prediction files of a known form: give the files themselves, or see "
-        "the table of forms in eval/README.md."
+        f"'{path}' holds no prediction files (*.jsonl or *.eval in it, or below it those "
+        "of other tools, as docs/prediction_files.md has them): give the files themselves."
     )
 
 

@@ -40,7 +40,7 @@ class FormReader:
 
     def __init__(self, form: Form, file: Path, naming: Naming, keep_prompts: bool) -> None:
         self._form, self._file, self._naming = form, file, naming
-        self._keep_prompts = keep_prompts
+        self._keep_prompts, self._printed = keep_prompts, file.suffix == ".csv"
         self._numbers: Counter[str] = Counter()
         self._named: dict[tuple[Any, ...], str] = {}
         nothing = dict.fromkeys(("prompt", "prefix", "outputs", "columns", "model"), _nothing)
@@ -48,7 +48,7 @@ class FormReader:
         self._as_it_is = [name for name in _AS_IT_IS if name in form.fields]
         self._names = [name for name in _NAMING if name in form.fields]
         self.told = self._told()
-        self.model = form.label(self.told)
+        self.model, self._asked = form.label(self.told), False
 
     def prediction(self, record: Any) -> Prediction:
         """The answer that a record holds.
@@ -79,9 +79,10 @@ class FormReader:
             more |= {"prompt": prompt, "asked": digest(prompt)}
         if self._keep_prompts and isinstance(columns := read["columns"](record), Mapping):
             more["columns"] = columns
-        if not self.model and isinstance(model := read["model"](record), str):
-            self.model = model
-        outputs = references(read["outputs"](record), printed=self._file.suffix == ".csv")
+        if not self._asked and isinstance(model := read["model"](record), str):
+            self.model = model  # a folder's name may be a part of it
+        self._asked = True
+        outputs = references(read["outputs"](record), self._printed)
         return Prediction(config, index, text, outputs=outputs, **more)
 
     def _required(self, name: str, record: Any) -> Any:

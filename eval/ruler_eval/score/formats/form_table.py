@@ -126,7 +126,7 @@ def reader(paths: str | Sequence[str], pattern: str | None = None) -> Read:
 
 def _plain(name: str) -> Read:
     def read(record: Any) -> Any:
-        return record.get(name, MISSING) if isinstance(record, Mapping) else MISSING
+        return record.get(name, MISSING) if isinstance(record, dict) else MISSING
 
     return read
 
@@ -134,7 +134,7 @@ def _plain(name: str) -> Read:
 def _walk(steps: Sequence[str]) -> Read:
     def read(record: Any) -> Any:
         for step in steps:
-            if isinstance(record, Mapping):
+            if isinstance(record, dict):
                 key = step
                 if step.endswith("*"):
                     key = next((key for key in record if key.startswith(step[:-1])), step)
