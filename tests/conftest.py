@@ -21,6 +21,7 @@ from ruler_builder.release.order import BuildOrder
 from ruler_builder.sources.download import Store
 from ruler_builder.sources.registry import Sources, parse_choice
 from ruler_builder.tokens.tokenizers import TokenCounter, load_counter
+from tests.shares import ALL, TURN
 
 MOST_WORKERS = 8
 """Each loads the tokenizers it needs: some hundred MB."""
@@ -42,13 +43,19 @@ def pytest_configure() -> None:
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """A worker more than cores for a folder or everything, since some tests wait for a server.
+    """A worker a core for a folder or everything: each reads all tests and loads tokenizers anew.
 
     A file or a test alone runs in this process.
     """
     if all(arg.partition("::")[0].endswith(".py") for arg in config.args):
         return 0
-    return min(len(os.sched_getaffinity(0)) + 1, MOST_WORKERS)
+    return min(len(os.sched_getaffinity(0)), MOST_WORKERS)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, exitstatus: int) -> None:
+    """Name the share of the tests that has failed, so that it can be run again."""
+    if exitstatus and not ALL:
+        terminalreporter.write_line(f"This share of the tests again: RULER_TESTS_TURN={TURN}")
 
 
 @pytest.hookimpl(wrapper=True)

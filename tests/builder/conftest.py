@@ -13,6 +13,14 @@ from ruler_builder.release.build import build
 from ruler_builder.release.order import BuildOrder
 from ruler_common.manifest import read_manifest
 from tests.conftest import Once, Silent
+from tests.shares import ALL, share
+
+EVERY_LANGUAGES_TASKS = (
+    "niah_none",
+    *share(4, ["niah_single", "niah_multikey", "niah_multivalue", "niah_multiquery"]),
+    *share(2, ["cwe_easy", "cwe_hard"]),
+    *(["niah_single_nonone"] if ALL else []),
+)
 
 
 @pytest.fixture
@@ -51,7 +59,7 @@ def audited(mirror: Path, once: Once) -> dict[str, Any]:
 def every_language(mirror: Path, once: Once) -> Path:
     """ONERULER from the published files: 26 languages and four pairs, 2 rows a file at 8k.
 
-    Not to be changed.
+    Of the tasks by turns one of each kind. Not to be changed.
     """
 
     def make(root: Path) -> None:
@@ -60,6 +68,7 @@ def every_language(mirror: Path, once: Once) -> Path:
             dataset="oneruler",
             tokenizers=("cl100k_base",),
             lengths=("8k",),
+            tasks=EVERY_LANGUAGES_TASKS,
             languages=Languages(("all", "en-ko", "ko-en", "pl-en", "zh-sw")),
             samples=2,
             mirror=mirror,

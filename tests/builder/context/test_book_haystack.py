@@ -12,6 +12,7 @@ from ruler_builder.context.book_haystack import BookHaystack
 from ruler_builder.context.haystacks import Needle
 from ruler_builder.context.prompt_builder import PromptBuilder
 from ruler_builder.tokens.tokenizers import TokenCounter
+from tests.shares import examples
 
 ENGLISH = [f"The {n}th day was grey, and Mrs. Hale's boat lay still." for n in range(1, 40)]
 CHINESE = [
@@ -22,7 +23,9 @@ CHINESE = [
 JAPANESE = ["これは本です。", "「次は？」と彼女が言った。", "２０歳だった", "ここで終わる！"] * 20
 TEXTS = {"en": (ENGLISH, " "), "zh": (CHINESE, ""), "ja": (JAPANESE, "")}
 LAWS = settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=examples(40),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 NEEDLES = st.lists(st.floats(0, 1), max_size=5).map(
     lambda depths: [
@@ -65,7 +68,7 @@ def test_a_context_is_counted_exactly_by_the_default_tokenizer(
 
 @pytest.mark.parametrize("name", ["cl100k_base", "qwen2.5", "gemma3"])
 @pytest.mark.parametrize("code", TEXTS)
-@settings(LAWS, max_examples=8)
+@settings(LAWS, max_examples=examples(8))
 @given(units=st.integers(0, 120), needles=NEEDLES)
 def test_a_context_is_counted_exactly_by_others(
     counter_of: Callable[[str], TokenCounter],

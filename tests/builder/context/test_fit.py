@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from ruler_builder.context.fit import Fitted, fit
 from ruler_common.errors import RulerError
+from tests.shares import examples
 
-LAWS = settings(max_examples=150, deadline=None)
+LAWS = settings(max_examples=examples(150), deadline=None)
 
 
 class Draft(NamedTuple):

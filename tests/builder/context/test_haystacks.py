@@ -12,9 +12,12 @@ from ruler_builder.context.prompt_builder import PromptBuilder
 from ruler_builder.sources.corpora import NOISE
 from ruler_builder.sources.sentences import sentence_starts
 from ruler_builder.tokens.tokenizers import TokenCounter
+from tests.shares import examples
 
 LAWS = settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=examples(60),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 TEXT = """\
 The garden lay  behind the house. Nobody had weeded it since June, when Ada left!

@@ -9,9 +9,12 @@ from hypothesis import strategies as st
 
 from ruler_builder.context.prompt_builder import Evidence, PromptBuilder
 from ruler_builder.tokens.tokenizers import TokenCounter
+from tests.shares import examples
 
 LAWS = settings(
-    max_examples=120, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=examples(120),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 
 

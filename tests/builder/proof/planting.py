@@ -25,7 +25,7 @@ from ruler_builder.release.parquet_files import parquet_file, rows_in_group
 from ruler_builder.tokens.tokenizers import TokenCounter
 from ruler_common.files import sha256_of
 from ruler_common.manifest import read_manifest
-from ruler_common.manifest_form import MANIFEST
+from ruler_common.manifest_form import MANIFEST, Manifest
 from ruler_common.rows import arrow_schema
 
 Row = dict[str, Any]
@@ -45,11 +45,21 @@ def sources_of(root: Path) -> SourcesAtHand:
     return SourcesAtHand(read_manifest(root), None)
 
 
+@cache
+def _manifest(root: Path, written: int) -> Manifest:
+    return read_manifest(root)
+
+
+def checked_manifest(root: Path) -> Manifest:
+    """The manifest of a release, read once as long as it stays; not to be changed."""
+    return _manifest(root, (root / MANIFEST).stat().st_mtime_ns)
+
+
 def wording_of(
     root: Path, path: str, counter: TokenCounter, sources: SourcesAtHand | None = None
 ) -> FileRules:
     """What the manifest says of a file."""
-    manifest = read_manifest(root)
+    manifest = checked_manifest(root)
     entry = manifest["files"][path]
     task = manifest["tasks"][entry["task"]]
     return FileRules(

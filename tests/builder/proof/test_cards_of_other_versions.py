@@ -24,11 +24,11 @@ Fault = tuple[str, Callable[[Path], None]]
 """A card file, and what changes it."""
 
 
-@pytest.fixture(params=[*FILES])
-def old(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+@pytest.fixture(scope="module", params=[*FILES])
+def written(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two files of either release, as another version would have made it, wording and all."""
     release: Path = request.getfixturevalue(request.param)
-    root = Path(shutil.copytree(release, tmp_path / "old"))
+    root = Path(shutil.copytree(release, tmp_path_factory.mktemp("written") / "old"))
     planting.keep(root, *FILES[request.param])
     manifest = json.loads((root / MANIFEST).read_bytes())
     planting.write_manifest(root, {**manifest, "builder_version": "0.1.9"})
@@ -37,6 +37,12 @@ def old(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     change(root / "croissant.json", '"keywords": [', '"keywords": ["old", ')
     change(root / "eval.yaml", "name: ", "name: The old ")
     return root
+
+
+@pytest.fixture
+def old(written: Path, tmp_path: Path) -> Path:
+    """A copy of it, which may be changed."""
+    return Path(shutil.copytree(written, tmp_path / "old"))
 
 
 def change(path: Path, old: str, new: str) -> None:

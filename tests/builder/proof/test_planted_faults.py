@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given, seed, settings
 from hypothesis import strategies as st
 
 from ruler_builder.proof.laws import breaches
@@ -19,7 +19,8 @@ from ruler_builder.tokens.tokenizers import TokenCounter
 from ruler_common.manifest import read_manifest
 from tests.builder.proof.planted_oneruler import ONERULER
 from tests.builder.proof.planted_ruler import RULER
-from tests.builder.proof.planting import edit, planted, read, rows_of, wording_of
+from tests.builder.proof.planting import checked_manifest, edit, planted, read, rows_of, wording_of
+from tests.shares import TURN, examples
 
 ROW = 3
 
@@ -42,7 +43,8 @@ def test_a_fault_planted_in_oneruler_is_named(
     assert read(row, wording_of(oneruler, path, tekken)).faults
 
 
-@settings(max_examples=200, derandomize=True, database=None, deadline=None)
+@seed(TURN)
+@settings(max_examples=examples(200), database=None, deadline=None)
 @given(
     file=st.integers(0, 1000),
     number=st.integers(0, 1),
@@ -52,7 +54,7 @@ def test_a_fault_planted_in_oneruler_is_named(
 def test_a_sign_too_many_is_named_wherever_it_stands(
     roots: list[Path], tekken: TokenCounter, file: int, number: int, place: float, sign: str
 ) -> None:
-    files = [(root, path) for root in roots for path in read_manifest(root)["files"]]
+    files = [(root, path) for root in roots for path in checked_manifest(root)["files"]]
     root, path = files[file % len(files)]
     row = copy.deepcopy(rows_of(root, path)[number])
     at = int(place * len(row["input"]))

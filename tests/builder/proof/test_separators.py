@@ -25,6 +25,7 @@ from tests.builder.proof.planting import (
     rows_of,
     wording_of,
 )
+from tests.shares import ALL, share
 
 ROW = 1
 OTHERS = ("\n", " ", "\t", "\u00a0", "x")
@@ -87,13 +88,13 @@ def _missed(row: Row, separator: str, rules: FileRules) -> list[str]:
     """The faults around the needles of a row that nothing names; there are several."""
     missed, tried = [], 0
     for moved in _arranged(row, separator, rules):
-        for what, fault in _faults(moved, separator):
+        for what, fault in share(3, _faults(moved, separator)):  # of seven or eight in a place
             tried += 1
             changed = copy.deepcopy(moved)
             fault(changed)
             if not read(changed, rules).faults:
                 missed.append(what)
-    assert tried > 8
+    assert tried > (8 if ALL else 2)
     return missed
 
 

@@ -29,6 +29,7 @@ from ruler_common.manifest import read_manifest
 from ruler_common.manifest_form import MANIFEST
 from ruler_dataset import load
 from tests.conftest import Silent
+from tests.shares import ALL, share
 
 ORDER = BuildOrder(
     Path(), lengths=("4k",), tasks=("niah_s", "vt", "qa_1"), samples=6, sources=("embedded",)
@@ -80,7 +81,7 @@ def test_a_hash_seed_changes_no_byte_and_nothing_slow_is_imported(
     release: Path, tmp_path: Path
 ) -> None:
     environment = {**os.environ, "PYTHONHASHSEED": "12345", "PYTHONPROFILEIMPORTTIME": "1"}
-    command = ruler("build", str(tmp_path / "hashed"), *ARGUMENTS)
+    command = ruler("build", str(tmp_path / "hashed"), *ARGUMENTS, "--workers", "1")
     done = subprocess.run(command, env=environment, check=True, capture_output=True, text=True)
     assert files(tmp_path / "hashed") == files(release)
     imported = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
@@ -101,8 +102,9 @@ def test_killed_anywhere_a_build_is_incomplete_and_then_resumed(
 ) -> None:
     root = tmp_path / "killed"
     kept = 0
-    for _ in range(3):
-        process = subprocess.Popen(ruler("build", str(root), *ARGUMENTS), stderr=subprocess.DEVNULL)
+    for workers in ("1", "2", "1") if ALL else ("1", "2"):
+        command = ruler("build", str(root), *ARGUMENTS, "--workers", workers)
+        process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
         deadline = time.monotonic() + 60
         while time.monotonic() < deadline and process.poll() is None:
             if len(list(root.glob("data/**/[!.]*.parquet"))) > kept:
@@ -148,7 +150,7 @@ def test_a_full_disk_is_one_sentence_and_resumed(release: Path, tmp_path: Path) 
         resource.setrlimit(resource.RLIMIT_FSIZE, (30_000, 30_000))
 
     root = tmp_path / "full"
-    command = ruler("build", str(root), *ARGUMENTS)
+    command = ruler("build", str(root), *ARGUMENTS, "--workers", "1")
     failed = subprocess.run(
         command, preexec_fn=small_files, capture_output=True, text=True, check=False
     )
@@ -222,7 +224,8 @@ def test_other_sources_are_refused_not_mixed(release: Path, tmp_path: Path, mirr
 
 def test_an_unfinished_build_with_other_settings_is_refused(tmp_path: Path) -> None:
     root = tmp_path / "begun"
-    process = subprocess.Popen(ruler("build", str(root), *ARGUMENTS), stderr=subprocess.DEVNULL)
+    command = ruler("build", str(root), *ARGUMENTS, "--workers", "1")
+    process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
     while not (root / BUILD_FOLDER / "journal.jsonl").exists():
         time.sleep(0.005)
     process.kill()
@@ -332,7 +335,7 @@ def test_haystacks_that_run_out_are_in_the_manifest(tmp_path: Path) -> None:
 
 
 @pytest.mark.mirror
-@pytest.mark.parametrize("tokenizer", ["cl100k_base", "qwen2.5", "gemma3"])
+@pytest.mark.parametrize("tokenizer", share(3, ["cl100k_base", "qwen2.5", "gemma3"]))
 def test_real_sources_and_tokenizers_make_a_release_without_a_breach(
     mirror: Path, counter_of: Callable[[str], TokenCounter], tmp_path: Path, tokenizer: str
 ) -> None:
@@ -342,7 +345,7 @@ def test_real_sources_and_tokenizers_make_a_release_without_a_breach(
         root,
         tokenizers=(tokenizer,),
         lengths=("4k", "16k"),
-        samples=8,
+        samples=8 if ALL else 2,
         mirror=mirror,
     )
     manifest = build(order, Silent()).manifest

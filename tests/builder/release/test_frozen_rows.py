@@ -11,13 +11,18 @@ from ruler_builder.oneruler.language_pairs import Languages
 from ruler_builder.release.build import build
 from ruler_builder.release.order import BuildOrder
 from ruler_common.frozen_rows import compare, read_frozen
+from ruler_common.names import TASKS
 from tests.conftest import Silent
+from tests.shares import share
 
+NIAH = [name for name in TASKS["ruler"] if name.startswith("niah_")]
+RULER = (*share(4, NIAH), "vt", "cwe", "fwe", *share(2, ["qa_1", "qa_2"]))
+LANGUAGES = ("zh", *share(2, ["pl", "ta"]))
 PARTS = {
-    "ruler": {"lengths": ("4k",)},
-    "oneruler": {"lengths": ("8k",), "languages": Languages(("pl", "zh", "ta"))},
+    "ruler": {"lengths": ("4k",), "tasks": RULER},
+    "oneruler": {"lengths": ("8k",), "languages": Languages(LANGUAGES)},
 }
-FILES = {"ruler": 13, "oneruler": 24}
+FILES = {"ruler": len(RULER), "oneruler": 8 * len(LANGUAGES)}
 
 
 @pytest.mark.parametrize("dataset", PARTS)

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from ruler_builder.release.parquet_files import parquet_file
 from ruler_common.rows import COLUMNS, arrow_schema
+from tests.shares import examples
 
 TEXTS = st.text(max_size=5)
 NUMBERS = st.integers(-(2**31), 2**31 - 1)
@@ -32,7 +33,9 @@ ROWS = st.lists(
 
 
 @settings(
-    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=examples(25),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(ROWS)
 def test_a_file_holds_what_was_added(tmp_path: Path, rows: list[dict[str, Any]]) -> None:

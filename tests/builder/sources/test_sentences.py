@@ -7,8 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ruler_builder.sources.sentences import iter_starts, sentence_starts, split
+from tests.shares import examples
 
-LAWS = settings(max_examples=100, deadline=None)
+LAWS = settings(max_examples=examples(100), deadline=None)
 SENTENCES = st.lists(
     st.sampled_from(
         [

@@ -13,11 +13,14 @@ from tokenizers import Tokenizer
 from ruler_builder.context.prompt_builder import PromptBuilder
 from ruler_builder.tokens import split_points
 from ruler_builder.tokens.split_points import SplitPoints
-from ruler_builder.tokens.tokenizers import TokenCounter, named
+from ruler_builder.tokens.tokenizers import TokenCounter
+from tests.builder.tokens.test_tokenizers import NAMED
+from tests.shares import examples
 
-OTHERS = tuple(name for name in named() if name != "tekken")
 LAWS = settings(
-    max_examples=120, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=examples(120),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 
 # fmt: off
@@ -61,7 +64,7 @@ def test_tekken_never_joins_tokens_over_a_split_point(tekken: TokenCounter, text
     assert joined_over(tekken, text) == []
 
 
-@pytest.mark.parametrize("name", OTHERS)
+@pytest.mark.parametrize("name", NAMED)
 @LAWS
 @example("don't  stop.\n\n/usr é\u0301 12345\nVAR A = 1 界 界\n界")
 @given(text=TEXTS)
@@ -71,7 +74,7 @@ def test_no_named_tokenizer_joins_tokens_over_a_split_point(
     assert joined_over(counter_of(name), text) == []
 
 
-@pytest.mark.parametrize("name", OTHERS)
+@pytest.mark.parametrize("name", NAMED)
 def test_every_named_tokenizer_is_proved_to_have_split_points(
     counter_of: Callable[[str], TokenCounter], name: str
 ) -> None:

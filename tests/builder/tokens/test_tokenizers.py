@@ -26,9 +26,12 @@ from ruler_builder.tokens.tokenizers import (
     split_spec,
 )
 from ruler_common.errors import RulerError
+from tests.shares import examples, share
 
 LAWS = settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=examples(60),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 HF = {
     "qwen2.5": "qwen2_5",
@@ -37,6 +40,11 @@ HF = {
     "gemma3": "gemma3",
 }
 """Named tokenizers counted by transformers, and their folders in the mirror."""
+TIKTOKEN = share(2, ["cl100k_base", "o200k_base"])
+OF_MODELS = [*share(3, ["qwen2.5", "llama3", "mistral-nemo"]), "gemma3"]
+"""One with a pattern and byte-level BPE, and one with BPE over the whole text."""
+NAMED = [*TIKTOKEN, *OF_MODELS]
+"""Of every kind of named tokenizers one, by turns; tekken is always tried."""
 KINDS = ("unigram", "wordpiece", "gpt2", "crossing", "whole", "fusing")
 
 TEXTS = [
@@ -95,7 +103,7 @@ def test_tekken_counts_as_mistral_common_does(tekken: TiktokenCounter) -> None:
     assert counted == []
 
 
-@pytest.mark.parametrize("name", ["cl100k_base", "o200k_base"])
+@pytest.mark.parametrize("name", TIKTOKEN)
 def test_openais_encodings_count_as_tiktoken_does(
     counter_of: Callable[[str], TokenCounter],
     mirror: Path,

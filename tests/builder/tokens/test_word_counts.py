@@ -14,9 +14,12 @@ from ruler_builder.sources import corpora
 from ruler_builder.tokens import split_points
 from ruler_builder.tokens.tokenizers import FastCounter, TokenCounter, TokenizerEntry
 from ruler_builder.tokens.word_counts import WORTHWHILE, counts_by_words
+from tests.shares import examples
 
 LAWS = settings(
-    max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=examples(100),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 TEXT = st.text(max_size=30) | st.lists(
     st.sampled_from(

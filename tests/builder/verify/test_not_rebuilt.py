@@ -16,6 +16,7 @@ from tests.builder.proof import planting
 from tests.builder.proof.planting import manifest_of
 from tests.builder.verify.test_rebuild import built, differences
 from tests.conftest import Silent
+from tests.shares import share
 
 VT = "data/tekken/4k/vt.parquet"
 
@@ -41,10 +42,13 @@ def test_rows_in_the_lock_are_proved_by_it(frozen: Path) -> None:
 
 @pytest.mark.parametrize(
     ("key", "value", "what"),
-    [
-        ("seed", 7, "made anew, input differs from character "),
-        ("reserve", 100, "made anew, input differs from character "),
-    ],
+    share(
+        2,
+        [
+            ("seed", 7, "made anew, input differs from character "),
+            ("reserve", 100, "made anew, input differs from character "),
+        ],
+    ),
 )
 def test_what_takes_rows_out_of_the_lock_sends_them_to_the_rebuild(
     copy: Path, key: str, value: int, what: str

@@ -69,12 +69,8 @@ def test_a_built_release_is_made_anew_and_is_the_same(ruler: Path, workers: int)
     assert report.sentence == "Of these files 6 were made anew and are the same."
 
 
-def test_every_suite_and_both_datasets_are_made_anew(
-    suite_release: Callable[[str], Path], oneruler: Path
-) -> None:
-    for name in ("ruler_2024", "ruler_complexity", "optional"):
-        report = verify(suite_release(name))
-        assert (name, report.proved, [*report.not_rebuilt]) == (name, True, [])
+def test_oneruler_is_made_anew_too(oneruler: Path) -> None:
+    """Every suite of RULER: tests/test_suites.py."""
     assert verify(oneruler).proved
 
 
