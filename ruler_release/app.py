@@ -20,6 +20,7 @@ from ruler_common.text import plain, without_passwords
 from ruler_release.commands import batch, sources
 from ruler_release.commands.build import build, freeze, list_release, merge
 from ruler_release.commands.compare import analyze, compare, correlate
+from ruler_release.commands.decide import decide
 from ruler_release.commands.example import example
 from ruler_release.commands.export import export
 from ruler_release.commands.hub import fetch, push
@@ -40,7 +41,19 @@ app = typer.Typer(
 )
 COMMANDS: tuple[Callable[..., None], ...] = (
     *(build, verify, list_release, freeze, sources.tokenizers, push, fetch, run, score, show),
-    *(errors, compare, correlate, analyze, report, export, results, example, quickstart, merge),
+    *(
+        errors,
+        compare,
+        decide,
+        correlate,
+        analyze,
+        report,
+        export,
+        results,
+        example,
+        quickstart,
+        merge,
+    ),
 )
 for command in COMMANDS:
     app.command("list" if command is list_release else None)(command)

@@ -37,6 +37,19 @@ class Thinking(TypedDict):
     budget: int
 
 
+class Limit(TypedDict):
+    """What `ruler decide` fixed before the first row."""
+
+    max_drop: float
+
+
+class StoppedAt(TypedDict):
+    """Where `ruler decide` or `ruler run --until` stopped: after `rows` of `of` rows each."""
+
+    rows: int
+    of: int
+
+
 class RunFacts(TypedDict, total=False):
     """The settings of a run; a run.json has more of them, which are kept as they are."""
 
@@ -52,6 +65,10 @@ class RunFacts(TypedDict, total=False):
     rows: dict[str, str]  # rows_sha256 by configuration
     files: dict[str, str]  # before score format 3: sha256 of files
     sessions: list[SessionFacts]
+    decide: Limit
+    decision: StoppedAt
+    until: dict[str, float]
+    estimate: StoppedAt
 
 
 def run_facts(folder: Path) -> RunFacts | None:
