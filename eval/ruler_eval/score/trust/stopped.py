@@ -62,7 +62,7 @@ def _without_intervals(found: Any) -> None:
 
 def refuse_stopped(results: Results) -> None:
     """Raise RulerError for a run that was stopped: no interval of a comparison holds of it."""
-    found = stopped_at(results["run"])
+    found = stopped_at(results.get("run", {}))
     if found is not None and results["partial"]:
         raise RulerError(
             f"The run of '{results['model']}' was stopped after {found['rows']} of {found['of']} "
