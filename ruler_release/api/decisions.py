@@ -83,7 +83,7 @@ def live_test(
     if not given.get("out") or not given.get("backend"):
         raise RulerError("Model B is to be run: name --model, --backend and --out, or its RUN.")
     taken = signature(run_call).parameters
-    if unknown := sorted({*given} - {*taken}):
+    if unknown := sorted({*given} - {*taken} | {*given} & {"until", "beside"}):
         raise RulerError(f"`ruler run` has no argument '{unknown[0]}'.")
     results = None if base_model else load(Path(base))
     options = {name: p.default for name, p in taken.items() if p.default is not p.empty}
@@ -91,7 +91,8 @@ def live_test(
     for name in ("dataset", "configs"):
         if not options.get(name):
             raise RulerError(f"The base does not say what it was run on: add --{name}.")
-    del options["progress"]
+    for name in ("progress", "until", "beside", "on_look"):
+        options.pop(name)
     options |= {"dataset": str(options["dataset"]), "configs": several(options["configs"])}
     order = make_order({**options, "out": Path(options["out"]), "quiet": not progress})
     if results is not None:

@@ -1,7 +1,8 @@
-"""What `ruler decide` prints: each look in a line, then the verdict in a sentence."""
+"""What `ruler decide` and `ruler run --until` print: looks in a line each, the verdict."""
 
 from __future__ import annotations
 
+from ruler_eval.analysis.sequential.mean_estimate import MeanEstimate
 from ruler_eval.analysis.sequential.sequential_test import SequentialDecision
 from ruler_eval.report.score_tables import bounds
 
@@ -29,6 +30,14 @@ def sequential_verdict(found: SequentialDecision) -> str:
         f"After {rows} ({share}): {known}. The drop over all is {found['drop']:.1f}, "
         f"{bounds(found['interval'])} in 95 % of repetitions, wherever it stops. Nothing is said "
         "of single tasks or lengths."
+    )
+
+
+def estimate_line(found: MeanEstimate) -> str:
+    """The estimate of `ruler run --until` after a wave."""
+    return (
+        f"{found['rows']:,} of {found['of']:,} rows of each task: the mean over all is "
+        f"{found['score']:.1f} ± {found['half_width']:.1f}"
     )
 
 

@@ -70,7 +70,7 @@ class LiveTest:
                 other = theirs.waves()
             else:
                 same_limit(base, self.max_drop)
-                _covers(base, plan)
+                covers(base, plan)
             test = SequentialTest(plan, self.max_drop)
             for rows in plan.looks():
                 until = -(-rows // plan.wave)
@@ -87,9 +87,9 @@ class LiveTest:
                     break
             if theirs is not None:
                 theirs.record({"decision": found})
-                theirs.finish(_joined(other[:done]))
+                theirs.finish(joined(other[:done]))
             work.record({"decision": found})
-            self.summary = work.finish(_joined(waves[:done]))
+            self.summary = work.finish(joined(waves[:done]))
             self.left_tokens = sum(sum(part.tokens) for wave in waves[done:] for part in wave)
         for one in filter(None, (theirs, work)):
             whole = scored(one.order, base, partial=found["rows"] < found["of"])
@@ -133,7 +133,7 @@ def _answer(work: OpenRun, waves: Sequence[Sequence[Part]]) -> None:
         work.answer(wave)
 
 
-def _joined(waves: Sequence[Sequence[Part]]) -> list[Part]:
+def joined(waves: Sequence[Sequence[Part]]) -> list[Part]:
     """The waves as one part a configuration."""
     found: dict[str, Part] = {}
     for part in (part for wave in waves for part in wave):
@@ -142,7 +142,7 @@ def _joined(waves: Sequence[Sequence[Part]]) -> list[Part]:
     return [*found.values()]
 
 
-def _covers(base: Results, plan: LookPlan) -> None:
+def covers(base: Results, plan: LookPlan) -> None:
     """Raise RulerError if the base run lacks rows that the test may need."""
     held = scores_of(base)
     for place, names in plan.configs.items():

@@ -44,10 +44,15 @@ class Limit(TypedDict):
 
 
 class StoppedAt(TypedDict):
-    """Where `ruler decide` or `ruler run --until` stopped: after `rows` of `of` rows each."""
+    """Where `ruler decide` or `ruler run --until` stopped: after `rows` of `of` rows each.
+
+    `score` (0 … 100) is what --until estimated, `interval` that of the score or the drop.
+    """
 
     rows: int
     of: int
+    interval: list[float]
+    score: NotRequired[float]
 
 
 class RunFacts(TypedDict, total=False):
@@ -67,7 +72,6 @@ class RunFacts(TypedDict, total=False):
     sessions: list[SessionFacts]
     decide: Limit
     decision: StoppedAt
-    until: dict[str, float]
     estimate: StoppedAt
 
 

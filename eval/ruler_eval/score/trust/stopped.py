@@ -37,14 +37,14 @@ def mark_stopped(results: Results) -> None:
     found = stopped_at(results["run"])
     if found is None:
         return
-    by, what = "ruler run --until", "the interval"
-    if "decision" in results["run"]:
-        by, what = "ruler decide", "the verdict"
+    low, high = found["interval"]
+    by, holds = "ruler decide", "the verdict that stands in run.json"
+    if (score := found.get("score")) is not None:
+        by, holds = "ruler run --until", f"the mean over all, {score:.1f} ({low:.1f} to {high:.1f})"
     results["notes"].insert(
         0,
         f"`{by}` stopped this run after {found['rows']} of {found['of']} rows of each task, when "
-        f"its scores said so: only {what} that stands in run.json holds, so no other interval is "
-        "given.",
+        f"its scores said so. What holds is {holds}; no other interval is given.",
     )
     _without_intervals(results["configurations"])
     _without_intervals(results["summary"])
