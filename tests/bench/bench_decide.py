@@ -23,25 +23,32 @@ from ruler_eval.analysis.sequential.betting import ALPHA, LEAST, Bets
 from ruler_eval.run.work_plan import WAVE, WAVE_OVER_LENGTHS
 
 RUNS, TASKS, ROWS = 2000, 13, 500
+BATCH = 200
 MOST_ERRORS = 0.035
 ORDERS = 4
 """Random orders of rows in which a pair is replayed."""
 
 
-def verdict_of(drops: np.ndarray, limit: float, wave: int, distinct: int) -> tuple[Verdict, int]:
-    """The verdict of rows (strata, rows) in their order, and after how many rows of each.
+def verdicts_of(
+    drops: np.ndarray, limit: float, wave: int, distinct: int
+) -> list[tuple[Verdict, int]]:
+    """The verdicts of rows (pairs, strata, rows) in their order, and after how many rows of each.
 
     `distinct` rows of each are looked at in waves, then all.
     """
-    rows, bets = drops.shape[1], Bets(limit)
+    pairs, _, rows = drops.shape
+    bets = Bets(limit)
+    found: dict[int, tuple[Verdict, int]] = {}
     for begin in range(0, min(distinct, rows - 1) // wave * wave, wave):
-        bets.add(drops[:, begin : begin + wave].ravel())
+        bets.add(drops[:, :, begin : begin + wave].reshape(pairs, -1))
         smaller, larger = bets.evidence()
-        if smaller >= LEAST:
-            return "smaller", begin + wave
-        if larger >= LEAST:
-            return "larger", begin + wave
-    return held(drops, limit, 1 - 2 * ALPHA), rows
+        for pair in np.flatnonzero(smaller >= LEAST):
+            found.setdefault(pair, ("smaller", begin + wave))
+        for pair in np.flatnonzero(larger >= LEAST):
+            found.setdefault(pair, ("larger", begin + wave))
+    for pair in {*range(pairs)} - {*found}:
+        found[pair] = held(drops[pair], limit, 1 - 2 * ALPHA), rows
+    return [found[pair] for pair in range(pairs)]
 
 
 def held(drops: np.ndarray, limit: float, confidence: float = 0.95) -> Verdict:
@@ -93,7 +100,11 @@ def simulate() -> bool:
         for d in (0.01, 0.02, 0.05):
             rng, lengths = np.random.default_rng(7), draw is three_lengths
             looks = (WAVE_OVER_LENGTHS, ROWS // 6) if lengths else (WAVE, ROWS)
-            found = [verdict_of(draw(rng, d), d, *looks) for _ in range(RUNS)]
+            found = [
+                one
+                for _ in range(0, RUNS, BATCH)
+                for one in verdicts_of(np.array([draw(rng, d) for _ in range(BATCH)]), d, *looks)
+            ]
             errors = [np.mean([v == side for v, _ in found]) for side in ("smaller", "larger")]
             rows = np.mean([rows for _, rows in found]) / ROWS
             shown = "  ".join(f"{100 * error:6.2f}" for error in errors)
@@ -122,9 +133,8 @@ def replay(path: str) -> bool:
             rng = np.random.default_rng(number)
             drops = np.array([runs[a][task] - runs[b][task] for task in runs[a]])
             whole = held(drops, limit / 100)
-            for _ in range(ORDERS):
-                mixed = rng.permuted(drops, axis=1)
-                found, rows = verdict_of(mixed, limit / 100, WAVE, drops.shape[1])
+            mixed = np.array([rng.permuted(drops, axis=1) for _ in range(ORDERS)])
+            for found, rows in verdicts_of(mixed, limit / 100, WAVE, drops.shape[1]):
                 share = rows / drops.shape[1]
                 every.append(share)
                 if whole != "unknown":

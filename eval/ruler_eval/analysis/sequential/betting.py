@@ -44,22 +44,25 @@ SHARES = np.array([0.01, 0.02, 0.05, 0.1, 0.2, 0.4, 0.7, 0.95])
 
 
 class Bets:
-    """The evidence against a drop of `limit` (−1 … 1) or more, and against one of it or less."""
+    """The evidence against a drop of `limit` (−1 … 1) or more, and against one of it or less.
+
+    Of one pair of runs, or of many at once (first axis).
+    """
 
     def __init__(self, limit: float) -> None:
         self.limit = limit
         self._smaller, self._larger = np.zeros(len(SHARES)), np.zeros(len(SHARES))
 
     def add(self, differences: np.ndarray) -> None:
-        """Bet on the rows of one wave."""
-        gains = self.limit - np.asarray(differences, dtype=float)[:, None]
-        self._smaller += np.log1p(SHARES / (1 - self.limit) * gains).sum(0)
-        self._larger += np.log1p(-SHARES / (1 + self.limit) * gains).sum(0)
+        """Bet on the rows of one wave, (rows,) or (pairs, rows)."""
+        gains = self.limit - np.asarray(differences, dtype=float)[..., None]
+        self._smaller = self._smaller + np.log1p(SHARES / (1 - self.limit) * gains).sum(-2)
+        self._larger = self._larger + np.log1p(-SHARES / (1 + self.limit) * gains).sum(-2)
 
-    def evidence(self) -> tuple[float, float]:
-        """(smaller, larger); where there is no row yet, 1 and 1. Capped at 1e300."""
-        logs = (np.logaddexp.reduce(side) for side in (self._smaller, self._larger))
-        smaller, larger = (float(np.exp(min(log - np.log(len(SHARES)), 690))) for log in logs)
+    def evidence(self) -> tuple[np.ndarray, np.ndarray]:
+        """(smaller, larger); where there is no row yet, 1 and 1. Capped at e^690."""
+        logs = [np.logaddexp.reduce(side, axis=-1) for side in (self._smaller, self._larger)]
+        smaller, larger = (np.exp(np.minimum(log - np.log(len(SHARES)), 690)) for log in logs)
         return smaller, larger
 
 

@@ -195,7 +195,7 @@ class SequentialTest:
             verdict = _held(low, high, self.max_drop)
         else:
             self._bets.add(new)
-            smaller, larger = self._bets.evidence()
+            smaller, larger = map(float, self._bets.evidence())
             self._looks.append(Look(rows=rows, drop=drop, smaller=smaller, larger=larger))
             low, high = (100 * bound for bound in anytime_bounds(self._seen))
             verdict = "smaller" if smaller >= LEAST else "larger" if larger >= LEAST else "unknown"
