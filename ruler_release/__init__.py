@@ -7,6 +7,6 @@
 """
 
 from ruler_common.errors import RulerError
-from ruler_release.api import build, compare, load, report, run, score, verify
+from ruler_release.api import build, compare, decide, load, report, run, score, verify
 
-__all__ = ["RulerError", "build", "compare", "load", "report", "run", "score", "verify"]
+__all__ = ["RulerError", "build", "compare", "decide", "load", "report", "run", "score", "verify"]

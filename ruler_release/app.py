@@ -20,6 +20,7 @@ from ruler_common.text import plain, without_passwords
 from ruler_release.commands import batch, sources
 from ruler_release.commands.build import build, freeze, list_release, merge
 from ruler_release.commands.compare import analyze, compare, correlate
+from ruler_release.commands.decide import decide
 from ruler_release.commands.example import example
 from ruler_release.commands.export import export
 from ruler_release.commands.hub import fetch, push
@@ -42,7 +43,7 @@ PANELS: dict[str, tuple[Callable[..., None], ...]] = {
     "Start": (quickstart, example),
     "Build": (build, verify, list_release, fetch, merge),
     "Run": (run,),
-    "Score": (score, errors, compare, show, report, correlate, analyze),
+    "Score": (score, errors, compare, decide, show, report, correlate, analyze),
     "Publish": (push, results, export),
     "Maintain": (freeze, sources.tokenizers),
 }

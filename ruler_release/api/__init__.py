@@ -11,7 +11,8 @@ command's flag: `--lengths` is `lengths`. With `progress` the commands' bars are
 where that is a terminal. A call imports what it needs, the module nothing.
 """
 
+from ruler_release.api.decisions import decide, live_test
 from ruler_release.api.releases import build, load, verify
 from ruler_release.api.scores import compare, report, run, score
 
-__all__ = ["build", "compare", "load", "report", "run", "score", "verify"]
+__all__ = ["build", "compare", "decide", "live_test", "load", "report", "run", "score", "verify"]

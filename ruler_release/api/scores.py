@@ -6,14 +6,16 @@ score("runs/oracle")["summary"]["tekken"]["en"]["all"]["average"]["score"]      
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ruler_common.errors import RulerError
 from ruler_release.api.arguments import Names, Place, filled, path, paths, several, text
 
 if TYPE_CHECKING:
     from ruler_eval.analysis.compare import Comparison
+    from ruler_eval.analysis.sequential.mean_estimate import MeanEstimate
     from ruler_eval.analysis.two_seeds import SeedComparison
     from ruler_eval.run.progress import RunSummary
     from ruler_eval.score.results_file import Results
@@ -50,6 +52,9 @@ def run(
     address: str | None = None,
     num_cpus: int | None = None,
     price: tuple[float, float] | None = None,
+    until: float | None = None,
+    beside: Place | None = None,
+    on_look: Callable[[MeanEstimate], None] = lambda _: None,
     progress: bool = False,
 ) -> RunSummary:
     """Run a model over a release: every row is recorded once in the folder `out`; `ruler run`.
@@ -84,6 +89,10 @@ def run(
         address: ray: HOST:PORT of a cluster; None: this machine's, or one made for the run.
         num_cpus: ray: CPUs of each engine, where engines have no GPU.
         price: Of a million tokens of prompts and of answers, for the estimate that is shown.
+        until: Stop when the mean over all tasks is known within ± so many points; the estimate
+            is then in run.json.
+        beside: until: the scored whole run of a near model, which makes the estimate narrower.
+        on_look: until: called with the estimate after every wave.
         progress: Show the estimate and a bar.
 
     Returns:
@@ -94,9 +103,19 @@ def run(
     from ruler_eval.run.run_order import make_order
     from ruler_eval.run.runner import run as run_order
 
-    del options["progress"]
+    for name in ("progress", "until", "beside", "on_look"):
+        del options[name]
     options |= {"dataset": str(dataset), "configs": several(configs), "out": Path(out)}
-    return run_order(make_order({**options, "quiet": not progress}))
+    order = make_order({**options, "quiet": not progress})
+    if until is None:
+        if beside is not None:
+            raise RulerError("--beside is for --until.")
+        return run_order(order)
+    from ruler_eval.analysis.sequential.mean_estimate import run_until
+    from ruler_eval.score.results_file import load as load_results
+
+    near = None if beside is None else load_results(Path(beside))
+    return run_until(order, until, near, on_look)
 
 
 def score(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from typer import Option
@@ -10,6 +11,9 @@ from typer import Option
 from ruler_common.text import plain
 from ruler_release import api
 from ruler_release.commands import flags
+
+if TYPE_CHECKING:
+    from ruler_eval.analysis.sequential.mean_estimate import MeanEstimate
 
 _MODE = "prefill (chat models), completion (base models) or chat (no answer prefix)."
 _ARGUMENT = (
@@ -27,6 +31,8 @@ _RETRY_FAILED = "Run the rows that failed once more."
 _SKIP_MISSING = "Of a group, run the tasks that are there."
 _MAX_MODEL_LEN = "The model's window in tokens, where it cannot be asked."
 _BASE_URL = "openai: the server, such as http://localhost:8000/v1."
+_UNTIL = "Stop when the mean over all tasks is known within ± so many points (95 %)."
+_BESIDE = "until: a scored whole run of a near model, such as the one before quantisation."
 _DRY_RUN = "Only show what is to be done, without a model."
 
 
@@ -68,6 +74,8 @@ def run(
     address: Annotated[str | None, Option(help=_ADDRESS)] = None,
     num_cpus: Annotated[int | None, Option(min=1, help=_NUM_CPUS)] = None,
     price: Annotated[str | None, Option(help=_PRICE)] = None,
+    until: Annotated[float | None, Option(help=_UNTIL)] = None,
+    beside: Annotated[Path | None, Option(help=_BESIDE)] = None,
     dry_run: Annotated[bool, Option("--dry-run", help=_DRY_RUN)] = False,
 ) -> None:
     """Run a model over a release: resumable, every row recorded once, failures first.
@@ -82,13 +90,21 @@ def run(
     from ruler_eval.run.run_order import make_order
     from ruler_release.tables import run_tables
 
-    del options["dry_run"]
+    for name in ("dry_run", "until", "beside"):
+        del options[name]
     options = flags.run_options(options)
     if dry_run:
         order = make_order(options)
         typer.echo("\n".join(runner.estimate(order).lines(order.price)))
         return
-    summary = api.run(**options, progress=True)
+
+    def show(found: MeanEstimate) -> None:
+        typer.echo(plain(estimate_line(found)))
+
+    if until is not None:
+        from ruler_eval.report.decision_tables import estimate_line
+
+    summary = api.run(**options, until=until, beside=beside, on_look=show, progress=True)
     run_tables.show_summary(summary)
     typer.echo(f"Next: ruler score {plain(out)}")
     if summary.total["error"]:

@@ -32,6 +32,7 @@ from ruler_eval.score.intervals import (
     units,
 )
 from ruler_eval.score.results_file import Cell, Interval, Results, answered_rows, rows_of
+from ruler_eval.score.trust.stopped import refuse_stopped
 
 _UPPER = (1 + CONFIDENCE) / 2
 Side = Literal["a", "b"]
@@ -112,6 +113,8 @@ def compare(a: Results, b: Results) -> Comparison:
     Raises RulerError if they share no rows, if a row does not ask the same in both, or if they were
     scored on different data or by different rules.
     """
+    for results in (a, b):
+        refuse_stopped(results)
     cells = paired_cells(a, b)
     shared = shared_rows({name: a["configurations"][name] for name in cells})
     tests = {name: p for name, pair in cells.items() if (p := _mcnemar(pair)["p"]) is not None}

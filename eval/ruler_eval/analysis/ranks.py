@@ -25,6 +25,7 @@ from ruler_eval.score.effective_length import WEIGHTINGS, weights
 from ruler_eval.score.evidence_alone import is_alone
 from ruler_eval.score.intervals import CONFIDENCE, FEWEST_ROWS, units
 from ruler_eval.score.results_file import Results, lengths_of
+from ruler_eval.score.trust.stopped import refuse_stopped
 
 
 class Ranked(TypedDict):
@@ -42,6 +43,8 @@ def ranks(results: Mapping[str, Results]) -> dict[str, list[Ranked]]:
     Raises RulerError if they share no configuration, or as `compare` does for two of them.
     """
     first, *others = results.values()
+    for each in results.values():
+        refuse_stopped(each)
     names = [
         name
         for name, cell in first["configurations"].items()

@@ -10,7 +10,7 @@ waves (work_plan.py); who wants to stop between two of them uses `OpenRun`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import replace
 from functools import cached_property
@@ -26,6 +26,7 @@ from ruler_eval.run.progress import Progress, RunSummary
 from ruler_eval.run.prompts import MODES
 from ruler_eval.run.replicas.ray_replicas import RayReplicas
 from ruler_eval.run.run_order import Prepared, RunOrder, new_session, now
+from ruler_eval.run.run_settings import check_settings
 from ruler_eval.run.work_plan import Estimate, Part, estimated, in_waves, sent_rows
 
 
@@ -86,10 +87,22 @@ class OpenRun:
             work.answer(wave)                    # until every row of the wave has its record
     """
 
-    def __init__(self, order: RunOrder) -> None:
-        """Check the order and take its folder. Raises RulerError as `run` does."""
+    def __init__(self, order: RunOrder, fixed: Mapping[str, Any] | None = None) -> None:
+        """Check the order and take its folder; run.json is to hold what is `fixed`, too.
+
+        Raises RulerError as `run` does, and where rows were run before it was fixed.
+        """
         self.ready = prepared(order)
         self.order, self.records = self.ready.order, self.ready.records
+        if fixed:
+            before = self.records.settings()
+            if before and not {*fixed} <= {*before}:
+                raise RulerError(
+                    f"'{order.out}' was begun before {', '.join(fixed)} was fixed: name a new "
+                    "--out."
+                )
+            check_settings(before, fixed, order.out)
+            self.ready = replace(self.ready, settings={**self.ready.settings, **fixed})
         self.summary, self._ends = RunSummary(), ExitStack()
         self._send: Callable[[Sequence[Part]], None] | None = None
         self.writable = self.records.lock()
@@ -170,3 +183,9 @@ class OpenRun:
             mine = self.records.of(part.config)
             self.summary.add(part.config, [mine[i] for i in part.indices if i in mine])
         return self.summary
+
+    def record(self, found: Mapping[str, Any]) -> None:
+        """Add what was found to run.json, unless it is there already. Raises RulerError."""
+        settings = self.records.settings()
+        if self.writable and settings.get("sessions"):
+            self.records.record_settings(found, settings["sessions"][-1])

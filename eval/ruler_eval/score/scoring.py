@@ -43,6 +43,7 @@ from ruler_eval.score.results_file import (
 )
 from ruler_eval.score.trust.plausibility import AnsweredRow, doubts, sentences
 from ruler_eval.score.trust.proof import proof_of
+from ruler_eval.score.trust.stopped import is_part, mark_stopped
 from ruler_score import ruler_score as rules_of
 
 CUTS = ("protocol", "wrong", "score")
@@ -143,6 +144,9 @@ def score(
     Raises RulerError if nothing can be joined, or if the run was made on other data.
     """
     rules = replace(rules or ScoringRules(), model=str(predictions.run.get("model") or ""))
+    stopped = is_part(predictions.run, predictions.rows)
+    if stopped:  # the rows after that were never to be asked
+        rules = replace(rules, partial=True)
     notes = list(predictions.damaged)
     names = release.names if release else predictions.names
     if rules.compat is not None and names.dataset != "oneruler":
@@ -167,7 +171,7 @@ def score(
         mark_documents(cells, release)
     run = predictions.run
     standard = has_threshold(release.manifest) if release else None
-    return {
+    results: Results = {
         "format": FORMAT,
         "score_version": rules_of.SCORE_VERSION,
         "partial": rules.partial,
@@ -181,6 +185,9 @@ def score(
         "summary": summary(cells, names, standard is not False, baseline, claimed),
         "notes": notes,
     }
+    if stopped:
+        mark_stopped(results)
+    return results
 
 
 def _dataset(

@@ -25,7 +25,7 @@ def section(title):
 def test_every_command_of_the_scoring_section_runs(write_run, built, tmp_path):
     commands = re.findall(r"^ruler .*$", section("Scoring"), re.M)
     assert {command.split()[1] for command in commands} == {
-        *("score", "errors", "compare", "correlate", "report")
+        *("score", "errors", "compare", "decide", "correlate", "report")
     }
     (tmp_path / "runs").mkdir()
     for name, misses in (("qwen", 7), ("llama", 3)):

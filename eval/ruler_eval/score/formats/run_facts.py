@@ -37,6 +37,24 @@ class Thinking(TypedDict):
     budget: int
 
 
+class Limit(TypedDict):
+    """What `ruler decide` fixed before the first row."""
+
+    max_drop: float
+
+
+class StoppedAt(TypedDict):
+    """Where `ruler decide` or `ruler run --until` stopped: after `rows` of `of` rows each.
+
+    `score` (0 … 100) is what --until estimated, `interval` that of the score or the drop.
+    """
+
+    rows: int
+    of: int
+    interval: list[float]
+    score: NotRequired[float]
+
+
 class RunFacts(TypedDict, total=False):
     """The settings of a run; a run.json has more of them, which are kept as they are."""
 
@@ -52,6 +70,9 @@ class RunFacts(TypedDict, total=False):
     rows: dict[str, str]  # rows_sha256 by configuration
     files: dict[str, str]  # before score format 3: sha256 of files
     sessions: list[SessionFacts]
+    decide: Limit
+    decision: StoppedAt
+    estimate: StoppedAt
 
 
 def run_facts(folder: Path) -> RunFacts | None:

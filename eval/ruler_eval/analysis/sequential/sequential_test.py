@@ -1,0 +1,257 @@
+"""The sequential test of two models: wave after wave of the same rows until a verdict.
+
+    plan = LookPlan.of(base)                          # results of a run that has all its rows
+    for decision in looks(plan, base, changed, 2.0):
+        print(decision["rows"], decision["verdict"])  # the last one is the verdict
+
+`ruler decide` looks so while it runs a model, and at two finished runs to say where it would have
+stopped. The rule and its proof are betting.py's. A look is taken at complete waves as long as no
+index of a task comes a second time (at another length it asks the same); then only the last row
+decides, by the interval of all rows at 1 − 2 ALPHA = 97.5 % (analysis/paired.py). A row without an
+answer is wrong on its side. Languages and tokenizers of a task are one row: their mean by index.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from typing_extensions import TypedDict
+
+from ruler_common.errors import RulerError
+from ruler_common.rows import row_order
+from ruler_eval.analysis.compare import paired_cells, shared_rows
+from ruler_eval.analysis.decide import Verdict
+from ruler_eval.analysis.paired import bounds, paired_mean
+from ruler_eval.analysis.sequential.betting import ALPHA, LEAST, Bets, anytime_bounds
+from ruler_eval.run.work_plan import WAVE, WAVE_OVER_LENGTHS
+from ruler_eval.score.evidence_alone import is_alone
+from ruler_eval.score.intervals import FEWEST_ROWS, units
+from ruler_eval.score.results_file import Results
+
+RULE = "bets 1"
+"""The name of rule and order of rows together; another number for another rule."""
+Stratum = tuple[str, str]
+"""A task and a length."""
+Scores = Mapping[str, Mapping[int, float]]
+"""Scores (0 … 1) by configuration and index."""
+
+
+class Look(TypedDict):
+    """What was seen after a wave: rows of each task and length, the drop in points, evidence."""
+
+    rows: int
+    drop: float
+    smaller: float
+    larger: float
+
+
+class SequentialDecision(TypedDict):
+    """Whether B lost less than `max_drop` points against A over all, and every look at it.
+
+    `rows` of `of` rows of each configuration were looked at. `interval` (points) holds the drop in
+    95 % of repetitions, wherever it stopped.
+    """
+
+    rule: str
+    alpha: float
+    max_drop: float
+    verdict: Verdict
+    drop: float
+    interval: list[float]
+    rows: int
+    of: int
+    looks: list[Look]
+
+
+@dataclass(frozen=True)
+class LookPlan:
+    """Which rows are looked at, in which order; made from the results of the base model.
+
+    `order` holds the indices of each task and length, `configs` its languages and tokenizers.
+    """
+
+    order: Mapping[Stratum, Sequence[int]]
+    configs: Mapping[Stratum, Sequence[str]]
+
+    @classmethod
+    def of(cls, base: Results) -> LookPlan:
+        """The plan. Raises RulerError where the rows are not the first of the frozen order."""
+        data, cells = base["dataset"], base["configurations"]
+        order: dict[Stratum, list[int]] = {}
+        configs: dict[Stratum, list[str]] = {}
+        for name, cell in cells.items():
+            if is_alone(cell):  # the control without a haystack counts in no mean
+                continue
+            place = cell["task"], cell["length"]
+            total = cell["n"] + (cell["missing"] if base["partial"] else 0)
+            version = data["data_version"] or ""
+            mine = row_order(version, data["name"], *place, total)[: cell["n"]]
+            if {*mine} != {*cell["rows"]["index"]}:
+                raise RulerError(
+                    f"The rows of '{name}' are not the first ones of the frozen order: score the "
+                    "whole run without --partial, or run it with --limit."
+                )
+            if order.setdefault(place, mine) != mine:
+                raise RulerError(f"'{name}' has another number of rows than its other languages.")
+            configs.setdefault(place, []).append(name)
+        return cls(order, configs).checked()
+
+    def checked(self) -> LookPlan:
+        """The plan itself. Raises RulerError where tasks and lengths differ in rows or languages.
+
+        With other weights than equal ones the proof does not hold.
+        """
+        rows = {len(mine) for mine in self.order.values()}
+        if len(rows) != 1 or len({len(names) for names in self.configs.values()}) != 1:
+            raise RulerError(
+                "A sequential test needs as many rows of every task and length, in the same "
+                "languages: choose such configurations with --configs."
+            )
+        return self
+
+    @property
+    def rows(self) -> int:
+        """Rows of each task and length."""
+        return len(next(iter(self.order.values())))
+
+    @property
+    def wave(self) -> int:
+        """Rows of each task and length in a wave."""
+        return WAVE if len({length for _, length in self.order}) == 1 else WAVE_OVER_LENGTHS
+
+    def looks(self) -> list[int]:
+        """After how many rows is looked: complete waves without an index twice, and the last."""
+        distinct = self.rows
+        for task in {task for task, _ in self.order}:
+            mine = [order for (of, _), order in self.order.items() if of == task]
+            seen = set[int]()
+            for place in range(self.rows):
+                here = [order[place] for order in mine]
+                if len({*here} - seen) < len(here):
+                    distinct = min(distinct, place)
+                    break
+                seen |= {*here}
+        every = [*range(self.wave, min(distinct, self.rows - 1) + 1, self.wave)]
+        return [*every, self.rows]
+
+
+def check_limit(max_drop: float) -> float:
+    """The limit (points). Raises RulerError for one that no drop can be held against."""
+    if not (math.isfinite(max_drop) and abs(max_drop) < 100):
+        raise RulerError(f"--max-drop {max_drop:g} is not a number of points, such as 1.5.")
+    return max_drop
+
+
+def same_limit(results: Results, max_drop: float) -> None:
+    """Refuse another limit than the one that was fixed before the run's first row."""
+    fixed = results["run"].get("decide", {}).get("max_drop", max_drop)
+    if fixed != max_drop:
+        raise RulerError(
+            f"The limit was fixed at {fixed:g} points before the first row of this run; of another "
+            f"one, chosen after looking, the error is not known. Give --max-drop {fixed:g}, or run "
+            "all rows and compare them."
+        )
+
+
+def scores_of(results: Results) -> Scores:
+    """The scores of results by configuration and index."""
+    return {
+        name: dict(zip(cell["rows"]["index"], cell["rows"]["score"], strict=True))
+        for name, cell in results["configurations"].items()
+    }
+
+
+def differences(plan: LookPlan, a: Scores, b: Scores, begin: int, end: int) -> np.ndarray:
+    """A − B of the rows from `begin` to `end` of each task and length; a missing row is wrong."""
+    return np.array(
+        [
+            np.mean([a.get(n, {}).get(i, 0.0) - b.get(n, {}).get(i, 0.0) for n in names])
+            for place, names in plan.configs.items()
+            for i in plan.order[place][begin:end]
+        ]
+    )
+
+
+class SequentialTest:
+    """The state between two looks."""
+
+    def __init__(self, plan: LookPlan, max_drop: float) -> None:
+        self.plan, self.max_drop = plan, check_limit(max_drop)
+        self._bets, self._seen = Bets(max_drop / 100), np.array([])
+        self._looks: list[Look] = []
+        self._rows = 0
+
+    def look(self, rows: int, base: Results, a: Scores, b: Scores) -> SequentialDecision:
+        """Look at the first `rows` rows of each task and length; each time at more of them."""
+        new = differences(self.plan, a, b, self._rows, rows)
+        self._seen, self._rows = np.concatenate([self._seen, new]), rows
+        drop = 100 * float(self._seen.mean())
+        last = rows == self.plan.rows
+        if last:
+            low, high = _interval(self.plan, base, a, b)
+            verdict = _held(low, high, self.max_drop)
+        else:
+            self._bets.add(new)
+            smaller, larger = map(float, self._bets.evidence())
+            self._looks.append(Look(rows=rows, drop=drop, smaller=smaller, larger=larger))
+            low, high = (100 * bound for bound in anytime_bounds(self._seen))
+            verdict = "smaller" if smaller >= LEAST else "larger" if larger >= LEAST else "unknown"
+        return SequentialDecision(
+            rule=RULE,
+            alpha=ALPHA,
+            max_drop=self.max_drop,
+            verdict=verdict,
+            drop=drop,
+            interval=[low, high],
+            rows=rows,
+            of=self.plan.rows,
+            looks=[*self._looks],
+        )
+
+
+def looks(plan: LookPlan, a: Results, b: Results, max_drop: float) -> Iterator[SequentialDecision]:
+    """Every look at two runs until the verdict, as if the rows came now.
+
+    Raises RulerError if the two cannot be paired, or B lacks rows that a look needs.
+    """
+    paired_cells(a, b)
+    for results in (a, b):
+        same_limit(results, max_drop)
+    test, ours, theirs = SequentialTest(plan, max_drop), scores_of(a), scores_of(b)
+    for rows in plan.looks():
+        for place, names in plan.configs.items():
+            for name in names:
+                if lacking := {*plan.order[place][:rows]} - {*theirs.get(name, {})}:
+                    raise RulerError(
+                        f"B has no row {min(lacking)} of '{name}', which the test needs: finish "
+                        "that run, and score it without --partial."
+                    )
+        found = test.look(rows, a, ours, theirs)
+        yield found
+        if found["verdict"] != "unknown":
+            return
+
+
+def _interval(plan: LookPlan, base: Results, a: Scores, b: Scores) -> tuple[float, float]:
+    """The interval of all rows, in points, at ALPHA a side; as `ruler compare` computes its own."""
+    cells = {n: base["configurations"][n] for names in plan.configs.values() for n in names}
+    shared = shared_rows(cells)
+    rows = {
+        name: (
+            shared.rows[name],
+            {index: a[name][index] - b.get(name, {}).get(index, 0.0) for index in a[name]},
+        )
+        for name in cells
+    }
+    found = paired_mean(*units(rows, dict.fromkeys(cells, 1), shared.documents))
+    if found.rows < FEWEST_ROWS:
+        return -100.0, 100.0
+    low, high = bounds(found, 1 - 2 * ALPHA)
+    return 100 * low, 100 * high
+
+
+def _held(low: float, high: float, limit: float) -> Verdict:
+    return "smaller" if high < limit else "larger" if low > limit else "unknown"

@@ -1,0 +1,86 @@
+"""`ruler decide`: whether a model lost less than so much, with as few rows as it takes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from typer import Argument, Option
+
+from ruler_common.text import plain
+from ruler_release import api
+from ruler_release.commands import flags
+
+if TYPE_CHECKING:
+    from ruler_eval.analysis.sequential.sequential_test import SequentialDecision
+
+_BASE = "Model A: a RUN folder that was scored, or a results.json; with --base-model its folder."
+_OTHER = "Model B, where it was run already: says where it would have stopped."
+_MAX_DROP = "Points that B may lose over all, fixed before the first row."
+_MODEL = "Model B, which is run now: a folder, a Hub name, or a server's name for it."
+_BASE_MODEL = "Model A too is run now, in step, with the same options."
+_OUT = "The folder of B's run; an existing one is resumed."
+_DATASET = "The release; default: the one that A was run on."
+_CONFIGS = "Configurations; default: those of A's run."
+_BASE_URL = "openai: the server, such as http://localhost:8000/v1."
+_ARGUMENT = "An argument of the backend itself, NAME=VALUE, repeatable."
+_PRICE = "IN,OUT: of a million prompt and answer tokens, to show what was saved."
+
+
+def decide(
+    base: Annotated[Path, Argument(help=_BASE)],
+    max_drop: Annotated[float, Option(help=_MAX_DROP)],
+    other: Annotated[Path | None, Argument(help=_OTHER)] = None,
+    model: Annotated[str | None, Option(help=_MODEL)] = None,
+    backend: Annotated[str | None, Option(help="vllm, ray, openai, hf, or oracle.")] = None,
+    out: Annotated[Path | None, Option(help=_OUT)] = None,
+    base_model: Annotated[str | None, Option(help=_BASE_MODEL)] = None,
+    dataset: Annotated[str | None, Option(help=_DATASET)] = None,
+    configs: Annotated[str | None, Option(help=_CONFIGS)] = None,
+    limit: flags.Limit = None,
+    tokenizer: Annotated[str | None, Option(help="Tokenizer that checks the budget.")] = None,
+    max_model_len: Annotated[int | None, Option(help="The model's window in tokens.")] = None,
+    revision: flags.ModelRevision = None,
+    base_url: Annotated[str | None, Option(help=_BASE_URL)] = None,
+    concurrency: Annotated[int | None, Option(min=1, max=1000, help="openai: requests.")] = None,
+    engine_arg: Annotated[list[str] | None, Option(help=_ARGUMENT)] = None,
+    price: Annotated[str | None, Option(help=_PRICE)] = None,
+    json_out: Annotated[Path | None, Option("--json", help="Write all looks as JSON.")] = None,
+) -> None:
+    """Decide with a part of the rows whether model B lost less than so much against A.
+
+    Example: `ruler decide runs/base --max-drop 2 --backend vllm --model org/quantised --out runs/quantised`
+
+    Rows are run in waves, as many of every task, until the verdict. Exit code 0: B surely lost
+    less, 1: surely more, 3: all rows cannot tell. Mode, thinking and sampling are A's.
+    """  # noqa: E501
+    from ruler_eval.analysis.decide import EXIT_CODES
+    from ruler_eval.report.decision_tables import look_line, saved, sequential_verdict
+    from ruler_eval.run.run_order import parse_arguments, parse_price
+
+    flags.not_a_folder(json_out, "decision.json")
+    options = {
+        "model": model, "backend": backend, "out": out, "dataset": dataset, "limit": limit,
+        "configs": flags.names_in(configs) if configs else None, "tokenizer": tokenizer,
+        "max_model_len": max_model_len, "revision": revision, "base_url": base_url,
+        "concurrency": concurrency, "price": parse_price(price),
+        "arguments": parse_arguments(engine_arg) if engine_arg else None,
+    }  # fmt: skip
+
+    def show(found: SequentialDecision) -> None:
+        typer.echo(plain(look_line(found)))
+
+    given = {name: value for name, value in options.items() if value is not None}
+    lines: list[str] = []
+    if other is not None:
+        found = api.decide(
+            base, other, max_drop=max_drop, base_model=base_model, on_look=show, **given
+        )
+    else:
+        live = api.live_test(base, max_drop=max_drop, base_model=base_model, progress=True, **given)
+        found = live.run(show)
+        lines = [*live.summary.lines(), *saved(live.left_tokens, live.order.price)]
+    flags.write_json(json_out, found)
+    typer.echo("\n".join(map(plain, ["", *lines, sequential_verdict(found)])))
+    raise typer.Exit(EXIT_CODES[found["verdict"]])

@@ -1,0 +1,67 @@
+"""Evidence by betting: what the proof in betting.py rests on."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ruler_eval.analysis.sequential.betting import LEAST, SHARES, Bets, anytime_bounds
+
+LIMITS = st.floats(-0.99, 0.99)
+DIFFERENCES = st.lists(st.floats(-1, 1), min_size=1, max_size=30).map(np.array)
+
+
+def evidence(limit: float, *waves: np.ndarray) -> tuple[float, float]:
+    bets = Bets(limit)
+    for wave in waves:
+        bets.add(wave)
+    return bets.evidence()
+
+
+@given(LIMITS, st.floats(0, 1), st.lists(st.floats(0, 1), min_size=1, max_size=5))
+def test_rows_that_drop_by_the_limit_are_a_fair_bet_at_most(
+    limit: float, spread: float, shares: list[float]
+) -> None:
+    """Of one wave, of tasks whose means differ and average the limit, each 1 or −1 by chance."""
+    means = limit + (1 - abs(limit)) * spread * (np.array(shares) - np.mean(shares))
+    for side in (1, -1):
+        factors = 1 + SHARES[:, None] / (1 - side * limit) * side * (limit - means)
+        assert (factors.prod(1) <= 1 + 1e-9).all()
+
+
+@given(LIMITS, DIFFERENCES)
+def test_no_row_loses_everything(limit: float, differences: np.ndarray) -> None:
+    assert min(evidence(limit, differences)) > 0
+
+
+@given(LIMITS, DIFFERENCES, DIFFERENCES)
+def test_waves_add_up(limit: float, one: np.ndarray, other: np.ndarray) -> None:
+    both = evidence(limit, np.concatenate([other, one]))
+    assert evidence(limit, one, other) == pytest.approx(both)
+
+
+@given(LIMITS, DIFFERENCES)
+def test_the_other_side_is_the_mirror_image(limit: float, differences: np.ndarray) -> None:
+    smaller, larger = evidence(limit, differences)
+    assert evidence(-limit, -differences) == pytest.approx((larger, smaller))
+
+
+@settings(deadline=None, max_examples=30)  # the first imports scipy
+@given(st.lists(st.sampled_from([0.0, 0.0, 1.0, -1.0, 0.4]), min_size=30, max_size=90))
+def test_the_anytime_interval_holds_the_limits_without_a_verdict(values: list[float]) -> None:
+    differences = np.array(values)
+    low, high = anytime_bounds(differences)
+    assert low < differences.mean() < high
+    for limit in (-0.6, -0.2, -0.05, 0.0, 0.02, 0.3, 0.7):
+        smaller, larger = evidence(limit, differences)
+        assert (smaller >= LEAST, larger >= LEAST) == (limit > high, limit < low)
+
+
+def test_without_a_row_there_is_no_evidence() -> None:
+    assert Bets(0.02).evidence() == pytest.approx((1, 1))
+
+
+def test_evidence_of_very_many_rows_is_a_number() -> None:
+    assert evidence(-0.5, np.ones(10**5)) == (pytest.approx(0), pytest.approx(np.exp(690)))

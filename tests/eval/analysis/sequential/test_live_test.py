@@ -1,0 +1,165 @@
+"""`ruler decide` with a model that runs: it stops by itself, resumes, and says that it stopped."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import ruler_release
+from ruler_common.errors import RulerError
+from ruler_eval.run.backends.backend import Completion
+from ruler_eval.run.backends.oracle import Oracle
+from ruler_eval.run.prompts import Prompt
+from ruler_eval.run.records import Records
+from ruler_eval.score.results_file import load
+from tests.eval.run import small_release
+from tests.eval.scoring_helpers import ruler
+
+ROWS = 60
+
+
+class Damaged(Oracle):
+    """An oracle that says nothing."""
+
+    def generate(self, prompts: Iterator[Prompt]) -> Iterator[Completion]:
+        for prompt in prompts:
+            yield Completion(prompt, "")
+
+
+@pytest.fixture(scope="module")
+def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The scored run of an oracle on two tasks of sixty rows."""
+    folder = tmp_path_factory.mktemp("decide")
+    root = small_release.write(folder / "ruler", rows=ROWS, lines=6, only=("niah_single_1", "vt"))
+    ruler_release.run(root, configs="all_4k", backend="oracle", out=folder / "base")
+    ruler_release.score(folder / "base")
+    return folder / "base"
+
+
+@pytest.fixture
+def damaged(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ruler_eval.run.backends.oracle.Oracle", Damaged)
+
+
+def answered(run: Path) -> list[int]:
+    return [len(Records(run).of(config)) for config in ("niah_single_1_4k", "vt_4k")]
+
+
+def options(out: Path) -> dict[str, Any]:
+    return {"max_drop": 20, "backend": "oracle", "model": "b", "out": out}
+
+
+def test_a_model_as_good_stops_early_as_surely_less(base: Path, tmp_path: Path) -> None:
+    found = ruler_release.decide(base, **options(tmp_path / "b"))
+    assert (found["verdict"], found["of"]) == ("smaller", ROWS)
+    assert answered(tmp_path / "b") == [found["rows"]] * 2
+    assert found["rows"] < ROWS
+    results = load(tmp_path / "b")
+    assert results["run"]["decision"] == json.loads(json.dumps(found))
+    assert results["run"]["decide"]["max_drop"] == 20
+
+
+@pytest.mark.usefixtures("damaged")
+def test_a_damaged_model_ends_with_code_1(base: Path, tmp_path: Path) -> None:
+    arguments = ("--max-drop", 20, "--backend", "oracle", "--model", "b", "--out", tmp_path / "b")
+    stdout, error, code = ruler("decide", base, *arguments, "--price", "1,2")
+    assert code == 1, error
+    assert "B surely lost more than 20 points" in stdout
+    assert "Not run: " in stdout
+    assert "at the price given" in stdout
+
+
+@pytest.mark.usefixtures("damaged")
+def test_killed_between_rows_it_comes_to_the_same_verdict(
+    base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = ruler_release.decide(base, **options(tmp_path / "whole"))
+    write, left = Records.write, iter(range(13))
+
+    def killed(self: Records, record: Any) -> None:
+        if next(left, None) is None:
+            raise KeyboardInterrupt
+        write(self, record)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Records, "write", killed)
+        with pytest.raises(KeyboardInterrupt):
+            ruler_release.decide(base, **options(tmp_path / "b"))
+    assert sum(answered(tmp_path / "b")) == 13
+    assert ruler_release.decide(base, **options(tmp_path / "b")) == whole
+    assert ruler_release.decide(base, **options(tmp_path / "b")) == whole  # and does nothing more
+    assert answered(tmp_path / "b") == [whole["rows"]] * 2
+    assert ruler_release.decide(base, tmp_path / "b", max_drop=20) == whole
+
+
+def test_two_models_run_in_step(base: Path, tmp_path: Path) -> None:
+    root = load(base)["dataset"]["source"]
+    given = {**options(tmp_path / "b"), "dataset": root, "configs": "all_4k"}
+    found = ruler_release.decide(tmp_path / "a", base_model="a", **given)
+    assert found["verdict"] == "smaller"
+    assert answered(tmp_path / "a") == answered(tmp_path / "b") == [found["rows"]] * 2
+
+
+def test_what_a_stopped_run_may_not_claim_is_not_there(base: Path, tmp_path: Path) -> None:
+    """No verdict by task or length, no plain interval, no published score, no other limit."""
+    run = tmp_path / "b"
+    rows = ruler_release.decide(base, **options(run))["rows"]
+    again = ruler_release.score(run)
+    assert again["partial"]
+    assert f"stopped this run after {rows} of {ROWS} rows" in again["notes"][0]
+    assert {cell["interval"] for cell in again["configurations"].values()} == {None}
+    assert '"interval": [' not in json.dumps(again["summary"])
+    for arguments in ([], ["--max-drop", 20], ["--max-drop", 1]):
+        _, error, code = ruler("compare", base, run, *arguments)
+        assert (code, "no interval of a comparison holds" in error) == (2, True)
+    _, error, code = ruler("compare", base, run, base / "results.json")
+    assert code == 2
+    _, error, code = ruler("results", run, "--model", "o/m", "--dataset-repo", "o/r")
+    assert code == 2
+    with pytest.raises(RulerError, match=r"decide.max_drop = 20.0, not 5.0"):
+        ruler_release.decide(base, **{**options(run), "max_drop": 5})
+    with pytest.raises(RulerError, match="fixed at 20 points"):
+        ruler_release.decide(base, run, max_drop=5)
+
+
+def test_a_run_whose_rows_were_seen_before_a_limit_was_fixed_is_refused(
+    base: Path, tmp_path: Path
+) -> None:
+    root = load(base)["dataset"]["source"]
+    ruler_release.run(
+        root, configs="all_4k", backend="oracle", model="b", out=tmp_path / "b", limit=3
+    )
+    with pytest.raises(RulerError, match="begun before decide was fixed"):
+        ruler_release.decide(base, **options(tmp_path / "b"))
+
+
+def test_the_other_rows_of_a_stopped_run_can_be_run_and_compared(
+    base: Path, tmp_path: Path
+) -> None:
+    run, root = tmp_path / "b", load(base)["dataset"]["source"]
+    ruler_release.decide(base, **options(run))
+    ruler_release.run(root, configs="all_4k", backend="oracle", model="b", out=run)
+    results = ruler_release.score(run)
+    assert (results["partial"], results["notes"]) == (False, [])
+    assert ruler_release.compare(base, run)["all"]["difference"] == 0
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ({"backend": None}, "Model B is to be run"),
+        ({"shard": "1/2"}, "needs every task at each look"),
+        ({"max_drop": float("nan")}, "not a number of points"),
+        ({"typo": 1}, "has no argument 'typo'"),
+    ],
+)
+def test_a_mistake_leaves_no_folder(
+    base: Path, tmp_path: Path, changed: dict[str, Any], words: str
+) -> None:
+    with pytest.raises(RulerError, match=words):
+        ruler_release.decide(base, **{**options(tmp_path / "b"), **changed})
+    assert not (tmp_path / "b").exists()
