@@ -109,6 +109,8 @@ def scores(
 ) -> str:
     """Task rows by lengths, then the mean of the tasks and its interval.
 
+    With several lengths a column has the mean of a row's scores over them, `0k` left out: of tasks
+    that were scored at every one, and of the mean of the tasks.
     `tasks` gives the rows' order. A mean over fewer tasks says so in its row's name, and a mean
     over other tasks than the rest of its row is marked.
     """
@@ -116,11 +118,14 @@ def scores(
     by_place: dict[tuple[str, str], list[Cell]] = {}
     for cell in cells:
         by_place.setdefault((cell["task"], cell["length"]), []).append(cell)
-    rows = []
+    far = [place for place, mean in enumerate(lengths.values()) if mean["tokens"]]
+    rows: list[list[str]] = []
+    averages: dict[int, str] = {}  # by the number of a row
     scored = {cell["task"] for cell in cells}
     for task in (task for task in tasks if task in scored):
         found = [by_place.get((task, length), []) for length in lengths]
         rows.append([task, *(_mean_of(here, "score") for here in found)])
+        averages[len(rows) - 1] = _average([found[place] for place in far])
         if intervals:
             shown = [bounds(here[0]["interval"]) if len(here) == 1 else "-" for here in found]
             rows.append(["", *shown])
@@ -133,12 +138,23 @@ def scores(
             rows.append([f"{task}, duplicated predictions", *twice])
     count, means = groups["all"]["tasks"], _marked(groups["all"])
     rows.append([mean_name(groups["all"]), *means.values()])
+    averages[len(rows) - 1] = number(groups["all"]["average"]["score"])
     rows.append(["95 % interval", *(bounds(mean["interval"]) for mean in lengths.values())])
     rows.append(["strict", *(number(mean["strict"]) for mean in lengths.values())])
     if any(mean["tasks"] < count for mean in lengths.values()):
         rows.append(["tasks scored", *(str(mean["tasks"]) for mean in lengths.values())])
-    text = table(["task", *map(str.upper, lengths)], rows, markdown)
-    return text + _explained(means.values())
+    header = ["task", *map(str.upper, lengths)]
+    if len(far) > 1:
+        header.append("Avg.")
+        rows = [[*row, averages.get(place, "")] for place, row in enumerate(rows)]
+    return table(header, rows, markdown) + _explained(means.values())
+
+
+def _average(cells: Sequence[Sequence[Cell]]) -> str:
+    """The mean over lengths of a task's score; "-" where it was not scored at each."""
+    known = [[score for cell in here if (score := cell["score"]) is not None] for here in cells]
+    means = [sum(scores) / len(scores) for scores in known if scores]
+    return number(sum(means) / len(means)) if means and all(known) else "-"
 
 
 def _marked(group: GroupSummary) -> dict[str, str]:
