@@ -40,6 +40,8 @@ def test_a_newer_format_is_refused(tmp_path: Path) -> None:
         ({"files": None}, "files"),
         ({"format": "1"}, "format"),
         ({"data_version": "1.0"}, "data_version"),
+        ({"canary": "8FD5E18A"}, "canary is no GUID"),
+        ({"canary": "00000000-0000-0000-0000-000000000000"}, "canary is not that of ruler 1.0.0"),
         ({"tasks": "vt"}, "tasks"),
         ({"groups": [], "dataset": 3}, "dataset"),
         ({"dataset": "../x"}, "dataset"),

@@ -4,7 +4,7 @@
         table.group                                       # "all", "retrieval (NIAH)", …
         table.models[0].model, table.models[0].scores["128k"]      # percent
 
-Of RULER (arXiv:2404.06654): Tables 3 and 12 to 16, and the reference repository's table; of
+Of RULER (arXiv:2404.06654): Tables 3 and 10 to 16, and the reference repository's table; of
 ONERULER (arXiv:2503.01996): Figure 3. Every table gives its source, its date and the rows it was
 measured on, which are never the rows of a release: the figures show the level of known models, and
 a difference of a few points means nothing.
@@ -47,8 +47,9 @@ class PublishedModel:
 class PublishedTable:
     """A table of results: which figures they are, of which models, and where they stand.
 
-    `group` is the name of a group in the summary of a results.json, `languages` the languages
-    there. `threshold` is the score of `threshold_model` at 4K, for the effective lengths of RULER.
+    `group` is the name of a group in the summary of a results.json, or of a task (`is_task`);
+    `languages` are the languages there. `threshold` is the score of `threshold_model` at 4K, for
+    the effective lengths of RULER.
     """
 
     dataset: str
@@ -61,6 +62,7 @@ class PublishedTable:
     url: str
     date: str
     measured_on: str
+    is_task: bool = False
     threshold_model: str | None = None
     threshold: float | None = None
 
@@ -70,14 +72,19 @@ class PublishedTable:
         return list(dict.fromkeys(length for model in self.models for length in model.scores))
 
 
-def newest_tables(dataset: str, models_are: ModelKind = "aligned") -> list[PublishedTable]:
+def newest_tables(
+    dataset: str, models_are: ModelKind = "aligned", of_tasks: bool = False
+) -> list[PublishedTable]:
     """The latest table for each group and language of `ruler` or `oneruler`; none for another.
+
+    With `of_tasks` those for each task.
 
     The reference repository's table repeats Table 3 of the paper, so it stands for it here.
     """
     found: dict[tuple[str, str], PublishedTable] = {}
     for table in sorted(published_tables(), key=lambda table: table.date):
-        if (table.dataset, table.models_are) == (dataset, models_are):
+        found_kind = table.dataset, table.models_are, table.is_task
+        if found_kind == (dataset, models_are, of_tasks):
             found[table.group, table.languages] = table
     return list(found.values())
 

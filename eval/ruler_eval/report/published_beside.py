@@ -9,10 +9,12 @@ Jamba-1.5-large (94B/398B)       >128K  96.7  96.6      95.1  96.0        95.7  
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from ruler_common.frozen_rows import are_frozen
 from ruler_common.terminal import line_of, table
-from ruler_eval.published.published_tables import PublishedTable, newest_tables
-from ruler_eval.report.score_tables import mean_name, number
+from ruler_eval.published.published_tables import ModelKind, PublishedTable, newest_tables
+from ruler_eval.report.score_tables import chosen, mean_name, number
 from ruler_eval.score.effective_length import Baseline
 from ruler_eval.score.results_file import GroupSummary, Results, rows_of
 
@@ -23,14 +25,15 @@ NOTE = (
 
 
 def beside_published(results: Results, baseline: Baseline = "chat", markdown: bool = False) -> str:
-    """A table for each group and language that has published results; one sentence without any.
+    """A table for each group, language and task with published results; one sentence without any.
 
     The models are the aligned ones, or with the threshold `base` the base ones.
     """
     data = results["dataset"]
-    known = newest_tables(data["name"], "base" if baseline == "base" else "aligned")
+    kind: ModelKind = "base" if baseline == "base" else "aligned"
+    known, of_tasks = (newest_tables(data["name"], kind, tasks) for tasks in (False, True))
     if data["standard"] is False:
-        known = []
+        known, of_tasks = [], []
     rows, parts, shown = rows_of(results), [], []
     beside = "Beside" if are_frozen(rows) else "Not comparable with"
     for tokenizer, by_language in results["summary"].items():
@@ -47,12 +50,36 @@ def beside_published(results: Results, baseline: Baseline = "chat", markdown: bo
                 parts.append(line_of(title, markdown))
                 parts.append(_table(own, f"own: {label}", published, markdown))
                 shown.append(published)
+        for published in of_tasks:
+            cells = chosen(results, tokenizer, published.languages).values()
+            scores = {c["length"]: c["score"] for c in cells if c["task"] == published.group}
+            if any(length in scores for length in published.lengths):
+                title = f"{beside} published models ({published.group}, {tokenizer}): "
+                label = results["model"] or "unnamed model"
+                parts.append(line_of(f"{title}{published.source}, {published.date}", markdown))
+                parts.append(_task_table(scores, f"own: {label}", published, markdown))
+                shown.append(published)
     if not shown:
         return f"No published results fit what was scored of {data['name']}."
     if not are_frozen(rows):
         parts.append(line_of(f"Note: not comparable, for these are {rows}.", markdown))
     parts += [NOTE.format(rows=text) for text in dict.fromkeys(t.measured_on for t in shown)]
     return "\n\n".join(parts)
+
+
+def _task_table(
+    own: Mapping[str, float | None], label: str, published: PublishedTable, markdown: bool
+) -> str:
+    """A task's scores by length, and their mean where every length of the table was scored."""
+    lengths = published.lengths
+    scores = [score for name in lengths if (score := own.get(name)) is not None]
+    mean = sum(scores) / len(scores) if len(scores) == len(lengths) else None
+    rows = [[label, *(number(own.get(name)) for name in lengths), number(mean)]]
+    rows += [
+        [one.model, *(number(one.scores.get(name)) for name in lengths), number(one.average)]
+        for one in published.models
+    ]
+    return table(["model", *map(str.upper, lengths), "Avg."], rows, markdown)
 
 
 def _table(own: GroupSummary, label: str, published: PublishedTable, markdown: bool) -> str:

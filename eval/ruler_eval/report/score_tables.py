@@ -114,6 +114,8 @@ def scores(
 ) -> str:
     """Task rows by lengths, then the mean of the tasks and its interval.
 
+    With several lengths a column has the mean of a row's scores over them, `0k` left out: of tasks
+    that were scored at every one, and of the mean of the tasks.
     `tasks` gives the rows' order. A mean over fewer tasks says so in its row's name, and a mean
     over other tasks than the rest of its row is marked.
     """
@@ -125,8 +127,13 @@ def scores(
     rows.append(["strict", *(number(mean["strict"]) for mean in lengths.values())])
     if any(mean["tasks"] < count for mean in lengths.values()):
         rows.append(["tasks scored", *(str(mean["tasks"]) for mean in lengths.values())])
-    text = table(["task", *map(str.upper, lengths)], rows, markdown)
-    return text + _explained(means.values())
+    header, far = ["task", *map(str.upper, lengths)], [n for n, m in lengths.items() if m["tokens"]]
+    if len(far) > 1:
+        header.append("Avg.")
+        averages = {task: _average(cells, task, far) for task in tasks}
+        averages[mean_name(groups["all"])] = number(groups["all"]["average"]["score"])
+        rows = [[*row, averages.get(row[0], "")] for row in rows]
+    return table(header, rows, markdown) + _explained(means.values())
 
 
 def task_rows(
@@ -137,7 +144,7 @@ def task_rows(
     by_place: dict[tuple[str, str], list[Cell]] = {}
     for cell in cells:
         by_place.setdefault((cell["task"], cell["length"]), []).append(cell)
-    rows = []
+    rows: list[list[str]] = []
     scored = {cell["task"] for cell in cells}
     for task in (task for task in tasks if task in scored):
         found = [by_place.get((task, length), []) for length in lengths]
@@ -153,6 +160,17 @@ def task_rows(
             twice = [str(sum(cell["duplicated"] for cell in here)) for here in found]
             rows.append([f"{task}, duplicated predictions", *twice])
     return rows
+
+
+def _average(cells: Iterable[Cell], task: str, lengths: Sequence[str]) -> str:
+    """The mean over lengths of a task's score; "-" where it was not scored at each."""
+    scores: dict[str, list[float]] = {length: [] for length in lengths}
+    for cell in cells:
+        if cell["task"] == task and cell["length"] in scores and cell["score"] is not None:
+            scores[cell["length"]].append(cell["score"])
+    if not all(scores.values()):
+        return "-"
+    return number(sum(sum(one) / len(one) for one in scores.values()) / len(scores))
 
 
 def marked(group: GroupSummary) -> dict[str, str]:

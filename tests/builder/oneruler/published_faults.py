@@ -39,6 +39,7 @@ _SIGNS = [
     ("book-stray-letters", re.compile(r"[\u07c0-\u07ff]"), 0),  # N'Ko: of none of the languages
     ("book-editors-notes", re.compile(r"［＃[^］]*］"), 0),
     ("book-entities", re.compile(r"&#?\w+;"), 0),
+    ("book-reported-speech", re.compile(r"[\"'”’]\s+(?:하고|என்றா|कह कर)"), 0),
     ("book-rules", re.compile(r"(?m)^[-*_]{10,}\s*$"), 0),
 ]
 """Id of the erratum, the pattern that shows it, and how often a faultless book may have it."""

@@ -49,6 +49,15 @@ def test_each_group_of_a_summary_has_its_newest_table():
     assert newest_tables("mine") == []
 
 
+def test_two_tables_are_of_a_task_and_their_averages_are_those_of_their_rows():
+    for kind, models in (("aligned", 17), ("base", 7)):
+        found = newest_tables("ruler", kind, of_tasks=True)
+        assert [table.group for table in found] == ["niah_single_1", "niah_single_2"]
+        assert [len(table.models) for table in found] == [models, models]
+        for model in (model for table in found for model in table.models):
+            assert abs(mean(model.scores.values()) - model.average) < 0.06, model.model
+
+
 def test_the_repositorys_table_repeats_the_papers():
     newer = {model.model: model for model in repository().models}
     (paper,) = (t for t in published_tables() if t.name == "Table 3")

@@ -20,7 +20,12 @@ def test_published_models_stand_below_ones_own_in_every_group(write_run):
         "multi-hop tracing (VT)",
         "aggregation (CWE/FWE)",
         "question answering",
+        "niah_single_1",
+        "niah_single_2",
     ]
+    passkey = stdout.split(titles[5])[1].strip().splitlines()
+    (command_r,) = [line for line in passkey if line.startswith("Command-R-plus (104B)")]
+    assert " ".join(command_r.split()[2:]) == "100.0 100.0 99.8 99.8 100.0 97.2 99.5"
     below = stdout.split(titles[0])[1].strip().splitlines()
     assert below[2].startswith("own: mine")
     (jamba,) = [line for line in below if line.startswith("Jamba-1.5-large")]

@@ -23,7 +23,9 @@ def test_a_mean_over_some_of_the_tasks_says_so_in_its_rows_name(write_run):
 def test_columns_averaged_over_different_tasks_are_marked(write_run):
     run = write_run(right, configs=["vt_4k", "cwe_4k", "vt_8k"])
     stdout, _, _ = ruler("score", run)
-    assert rows_of(stdout)["mean of 1 to 2 of 13 tasks"][-2:] == ["100.0", "100.0*"]
+    assert rows_of(stdout)["mean of 1 to 2 of 13 tasks"][-3:] == ["100.0", "100.0*", "-"]
+    averages = {name: row[-1] for name, row in rows_of(stdout).items() if name in ("vt", "cwe")}
+    assert averages == {"vt": "100.0", "cwe": "-"}
     assert "* a mean over other tasks than the others of this row" in stdout
     lengths = load(run / "results.json")["summary"]["tekken"]["en"]["all"]["lengths"]
     assert "cwe" in lengths["8k"]["lacking"]
