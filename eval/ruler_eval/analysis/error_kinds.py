@@ -7,7 +7,7 @@ RULER (arXiv:2404.06654), section 5; ONERULER (arXiv:2503.01996), section 4 and 
 An answer has one kind: that of the first of RULES that holds; on some the row's family decides.
 What was answered wrongly comes before what is missing: three right values and a distractor's is
 `distractor`, three right values alone are `incomplete`. Where a row's context is not known, rules
-that need it do not hold.
+that need it do not hold. How often a reader gave the same kind: tests/bench/bench_error_kinds.py.
 """
 
 from __future__ import annotations
@@ -26,6 +26,10 @@ from ruler_eval.score.scoring import ScoringRules, row_score
 
 DISTRACTOR = "distractor"
 _MORE = "all the right ones and something else"
+_NONE = "says that there is no answer though there is one"
+_LOOP = "one piece of text again and again, to the end"
+_GARBLED = "the right value with characters lost, added or changed"
+_NOWHERE = "the context does not hold the answer"
 _START = "a copy of the beginning of the context or of the prompt"
 
 
@@ -52,25 +56,33 @@ RULES = (
     Rule("cut", "the answer was truncated at the token limit", is_.truncated),
     Rule("empty", "an answer without a letter or a digit", is_.empty),
     Rule("extra", _MORE, is_.complete),
+    Rule("opposite", "yes where no is right, or the reverse", None),
     Rule("refused", "the model declined to answer", is_.refused),
-    Rule("says_none", "says that there is no answer though there is one", is_.says_none),
+    Rule("says_none", _NONE, is_.says_none),
+    Rule("says_none", _NONE, None),
     Rule("asked_key", "only the key that the question names, or a damaged copy", None),
     Rule("copied_example", "words or names of the one-shot example", None),
     Rule("copied_start", _START, is_.from_start),
     Rule("copied_start", _START, None),
+    Rule("loop", _LOOP, None),
     Rule("reworded", "words of the right answer, or some, written otherwise", None),
+    Rule("near_miss", "most words or letters of a right answer, but not all", None),
     Rule("from_memory", "what the same model answers without documents", None),
+    Rule("same_document", "something else that a document with the answer says", None),
     Rule(DISTRACTOR, "a distractor's value, or words of another document", None),
     Rule("other_chain", "a variable of another chain", None),
     Rule("noise_word", "the noise word ...", None),
     Rule("frequent_word", "frequent words of the language, not in the list", None),
     Rule("wrong_format", "the answer in another format or language than asked", is_.wrong_format),
-    Rule("garbled", "the right value with characters lost, added or changed", is_.garbled),
+    Rule("garbled", _GARBLED, is_.garbled),
+    Rule("garbled", _GARBLED, None),
     Rule("extra", _MORE, None),
     Rule("repeats", "some of the right ones, and one of them again", is_.repeats),
+    Rule("loop", _LOOP, is_.looping),
     Rule("incomplete", "k of the n right ones", is_.incomplete),
     Rule("unfinished", "an explanation that ends before an answer", is_.unfinished),
-    Rule("unrelated", "nothing of the answer is in the context", is_.unrelated),
+    Rule("unrelated", _NOWHERE, is_.unrelated),
+    Rule("unrelated", _NOWHERE, None),
     Rule("other", "none of these for sure", lambda answer: True),
 )
 KINDS = {rule.kind: rule.meaning for rule in RULES}

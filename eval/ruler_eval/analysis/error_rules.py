@@ -8,8 +8,15 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Callable
 
-from ruler_eval.families.answer_text import find_whole, normalize_long, resembles
+from ruler_eval.families.answer_text import (
+    find_whole,
+    loops,
+    normalize_long,
+    resembles,
+    says_nothing,
+)
 from ruler_eval.families.given_answer import GivenAnswer, candidates
 from ruler_score import ruler_score as rules_of
 
@@ -20,19 +27,6 @@ _REFUSAL = re.compile(
     r"|\bsorry, (?:but )?i\b|\bcannot (?:assist|help|comply|fulfill?)\b|je ne peux pas|no puedo"
     r"|ich kann (?:leider )?(?:nicht|keine|diese)|não posso|non posso|nie mogę|не могу|не можу"
     r"|申し訳|抱歉|无法(?:回答|提供|协助)|죄송"
-)
-_LACKING = (
-    "mentioned|provided|specified|given|stated|found|available|present|listed|included|known"
-    "|associated|defined|shown|one of|in the (?:given |provided |above )?(?:text|documents?|list)"
-)
-_THING = "number|uuid|word|variable|value|information|answer|mention|record|data"
-_NOTHING = re.compile(
-    rf"\bnone\b|\bno such\b|\bthere (?:is|are) no\b|\bn/a\b|\bnot applicable\b|\bunknown\b"
-    rf"|\b(?:not|isn't|aren't|wasn't|weren't) (?:\w+ )?(?:{_LACKING})\b"
-    rf"|\bno (?:\w+ ){{0,3}}(?:{_THING})s?\b"
-    r"|\b(?:(?:does|do|did) not|(?:does|do|did)n't) (?:\w+ )?"
-    r"(?:mention|contain|specify|provide|state|include|appear|exist|give|say|list|have)\b"
-    r"|\b(?:unable to|cannot|can't|could not|couldn't|did not|didn't) (?:find|locate|determine)\b"
 )
 _LEAST_EXPLANATION = 8  # words
 _LEAST_COPY = 20  # characters that no honest answer shares with the beginning by chance
@@ -82,7 +76,9 @@ def complete(answer: GivenAnswer) -> bool:
 def refused(answer: GivenAnswer) -> bool:
     """Declined, and nothing right was given; not to find the answer is no refusal."""
     text = answer.text.replace("’", "'")
-    return not answer.found and bool(_REFUSAL.search(text)) and not _NOTHING.search(text)
+    if answer.found or garbled(answer):
+        return False
+    return bool(_REFUSAL.search(text)) and not says_nothing(text)
 
 
 def says_none(answer: GivenAnswer) -> bool:
@@ -92,9 +88,16 @@ def says_none(answer: GivenAnswer) -> bool:
     if answer.language is not None:
         none_word = answer.row.get("none_word") or None
         return not answer.is_list and rules_of.says_none(answer.text, answer.language, none_word)
-    if answer.wrong and not answer.is_list:
+    if garbled(answer) or (not answer.is_list and any(map(_is_value(answer), answer.wrong))):
         return False
-    return bool(_NOTHING.search(answer.text.replace("’", "'")))
+    text = answer.first_line if answer.is_qa else answer.text
+    return says_nothing(text)
+
+
+def _is_value(answer: GivenAnswer) -> Callable[[str], bool]:
+    """Whether an item may be meant as a value: half as long as a reference or longer."""
+    least = min(map(len, answer.wanted), default=0) / 2
+    return lambda item: len(item) >= least
 
 
 def from_start(answer: GivenAnswer) -> bool:
@@ -108,9 +111,11 @@ def from_start(answer: GivenAnswer) -> bool:
 
 def garbled(answer: GivenAnswer) -> bool:
     """Something that is no value of the context, and is much like a reference that is missing."""
-    if answer.is_list or answer.task == "niah_none":
+    if answer.is_list or answer.is_qa or answer.task == "niah_none":
         return False
     lacking = [value for value in answer.wanted if value not in answer.text]
+    if lacking and answer.task == "vt":
+        lacking = list(answer.wanted)  # a copy of another name instead of the missing one
     offered = [text for text in candidates(answer) if find_whole(text, answer.folded) < 0]
     return any(resembles(text, value) for text in offered for value in lacking)
 
@@ -119,6 +124,11 @@ def repeats(answer: GivenAnswer) -> bool:
     """One of the right ones stands there again, and others lack."""
     times = Counter(answer.items)
     return answer.found > 0 and any(times[value] > 1 for value in answer.wanted)
+
+
+def looping(answer: GivenAnswer) -> bool:
+    """One piece of text again and again, to the end."""
+    return loops(answer.text)
 
 
 def incomplete(answer: GivenAnswer) -> bool:
@@ -162,7 +172,5 @@ def unrelated(answer: GivenAnswer) -> bool:
     context = answer.folded
     if answer.is_list and answer.items:
         return not answer.words.intersection(answer.items)
-    if answer.items:
-        return not any(item in context for item in answer.items)
-    words = [word for word in re.findall(r"[^\W\d_]+", answer.text) if len(word) > 3]
-    return answer.is_qa and bool(words) and not any(word in context for word in words)
+    items = answer.items or candidates(answer) or re.findall(r"\d{3,}", answer.text)
+    return bool(items) and not any(item in context for item in items)

@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from ruler_eval.families.answer_text import find_whole
 from ruler_eval.families.family import Family
 from ruler_eval.frozen_release import PartialRow
 
@@ -44,7 +45,10 @@ def _evidence(row: PartialRow, pattern: re.Pattern[str]) -> Iterator[dict[str, A
     wanted = [reference.casefold() for reference in row["outputs"]]
     for match in pattern.finditer(row["input"], start, end):
         text = match[match.lastindex or 0].casefold()
-        gold = text in wanted if match.lastindex else any(word in text for word in wanted)
+        whole = bool(match.lastindex)
+        gold = text in wanted if whole else any(find_whole(word, text) >= 0 for word in wanted)
+        if not (whole or gold):
+            continue  # a document without the reference is no evidence
         yield {
             "start": match.start(),
             "end": match.end(),

@@ -20,6 +20,27 @@ _ASCII = bytes(range(128))
 _FEW = 600  # characters beyond ASCII that a text may hold, to be normalized one by one
 _PLAIN = 0x10000  # beyond these some letters compose that are no marks
 _UUID_LENGTH = 36
+_ALIKE = 0.8  # of two long values' characters
+_LONG_NUMBER = 6  # digits
+_LEAST_UUID = 4  # characters that no other one of a context begins with, as good as surely
+_LACKING = (
+    "mentioned|provided|specified|given|stated|found|available|present|listed|included|known"
+    "|associated|defined|shown|one of|in the (?:given |provided |above )?(?:text|documents?|list)"
+)
+_THING = "number|uuid|word|variable|value|information|answer|mention|record|data"
+_NOTHING = re.compile(
+    rf"\bnone\b|\bno such\b|\bthere (?:is|are) no\b|\bn/a\b|\bnot applicable\b|\bunknown\b"
+    rf"|\b(?:not|isn't|aren't|wasn't|weren't) (?:\w+ )?(?:{_LACKING})\b(?! (?:if|whether|to)\b)"
+    rf"|\bno (?:\w+ ){{0,3}}(?:{_THING})s?\b|\b(?:not enough|insufficient) (?:{_THING})"
+    r"|\b(?:(?:does|do|did) not|(?:does|do|did)n't) (?:\w+ )?"
+    r"(?:mention|contain|specify|provide|state|include|appear|exist|give|say|list|have)\b"
+    r"|\b(?:unable to|cannot|can't|could not|couldn't|did not|didn't) (?:be )?"
+    r"(?:find|found|located?|determined?|identif(?:y|ied)|answered)\b"
+)
+_NUMBERING = re.compile(r"(?:^|(?<=\s))\W?\d{1,3}(?:[.)\]](?=\s|$)|$)")
+_LONGEST_END = 800  # characters that are searched for a repeated piece
+_LEAST_LOOP = 20  # characters that it fills
+_SENTENCE = 30  # characters of a piece that no one says twice by chance
 _LEAST_PREFIX = 3  # digits of a number that was broken off
 
 
@@ -107,19 +128,50 @@ def _of_word(character: str) -> bool:
 def resembles(text: str, value: str) -> bool:
     """Whether a text is a value with a few characters lost, added, changed or moved.
 
-    A UUID: its first 8 characters stand there, but for two edits, or most of the whole does. A
-    number or a name: two edits or less, or a number broken off after three digits or more.
+    A UUID: its first 8 characters stand there, but for two edits, or it begins with the first 4,
+    has one of the five groups in its place, or most of the whole. A number or a name: two edits or
+    less, most of a long number, or a number broken off after three digits or more.
     """
     if len(value) == _UUID_LENGTH:
-        if value[:8] in text or _edits(text[:8], value[:8]) <= 2:
+        begins = text[:_LEAST_UUID] == value[:_LEAST_UUID]
+        if begins or value[:8] in text or _edits(text[:8], value[:8]) <= 2:
             return True
-        matcher = difflib.SequenceMatcher(None, text, value, autojunk=False)
-        return matcher.quick_ratio() >= 0.8 and matcher.ratio() >= 0.8  # the first is no smaller
+        groups = zip(text.split("-"), value.split("-"), strict=False)
+        return any(one == other for one, other in groups) or _ratio(text, value) >= _ALIKE
     if value.isdecimal() and len(text) >= _LEAST_PREFIX and value.startswith(text):
+        return True
+    if value.isdecimal() and len(value) >= _LONG_NUMBER and _ratio(text, value) >= _ALIKE:
         return True
     if abs(len(text) - len(value)) > 2 or len(set(text) ^ set(value)) > 4:  # two for each edit
         return False
     return _edits(text, value) <= 2
+
+
+def says_nothing(text: str) -> bool:
+    """Whether a normalized text says in English that what is asked for is not there."""
+    return bool(_NOTHING.search(text.replace("’", "'")))
+
+
+def loops(text: str) -> bool:
+    """Whether a text ends with one piece again and again: four times, a sentence three.
+
+    Numbers of a list and hyphens (of UUIDs) are no part of it, and the last may be broken off.
+    """
+    end = " ".join(_NUMBERING.sub(" ", text.replace("-", "")).split())[-_LONGEST_END:]
+    for period in range(1, len(end) // 2 + 1):
+        size = period  # of the end that repeats what stands one period before it
+        while size < len(end) and end[-1 - size] == end[-1 - size + period]:
+            size += 1
+        times = 2 if period >= _SENTENCE else 4
+        if size >= max(_LEAST_LOOP, times * period):
+            return True
+    return False
+
+
+def _ratio(a: str, b: str) -> float:
+    """How much two texts have in common, in their order (0 … 1); 0 where it is not enough."""
+    matcher = difflib.SequenceMatcher(None, a, b, autojunk=False)
+    return matcher.ratio() if matcher.quick_ratio() >= _ALIKE else 0.0  # this is no smaller
 
 
 def _edits(a: str, b: str) -> int:

@@ -17,8 +17,8 @@ from ruler_eval.families.word_lists import (
     from_start,
     most_common,
     numbered,
+    offered,
 )
-from ruler_score.ruler_score import listed_items
 
 _HEAD = "Below is a numbered list of words."
 _QUESTION = re.compile(r"\nQuestion: What are the (\d+) most common words in the above list\?$")
@@ -44,7 +44,7 @@ FAMILY = Family(
     rule="cwe",
     tasks=("cwe",),
     solve=solve,
-    items=lambda raw, text, wanted: listed_items(raw),
+    items=lambda raw, text, wanted: offered(raw),
     is_list=True,
     kinds={
         "copied_example": from_example,

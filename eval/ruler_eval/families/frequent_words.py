@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import re
 
+from ruler_eval.families.answer_text import resembles
 from ruler_eval.families.family import Family
 from ruler_eval.families.given_answer import GivenAnswer
-from ruler_eval.families.word_lists import frequent_words, most_common
-from ruler_score.ruler_score import listed_items
+from ruler_eval.families.word_lists import frequent_words, most_common, offered
 
 _HEAD = re.compile(r"Find the (?P<count>\w+) most frequently appeared coded words\.")
 _QUESTION = "\nQuestion: Do not provide any explanation. Please ignore the dots"
@@ -34,12 +34,18 @@ def noise_word(answer: GivenAnswer) -> bool:
     return "..." in answer.items
 
 
+def damaged_word(answer: GivenAnswer) -> bool:
+    """No word of the text, but much like one of the right ones."""
+    offered_words = [word for word in answer.wrong if word not in answer.words]
+    return any(resembles(word, right) for word in offered_words for right in answer.wanted)
+
+
 FAMILY = Family(
     rule="fwe",
     tasks=("fwe",),
     solve=solve,
-    items=lambda raw, text, wanted: listed_items(raw),
+    items=lambda raw, text, wanted: offered(raw),
     is_list=True,
-    kinds={"noise_word": noise_word, "frequent_word": frequent_words},
+    kinds={"noise_word": noise_word, "garbled": damaged_word, "frequent_word": frequent_words},
     before_context="most frequently appeared coded words.",
 )

@@ -64,8 +64,19 @@ class GivenAnswer:
     @cached_property
     def asked(self) -> set[str]:
         """The UUIDs that the question names: keys, no answers."""
-        question = str(self.row.get("question") or self.row["input"][self.row["context_end"] :])
-        return set(UUID.findall(rules_of.normalize(question)))
+        return set(UUID.findall(self.question))
+
+    @cached_property
+    def question(self) -> str:
+        """The question, normalized; where it is not known alone, what follows the context."""
+        known = self.row.get("question") or self.row["input"][self.row["context_end"] :]
+        return rules_of.normalize(str(known))
+
+    @cached_property
+    def first_line(self) -> str:
+        """The answer's first line, normalized: small models explain on the lines after it."""
+        lines = self.raw.strip().splitlines()
+        return rules_of.normalize(lines[0]) if lines else ""
 
     @cached_property
     def context(self) -> str:

@@ -8,8 +8,13 @@ from __future__ import annotations
 
 from ruler_eval.families.family import Family
 from ruler_eval.families.multilingual_niah import TAGGED, Form, read_form
-from ruler_eval.families.word_lists import frequent_words, from_start, most_common, numbered
-from ruler_score.ruler_score import listed_items
+from ruler_eval.families.word_lists import (
+    frequent_words,
+    from_start,
+    most_common,
+    numbered,
+    offered,
+)
 
 _ASKED = 10  # words
 
@@ -33,7 +38,7 @@ FAMILY = Family(
     rule="cwe_easy",
     tasks=("cwe_easy", "cwe_hard"),
     solve=solve,
-    items=lambda raw, text, wanted: listed_items(text),
+    items=lambda raw, text, wanted: offered(text),
     is_list=True,
     kinds={"copied_start": from_start, "frequent_word": frequent_words},
     describe=None,

@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from ruler_eval.families.answer_text import find_whole
+from ruler_eval.families.answer_text import find_whole, loops, says_nothing
 from ruler_eval.families.family import Description, Family
 from ruler_eval.families.given_answer import GivenAnswer, candidates
 from ruler_score import ruler_score as rules_of
@@ -19,6 +19,7 @@ _QUESTION = re.compile(
     r"\nWhat (?:is|are all) the special magic \w+ for (?P<query>[^\n]+) "
     r"mentioned in the provided text\?$"
 )
+_ASKED = re.compile(r"special magic \w+ for (?P<query>.+?) mentioned in the provided text")
 _SHORT = {"words": "W", "numbers": "N", "uuids": "U"}
 _BEGINNING = 20  # characters of a needle, before its key
 
@@ -28,10 +29,15 @@ def solve(text: str) -> str | None:
     if (match := _QUESTION.search(text)) is None:
         return None
     values = []
-    for key in re.split(r",? and |, ", match["query"]):
+    for key in _keys(match["query"]):
         needle = rf"special magic \w+ for {re.escape(key)} is: (.+?)\.(?=\s|$)"
         values += re.findall(needle, text[: match.start()])
     return ", ".join(values)
+
+
+def _keys(query: str) -> list[str]:
+    """The keys that a question names."""
+    return re.split(r",? and |, ", query)
 
 
 def asked_key(answer: GivenAnswer) -> bool:
@@ -42,6 +48,15 @@ def asked_key(answer: GivenAnswer) -> bool:
     return bool(answer.asked.intersection(answer.items) and not copies) or any(
         text[-12:] == key[-12:] or text[:8] == key[:8] for text in copies for key in answer.asked
     )
+
+
+def none_and_another(answer: GivenAnswer) -> bool:
+    """Says that the key that is asked for is not there, and gives the value of another."""
+    asked = _ASKED.search(answer.question)
+    denial, _, rest = answer.text.partition(". ")
+    if answer.found or asked is None or not says_nothing(denial) or loops(rest):
+        return False
+    return not any(key in rest for key in _keys(asked["query"]))
 
 
 def other_needle(answer: GivenAnswer) -> float | None:
@@ -81,7 +96,7 @@ FAMILY = Family(
     rule="niah_single_1",
     tasks=tuple(task for task in rules_of.RULER_TASKS if task.startswith("niah")),
     solve=solve,
-    kinds={"asked_key": asked_key},
+    kinds={"asked_key": asked_key, "says_none": none_and_another},
     distance=other_needle,
     describe=_described,
     before_context="afterwards.",

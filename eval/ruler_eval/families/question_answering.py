@@ -9,23 +9,31 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
 
+from ruler_eval.families.answer_text import find_whole, loops
 from ruler_eval.families.family import Description, Family
 from ruler_eval.families.given_answer import GivenAnswer
+from ruler_eval.families.short_answers import (
+    begins_in,
+    content,
+    near,
+    same_words,
+    stands_in,
+    without_marks,
+)
 from ruler_score.ruler_score import QA_TASKS, normalize
 
 _QUESTION = re.compile(r"\n\nQuestion: (?P<question>.+)$", re.DOTALL)
-_STOP = {
-    "the", "a", "an", "and", "or", "of", "in", "on", "at", "to", "from", "between", "by", "for",
-    "is", "was", "were", "are", "it",
-}  # fmt: skip
-_DIGITS = (
-    "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten",
-    "eleven", "twelve",
-)  # fmt: skip
-_LONGEST_ANSWER = 15  # words of a short answer
+_DOCUMENT = re.compile(r"document \d+:\n", re.IGNORECASE)
+_SENTENCE_END = re.compile(r"[.!?]\s")
+_YES_OR_NO = re.compile(r"\W*(yes|no)(?:\W*$|\s*[,.;:!–-])")
+_OPPOSITES = {"yes": "no", "no": "yes"}
+_LONGEST_PHRASE = 8  # words; what is longer is a sentence
+_NAME = re.compile(r"[^\W_a-z][\w'-]*|\d[\w.,]*")
+_HELD = 0.6  # of an answer's words, in a document that is taken for its source
+_HELD_OF_SENTENCE = 0.5
 
 
 def solve(text: str) -> str | None:
@@ -46,22 +54,25 @@ def solve(text: str) -> str | None:
     return " ".join(sentences[max(range(len(bags)), key=overlap)].split()[:24])
 
 
+def opposite(answer: GivenAnswer) -> bool:
+    """Yes where no is right, or the reverse."""
+    said = _YES_OR_NO.match(answer.first_line)
+    return said is not None and answer.wanted == {_OPPOSITES[said[1]]}
+
+
+def loops_at_once(answer: GivenAnswer) -> bool:
+    """The first line is one piece of text again and again."""
+    return loops(answer.first_line)
+
+
 def reworded(answer: GivenAnswer) -> bool:
     """The content words of a reference, or some of them, and no more than a few others."""
-    text = _first_line(answer)
-    if len(text.split()) > _LONGEST_ANSWER:
-        return False
-    given = _content(text)
-    wanted = map(_content, answer.wanted)
-    return any(given & words and (given <= words or words <= given) for words in wanted)
+    return same_words(answer.first_line, answer.wanted)
 
 
-def _content(text: str) -> set[str]:
-    """Words without stop words, plural endings and punctuation, small numbers as digits."""
-    words = re.findall(r"[^\W_]+", text)
-    numbers = {word: str(number) for number, word in enumerate(_DIGITS)}
-    stems = (word[:-1] if len(word) > 3 and word.endswith("s") else word for word in words)
-    return {numbers.get(word, word) for word in stems} - _STOP
+def near_miss(answer: GivenAnswer) -> bool:
+    """Most words or letters of a reference."""
+    return near(answer.first_line, answer.wanted, answer.question)
 
 
 def from_memory(answer: GivenAnswer) -> bool:
@@ -70,28 +81,105 @@ def from_memory(answer: GivenAnswer) -> bool:
     `row["memory"]` holds that answer, where it is known (analysis/memory.py).
     """
     known = str(answer.row.get("memory") or "").strip().splitlines()
-    said = _content(normalize(known[0])) if known else set()
-    return bool(said) and said == _content(_first_line(answer))
+    said = set(content(normalize(known[0]))) if known else set()
+    return bool(said) and said == set(content(answer.first_line))
+
+
+class _Source(NamedTuple):
+    """The document that holds most of an answer: how much (0 … 1), and how many words at once."""
+
+    held: float
+    in_a_sentence: int
+    gold: bool
+    depth: float  # where it begins, 0 … 1
+
+
+_NONE = _Source(0, 0, False, 0)
+
+
+def _source(answer: GivenAnswer) -> _Source | None:
+    """The document that an answer is from; of two like ones, the gold. None where it is not known.
+
+    Where no document holds enough of it, `held` is 0. The gold documents are the row's evidence:
+    in a release's rows those without the reference too.
+    """
+    evidence = answer.row["evidence"]
+    words = _telling(answer)
+    if not answer.context or not evidence or not words:
+        return None
+    spans = [answer.row["input"][one["start"] : one["end"]] for one in evidence]
+    gold = [(without_marks(normalize(text)), 0.0) for text in spans]
+    others = _other_documents(answer, [text for text, _ in gold])
+    phrase = without_marks(answer.first_line.strip(" .\"'"))
+    is_phrase = len(phrase.split()) <= _LONGEST_PHRASE
+    for has in (stands_in, begins_in):  # as they are; else with other endings
+        sources = []
+        for own, documents in ((True, gold), (False, others)):
+            for text, depth in documents:
+                known = [word for word in words if has(text, word)]
+                whole = is_phrase and find_whole(phrase, text) >= 0
+                held = 1.0 if whole else len(known) / len(words)
+                sources.append(_Source(held, _at_once(known, text, has), own, depth))
+        best = max(sources, key=lambda source: source[:3])
+        if best.held >= (_HELD if is_phrase else _HELD_OF_SENTENCE):
+            return best
+    return _NONE
+
+
+def _other_documents(answer: GivenAnswer, gold: list[str]) -> list[tuple[str, float]]:
+    """The documents that are not gold, normalized, each with its depth (0 … 1)."""
+    text = without_marks(answer.folded)
+    for own in gold:
+        text = text.replace(own, "\n")
+    width = max(1, len(answer.context))
+    starts = [found.start() / width for found in _DOCUMENT.finditer(answer.context)]
+    parts = _DOCUMENT.split(text)
+    return list(zip(parts, [0.0, *starts], strict=False))
+
+
+def _at_once(words: list[str], text: str, has: Callable[[str, str], bool]) -> int:
+    """How many of a document's words one of its sentences holds."""
+    if len(words) < 2:
+        return len(words)
+    return max(sum(has(part, word) for word in words) for part in _SENTENCE_END.split(text))
+
+
+def _telling(answer: GivenAnswer) -> set[str]:
+    """The words by which a source is known: of a sentence its names and numbers, if it has any.
+
+    Words of the question count where there are no others; what only repeats it tells nothing.
+    """
+    asked = set(content(answer.question))
+    given = set(content(answer.first_line))
+    if len(answer.first_line.split()) > _LONGEST_PHRASE:
+        first, _, rest = answer.raw.strip().splitlines()[0].partition(" ")
+        named = first if _NAME.match(rest) else ""  # any sentence begins with a capital
+        names = set(content(normalize(" ".join([named, *_NAME.findall(rest)]))))
+        if names - asked:
+            return names - asked
+        if len(asked & given) > len(asked) / 2 and given <= asked:
+            return set()
+    return given - asked or given
+
+
+def same_document(answer: GivenAnswer) -> bool:
+    """Something else that a gold document says."""
+    source = _source(answer)
+    return source is not None and source.gold
 
 
 def other_document(answer: GivenAnswer) -> float | None:
-    """How far a short answer that stands in the documents stood from the gold ones, if in none."""
-    gold = [evidence for evidence in answer.row["evidence"] if evidence["answer"]]
-    short = _first_line(answer).strip(" .\"'")
-    if not short or len(short.split()) > 12 or not gold:
+    """How far in depth the document that the answer is from stood from a gold one; None: none."""
+    source = _source(answer)
+    if source is None or source.gold or not source.held:
         return None
-    row, context = answer.row, answer.context
-    inside = any(short in row["input"][span["start"] : span["end"]].casefold() for span in gold)
-    place = context.casefold().find(short)
-    if inside or place < 0 or len(short) < 4:
-        return None
-    return min(abs(place / max(1, len(context)) - float(span["depth"])) for span in gold)
+    return min(abs(source.depth - float(one["depth"])) for one in answer.row["evidence"])
 
 
-def _first_line(answer: GivenAnswer) -> str:
-    """The answer itself, normalized: small models put an explanation on the lines after it."""
-    lines = answer.raw.strip().splitlines()
-    return normalize(lines[0]) if lines else ""
+def in_no_document(answer: GivenAnswer) -> bool:
+    """No document holds most of it."""
+    source = _source(answer)
+    return source is not None and not source.held
 
 
 def _described(params: Mapping[str, Any]) -> Description:
@@ -104,7 +192,15 @@ FAMILY = Family(
     rule="qa_1",
     tasks=QA_TASKS,
     solve=solve,
-    kinds={"reworded": reworded, "from_memory": from_memory},
+    kinds={
+        "loop": loops_at_once,
+        "opposite": opposite,
+        "reworded": reworded,
+        "near_miss": near_miss,
+        "from_memory": from_memory,
+        "same_document": same_document,
+        "unrelated": in_no_document,
+    },
     distance=other_document,
     describe=_described,
     before_context="The following are given documents.",

@@ -19,6 +19,7 @@ _QUESTION = re.compile(
     r"\nQuestion: Find all variables that are assigned the value (\d+) in the text above\.$"
 )
 _ASSIGNMENT = re.compile(r"VAR (\w+) = (?:VAR )?(\w+)")
+_EXPLANATION = 8  # words that are no names
 _CAPITALS = re.compile(r"\b[A-Z]{2,8}\b")
 
 
@@ -36,7 +37,14 @@ def solve(text: str) -> str | None:
 
 
 def _names(raw: str, text: str, wanted: set[str]) -> list[str]:
-    return [normalize(name) for name in _CAPITALS.findall(raw) if name != "VAR"]
+    """The names of an answer; of an explanation not the one that it breaks off in."""
+    names = [normalize(name) for name in _CAPITALS.findall(raw) if name != "VAR"]
+    prose = len(re.findall("[a-z]{2,}", raw)) >= _EXPLANATION
+    if prose and names and text.rstrip().endswith(names[-1]):
+        last = names[-1]
+        if any(name.startswith(last) and name != last for name in wanted):
+            return names[:-1]
+    return names
 
 
 def other_chain(answer: GivenAnswer) -> bool:

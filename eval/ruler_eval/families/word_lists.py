@@ -14,6 +14,15 @@ from ruler_eval.families.given_answer import GivenAnswer
 from ruler_score.ruler_score import listed_items
 
 _NUMBERED = re.compile(r"(?:^|\s)\d+\.\s")
+_NUMBER = re.compile(r"(?:^|(?<=\s))(\d{1,3})[.)]\s")
+_BULLET = re.compile(r"^\s*(?:[-*•]|\d{1,3}[.)])\s", re.MULTILINE)
+_LEAD_IN = re.compile(r"^[^\n]*\w[^\n]*:\s*\n", re.MULTILINE)
+_COUNT = re.compile(  # "(appears 30 times)", ": 30", "- 30 times", "x3", "(appears" cut off
+    r"\s*[(\[][^()\[\]\n]{0,40}\d[^()\[\]\n]{0,40}[)\]]|\s*\((?:appear|occur)[^()\n]*$"
+    r"|(?<=[^\W\d])[*_`\"']*(?:\s*[:=–—-]\s*|\s+)(?:[x×]\s?\d+|\b\d+\b)(?:\s*(?:times|occurrences?))?"
+    r"(?=\s*(?:[\n,;]|\s\d{1,3}[.)]\s|$))",
+    re.IGNORECASE,
+)
 _LEAST_ITEMS = 4  # that no honest answer has in the list's own order by chance
 
 
@@ -25,6 +34,24 @@ def numbered(context: str) -> list[str]:
 def most_common(words: list[str], count: int) -> list[str]:
     """The `count` commonest words, the commonest first."""
     return [word for word, _ in Counter(words).most_common(count)]
+
+
+def offered(text: str) -> list[str]:
+    """The items of an answer's first list: no counts, and no list that is begun after it."""
+    return listed_items(_COUNT.sub("", _first_list(text)))
+
+
+def _first_list(text: str) -> str:
+    """A text up to where its numbers begin again at 1, or a lead-in to another list stands."""
+    highest = 0
+    for number in _NUMBER.finditer(text):
+        if int(number[1]) == 1 and highest > 1:
+            return text[: number.start()]
+        highest = max(highest, int(number[1]))
+    bullets = [bullet.start() for bullet in _BULLET.finditer(text)]
+    if len(bullets) > 1 and (lead := _LEAD_IN.search(text, bullets[1])):
+        return text[: lead.start()]
+    return text
 
 
 def from_example(answer: GivenAnswer) -> bool:

@@ -147,7 +147,10 @@ CASES = [
     ("distractor", QUESTION, "qa_1", "Bellhaven"),
     ("says_none", QUESTION, "qa_1", "The answer is not provided in the documents."),
     ("unrelated", QUESTION, "qa_1", "Ouagadougou"),
-    ("other", QUESTION, "qa_1", "three hills"),
+    ("same_document", QUESTION, "qa_1", "three hills"),
+    ("near_miss", QUESTION, "qa_1", "Tesamund"),
+    ("opposite", {**QUESTION, "outputs": ["yes"]}, "qa_1", "No, it is not."),
+    ("loop", VALUES, "niah_multivalue", "so so so so so so so so so so"),
     ("refused", QUESTION, "qa_1", "As an AI, I have no opinion."),
 ]
 

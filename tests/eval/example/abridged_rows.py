@@ -4,7 +4,8 @@
 
 A line holds what scoring needs of a row and the pieces of its prompt that sorting errors needs for
 the answers of the example's runs: the evidence, and what the answers repeat, each at its offset. Of
-a document or an essay that is nothing but words that stand in an answer, too.
+a document or an essay that is nothing but words that stand in an answer, too, and of documents
+where they begin and their sentences end.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import ruler_eval.example
+from ruler_eval.families.short_answers import begins_in, content, without_marks
 from ruler_eval.frozen_release import PartialRow, Release
 from ruler_score import ruler_score as rules_of
 
@@ -28,6 +30,8 @@ COLUMNS = (
 _NEEDLE = re.compile(r"\n?One of the special magic \w+ for [^\n]{1,120}? is: [\w-]+\.")
 _ASSIGNMENT = re.compile(r"VAR [A-Z]+ = (?:VAR [A-Z]+|\d+)")
 _WORD = re.compile(r"[^\W_]+(?:-[^\W_]+)*")
+_HEAD = re.compile(r"Document \d+:\n")
+_SENTENCE_END = re.compile(r"[.!?]\s")
 _LONGEST_BEGINNING = 1000  # characters within which an answer may repeat the beginning
 _FIRST_WORDS = 250  # characters of the list that a copy of its beginning is held against
 
@@ -82,20 +86,50 @@ def _kept(row: PartialRow, task: str, answers: list[str]) -> Iterator[tuple[int,
                 seen.add((inside, part))
                 yield next(((a, b) for a, b in own if a <= start < b), (start, end))
     folded = text.casefold()
-    lacking = words - {part for _, part in seen} if task.startswith(("niah", "qa")) else set()
+    lacking = words - {part for _, part in seen} if task.startswith(("niah", "qa", "vt")) else set()
     for word in sorted(lacking):  # part of a longer word, maybe
         if len(folded) == len(text) and (at := folded.find(word, row["context_start"])) >= 0:
             whole = next(m for m in _WORD.finditer(text, max(0, at - 60)) if m.end() > at)
             yield whole.span()
     for answer in answers:
         yield from _repeated(text, row["context_start"], answer)
+    if task.startswith("qa"):
+        yield from _of_documents(row, answers)
+
+
+def _of_documents(row: PartialRow, answers: Iterable[str]) -> Iterator[tuple[int, int]]:
+    """Where documents begin; in each the words that an answer has too, and the ends of sentences.
+
+    Words with another ending, and numbers in words, count as the same.
+    """
+    text, start, end = row["input"], row["context_start"], row["context_end"]
+    words = {word for answer in answers for word in content(rules_of.normalize(answer))}
+    held: dict[str, bool] = {}
+    heads = [match.span() for match in _HEAD.finditer(text, start, end)]
+    yield from heads
+    for (_, first), (last, _) in zip(heads, [*heads[1:], (end, end)], strict=True):
+        kept = []
+        for match in _WORD.finditer(text, first, last):
+            if match[0] not in held:
+                folded = without_marks(rules_of.normalize(match[0]))
+                held[match[0]] = any(begins_in(folded, word) for word in words)
+            if held[match[0]]:
+                kept.append(match.span())
+        yield from kept
+        if kept:
+            yield from (match.span() for match in _SENTENCE_END.finditer(text, first, last))
 
 
 def _repeated(text: str, start: int, answer: str) -> Iterator[tuple[int, int]]:
     """Where the first line of an answer stands, and the beginning if the answer repeats it."""
     folded, first = text.casefold(), answer.splitlines()[0].strip(" .\"'").casefold()
     if len(folded) == len(text) and len(first) >= 4 and (at := folded.find(first, start)) >= 0:
-        yield at, at + len(first)
+        end = at + len(first)
+        while text[at - 1 : at].isalnum():  # whole words
+            at -= 1
+        while text[end : end + 1].isalnum():
+            end += 1
+        yield at, end
     beginning = " ".join(rules_of.normalize(answer).split())[:60]
     for place in (0, start):
         shown = " ".join(rules_of.normalize(text[place : place + _LONGEST_BEGINNING]).split())

@@ -18,8 +18,9 @@ from tests.eval.example.abridged_rows import COLUMNS, write_abridged
 from tests.eval.scoring_helpers import record, ruler
 
 EXAMPLE = Path(ruler_eval.example.__file__).parent
-KINDS = {"repeats": 42, "distractor": 38, "other": 34, "incomplete": 22, "unrelated": 16}
-KINDS |= {"copied_example": 13, "asked_key": 11, "unfinished": 9, "garbled": 5, "copied_start": 1}
+KINDS = {"distractor": 47, "repeats": 42, "loop": 27, "incomplete": 16, "unrelated": 15}
+KINDS |= {"copied_example": 13, "asked_key": 11, "other": 5, "garbled": 5, "same_document": 4}
+KINDS |= {"opposite": 3, "unfinished": 1, "near_miss": 1, "copied_start": 1}
 """Of the example run's answers, as the whole rows give them."""
 
 

@@ -1,0 +1,193 @@
+r"""How near a short answer is to a right one: by its content words, then by its letters.
+
+same_words("on 3 hills", {"three hills"})                                # True
+near("jillian bell", {"jillian belk"})                                   # True: one letter
+near("1472 km", {"2844 km"})                                             # False: another number
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+import unicodedata
+from collections.abc import Collection, Iterator
+
+from ruler_eval.families.answer_text import find_whole
+from ruler_eval.families.function_words import FREQUENT
+
+_STOP = FREQUENT["en"] | {
+    *("and", "or", "from", "between", "were", "into", "than", "then", "there", "their", "they"),
+    *("she", "her", "him", "we", "its", "who", "whom", "whose", "which", "what", "when", "where"),
+    *("document", "documents", "passage", "text", "context", "mentions", "mentioning", "states"),
+    *("question", "answer", "mentioned", "stated", "said", "says", "over", "after", "before"),
+    *("these", "those", "such", "any", "most", "very", "both", "only", "no", "not"),
+    *("how", "why", "had", "has", "have", "did", "does", "do", "been", "being", "also", "s"),
+}
+_NUMBERS = {
+    **{"zero": "0", "one": "1", "two": "2", "three": "3", "four": "4", "five": "5", "six": "6"},
+    **{"seven": "7", "eight": "8", "nine": "9", "ten": "10", "eleven": "11", "twelve": "12"},
+    **{"first": "1", "second": "2", "third": "3", "fourth": "4", "fifth": "5", "sixth": "6"},
+    **{"seventh": "7", "eighth": "8", "ninth": "9", "tenth": "10", "single": "1"},
+    **{"thirteen": "13", "fourteen": "14", "fifteen": "15", "sixteen": "16"},
+    **{"seventeen": "17", "eighteen": "18", "nineteen": "19"},
+    **{"eleventh": "11", "twelfth": "12", "thirteenth": "13", "fourteenth": "14"},
+    **{"fifteenth": "15", "sixteenth": "16", "seventeenth": "17", "eighteenth": "18"},
+    **{"nineteenth": "19", "twentieth": "20", "twenty": "20", "thirty": "30", "forty": "40"},
+    **{"fifty": "50", "sixty": "60", "seventy": "70", "eighty": "80", "ninety": "90"},
+}
+_WORD = re.compile(r"\d+(?:[.,]\d+)+|[^\W_]+")
+_MARKS = re.compile("[\u02b0-\u02ff\u0300-\u036f]+")
+_ORDINAL = re.compile(r"(\d+)(?:st|nd|rd|th)")
+_FEW = 15  # words of a short answer
+_LEAST_PAIR = 2  # content words of a reference that are looked for in a longer answer
+_ALIKE = 0.82  # of the letters of two words
+_ALIKE_WHOLE = 0.85  # of the letters of two answers, however they are parted into words
+_LONG, _LOST, _LEAST_STEM = 8, 3, 6  # letters: of a long word, of its ending, of what is left
+_LEAST_LETTERS = 4
+_ENDING = 4  # letters that a word may have more: Turk and Turkish
+_SENTENCE = 2  # words that a longer answer has more than the reference
+_MANY = 3  # words shared, that no two answers share by chance
+_LEAST_RUN = 4  # words in a row, function words too, that a longer answer repeats
+_MOST = 0.75  # of the words, where a part of a longer answer is compared
+
+
+def content(text: str) -> list[str]:
+    """The words of a normalized text in order, but for function words.
+
+    Plural endings are dropped, and small numbers are digits: "the three hills" is ["3", "hill"].
+    """
+    words = (_plain(word) for word in _WORD.findall(without_marks(text)))
+    return [word for word in words if word]
+
+
+def without_marks(text: str) -> str:
+    """A text without accents, letters that are apostrophes, the ending 's and signs of powers."""
+    if not text.isascii():
+        text = _MARKS.sub("", unicodedata.normalize("NFKD", text))
+    return text.replace("'s", "").replace("^", "")
+
+
+def _plain(word: str) -> str:
+    if word in _NUMBERS:
+        return _NUMBERS[word]
+    if word in _STOP:
+        return ""
+    if ordinal := _ORDINAL.fullmatch(word):
+        return ordinal[1]
+    return word[:-1] if len(word) > 3 and word.endswith("s") else word
+
+
+def stands_in(text: str, word: str) -> bool:
+    """Whether a word of `content` stands in a normalized text."""
+    endings = ("", "th", "st", "nd", "rd") if word.isdecimal() else ("", "s")
+    forms = {word + ending for ending in endings}
+    forms.update(name for name, number in _NUMBERS.items() if number == word)
+    return any(find_whole(form, text) >= 0 for form in forms)
+
+
+def begins_in(text: str, word: str) -> bool:
+    """Whether it does, or a long one with another ending: "deterministic", "deterministically"."""
+    stem = word[: max(_LEAST_STEM, len(word) - _LOST)]
+    long = len(word) >= _LONG and word.isalpha()
+    return stands_in(text, word) or (long and _begins_word(stem, text))
+
+
+def _begins_word(stem: str, text: str) -> bool:
+    at = text.find(stem)
+    while at >= 0:
+        if not text[at - 1 : at].isalnum():
+            return True
+        at = text.find(stem, at + 1)
+    return False
+
+
+def same_words(text: str, references: Collection[str]) -> bool:
+    """Whether an answer has the words of a reference, or a part of them, and few others.
+
+    A longer one: all of a reference's, if these are two or more.
+    """
+    given = set(content(text))
+    short = len(text.split()) <= _FEW
+    for wanted in (set(content(reference)) for reference in references):
+        whole = bool(wanted) and wanted <= given
+        if short and (whole or (given and given <= wanted)):
+            return True
+        if whole and len(wanted) >= _LEAST_PAIR:
+            return True
+    return False
+
+
+def near(text: str, references: Collection[str], question: str = "") -> bool:
+    """Whether an answer shares most words or letters with a reference: F1 of words above a half.
+
+    Of a longer answer, any part as long as the reference does, by a stricter measure, or repeats
+    most of it word for word. Words are alike that differ by a few letters; a number with another
+    digit is another number. Words of the question tell nothing, where there are others.
+    """
+    return any(_near(text, reference, set(content(question))) for reference in references)
+
+
+def _near(text: str, reference: str, asked: set[str]) -> bool:
+    given, wanted = content(text), content(reference)
+    if not given or not wanted:
+        return False
+    if _alike("".join(given), "".join(wanted), _ALIKE_WHOLE):
+        return True
+    if set(wanted) - asked and _much_of(reference, text):
+        return True
+    single = len(wanted) == 1
+    given = [word for word in given if word not in asked] or given
+    wanted = [word for word in wanted if word not in asked] or wanted
+    if _f1(given, wanted) > _half(given, wanted):
+        return True
+    if len(given) <= len(wanted) + _SENTENCE or (len(wanted) == 1 and not single):
+        return False
+    return any(_f1(part, wanted) >= _MOST for part in _parts(given, len(wanted)))
+
+
+def _half(given: list[str], wanted: list[str]) -> float:
+    """A half; where three words or more are shared, a little less."""
+    return 0.5 if _shared(given, wanted) < _MANY else 0.45
+
+
+def _much_of(reference: str, text: str) -> bool:
+    """Whether half of a reference or more, and some words in a row, stand in a text as they are."""
+    given, wanted = re.findall(r"\w+", text), re.findall(r"\w+", reference)
+    matcher = difflib.SequenceMatcher(None, given, wanted, autojunk=False)
+    run = matcher.find_longest_match().size
+    return run >= _LEAST_RUN and 2 * run >= len(wanted)
+
+
+def _parts(words: list[str], length: int) -> Iterator[list[str]]:
+    for start in range(len(words) - length + 1):
+        yield words[start : start + length]
+
+
+def _f1(given: list[str], wanted: list[str]) -> float:
+    """Twice the words that both have, over the words of both; each word once."""
+    return 2 * _shared(given, wanted) / (len(set(given)) + len(set(wanted)))
+
+
+def _shared(given: list[str], wanted: list[str]) -> int:
+    """How many words both have, or words that are alike."""
+    rest = list(dict.fromkeys(wanted))
+    shared = 0
+    for word in dict.fromkeys(given):
+        if like := next((other for other in rest if _alike(word, other)), None):
+            rest.remove(like)
+            shared += 1
+    return shared
+
+
+def _alike(a: str, b: str, share: float = _ALIKE) -> bool:
+    """Whether two words have most letters in common, or one is the other's beginning.
+
+    Their digits must be the same.
+    """
+    if a == b:
+        return True
+    if re.sub(r"\D", "", a) != re.sub(r"\D", "", b) or min(len(a), len(b)) < _LEAST_LETTERS:
+        return False
+    if abs(len(a) - len(b)) <= _ENDING and (a.startswith(b) or b.startswith(a)):
+        return True
+    return difflib.SequenceMatcher(None, a, b, autojunk=False).ratio() >= share
