@@ -304,6 +304,18 @@ def test_parts_of_opencompass_are_numbered_on(tmp_path):
         opened(tmp_path)
 
 
+def test_the_prompts_of_a_part_are_compared_with_the_rows_of_its_place(frozen, built, tmp_path):
+    folder = tmp_path / "predictions/llama"
+    rows = list(frozen.rows("vt_4k", ("input", "outputs")))
+    for part, some in enumerate((rows[:3], rows[3:])):
+        one = {str(i): opencompass(row["outputs"], "x") for i, row in enumerate(some)}
+        for i, row in enumerate(some):
+            one[str(i)]["origin_prompt"] = [{"role": "HUMAN", "prompt": row["input"]}]
+        written(folder / f"ruler_vt_4k_{part}.json", one)
+    found = opened(tmp_path, dataset=str(built)).rows
+    assert [(row.index, row.asked_row) for row in found] == [(i, True) for i in range(5)]
+
+
 def test_two_seeds_of_nemo_skills_are_two_runs(tmp_path):
     folder = tmp_path / "ruler.llama_131072.niah_multikey_1"
     for seed in (0, 1):
