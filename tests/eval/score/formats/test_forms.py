@@ -1,6 +1,6 @@
 """Every row of docs/prediction_files.md: the file that it names is written and read.
 
-The records have the fields that these versions write; values are made up. Run with lm-eval 0.4.12,
+The records have the fields that these versions write; values are made up. Run with lm-eval 0.4.13,
 lighteval 0.13.0 and EvalScope 1.14.1; followed in the code that writes the file: NeMo-Skills 0.7.0
 (inference/generate.py, evaluation/evaluator/ruler.py), OpenCompass 0.5.3 (its
 GenInferencerOutputHandler and SizePartitioner), HELMET at 4526dfb (eval.py), the reference code,
