@@ -47,7 +47,8 @@ class PredictionFile:
 
         Raises RulerError for a file of no known form, and for a record that lacks what it needs.
         """
-        rows, part, config = 0, None, ""
+        rows, config = 0, ""
+        part: str | None = None
         for where, record in self._records(damaged):
             reader = self._reader or self._opened(record)
             try:
