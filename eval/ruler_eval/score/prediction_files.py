@@ -67,12 +67,15 @@ def read(
                 new, run = list(inspect_log.predictions(file, keep_prompts)), str(file)
             else:
                 opened = PredictionFile(
-                    file, naming, form=form, keep_prompts=keep_prompts, prompts=prompts
+                    file,
+                    naming,
+                    form=form,
+                    keep_prompts=keep_prompts,
+                    prompts=prompts,
+                    parts=parts,
                 )
                 new, run = list(opened.read(found.damaged)), opened.run
                 models += [opened.model] if opened.model else []
-                if new and opened.part is not None:
-                    _number_on(file, new, opened.part, parts.setdefault(new[0].config, []))
             found.rows += new
             found.files[str(file)] = sha256_of(file)
             if not new:
@@ -83,18 +86,6 @@ def read(
     if not found.rows:
         raise RulerError("There are no predictions in what was given: name a RUN folder or files.")
     return found
-
-
-def _number_on(file: Path, rows: list[Prediction], part: int, before: list[int]) -> None:
-    """Number the rows of a part from where the parts before it ended; they begin at 0 again."""
-    if part != len(before):
-        raise RulerError(
-            f"'{file}' is part {part} of {rows[0].config}, and its rows are numbered from the end "
-            f"of part {part - 1 if part else part}: give all parts once, in order, or their folder."
-        )
-    for row in rows:
-        row.index += sum(before)
-    before.append(len(rows))
 
 
 def results_place(paths: Iterable[Path]) -> Path | None:

@@ -11,7 +11,7 @@ do; `--config` names the configuration outright.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +29,8 @@ class PredictionFile:
     """One file to read: its path, what the caller adds, and whether prompts are kept.
 
     `prompts` compares each prompt that the file holds with its row's, where there is a release;
-    `form` is that of --columns, else the first record tells it.
+    `form` is that of --columns, else the first record tells it. `parts` are the numbers of rows of
+    the parts that were read before, by configuration: a part's indices begin at 0 again.
     """
 
     file: Path
@@ -38,6 +39,7 @@ class PredictionFile:
     form: Form | None = None
     keep_prompts: bool = False
     prompts: PromptCheck | None = None
+    parts: dict[str, list[int]] = field(default_factory=dict)
     _reader: FormReader | None = None
 
     def read(self, damaged: list[str]) -> Iterator[Prediction]:
@@ -45,12 +47,17 @@ class PredictionFile:
 
         Raises RulerError for a file of no known form, and for a record that lacks what it needs.
         """
+        rows, config = 0, ""
+        part: str | None = None
         for where, record in self._records(damaged):
             reader = self._reader or self._opened(record)
             try:
                 found = reader.prediction(record)
                 found.where = where
                 found.check()
+                part, config = reader.told.get("part"), found.config
+                if part is not None:
+                    found.index += self._before(int(part), config)
             except RulerError:
                 raise
             except (LookupError, TypeError, AttributeError, ValueError, SyntaxError) as error:
@@ -60,7 +67,10 @@ class PredictionFile:
                 self.prompts.of(found)
             if not self.keep_prompts:
                 found.prompt = None
+            rows += 1
             yield found
+        if part is not None:
+            self.parts[config].append(rows)
 
     @property
     def model(self) -> str | None:
@@ -76,11 +86,15 @@ class PredictionFile:
             filter(None, (run_id(self.form, self.file), self._reader.told.get("again")))
         )
 
-    @property
-    def part(self) -> int | None:
-        """Which part of its configuration's rows a file holds, whose indices begin at 0 again."""
-        part = self._reader.told.get("part") if self._reader else None
-        return None if part is None else int(part)
+    def _before(self, part: int, config: str) -> int:
+        """How many rows the parts before this one have. Raises RulerError where one is missing."""
+        before = self.parts.setdefault(config, [])
+        if part != len(before):
+            raise RulerError(
+                f"'{self.file}' is part {part} of {config}, whose rows are numbered on from the "
+                "parts before it: give all parts, each once and in order, or their folder."
+            )
+        return sum(before)
 
     def _records(self, damaged: list[str]) -> Records:
         if self.file.suffix == ".parquet":

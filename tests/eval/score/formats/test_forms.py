@@ -1,6 +1,6 @@
 """Every row of docs/prediction_files.md: the file that it names is written and read.
 
-The records have the fields that these versions write; values are made up. Run with lm-eval 0.4.12,
+The records have the fields that these versions write; values are made up. Run with lm-eval 0.4.13,
 lighteval 0.13.0 and EvalScope 1.14.1; followed in the code that writes the file: NeMo-Skills 0.7.0
 (inference/generate.py, evaluation/evaluator/ruler.py), OpenCompass 0.5.3 (its
 GenInferencerOutputHandler and SizePartitioner), HELMET at 4526dfb (eval.py), the reference code,
@@ -302,6 +302,18 @@ def test_parts_of_opencompass_are_numbered_on(tmp_path):
     (folder / "ruler_niah_single_1_4k_3.json").unlink()
     with pytest.raises(RulerError, match="is part 4 of niah_single_1_4k"):
         opened(tmp_path)
+
+
+def test_the_prompts_of_a_part_are_compared_with_the_rows_of_its_place(frozen, built, tmp_path):
+    folder = tmp_path / "predictions/llama"
+    rows = list(frozen.rows("vt_4k", ("input", "outputs")))
+    for part, some in enumerate((rows[:3], rows[3:])):
+        one = {str(i): opencompass(row["outputs"], "x") for i, row in enumerate(some)}
+        for i, row in enumerate(some):
+            one[str(i)]["origin_prompt"] = [{"role": "HUMAN", "prompt": row["input"]}]
+        written(folder / f"ruler_vt_4k_{part}.json", one)
+    found = opened(tmp_path, dataset=str(built)).rows
+    assert [(row.index, row.asked_row) for row in found] == [(i, True) for i in range(5)]
 
 
 def test_two_seeds_of_nemo_skills_are_two_runs(tmp_path):
