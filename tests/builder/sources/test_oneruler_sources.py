@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 from urllib.parse import unquote
 
@@ -19,6 +17,7 @@ from ruler_builder.sources.registry import (
 )
 from ruler_common.errors import RulerError
 from ruler_common.names import LANGUAGES
+from tests import in_process
 
 KINDS = ("niah", "cwe", "book", "words")
 
@@ -121,8 +120,9 @@ def test_words_for_sources_are_names_datasets_and_languages() -> None:
 
 
 def ruler(*words: str | Path) -> str:
-    command = [sys.executable, "-m", "ruler_release", *map(str, words)]
-    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    done = in_process.ruler(*words)
+    assert done.code == 0, done.stderr
+    return done.stdout
 
 
 def test_the_list_has_one_row_a_language_and_says_what_is_odd(folder: Path) -> None:

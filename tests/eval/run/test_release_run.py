@@ -12,12 +12,15 @@ from ruler_eval.run.run_order import RunOrder
 from ruler_eval.run.runner import run
 from tests import in_process
 from tests.conftest import Once
+from tests.shares import ALL
+
+ROWS = 3 if ALL else 1
 
 
 @pytest.fixture(scope="session")
 def built(once: Once) -> Path:
     def make(root: Path) -> None:
-        flags = ("--sources", "embedded", "--lengths", "4k,128k", "--samples", "3")
+        flags = ("--sources", "embedded", "--lengths", "4k,128k", "--samples", ROWS)
         done = in_process.ruler("build", root, *flags)
         assert done.code == 0, done.stderr
 
@@ -29,7 +32,7 @@ def test_the_oracle_scores_100_on_the_eleven_synthetic_tasks(
     built: Path, tmp_path: Path, length: str
 ) -> None:
     outcome = run(RunOrder(str(built), (f"all_{length}",), "oracle", tmp_path, quiet=True))
-    assert dict(outcome.total) == {"stop": 13 * 3}
+    assert dict(outcome.total) == {"stop": 13 * ROWS}
     for task in ruler_dataset.TASKS["ruler"]:
         config = f"{task}_{length}"
         found = {

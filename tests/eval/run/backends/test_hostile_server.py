@@ -11,6 +11,7 @@ import json
 import time
 import zlib
 from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -31,6 +32,7 @@ from tests.eval.run.backends.hostile_server import (
     usual,
 )
 from tests.eval.run.backends.test_secrets import FORMS, KEY
+from tests.shares import share
 
 pytestmark = pytest.mark.skipif(
     find_spec("openai") is None, reason="the openai extra is not installed"
@@ -144,7 +146,7 @@ def in_turn(path: str, replies: Sequence[Any], status: int = 200) -> Callable[[s
 def test_no_field_of_a_completion_brings_out_a_key(
     ask: Callable[..., Ended], mode: str, path: str, reply: dict[str, Any]
 ) -> None:
-    replies = spoiled(reply)
+    replies = share(3, spoiled(reply))  # of ten odd values in a place
     for first in range(0, len(replies), ROWS):
         ended = ask(in_turn(path, replies[first : first + ROWS]), mode=mode)
         assert len({(record["config"], record["index"]) for record in ended.records}) == ROWS
@@ -194,7 +196,8 @@ def test_no_field_of_a_batch_brings_out_a_key(
     failed = {"code": "c", "message": "m", "error": {"message": "n"}}
     lines = [{"id": "b", "response": response, "error": None}, {"response": None, "error": failed}]
     bodies = [{"response": {"status_code": 400, "body": error}} for error in ERRORS]
-    replies = [one for line in (*lines, *bodies) for one in spoiled(line) if isinstance(one, dict)]
+    spoiled_lines = (one for line in (*lines, *bodies) for one in spoiled(line))
+    replies = share(3, (one for one in spoiled_lines if isinstance(one, dict)))
     for first in range(0, len(replies), ROWS):
         out = tmp_path / f"RUN{first}"
         check(in_process.ruler("batch", "write", *rows, "--out", out), out)
@@ -231,6 +234,7 @@ def test_reasoning_taken_out_of_a_key_joins_it_unseen(ask: Callable[..., Ended])
         assert [one["thinking"] for one in ended.records] == [thinking]
 
 
+@cache
 def packed(size: int, times: int = 1) -> bytes:
     """So many spaces, packed with gzip, and the result again."""
     data = b"{" + b" " * size
@@ -240,13 +244,18 @@ def packed(size: int, times: int = 1) -> bytes:
     return data
 
 
+@cache
+def packed_by_zlib() -> bytes:
+    return zlib.compress(b" " * (1 << 28))
+
+
 LESS_KNOWN = [("unknown", "server"), ("vllm", "server"), ("vllm 0.9.1", "unchecked")]
 ENDLESS: dict[str, Callable[[], Reply]] = {
     "long": lambda: Reply(b" " * (1 << 20) for _ in range(1 << 20)),
     "packed": lambda: Reply(packed(1 << 28), headers={"Content-Encoding": "gzip"}),
     "packed twice": lambda: Reply(packed(1 << 28, 2), headers={"Content-Encoding": "gzip, gzip"}),
     "packed by its charset": lambda: Reply(
-        zlib.compress(b" " * (1 << 28)), headers={"Content-Type": "text/x; charset=zlib"}
+        packed_by_zlib(), headers={"Content-Type": "text/x; charset=zlib"}
     ),
     "deep": lambda: Reply(b"[" * 10**6),
     "deep within": lambda: Reply(b'{"data": ' + b"[" * 900 + b"]" * 900 + b"}"),
