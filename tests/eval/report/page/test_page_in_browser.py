@@ -97,7 +97,7 @@ def test_a_cell_opens_its_rows_wrong_ones_first(opened):
     assert page.input_value("#by-kind").startswith("family ")
     page.keyboard.press("Escape")
     cell = page.locator('#depth figure[data-series="1"] .needles button').first
-    needles, shown = cell.get_attribute("aria-label"), cell.inner_text().split()
+    needles, shown = cell.get_attribute("title"), cell.inner_text().split()
     assert f": {shown[0]}, {shown[1]} needles" in needles
     cell.click()
     page.wait_for_selector("dialog[open] .row")
