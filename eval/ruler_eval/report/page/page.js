@@ -178,7 +178,7 @@
     });
   }
   for (const button of all("[data-cell]")) {
-    button.title = button.getAttribute("aria-label");
+    button.title ||= button.getAttribute("aria-label");
     button.addEventListener("click", () => open(data.cells[Number(button.dataset.cell)]));
   }
   for (const square of all("[data-colour]")) {

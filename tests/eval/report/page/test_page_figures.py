@@ -1,0 +1,87 @@
+"""The figures of the page that need no browser: their data are those of the model."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from ruler_eval.analysis.error_families import FAMILIES
+from ruler_eval.report.page.figures.complexity_figures import complexity_figures
+from ruler_eval.report.page.figures.correlation_figure import correlation_figure
+from ruler_eval.report.page.figures.page_figures import FAMILY_COLOURS
+
+
+def parts(spec: Any) -> Any:
+    """Every mapping of a specification."""
+    if isinstance(spec, dict):
+        yield spec
+    for part in spec.values() if isinstance(spec, dict) else spec if isinstance(spec, list) else ():
+        yield from parts(part)
+
+
+def test_the_correlation_has_every_pair_of_tasks_and_each_branch_of_its_dendrogram():
+    found = {
+        "tasks": ["a", "b", "c"],
+        "correlation": [[1.0, 0.5, 0.0], [0.5, 1.0, -0.2], [0.0, -0.2, 1.0]],
+        "merges": [
+            {"distance": 0.5, "clusters": [["a"], ["b"]]},
+            {"distance": 1.1, "clusters": [["c"], ["b", "a"]]},
+        ],
+    }
+    spec = correlation_figure(found).chart.to_dict()
+    heat, tree = ([*parts(part)] for part in spec["hconcat"])
+    (cells,) = (part["values"] for part in heat if "values" in part and "labels" not in part)
+    assert {(one["row"], one["column"]): one["r"] for one in cells} == {
+        (row, column): r
+        for row, line in zip("abc", found["correlation"], strict=True)
+        for column, r in zip("abc", line, strict=True)
+    }
+    (branches,) = (part["values"] for part in tree if "values" in part and "from" in str(part))
+    joins = [(one["low"], one["high"], one["to"]) for one in branches if one["low"] != one["high"]]
+    assert joins == [(0.5, 1.5, 0.5), (1.0, 2.5, 1.1)]
+
+
+def test_the_parameter_is_along_a_complexity_chart_and_a_line_is_a_length():
+    lines = [
+        {"value": value, "task": f"keys_{value}", "scores": {"4k": 9.0, "8k": 8.0}}
+        for value in ("1", "2", "full")
+    ]
+    lengths = [{"name": name, "tokens": 1, "label": name.upper()} for name in ("4k", "8k")]
+    page: Any = {
+        "lengths": lengths,
+        "complexity": [{"series": 0, "title": "niah: keys", "lines": lines}],
+    }
+    ((name, figure),) = complexity_figures(page)
+    channels = [part["encoding"] for part in parts(figure.chart.to_dict()) if "encoding" in part]
+    (x,) = [part["x"] for part in channels if part.get("x", {}).get("field") and "shape" in part]
+    assert (name, x["field"], x["title"], x["sort"]) == (
+        *("complexity-0", "value", "keys"),
+        ["1", "2", "full"],
+    )
+    assert {part["color"]["field"] for part in channels if "color" in part} == {"length"}
+
+
+def deuteranopia(colour: str) -> tuple[float, float, float]:
+    """CIELAB of a colour as one without M cones sees it (Machado et al. 2009, severity 1)."""
+    rgb = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
+    linear = [v / 12.92 if v <= 0.04045 else ((v + 0.055) / 1.055) ** 2.4 for v in rgb]
+    matrix = ((0.367, 0.861, -0.228), (0.280, 0.673, 0.047), (-0.012, 0.043, 0.969))
+    seen = [max(0.0, sum(m * v for m, v in zip(row, linear, strict=True))) for row in matrix]
+    xyz = ((0.4124, 0.3576, 0.1805), (0.2126, 0.7152, 0.0722), (0.0193, 0.1192, 0.9505))
+    white = (0.9505, 1.0, 1.089)
+    x, y, z = (
+        sum(m * v for m, v in zip(row, seen, strict=True)) / w
+        for row, w in zip(xyz, white, strict=True)
+    )
+    fx, fy, fz = (v ** (1 / 3) if v > 0.008856 else 7.787 * v + 16 / 116 for v in (x, y, z))
+    return 116 * fy - 16, 500 * (fx - fy), 200 * (fy - fz)
+
+
+@pytest.mark.parametrize("one", range(len(FAMILIES)))
+def test_families_of_errors_are_told_apart_under_deuteranopia(one):
+    assert len(FAMILY_COLOURS) == len(FAMILIES)
+    mine = deuteranopia(FAMILY_COLOURS[one])
+    for other in FAMILY_COLOURS[one + 1 :]:
+        distance = sum((a - b) ** 2 for a, b in zip(mine, deuteranopia(other), strict=True)) ** 0.5
+        assert distance > 10, (FAMILY_COLOURS[one], other, distance)
