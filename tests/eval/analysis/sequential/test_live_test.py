@@ -22,6 +22,14 @@ from tests.eval.scoring_helpers import ruler
 ROWS = 60
 
 
+class Gone(Oracle):
+    """A server that is gone."""
+
+    def generate(self, prompts: Iterator[Prompt]) -> Iterator[Completion]:
+        for prompt in prompts:
+            yield Completion(prompt, error="no route")
+
+
 class Damaged(Oracle):
     """An oracle that says nothing."""
 
@@ -94,6 +102,17 @@ def test_killed_between_rows_it_comes_to_the_same_verdict(
     assert ruler_release.decide(base, **options(tmp_path / "b")) == whole  # and does nothing more
     assert answered(tmp_path / "b") == [whole["rows"]] * 2
     assert ruler_release.decide(base, tmp_path / "b", max_drop=20) == whole
+
+
+def test_a_server_that_is_gone_is_no_verdict(base: Path, tmp_path: Path) -> None:
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("ruler_eval.run.backends.oracle.Oracle", Gone)
+        with pytest.raises(RulerError, match=r"Every row of a wave failed.*no route"):
+            ruler_release.decide(base, **options(tmp_path / "b"))
+        with pytest.raises(RulerError, match="--retry-failed"):
+            ruler_release.decide(base, **options(tmp_path / "b"))
+    found = ruler_release.decide(base, **options(tmp_path / "b"), retry_failed=True)
+    assert found["verdict"] == "smaller"
 
 
 def test_two_models_run_in_step(base: Path, tmp_path: Path) -> None:
