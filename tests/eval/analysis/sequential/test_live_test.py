@@ -115,6 +115,17 @@ def test_a_server_that_is_gone_is_no_verdict(base: Path, tmp_path: Path) -> None
     assert found["verdict"] == "smaller"
 
 
+def test_the_control_without_a_haystack_is_refused(base: Path, tmp_path: Path) -> None:
+    root = small_release.write(tmp_path / "ruler", "0k", rows=9, lines=6, only=("vt",))
+    manifest = json.loads((root / "manifest.json").read_text())
+    for file in manifest["files"].values():
+        file["evidence_alone"] = True
+    (root / "manifest.json").write_text(json.dumps(manifest))
+    given = {**options(tmp_path / "b"), "dataset": root, "configs": "all"}
+    with pytest.raises(RulerError, match="counts in no mean: leave it out"):
+        ruler_release.decide(base, **given)
+
+
 def test_two_models_run_in_step(base: Path, tmp_path: Path) -> None:
     root = load(base)["dataset"]["source"]
     given = {**options(tmp_path / "b"), "dataset": root, "configs": "all_4k"}
