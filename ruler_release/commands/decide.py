@@ -25,6 +25,7 @@ _DATASET = "The release; default: the one that A was run on."
 _CONFIGS = "Configurations; default: those of A's run."
 _BASE_URL = "openai: the server, such as http://localhost:8000/v1."
 _ARGUMENT = "An argument of the backend itself, NAME=VALUE, repeatable."
+_RETRY = "Run the rows that failed once more."
 _PRICE = "IN,OUT: of a million prompt and answer tokens, to show what was saved."
 
 
@@ -44,6 +45,7 @@ def decide(
     revision: flags.ModelRevision = None,
     base_url: Annotated[str | None, Option(help=_BASE_URL)] = None,
     concurrency: Annotated[int | None, Option(min=1, max=1000, help="openai: requests.")] = None,
+    retry_failed: Annotated[bool, Option("--retry-failed", help=_RETRY)] = False,
     engine_arg: Annotated[list[str] | None, Option(help=_ARGUMENT)] = None,
     price: Annotated[str | None, Option(help=_PRICE)] = None,
     json_out: Annotated[Path | None, Option("--json", help="Write all looks as JSON.")] = None,
@@ -64,7 +66,8 @@ def decide(
         "model": model, "backend": backend, "out": out, "dataset": dataset, "limit": limit,
         "configs": flags.names_in(configs) if configs else None, "tokenizer": tokenizer,
         "max_model_len": max_model_len, "revision": revision, "base_url": base_url,
-        "concurrency": concurrency, "price": parse_price(price),
+        "concurrency": concurrency, "retry_failed": retry_failed or None,
+        "price": parse_price(price),
         "arguments": parse_arguments(engine_arg) if engine_arg else None,
     }  # fmt: skip
 

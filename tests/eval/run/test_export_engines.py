@@ -65,9 +65,9 @@ def test_inspect_asks_a_model_what_ruler_run_asks_it(
 
     options = ModelOptions(str(tiny), arguments={"dtype": "float32"})
     order = RunOrder(str(small), ("vt_4k", "qa_1_4k"), "hf", tmp_path / "run", options=options)
-    run(dataclasses.replace(order, mode=mode, limit=2, quiet=True))
+    run(dataclasses.replace(order, mode=mode, quiet=True))
     records = [r for path in (tmp_path / "run").glob("*.jsonl") for r in read_lines(path)]
-    wanted = {(r["config"], r["index"]): r["prediction"] for r in records}
+    wanted = {(r["config"], r["index"]): r["prediction"] for r in records if r["index"] < 2}
 
     raw = {"chat_template": "{{ messages[0].content }}"}
     whole = {"tokenizer_call_args": {"add_special_tokens": False}}  # its template writes the BOS

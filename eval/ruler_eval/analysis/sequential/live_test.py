@@ -75,9 +75,9 @@ class LiveTest:
             for rows in plan.looks():
                 until = -(-rows // plan.wave)
                 if theirs is not None:
-                    _answer(theirs, other[done:until])
+                    answer(theirs, other[done:until])
                     base = scored(theirs.order)
-                _answer(work, waves[done:until])
+                answer(work, waves[done:until])
                 done = until
                 mine = scored(self.order, base)
                 paired_cells(base, mine)
@@ -110,9 +110,13 @@ class LiveTest:
 def plan_of(work: OpenRun) -> LookPlan:
     """The rows of a run and their waves. Raises RulerError as LookPlan.checked."""
     entries = {file["config"]: file for file in work.ready.manifest["files"].values()}
-    counted = [part for part in work.parts if entries[part.config]["max_length"]]
     order, configs = dict[Any, Sequence[int]](), dict[Any, list[str]]()
-    for part in counted:
+    for part in work.parts:
+        if not entries[part.config]["max_length"]:
+            raise RulerError(
+                f"'{part.config}' is the control without a haystack, which counts in no mean: "
+                "leave it out of --configs."
+            )
         place = entries[part.config]["task"], entries[part.config]["length"]
         order[place] = list(part.indices)
         configs.setdefault(place, []).append(part.config)
@@ -128,9 +132,20 @@ def scored(order: RunOrder, like: Results | None = None, partial: bool = True) -
     return scoring.score(predictions, release, chosen)
 
 
-def _answer(work: OpenRun, waves: Sequence[Sequence[Part]]) -> None:
+def answer(work: OpenRun, waves: Sequence[Sequence[Part]]) -> None:
+    """Answer the rows of waves. Raises RulerError where all rows of one failed.
+
+    Failed rows count as wrong; but a server that is gone says nothing of a model.
+    """
     for wave in waves:
         work.answer(wave)
+        found = {part.config: work.records.of(part.config) for part in wave}
+        rows = [found[part.config][index] for part in wave for index in part.indices]
+        if all(row["finish_reason"] == "error" for row in rows):
+            raise RulerError(
+                f"Every row of a wave failed, the first with: {rows[0]['error']}. Mend that, then "
+                "the same command with --retry-failed."
+            )
 
 
 def joined(waves: Sequence[Sequence[Part]]) -> list[Part]:

@@ -28,7 +28,7 @@ from typing_extensions import TypedDict
 
 from ruler_common.errors import RulerError
 from ruler_eval.analysis.compare import paired_cells
-from ruler_eval.analysis.sequential.live_test import covers, joined, plan_of, scored
+from ruler_eval.analysis.sequential.live_test import answer, covers, joined, plan_of, scored
 from ruler_eval.analysis.sequential.sequential_test import LookPlan, Scores, scores_of
 from ruler_eval.run.progress import RunSummary
 from ruler_eval.run.run_order import RunOrder
@@ -115,7 +115,7 @@ def run_until(
         fewest = min(plan.rows, FEWEST_OVER_LENGTHS if several else FEWEST)
         waves = work.waves()
         for number, wave in enumerate(waves, 1):
-            work.answer(wave)
+            answer(work, [wave])
             rows = min(number * plan.wave, plan.rows)
             if rows < fewest:
                 continue

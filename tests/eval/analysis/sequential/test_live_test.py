@@ -22,6 +22,14 @@ from tests.eval.scoring_helpers import ruler
 ROWS = 60
 
 
+class Gone(Oracle):
+    """A server that is gone."""
+
+    def generate(self, prompts: Iterator[Prompt]) -> Iterator[Completion]:
+        for prompt in prompts:
+            yield Completion(prompt, error="no route")
+
+
 class Damaged(Oracle):
     """An oracle that says nothing."""
 
@@ -94,6 +102,28 @@ def test_killed_between_rows_it_comes_to_the_same_verdict(
     assert ruler_release.decide(base, **options(tmp_path / "b")) == whole  # and does nothing more
     assert answered(tmp_path / "b") == [whole["rows"]] * 2
     assert ruler_release.decide(base, tmp_path / "b", max_drop=20) == whole
+
+
+def test_a_server_that_is_gone_is_no_verdict(base: Path, tmp_path: Path) -> None:
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("ruler_eval.run.backends.oracle.Oracle", Gone)
+        with pytest.raises(RulerError, match=r"Every row of a wave failed.*no route"):
+            ruler_release.decide(base, **options(tmp_path / "b"))
+        with pytest.raises(RulerError, match="--retry-failed"):
+            ruler_release.decide(base, **options(tmp_path / "b"))
+    found = ruler_release.decide(base, **options(tmp_path / "b"), retry_failed=True)
+    assert found["verdict"] == "smaller"
+
+
+def test_the_control_without_a_haystack_is_refused(base: Path, tmp_path: Path) -> None:
+    root = small_release.write(tmp_path / "ruler", "0k", rows=9, lines=6, only=("vt",))
+    manifest = json.loads((root / "manifest.json").read_text())
+    for file in manifest["files"].values():
+        file["evidence_alone"] = True
+    (root / "manifest.json").write_text(json.dumps(manifest))
+    given = {**options(tmp_path / "b"), "dataset": root, "configs": "all"}
+    with pytest.raises(RulerError, match="counts in no mean: leave it out"):
+        ruler_release.decide(base, **given)
 
 
 def test_two_models_run_in_step(base: Path, tmp_path: Path) -> None:
