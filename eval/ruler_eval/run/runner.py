@@ -101,8 +101,13 @@ def answer_rows(ready: Prepared, parts: Sequence[Part], summary: RunSummary) -> 
                 records.record_settings({**ready.settings, **replicas.settings()}, session)
                 replicas.answer(parts, reader, settle)
         else:
-            with closing(Answerer(order)) as answerer:
+            with closing(Answerer(order, fast=True)) as answerer:
+                if (ids := answerer.token_ids) is not None and ids.engine:
+                    session["tokenized_by"] = ids.engine
                 records.record_settings({**ready.settings, **answerer.settings()}, session)
                 answerer.answer(sent_rows(reader, parts), settle)
+                if ids is not None and ids.problem:
+                    session["tokenized_by"] = ids.problem
+                    summary.notes.append(ids.problem)
     summary.complete(session, now())
     records.record_settings({}, session)
