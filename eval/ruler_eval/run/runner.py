@@ -84,30 +84,37 @@ def run(order: RunOrder) -> RunSummary:
 
 
 def answer_rows(ready: Prepared, parts: Sequence[Part], summary: RunSummary) -> None:
-    """Start the backend, check the settings it adds, and answer the missing rows."""
+    """Start the backend, check the settings it adds, and answer the missing rows.
+
+    What can be wrong with backend, model, window and mode is found before the plan is made.
+    """
     order, records = ready.order, ready.records
-    reader, parts, estimate = planned(ready, parts)
     session = new_session(order, ready.digests)
+    done: set[tuple[str, int]] = set()
 
     def settle(answered: Answered) -> None:
         records.write(answered.record)
+        done.add((answered.record["config"], answered.record["index"]))
         progress.add(answered.record, answered.row_tokens)
         if answered.expected is not None:
             summary.count_session(answered.record, answered.expected)
 
-    with Progress(estimate, order.price, order.quiet) as progress:
-        if order.backend == "ray":
-            with closing(RayReplicas(order, progress.note)) as replicas:
-                records.record_settings({**ready.settings, **replicas.settings()}, session)
-                replicas.answer(parts, reader, settle)
-        else:
-            with closing(Answerer(order, fast=True)) as answerer:
-                if (ids := answerer.token_ids) is not None and ids.engine:
-                    session["tokenized_by"] = ids.engine
-                records.record_settings({**ready.settings, **answerer.settings()}, session)
-                answerer.answer(sent_rows(reader, parts), settle)
-                if ids is not None and ids.problem:
-                    session["tokenized_by"] = ids.problem
-                    summary.notes.append(ids.problem)
+    if order.backend == "ray":
+        reader, parts, estimate = planned(ready, parts)
+        with (
+            Progress(estimate, order.price, order.quiet) as progress,
+            closing(RayReplicas(order, progress.note)) as replicas,
+        ):
+            records.record_settings({**ready.settings, **replicas.settings()}, session)
+            replicas.answer(parts, reader, settle)
+    else:
+        with started(ready, session, summary) as answerer:
+            reader, parts, estimate = planned(ready, parts)
+            with Progress(estimate, order.price, order.quiet) as progress:
+                again = _answered(answerer, sent_rows(reader, parts), progress, settle)
+                if again is not None:
+                    answerer.close()
+                    with started(ready, session, summary) as another:
+                        another.answer(sent_rows(reader, without(parts, done)), settle)
     summary.complete(session, now())
     records.record_settings({}, session)
