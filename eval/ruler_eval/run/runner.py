@@ -10,13 +10,13 @@ that does not fit the model's window is recorded as such and never shortened.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import closing
+from contextlib import ExitStack, closing
 from dataclasses import replace
 
 from ruler_common.errors import RulerError
 from ruler_common.names import check_name
 from ruler_eval.run.answering import Answered, Answerer
-from ruler_eval.run.backends.backend import ClusterOptions
+from ruler_eval.run.backends.backend import ClusterOptions, EngineDied
 from ruler_eval.run.backends.start import check_options, known_backend, shares_prefixes
 from ruler_eval.run.preparing.row_reader import RowReader
 from ruler_eval.run.progress import Progress, RunSummary
@@ -108,13 +108,23 @@ def answer_rows(ready: Prepared, parts: Sequence[Part], summary: RunSummary) -> 
             records.record_settings({**ready.settings, **replicas.settings()}, session)
             replicas.answer(parts, reader, settle)
     else:
-        with started(ready, session, summary) as answerer:
+        with ExitStack() as engine:
+            answerer = engine.enter_context(closing(Answerer(order, fast=True)))
+            if (ids := answerer.token_ids) is not None and ids.engine:
+                session["tokenized_by"] = ids.engine
+            records.record_settings({**ready.settings, **answerer.settings()}, session)
             reader, parts, estimate = planned(ready, parts)
             with Progress(estimate, order.price, order.quiet) as progress:
-                again = _answered(answerer, sent_rows(reader, parts), progress, settle)
-                if again is not None:
-                    answerer.close()
-                    with started(ready, session, summary) as another:
-                        another.answer(sent_rows(reader, without(parts, done)), settle)
+                answerer.backend.on_note = progress.note
+                try:
+                    answerer.answer(sent_rows(reader, parts), settle)
+                except EngineDied as error:
+                    engine.close()
+                    progress.note(f"{error} It is started once more.")
+                    with closing(Answerer(order)) as another:
+                        another.answer(sent_rows(reader, parts, done), settle)
+            if ids is not None and ids.problem:
+                session["tokenized_by"] = ids.problem
+                summary.notes.append(ids.problem)
     summary.complete(session, now())
     records.record_settings({}, session)

@@ -14,7 +14,12 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
+from ruler_common.errors import RulerError
 from ruler_eval.run.prompts import Prompt, load_tokenizer
+
+
+class EngineDied(RulerError):
+    """An engine in this process ended while it answered; another may be started."""
 
 
 @dataclass(frozen=True)

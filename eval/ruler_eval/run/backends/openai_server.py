@@ -275,10 +275,9 @@ class OpenAI(Backend):
         return True
 
     def _waits(self, kind: str) -> None:
-        minutes = f"{self.options.give_up_after / 60:g}"
         self.on_note(
             f"The server at {self._where} does not answer ({kind}): the run waits for it, "
-            f"{minutes} minutes at the most (--give-up-after)."
+            f"{self.options.give_up_after:g} seconds at the most (--give-up-after)."
         )
 
     def close(self) -> None:

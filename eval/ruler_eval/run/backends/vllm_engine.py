@@ -20,7 +20,13 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ruler_common.errors import RulerError
-from ruler_eval.run.backends.backend import Backend, Completion, ModelOptions, tokenizer_of
+from ruler_eval.run.backends.backend import (
+    Backend,
+    Completion,
+    EngineDied,
+    ModelOptions,
+    tokenizer_of,
+)
 from ruler_eval.run.backends.engine_log import EngineLog
 from ruler_eval.run.prompts import Prompt
 from ruler_eval.run.reasoning import decode
@@ -134,12 +140,12 @@ class VLLM(Backend):
                 engine.abort_request(list(flying))
 
     def _step(self) -> list[Any]:
-        """One step of the engine: what it has made. Raises RulerError once the engine is dead."""
+        """One step of the engine: what it has made. Raises EngineDied."""
         try:
             return list(self.llm.llm_engine.step())
         except Exception as error:
             self.dead = True
-            raise RulerError(
+            raise EngineDied(
                 f"vLLM ended while it ran: {self.log.reason(error)}. What was answered is kept."
             ) from error
 
