@@ -23,7 +23,7 @@ from ruler_eval.run.preparing.row_reader import SentRow
 MOST_THREADS = 16
 MOST_TOKENS = 1 << 22
 """Tokens of the rows that are prepared ahead, at most (a longer row is prepared alone)."""
-PATIENCE = 4.0
+PATIENCE = 2.0
 """Seconds that a row which is being prepared is waited for at the end, at most."""
 Ready = TypeVar("Ready")
 
