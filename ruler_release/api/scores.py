@@ -44,6 +44,7 @@ def run(
     tokens_in_flight: int = 2 << 20,
     timeout: float = 3600.0,
     retries: int = 8,
+    give_up_after: float = 600.0,
     temperature: float = 0.0,
     top_p: float = 1.0,
     seed: int = 0,
@@ -81,6 +82,7 @@ def run(
         tokens_in_flight: openai: prompt tokens sent at once, at most.
         timeout: openai: seconds for one request.
         retries: openai: tries for one row, at most.
+        give_up_after: openai: seconds to wait for a server that is gone; then the run stops.
         temperature: 0 is greedy.
         top_p: The share of probability that is drawn from.
         seed: Of the sampling.

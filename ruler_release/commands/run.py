@@ -33,6 +33,7 @@ _MAX_MODEL_LEN = "The model's window in tokens, where it cannot be asked."
 _BASE_URL = "openai: the server, such as http://localhost:8000/v1."
 _UNTIL = "Stop when the mean over all tasks is known within ± so many points (95 %)."
 _BESIDE = "until: a scored whole run of a near model, such as the one before quantisation."
+_GIVE_UP = "openai: seconds to wait for a server that is gone; then the run stops, rows missing."
 _DRY_RUN = "Only show what is to be done, without a model."
 
 
@@ -66,6 +67,7 @@ def run(
     tokens_in_flight: Annotated[str, Option(help=_IN_FLIGHT)] = "2m",
     timeout: Annotated[float, Option(help="openai: seconds for one request.")] = 3600.0,
     retries: Annotated[int, Option(min=1, help="openai: tries for one row, at most.")] = 8,
+    give_up_after: Annotated[float, Option(help=_GIVE_UP)] = 600.0,
     temperature: flags.Temperature = 0.0,
     top_p: flags.TopP = 1.0,
     seed: flags.Seed = 0,

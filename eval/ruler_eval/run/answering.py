@@ -8,10 +8,13 @@ It runs in this process, or in an actor of a cluster (ruler_eval/run/replicas/).
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any, NamedTuple, cast
 
 from ruler_eval.run.backends.start import engine_of, start
+from ruler_eval.run.preparing.ahead import Ahead
 from ruler_eval.run.preparing.row_reader import SentRow
 from ruler_eval.run.prompts import Prompt, Prompter
 from ruler_eval.run.records import Record
@@ -33,23 +36,36 @@ OnAnswered = Callable[[Answered], None]
 class Answerer:
     """A backend that is started, and who renders its prompts."""
 
-    def __init__(self, order: RunOrder) -> None:
-        """Start the backend. Raises RulerError if it cannot start, or cannot serve the mode."""
+    def __init__(self, order: RunOrder, fast: bool = False) -> None:
+        """Start the backend; with `fast` the fastest tokenizer there is makes token ids.
+
+        Raises RulerError if it cannot start, or cannot serve the mode.
+        """
         self.backend = start(engine_of(order.backend), order.options)
         try:
             mode = order.mode or ("chat" if order.reasoning.on else self.backend.default_mode())
-            self.prompter = Prompter(mode, self.backend.tokenizer, order.direct, order.reasoning)
+            self.prompter = Prompter(
+                mode, self.backend.tokenizer, order.direct, order.reasoning, fast
+            )
             self.backend.check_mode(mode, self.prompter.template_arguments)
         except BaseException:
             self.backend.close()
             raise
+        self.token_ids = None if self.prompter.tokenizer is None else self.prompter.token_ids
+        """What makes token ids; made here, before there are threads."""
         self.waiting: dict[tuple[str, int], Expected] = {}
         """What is known of the rows that are being answered."""
+        self._ahead = Ahead(self._prepare)
 
     def settings(self) -> dict[str, Any]:
         """What backend and prompts add to run.json."""
         limit = self.backend.limit
         return {**self.backend.settings(), **self.prompter.settings(), "max_model_len": limit}
+
+    @property
+    def busy(self) -> bool:
+        """Whether rows were taken that have no answer yet."""
+        return bool(self.waiting) or self._ahead.busy
 
     def answer(self, rows: Iterator[SentRow | None], on_answered: OnAnswered) -> None:
         """Answer every row once.
@@ -66,18 +82,25 @@ class Answerer:
     def _prompts(
         self, rows: Iterator[SentRow | None], on_answered: OnAnswered
     ) -> Iterator[Prompt | None]:
-        for sent in rows:
-            if sent is None:
+        for ready in self._ahead(rows):
+            if ready is None:
                 yield None
                 continue
-            prompt = self.prompter(*sent)
-            expected = Expected(self.backend.count(prompt), self.backend.limit)
+            prompt, expected = ready
             if over := over_limit(prompt, expected.prompt_tokens, expected.limit):
                 on_answered(Answered(over, None, prompt.row_tokens))
             else:
                 self.waiting[prompt.config, prompt.index] = expected
                 yield prompt
 
+    def _prepare(self, sent: SentRow) -> tuple[Prompt, Expected]:
+        """A row's prompt, and what is known before its answer; threads call this."""
+        prompt = self.prompter(*sent)
+        if prompt.token_ids is not None:  # a list takes ten times the memory
+            prompt = replace(prompt, token_ids=array("I", prompt.token_ids))
+        return prompt, Expected(self.backend.count(prompt), self.backend.limit)
+
     def close(self) -> None:
         """Free what the backend holds."""
+        self._ahead.close()
         self.backend.close()

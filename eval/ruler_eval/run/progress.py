@@ -93,6 +93,8 @@ class RunSummary:
         self.first_error: str | None = None
         self.missing = 0
         self.differences = 0
+        self.notes: list[str] = []
+        """Sentences that the user should read at the end."""
         self.tokens: Counter[str] = Counter()
         self._started = time.monotonic()
 
@@ -157,6 +159,7 @@ class RunSummary:
             lines.append(f"{total['length']} answers were truncated at their max_new_tokens.")
         if self.missing:
             lines.append(f"{self.missing} rows belong to shards that have not run yet.")
+        lines += self.notes
         if not total["error"] and not total["does_not_fit"]:
             lines.insert(0, f"No failures: {rows} rows answered.")
         read, made = self.tokens["prompt_tokens"], self.tokens["completion_tokens"]

@@ -18,14 +18,16 @@ and only a raw text gets the tokenizer's: never two.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from ruler_common.errors import RulerError
 from ruler_common.outside.hf_tokenizer import auto_tokenizer
 from ruler_common.text import one_line
+from ruler_eval.run.preparing.token_ids import TokenIds
 from ruler_eval.run.reasoning import Reasoning
 
 MODES = ("prefill", "chat", "completion")
@@ -52,7 +54,7 @@ class Prompt:
     index: int
     messages: tuple[dict[str, str], ...]
     text: str | None
-    token_ids: list[int] | None
+    token_ids: Sequence[int] | None
     max_new_tokens: int
     reasoning_tokens: int = 0
     row_tokens: int = 0
@@ -80,12 +82,16 @@ def load_tokenizer(name: str, revision: str | None = None, trust_remote_code: bo
 
 @dataclass(frozen=True)
 class Prompter:
-    """Renders rows in one mode; `tokenizer` is a transformers tokenizer or None."""
+    """Renders rows in one mode; `tokenizer` is a transformers tokenizer or None.
+
+    `fast` lets a faster engine tokenise where it can be checked (preparing/token_ids.py).
+    """
 
     mode: str
     tokenizer: Any = None
     direct: bool = False
     reasoning: Reasoning = field(default_factory=Reasoning)
+    fast: bool = False
 
     def __post_init__(self) -> None:
         if self.mode == "prefill" and self.reasoning.on:
@@ -112,6 +118,11 @@ class Prompter:
         except Exception as error:  # a stranger wrote it
             raise RulerError(f"{_NO_TEMPLATE}: {one_line(error)}. {_OTHER_TEMPLATE}") from error
 
+    @cached_property
+    def token_ids(self) -> TokenIds:
+        """What makes a rendered prompt token ids."""
+        return TokenIds(self.tokenizer, self.fast)
+
     @property
     def template_arguments(self) -> dict[str, Any]:
         """What is passed into the template beside the messages."""
@@ -136,8 +147,7 @@ class Prompter:
         text = self.text(row)
         ids = None
         if self.tokenizer is not None and text is not None:
-            raw = self.mode == "completion"
-            ids = list(self.tokenizer(text, add_special_tokens=raw, verbose=False)["input_ids"])
+            ids = self.token_ids(text, self.mode == "completion", (config, int(row["index"])))
         return Prompt(
             config=config,
             index=int(row["index"]),

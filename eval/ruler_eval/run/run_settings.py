@@ -28,6 +28,7 @@ class Session(TypedDict):
     seconds: NotRequired[float]
     tokens: NotRequired[dict[str, int]]
     cached_share: NotRequired[float | None]
+    tokenized_by: NotRequired[str]
     prompt_token_differences: NotRequired[int]
 
 

@@ -19,7 +19,7 @@ from typing import Any
 from ruler_common.errors import RulerError
 from ruler_common.names import check_name
 from ruler_eval.run.answering import Answered, Answerer
-from ruler_eval.run.backends.backend import ClusterOptions
+from ruler_eval.run.backends.backend import ClusterOptions, EngineDied
 from ruler_eval.run.backends.start import check_options, known_backend, shares_prefixes
 from ruler_eval.run.preparing.row_reader import RowReader
 from ruler_eval.run.progress import Progress, RunSummary
@@ -73,6 +73,7 @@ def run(order: RunOrder) -> RunSummary:
     """
     with OpenRun(order) as work:
         if any(part.missing for part in work.parts):
+            work.start()
             parts, size = work.plan[1], _wave(work.ready, work.parts)
             waves = in_waves(parts, size) if size else [parts]
             work.answer([part for wave in waves for part in wave])
@@ -104,7 +105,9 @@ class OpenRun:
             check_settings(before, fixed, order.out)
             self.ready = replace(self.ready, settings={**self.ready.settings, **fixed})
         self.summary, self._ends = RunSummary(), ExitStack()
+        self._session = new_session(self.order, self.ready.digests)
         self._send: Callable[[Sequence[Part]], None] | None = None
+        self._done: set[tuple[str, int]] = set()
         self.writable = self.records.lock()
         self._ends.callback(self.records.close)
         with ExitStack() as failed:
@@ -137,42 +140,83 @@ class OpenRun:
         """Answer the missing rows of these parts, each of which then has its record."""
         if not any(part.missing for part in parts):
             return
+        self.start()
+        assert self._send
+        self._send(parts)
+
+    def start(self) -> None:
+        """Start the backend and record the settings it adds, unless it has been started.
+
+        Done before the plan is made, it finds early what is wrong with model, window or mode.
+        """
+        if self._send:
+            return
         if not self.writable:
             raise RulerError(
                 f"'{self.order.out}' lacks rows and cannot be written: name a new --out."
             )
-        self._send = self._send or self._started()
-        self._send(parts)
+        self._send = self._of_ray() if self.order.backend == "ray" else self._of_one_engine()
 
-    def _started(self) -> Callable[[Sequence[Part]], None]:
-        """Start the backend and check the settings it adds; what sends it the rows of parts."""
-        order, records = self.order, self.records
-        reader, _, estimate = self.plan
-        session = new_session(order, self.ready.digests)
-        progress = self._ends.enter_context(Progress(estimate, order.price, order.quiet))
+    def _of_ray(self) -> Callable[[Sequence[Part]], None]:
+        """Start the engines of a cluster; what sends them the rows of parts."""
+        engines = self._ends.enter_context(closing(RayReplicas(self.order, self._progress.note)))
+        self._record_settings(engines.settings())
+        return lambda parts: engines.answer(parts, self.plan[0], self._settle)
 
-        def settle(answered: Answered) -> None:
-            records.write(answered.record)
-            progress.add(answered.record, answered.row_tokens)
-            if answered.expected is not None:
-                self.summary.count_session(answered.record, answered.expected)
+    def _of_one_engine(self) -> Callable[[Sequence[Part]], None]:
+        """Start the backend in this process; what sends it the rows of parts.
 
-        def complete(error: type[BaseException] | None, *_: Any) -> None:
-            if error is None:
-                self.summary.complete(session, now())
-                records.record_settings({}, session)
+        An engine that dies is started once more.
+        """
+        engine = self._ends.enter_context(ExitStack())
+        answerer = engine.enter_context(closing(Answerer(self.order, fast=True)))
+        restarted = False
+        if (ids := answerer.token_ids) is not None and ids.engine:
+            self._session["tokenized_by"] = ids.engine
+        self._record_settings(answerer.settings())
 
-        if order.backend == "ray":
-            engines = self._ends.enter_context(closing(RayReplicas(order, progress.note)))
-            settings = engines.settings()
-        else:
-            answerer = self._ends.enter_context(closing(Answerer(order)))
-            settings = answerer.settings()
-        records.record_settings({**self.ready.settings, **settings}, session)
-        self._ends.push(complete)
-        if order.backend == "ray":
-            return lambda parts: engines.answer(parts, reader, settle)
-        return lambda parts: answerer.answer(sent_rows(reader, parts), settle)
+        def send(parts: Sequence[Part]) -> None:
+            nonlocal answerer, restarted
+            answerer.backend.on_note = self._progress.note
+            try:
+                answerer.answer(sent_rows(self.plan[0], parts, self._done), self._settle)
+            except EngineDied as error:
+                if restarted:
+                    raise
+                restarted = True
+                engine.close()
+                self._progress.note(f"{error} It is started once more.")
+                answerer = engine.enter_context(closing(Answerer(self.order)))
+                send(parts)
+            if ids is not None and ids.problem and ids.problem not in self.summary.notes:
+                self._session["tokenized_by"] = ids.problem
+                self.summary.notes.append(ids.problem)
+
+        return send
+
+    def _record_settings(self, settings: Mapping[str, Any]) -> None:
+        self.records.record_settings({**self.ready.settings, **settings}, self._session)
+        self._ends.push(self._complete)
+
+    def _complete(self, error: type[BaseException] | None, *_: Any) -> None:
+        """At the end, before the backend is closed: what the session came to."""
+        if error is None:
+            self.summary.complete(self._session, now())
+            self.records.record_settings({}, self._session)
+
+    @cached_property
+    def _progress(self) -> Progress:
+        """The bar, shown from the first row on."""
+        order = self.order
+        return self._ends.enter_context(Progress(self.plan[2], order.price, order.quiet))
+
+    def _settle(self, answered: Answered) -> None:
+        record = answered.record
+        self.records.write(record)
+        self._done.add((record["config"], record["index"]))
+        self._progress.add(record, answered.row_tokens)
+        if answered.expected is not None:
+            self.summary.count_session(record, answered.expected)
 
     def finish(self, parts: Sequence[Part]) -> RunSummary:
         """Sort the files of these parts, and count the state of every row of them."""

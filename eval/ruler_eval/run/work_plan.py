@@ -13,7 +13,7 @@ that ends between two waves holds the same random rows of every task.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from itertools import pairwise, takewhile
 from typing import NamedTuple
@@ -131,9 +131,16 @@ def estimated(
     )
 
 
-def sent_rows(reader: RowReader, parts: Iterable[Part]) -> Iterator[SentRow]:
-    """The missing rows of parts, in the order of sending."""
-    return (reader(part.config, index) for part in parts for index in part.missing)
+def sent_rows(
+    reader: RowReader, parts: Iterable[Part], done: Collection[tuple[str, int]] = ()
+) -> Iterator[SentRow]:
+    """The missing rows of parts, in the order of sending, without those that are done."""
+    return (
+        reader(part.config, index)
+        for part in parts
+        for index in part.missing
+        if (part.config, index) not in done
+    )
 
 
 def _planned(reader: RowReader, part: Part, by_prefix: bool, wave: int | None) -> Part:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -342,3 +342,30 @@ def test_a_run_that_stops_after_a_wave_resumes_with_the_next(tmp_path: Path) -> 
         work.answer(second)
         assert dict(work.finish([*first, *second]).total) == {"stop": 40}
     assert run(order).total["stop"] == 50
+
+
+def test_an_engine_that_dies_is_started_once_more_and_no_row_is_answered_twice(
+    order: RunOrder, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from ruler_eval.run.backends.backend import EngineDied
+    from ruler_eval.run.backends.oracle import Oracle
+
+    whole, dies = Oracle.generate, [7, None]
+    asked: list[tuple[str, int]] = []
+
+    def generate(self: Oracle, prompts: Iterator[Prompt]) -> Iterator[Completion]:
+        limit = dies.pop(0) if dies else 3
+        for number, completion in enumerate(whole(self, prompts)):
+            if number == limit:
+                raise EngineDied("The engine ended while it ran: no memory.")
+            asked.append((completion.prompt.config, completion.prompt.index))
+            yield completion
+
+    monkeypatch.setattr(Oracle, "generate", generate)
+    outcome = run(replace(order, quiet=False))
+    assert dict(outcome.total) == {"stop": 20}
+    assert len(asked) == len({*asked}) == 20
+    assert "no memory. It is started once more." in " ".join(capsys.readouterr().err.split())
+    dies[:] = [5, 5]
+    with pytest.raises(RulerError, match="no memory"):
+        run(replace(order, out=order.out.with_name("twice")))

@@ -10,11 +10,16 @@ memory. Each prompt gets exactly one completion: that of a failed request has `e
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
+from ruler_common.errors import RulerError
 from ruler_eval.run.prompts import Prompt, load_tokenizer
+
+
+class EngineDied(RulerError):
+    """An engine in this process ended while it answered; another may be started."""
 
 
 @dataclass(frozen=True)
@@ -23,7 +28,8 @@ class Completion:
 
     `finish_reason` is what the backend reports: `stop`, `length`, or anything else, which counts as
     an error. Token counts are None where the backend does not know them. `reasoning` is set only
-    where a server's parser took the reasoning out of the text.
+    where a server's parser took the reasoning out of the text. `status` is HTTP's, of a request
+    that failed with one.
     """
 
     prompt: Prompt
@@ -36,6 +42,7 @@ class Completion:
     reasoning: str | None = None
     reasoning_tokens: int | None = None
     error: str | None = None
+    status: int | None = None
 
 
 class Backend(ABC):
@@ -44,6 +51,8 @@ class Backend(ABC):
     name: str
     tokenizer: Any = None
     limit: int | None = None
+    on_note: Callable[[str], None] = staticmethod(lambda text: None)
+    """What is called with a sentence that the user should know while it happens."""
 
     @abstractmethod
     def generate(self, prompts: Iterator[Prompt]) -> Iterator[Completion]:
@@ -80,7 +89,7 @@ class ModelOptions:
     """How a model is found and sampled; `arguments` are the backend's own (`--engine-arg`).
 
     `tokens_in_flight` are the prompt tokens sent at once to a server, at most (a longer prompt is
-    sent alone).
+    sent alone). `give_up_after` are the seconds for which a server that is gone is waited for.
     """
 
     model: str
@@ -97,6 +106,7 @@ class ModelOptions:
     tokens_in_flight: int = 2 << 20
     timeout: float = 3600.0
     retries: int = 8
+    give_up_after: float = 600.0
 
     @property
     def sampling(self) -> dict[str, Any]:

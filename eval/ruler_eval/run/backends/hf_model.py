@@ -112,7 +112,7 @@ class Transformers(Backend):
         padding = self._end_tokens()[0] if padding is None else padding
         ids, mask = [], []
         for prompt in batch:
-            own = prompt.token_ids or []
+            own = list(prompt.token_ids or ())
             ids.append([padding] * (longest - len(own)) + own)
             mask.append([0] * (longest - len(own)) + [1] * len(own))
         device = self.model.device

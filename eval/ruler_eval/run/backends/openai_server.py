@@ -20,26 +20,29 @@ import asyncio
 import hashlib
 import json
 import os
-import queue
 import threading
 from collections.abc import Awaitable, Iterator, Mapping
 from functools import cached_property, partial
+from inspect import signature
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 import openai
-import tenacity
 
 from ruler_common.errors import RulerError
 from ruler_eval.run.backends import server_replies
 from ruler_eval.run.backends.backend import Backend, Completion, ModelOptions
 from ruler_eval.run.backends.bounded_http import BoundedClient
 from ruler_eval.run.backends.secrets import safe
+from ruler_eval.run.backends.server.in_flight import completed, in_flight
+from ruler_eval.run.backends.server.outage import GivenUp, Outage
+from ruler_eval.run.backends.server.refusals import AllRefused, Refusals
 from ruler_eval.run.backends.server_replies import MOST_SHOWN, Malformed, Refused, inside
 from ruler_eval.run.backends.server_requests import (
     CONTINUES,
     chat_fields,
     extra_fields,
+    json_bytes,
     turn_fields,
 )
 from ruler_eval.run.prompts import Prompt, load_tokenizer
@@ -47,6 +50,8 @@ from ruler_eval.run.prompts import Prompt, load_tokenizer
 Result = TypeVar("Result")
 FAILURES = (openai.APIError, asyncio.TimeoutError, Malformed, Refused)
 """What a request may end with instead of an answer."""
+_TAKES_BYTES = "content" in signature(openai.AsyncOpenAI.post).parameters
+"""Whether the client sends bytes as they are; earlier versions do not."""
 PATIENCE = 60.0
 """Seconds for what a server is asked about itself, at most."""
 
@@ -77,6 +82,7 @@ class OpenAI(Backend):
         self.server, self.version, self.limit = self._ask_server()
         self.limit = options.max_model_len or self.limit
         self.tokenizes = self.tokenizer is None and self._tokenize({"prompt": "a"}) is not None
+        self.outage = Outage(self._alive, options.give_up_after, self._waits)
         self.mode = ""
         self._extra: dict[str, Any] = {}
 
@@ -89,9 +95,13 @@ class OpenAI(Backend):
         return asyncio.run_coroutine_threadsafe(done(), self._loop).result()
 
     async def _ask(self, path: str, body: Any, seconds: float) -> Any:
-        """The JSON that a path answers with, all of it within so many seconds."""
+        """The JSON that a path answers with, all of it within so many seconds.
+
+        The client would hold a body's objects as long as it waits: bytes take a tenth of that.
+        """
         client = self._client
-        send: Any = client.get if body is None else partial(client.post, body=body)
+        content = {"content": json_bytes(body)} if _TAKES_BYTES else {"body": body}
+        send: Any = client.get if body is None else partial(client.post, **content)
         return server_replies.read_json(
             await asyncio.wait_for(send(path, cast_to=str), min(seconds, self.options.timeout))
         )
@@ -215,7 +225,8 @@ class OpenAI(Backend):
         extra = dict(self._extra)
         fields: dict[str, Any] = {"model": self.options.model, **self.options.sampling}
         if self.endpoint == "completions":
-            fields["prompt"] = prompt.token_ids if prompt.token_ids is not None else prompt.text
+            ids = prompt.token_ids
+            fields["prompt"] = prompt.text if ids is None else list(ids)
             fields["max_tokens"] = prompt.max_tokens
         else:
             newer = (urlsplit(self._where).hostname or "").endswith("openai.com")
@@ -224,58 +235,50 @@ class OpenAI(Backend):
         return {**fields, **extra}
 
     def generate(self, prompts: Iterator[Prompt]) -> Iterator[Completion]:
-        """Keep requests in flight up to the bounds of the options; answers come as they finish."""
-        answers: queue.SimpleQueue[Completion] = queue.SimpleQueue()
+        """Keep requests in flight up to the bounds of the options; answers come as they finish.
 
-        async def work(prompt: Prompt) -> None:
-            answers.put(await self._complete(prompt))
-
-        async def stop() -> None:
-            others = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
-            for task in others:
-                task.cancel()
-            await asyncio.gather(*others, return_exceptions=True)
-
-        most, most_tokens = self.options.concurrency, self.options.tokens_in_flight
-        requests = tokens = 0
+        Raises RulerError where the server stays away, or refuses every row.
+        """
         try:
-            for prompt in prompts:
-                size = prompt_tokens(prompt)
-                while requests and (
-                    requests >= most or tokens + size > most_tokens or not answers.empty()
-                ):
-                    answer = answers.get()
-                    requests, tokens = requests - 1, tokens - prompt_tokens(answer.prompt)
-                    yield answer
-                asyncio.run_coroutine_threadsafe(work(prompt), self._loop)
-                requests, tokens = requests + 1, tokens + size
-            for _ in range(requests):
-                yield answers.get()
-        finally:
-            self._call(stop())
+            refusals = Refusals()
+            most = self.options.concurrency, self.options.tokens_in_flight
+            for completion in in_flight(prompts, self._complete, self._loop, *most):
+                yield from refusals(completion)
+            yield from refusals.rest()
+        except GivenUp as error:
+            raise RulerError(
+                f"The server at {self._where} has answered nothing for "
+                f"{self.options.give_up_after:g} seconds ({error}). What was answered is kept, and "
+                "no other row counts as failed: the same command goes on."
+            ) from error
+        except AllRefused as error:
+            raise RulerError(
+                f"The server at {self._where} refuses every row: {error}. These rows are missing, "
+                "not failed: mend what it names, and run the same command."
+            ) from error
 
     async def _complete(self, prompt: Prompt) -> Completion:
-        """One row: tries until an answer, a final error, or the last try."""
+        options, path, body = self.options, f"/{self.endpoint}", self.request(prompt)
+        ask = partial(self._ask, path, body, options.timeout)
+        return await completed(prompt, ask, self.outage, options.retries, options.timeout)
 
-        def wait(state: tenacity.RetryCallState) -> float:
-            error = state.outcome.exception() if state.outcome else None
-            return server_replies.wait_seconds(error, state.attempt_number, self.options.timeout)
-
-        trying = tenacity.AsyncRetrying(
-            stop=tenacity.stop_after_attempt(self.options.retries),
-            wait=wait,
-            retry=tenacity.retry_if_exception(server_replies.is_transient),
-            reraise=True,
-        )
-        path, body = f"/{self.endpoint}", self.request(prompt)
+    async def _alive(self) -> bool:
+        """Whether the server says anything of its own."""
         try:
-            async for attempt in trying:
-                with attempt:
-                    reply = await self._ask(path, body, self.options.timeout)
-                    return server_replies.read_completion(prompt, reply)
-        except Exception as error:  # whatever a server does, the row gets one recorded state
-            return Completion(prompt, error=server_replies.describe(error))
-        raise AssertionError("a retry loop ends with an answer or an error")
+            await self._ask("/models", None, PATIENCE)
+        except openai.APIStatusError as error:
+            return error.status_code not in (502, 503, 504)  # of a balancer with nobody behind it
+        except (openai.APIConnectionError, TimeoutError, asyncio.TimeoutError):
+            return False
+        except FAILURES:
+            return True
+        return True
+
+    def _waits(self, kind: str) -> None:
+        self.on_note(
+            f"The server at {self._where} does not answer ({kind}): the run waits for it, "
+            f"{self.options.give_up_after:g} seconds at the most (--give-up-after)."
+        )
 
     def close(self) -> None:
         """Close the connections."""
@@ -283,8 +286,3 @@ class OpenAI(Backend):
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
-
-
-def prompt_tokens(prompt: Prompt) -> int:
-    """The tokens of a prompt by our tokenizer, else as the release counts its row."""
-    return prompt.row_tokens if prompt.tokens is None else prompt.tokens

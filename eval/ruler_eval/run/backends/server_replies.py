@@ -133,6 +133,12 @@ def _retry_after(text: str) -> float | None:
     return None if math.isnan(seconds) else seconds
 
 
+def kind_of(error: BaseException) -> str:
+    """What two failures that are alike have in common."""
+    status = getattr(error, "status_code", None)
+    return f"HTTP {status}" if status else type(error).__name__
+
+
 def describe(error: BaseException) -> str:
     """An error in one line of MOST_SHOWN characters, made safe to keep and to show.
 

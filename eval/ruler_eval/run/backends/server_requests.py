@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
@@ -30,6 +31,12 @@ def extra_fields(
             own = extra.get("chat_template_kwargs", {})
             extra["chat_template_kwargs"] = {**template_arguments, **own}
     return extra
+
+
+def json_bytes(body: Mapping[str, Any]) -> bytes:
+    """The body of a request as it is sent."""
+    text = json.dumps(body, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    return text.encode()
 
 
 def turn_fields(prompt: Prompt, mode: str, extra: Mapping[str, Any]) -> dict[str, Any]:

@@ -45,6 +45,8 @@ def check_options(name: str, options: ModelOptions) -> None:
     check_sampling(options)
     if not (math.isfinite(options.timeout) and options.timeout > 0):
         raise RulerError("--timeout takes seconds, more than 0.")
+    if not (math.isfinite(options.give_up_after) and options.give_up_after >= 0):
+        raise RulerError("--give-up-after takes seconds, 0 or more.")
     if known_backend(name) == "openai":
         check_address(options.base_url or os.environ.get("OPENAI_BASE_URL"))
         check_key("OPENAI_API_KEY")

@@ -20,7 +20,13 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ruler_common.errors import RulerError
-from ruler_eval.run.backends.backend import Backend, Completion, ModelOptions, tokenizer_of
+from ruler_eval.run.backends.backend import (
+    Backend,
+    Completion,
+    EngineDied,
+    ModelOptions,
+    tokenizer_of,
+)
 from ruler_eval.run.backends.engine_log import EngineLog
 from ruler_eval.run.prompts import Prompt
 from ruler_eval.run.reasoning import decode
@@ -134,12 +140,12 @@ class VLLM(Backend):
                 engine.abort_request(list(flying))
 
     def _step(self) -> list[Any]:
-        """One step of the engine: what it has made. Raises RulerError once the engine is dead."""
+        """One step of the engine: what it has made. Raises EngineDied."""
         try:
             return list(self.llm.llm_engine.step())
         except Exception as error:
             self.dead = True
-            raise RulerError(
+            raise EngineDied(
                 f"vLLM ended while it ran: {self.log.reason(error)}. What was answered is kept."
             ) from error
 
@@ -148,7 +154,7 @@ class VLLM(Backend):
 
         # every sampler is set here, so that none of the model's generation_config.json applies
         sampling = SamplingParams(**self.options.sampling, max_tokens=prompt.max_tokens)
-        tokens = {"prompt_token_ids": prompt.token_ids}
+        tokens = {"prompt_token_ids": list(prompt.token_ids or ())}
         renderer: Any = getattr(self.llm.llm_engine, "renderer", None)
         if hasattr(renderer, "render_cmpl"):  # what newer engines want to be given
             return renderer.render_cmpl([tokens])[0], sampling

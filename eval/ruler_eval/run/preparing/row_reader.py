@@ -24,7 +24,7 @@ COLUMNS = ("index", "input", "answer_prefix", "max_new_tokens", "length")
 """All that a prompt is made of: references and evidence never come near a model."""
 SentRow = tuple[str, Mapping[str, Any]]
 """A configuration and the columns of one row that make its prompt."""
-MOST_KEPT = 128 << 20
+MOST_KEPT = 64 << 20
 """Bytes of row groups that are kept, at most (a larger one is kept alone)."""
 MOST_OPEN = 64
 """Configurations whose indices are kept at a time."""
@@ -73,12 +73,15 @@ class RowReader:
         return pq.ParquetFile(self._release.path(config))
 
     def _read(self, config: str, file: Any, number: int, columns: list[str]) -> Any:
+        import pyarrow as pa
+
         try:
             table = file.read_row_group(number, columns=columns)
         except UNREADABLE as error:
             path = self._release.path(config)
             raise RulerError(f"'{path}' cannot be read: get or build it anew.") from error
         refuse_nulls(table, self._release.path(config))
+        pa.default_memory_pool().release_unused()  # what unpacking took, and groups let go
         return table
 
     def _places_of(self, config: str) -> dict[int, tuple[int, int]]:

@@ -95,7 +95,7 @@ class Replica:
         """The rows as they come in; None while there are none and the engine has others."""
         while True:
             try:
-                row = self._incoming.get(block=not answerer.waiting)
+                row = self._incoming.get(block=not answerer.busy)
             except queue.Empty:
                 yield None
                 continue

@@ -1,0 +1,97 @@
+"""What a row costs the client: CPU seconds against a server that answers at once, and memory.
+
+    python -m tests.bench.bench_client DATASET CONFIG --tokenizer FOLDER
+    python -m tests.bench.bench_client out niah_single_2_128k --rows 48 --lm-eval --tokenizer FOLDER
+
+Each line is the difference between two processes, of a few rows and of many, so that start, plan
+and imports do not count; memory is the peak of the larger. `text` sends the prompt as text, `ids`
+as token ids of the tokenizer's own library, `fast ids` of gigatoken where that is installed.
+With --lm-eval, lm-evaluation-harness' local-completions answers as many requests of the same
+prompts, also as token ids. The last column is the CPU per row as a share of the line `ids`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+
+from tests.bench import instant_server
+
+OURS = """
+import json, resource, sys, tempfile
+from pathlib import Path
+from ruler_eval.run.backends.backend import ModelOptions
+from ruler_eval.run.preparing import token_ids
+from ruler_eval.run.run_order import RunOrder
+from ruler_eval.run.runner import run
+dataset, config, url, tokenizer, way, rows = sys.argv[1:]
+if way == "ids":
+    token_ids._engine = lambda tokenizer: None
+options = ModelOptions("m", base_url=url, tokenizer=None if way == "text" else tokenizer)
+with tempfile.TemporaryDirectory() as folder:
+    order = RunOrder(dataset, (config,), "openai", Path(folder) / "RUN", options=options,
+                     mode="completion", limit=int(rows), quiet=True)
+    assert run(order).total == {"stop": int(rows)}
+"""
+THEIRS = """
+import json, resource, sys
+from lm_eval.api.instance import Instance
+from lm_eval.models.openai_completions import LocalCompletionsAPI
+from ruler_eval.run.preparing.row_reader import RowReader
+dataset, config, url, tokenizer, way, rows = sys.argv[1:]
+reader = RowReader(dataset)
+sent = [reader(config, index)[1] for index in range(int(rows))]
+model = LocalCompletionsAPI(base_url=url + "/completions", model="m", tokenizer=tokenizer,
+                            num_concurrent=32, max_length=10**7, batch_size=1)
+asked = [Instance("generate_until", {}, (row["input"] + row["answer_prefix"],
+         {"until": [], "max_gen_toks": 128}), 0) for row in sent]
+assert len(model.generate_until(asked)) == int(rows)
+"""
+USED = """
+used = resource.getrusage(resource.RUSAGE_SELF)
+print(json.dumps([used.ru_utime + used.ru_stime, used.ru_maxrss / 1024]))
+"""
+
+
+def used(code: str, *arguments: str) -> tuple[float, float]:
+    """CPU seconds and peak MB of a process that runs the code."""
+    done = subprocess.run(
+        [sys.executable, "-c", code + USED, *arguments],
+        check=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+    seconds, megabytes = json.loads(done.stdout.splitlines()[-1])
+    return seconds, megabytes
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("dataset")
+    parser.add_argument("config")
+    parser.add_argument("--tokenizer", required=True)
+    parser.add_argument("--rows", type=int, default=34)
+    parser.add_argument("--lm-eval", action="store_true")
+    asked = parser.parse_args()
+    few = 2
+    ways = [("ids", OURS), ("fast ids", OURS), ("text", OURS)]
+    ways += [("lm-eval ids", THEIRS)] if asked.lm_eval else []
+    first = None
+    with instant_server.started() as url:
+        for way, code in ways:
+            same = (asked.dataset, asked.config, url, asked.tokenizer, way)
+            start, _ = used(code, *same, str(few))
+            whole, megabytes = used(code, *same, str(asked.rows))
+            row = (whole - start) / (asked.rows - few)
+            first = first or row
+            print(
+                f"{way:12} {row:7.4f} s of CPU a row, {megabytes:5.0f} MB, {row / first:6.2f}",
+                flush=True,
+            )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,62 @@
+"""A server that answers every completion at once and reads no prompt: what is left is the client.
+
+    with instant_server.started() as url: …
+
+It runs as a process of its own; `delay` makes it wait so many seconds.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+MODELS = b'{"data": [{"id": "m", "owned_by": "vllm", "max_model_len": 100000000}]}'
+ANSWER = b'{"choices": [{"text": " 42", "message": {"content": " 42"}, "finish_reason": "stop"}]}'
+HEAD = b"HTTP/1.1 %b\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%b"
+
+
+@contextmanager
+def started(delay: float = 0.0) -> Iterator[str]:
+    """Start the server; its base URL."""
+    command = [sys.executable, "-m", "tests.bench.instant_server", str(delay)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    try:
+        yield f"http://127.0.0.1:{process.stdout.readline().strip()}/v1"
+    finally:
+        process.kill()
+        process.wait()
+
+
+async def _serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    try:
+        while True:
+            head = (await reader.readuntil(b"\r\n\r\n")).lower()
+            sizes = [line for line in head.split(b"\r\n") if line.startswith(b"content-length:")]
+            left = int(sizes[0][15:]) if sizes else 0
+            while left:
+                left -= len(await reader.read(min(left, 1 << 20)))
+            path = head.split(b" ", 2)[1]
+            if path.endswith(b"completions"):
+                await asyncio.sleep(float(sys.argv[1]))
+                status, body = b"200 OK", ANSWER
+            else:
+                here = path.endswith(b"/models")
+                status, body = (b"200 OK", MODELS) if here else (b"404 No", b"{}")
+            writer.write(HEAD % (status, len(body), body))
+            await writer.drain()
+    except (asyncio.IncompleteReadError, ConnectionError):
+        writer.close()
+
+
+async def _main() -> None:
+    server = await asyncio.start_server(_serve, "127.0.0.1", 0, limit=1 << 20)
+    print(server.sockets[0].getsockname()[1], flush=True)
+    await server.serve_forever()
+
+
+if __name__ == "__main__":
+    asyncio.run(_main())
