@@ -9,12 +9,12 @@ from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import cast
 
-from ruler_common.canary import CANARIES
 from ruler_common.errors import RulerError
 from ruler_common.files import read_bytes
 from ruler_common.manifest_form import FORMAT_VERSION, MANIFEST, FileEntry, Manifest
 from ruler_common.names import LANGUAGES, TASKS, Config, in_tokens, length_name, parse_length
 from ruler_common.parsing import parse_json
+from ruler_common.rows import CANARIES
 from ruler_common.text import printable
 
 SUITE_DIGESTS = {

@@ -123,7 +123,7 @@ class Manifest(TypedDict):
     format: int
     dataset: str
     data_version: str
-    canary: str  # a GUID of this data set and data version, in every row (canary.py)
+    canary: str  # a GUID of this data set and data version, in every row (rows.py)
     builder_version: str
     seed: int
     reserve: int

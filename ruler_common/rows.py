@@ -1,4 +1,4 @@
-"""The rows of a release: their columns, as Python, Arrow and `datasets` have them."""
+"""The rows of a release: their columns, as Python, Arrow and `datasets` have them; the canary."""
 
 from __future__ import annotations
 
@@ -27,6 +27,25 @@ COLUMNS: dict[str, str] = {  # of a row, in order
     "none_word": "string", "canary": "string",
 }
 # fmt: on
+
+
+CANARIES = {  # data version -> data set -> a GUID by which rows are found in training data
+    "1.0.0": {
+        "ruler": "8fd5e18a-9d4b-4926-8c36-4e95eff80e38",
+        "oneruler": "42dedfe8-a025-410b-ae7d-7e4434d10390",
+    },
+}
+"""Every row, the card and the manifest have it; no other has it, and it never changes."""
+
+
+def canary_of(dataset: str, data_version: str) -> str:
+    """The GUID of a data set and data version. Raises RulerError for a version that has none."""
+    if data_version not in CANARIES:
+        raise RulerError(
+            f"Data version {data_version} has no canary: enter a new GUID for each data set in "
+            "ruler_common/rows.py."
+        )
+    return CANARIES[data_version][dataset]
 
 
 class Evidence(TypedDict):

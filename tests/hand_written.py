@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import ruler_dataset
-from ruler_common.canary import canary_of
+from ruler_common.rows import canary_of
 
 _ENTRY = {
     "most_rows": None,

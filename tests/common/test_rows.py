@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import uuid
 from pathlib import Path
 
 import pyarrow.parquet as pq
+import pytest
 
-from ruler_common.rows import COLUMNS, arrow_schema, features
+from ruler_builder.families.task import DATA_VERSION
+from ruler_common.errors import RulerError
+from ruler_common.rows import CANARIES, COLUMNS, arrow_schema, canary_of, features
 
 
 def test_the_files_hold_the_features(release: Path) -> None:
@@ -25,3 +29,22 @@ def test_the_schema_written_out_is_that_of_datasets() -> None:
     columns = {name: lists.get(name) or datasets.Value(kind) for name, kind in COLUMNS.items()}
     assert features() == datasets.Features(columns)
     assert arrow_schema().equals(datasets.Features(columns).arrow_schema, check_metadata=True)
+
+
+def test_every_data_set_and_data_version_has_a_guid_of_its_own() -> None:
+    every = [guid for by_dataset in CANARIES.values() for guid in by_dataset.values()]
+    assert len(every) == len(set(every)) == 2 * len(CANARIES)
+    assert all(str(uuid.UUID(guid)) == guid for guid in every)
+    assert canary_of("oneruler", DATA_VERSION) != canary_of("ruler", DATA_VERSION)
+
+
+def test_the_canaries_of_a_published_data_version_never_change() -> None:
+    assert CANARIES["1.0.0"] == {
+        "ruler": "8fd5e18a-9d4b-4926-8c36-4e95eff80e38",
+        "oneruler": "42dedfe8-a025-410b-ae7d-7e4434d10390",
+    }
+
+
+def test_a_data_version_without_a_canary_is_a_sentence_with_the_remedy() -> None:
+    with pytest.raises(RulerError, match="has no canary: enter a new GUID"):
+        canary_of("ruler", "9.9.9")

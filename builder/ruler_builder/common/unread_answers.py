@@ -20,7 +20,7 @@ _UNKNOWN = "i don't know"
 def unread(row: Mapping[str, Any]) -> frozenset[str]:
     """Which of the figures count a row; see UnreadFigures."""
     references = [output.lower() for output in row["outputs"]]
-    text, found = row["input"], set()
+    text = row["input"]
     gold = [(span["start"], span["end"]) for span in row["evidence"]]
     answers = {
         "gold_document": "\n".join(text[start:end] for start, end in gold).lower(),
@@ -37,7 +37,8 @@ def _stands_elsewhere(
     row: Mapping[str, Any], references: list[str], gold: Iterable[tuple[int, int]]
 ) -> bool:
     """Whether a reference stands in a document that is not gold, as a word of its own."""
-    at, parts = row["context_start"], []
+    at = row["context_start"]
+    parts: list[str] = []
     for start, end in [*sorted(gold), (row["context_end"], row["context_end"])]:
         parts.append(row["input"][at:start])
         at = end

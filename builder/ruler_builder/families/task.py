@@ -21,8 +21,7 @@ from ruler_builder.context.fit import Fitted, Impossible, fit
 from ruler_builder.context.prompt_builder import Evidence, PromptBuilder
 from ruler_builder.suites.params import TaskParams
 from ruler_builder.suites.wording import Frame
-from ruler_common.canary import canary_of
-from ruler_common.rows import COLUMNS
+from ruler_common.rows import COLUMNS, canary_of
 
 DATA_VERSION = "1.0.0"
 """Changes with every change to a row's bytes; part of every key, so old and new never mix."""

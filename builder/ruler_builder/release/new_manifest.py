@@ -15,10 +15,10 @@ from typing import Any, cast
 from ruler_builder.families.task import DATA_VERSION
 from ruler_builder.release.suite import Suite
 from ruler_builder.sources import word_lists
-from ruler_common.canary import canary_of
 from ruler_common.errors import RulerError
 from ruler_common.manifest_form import FORMAT_VERSION, OWN_SUITE, FileEntry, Manifest
 from ruler_common.names import parse_length
+from ruler_common.rows import canary_of
 
 # What all files of a release share.
 _FIXED = ("format", "dataset", "data_version", "canary", "seed", "reserve", "families")

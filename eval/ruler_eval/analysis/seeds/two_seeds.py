@@ -133,7 +133,7 @@ def _alike(a: Results, b: Results) -> None:
                 "releases alike, but for --seed."
             )
     for name in ("score_version", "rules", "mode"):
-        if a[name] != b[name]:  # type: ignore[literal-required]
+        if a[name] != b[name]:
             raise RulerError(f"The results differ in {name}: run and score both the same way.")
 
 

@@ -1,0 +1,1 @@
+"""One model on the rows of two seeds."""
