@@ -48,11 +48,12 @@ class Answerer:
                 mode, self.backend.tokenizer, order.direct, order.reasoning, fast
             )
             self.backend.check_mode(mode, self.prompter.template_arguments)
+            has_tokenizer = self.prompter.tokenizer is not None
+            self.token_ids = self.prompter.token_ids if has_tokenizer else None
+            """What makes token ids; made here, before there are threads."""
         except BaseException:
             self.backend.close()
             raise
-        self.token_ids = None if self.prompter.tokenizer is None else self.prompter.token_ids
-        """What makes token ids; made here, before there are threads."""
         self.waiting: dict[tuple[str, int], Expected] = {}
         """What is known of the rows that are being answered."""
         self._ahead = Ahead(self._prepare)
