@@ -16,7 +16,7 @@ from ruler_release.api.arguments import Names, Place, filled, path, paths, sever
 if TYPE_CHECKING:
     from ruler_eval.analysis.compare import Comparison
     from ruler_eval.analysis.sequential.mean_estimate import MeanEstimate
-    from ruler_eval.analysis.seeds.two_seeds import SeedComparison
+    from ruler_eval.analysis.two_seeds import SeedComparison
     from ruler_eval.run.progress import RunSummary
     from ruler_eval.score.results_file import Results
 
@@ -205,7 +205,7 @@ def compare(
     from ruler_common.errors import RulerError
     from ruler_eval.analysis.compare import compare as compare_results
     from ruler_eval.analysis.decide import decide
-    from ruler_eval.analysis.seeds.two_seeds import compare_seeds, seeds_of
+    from ruler_eval.analysis.two_seeds import compare_seeds, seeds_of
     from ruler_eval.score.results_file import load as load_results
 
     left, right = (load_results(Path(r)) if isinstance(r, str | Path) else r for r in (a, b))

@@ -99,7 +99,7 @@ def errors(
 
     Example: `ruler errors runs/qwen`
     """
-    from ruler_eval.analysis import error_rows
+    from ruler_eval.analysis.errors import error_rows
     from ruler_eval.report import error_tables
     from ruler_eval.score.prediction_source import PredictionSource
     from ruler_eval.score.scoring import ScoringRules

@@ -16,7 +16,7 @@ import sys
 from collections import Counter
 from pathlib import Path
 
-from ruler_eval.analysis.error_kinds import error_of
+from ruler_eval.analysis.errors.error_kinds import error_of
 from ruler_eval.frozen_release import Release
 from tests.eval.read_answers import example_answers, published_answers, readings
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import ruler_eval.example
-from ruler_eval.analysis.prompt_rows import row_of_prompt
+from ruler_eval.analysis.errors.prompt_rows import row_of_prompt
 from ruler_eval.families.table import family_of
 from ruler_eval.frozen_release import PartialRow, Release
 from ruler_eval.prediction import Prediction

@@ -48,7 +48,7 @@ class Family:
     items: Callable[[str, str, set[str]], list[str]] = values
     # Whether a list of words is asked for.
     is_list: bool = False
-    # When a wrong answer is of a kind of analysis/error_kinds.RULES that families decide on.
+    # When a wrong answer is of a kind of analysis/errors/error_kinds.RULES that families decide on.
     kinds: Mapping[str, Callable[[GivenAnswer], bool]] = field(default_factory=dict)
     # How near in depth (0 … 1) the nearest distractor's value stood; None: it gave none.
     distance: Callable[[GivenAnswer], float | None] = nowhere

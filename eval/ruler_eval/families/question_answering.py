@@ -78,7 +78,7 @@ def near_miss(answer: GivenAnswer) -> bool:
 def from_memory(answer: GivenAnswer) -> bool:
     """The words that the same model answers to the question without documents.
 
-    `row["memory"]` holds that answer, where it is known (analysis/memory.py).
+    `row["memory"]` holds that answer, where it is known (analysis/errors/memory.py).
     """
     known = str(answer.row.get("memory") or "").strip().splitlines()
     said = set(content(normalize(known[0]))) if known else set()

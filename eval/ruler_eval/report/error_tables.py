@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ruler_common.terminal import table
-from ruler_eval.analysis.error_kinds import KINDS
+from ruler_eval.analysis.errors.error_kinds import KINDS
 
 _SHOWN = 60  # characters of an example
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import ruler_eval.example
-from ruler_eval.analysis.error_rows import collect
+from ruler_eval.analysis.errors.error_rows import collect
 from ruler_eval.frozen_release import Release
 from ruler_eval.score.prediction_source import PredictionSource
 from ruler_eval.score.scoring import ScoringRules

@@ -15,7 +15,7 @@ from ruler_common.errors import RulerError
 from ruler_common.frozen_rows import are_frozen
 from ruler_common.text import shortened, visible
 from ruler_eval.analysis.correlate import correlate
-from ruler_eval.analysis.error_kinds import KINDS
+from ruler_eval.analysis.errors.error_kinds import KINDS
 from ruler_eval.report.page import page_scores
 from ruler_eval.report.page.page_differences import pairs
 from ruler_eval.report.page.page_languages import languages

@@ -19,7 +19,7 @@ from typing import Any
 from markupsafe import Markup
 
 from ruler_common.frozen_rows import are_frozen
-from ruler_eval.analysis.error_families import FAMILIES, MEANINGS, family_of_kind
+from ruler_eval.analysis.errors.error_families import FAMILIES, MEANINGS, family_of_kind
 from ruler_eval.report.language_tables import instructions
 from ruler_eval.report.page.figures.chart_parts import Figure, first_series
 from ruler_eval.report.page.figures.colour_scale import colour, text_colour, text_on

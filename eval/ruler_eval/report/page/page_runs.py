@@ -18,7 +18,7 @@ from pathlib import Path
 from ruler_common.errors import RulerError
 from ruler_common.names import Names, length_name
 from ruler_common.text import shortened
-from ruler_eval.analysis.memory import answers_from_memory
+from ruler_eval.analysis.errors.memory import answers_from_memory
 from ruler_eval.frozen_release import Release
 from ruler_eval.prediction import Prediction
 from ruler_eval.score import join
@@ -47,7 +47,7 @@ class ReportedRun:
 
     @cached_property
     def memory(self) -> dict[str, dict[int, str]]:
-        """What the run answers without documents; see analysis/memory.py."""
+        """What the run answers without documents; see analysis/errors/memory.py."""
         return {} if self.release is None else answers_from_memory(self.answers, self.release)
 
     @property

@@ -16,8 +16,8 @@ from pathlib import Path
 
 from ruler_common.errors import RulerError
 from ruler_common.text import visible
-from ruler_eval.analysis.error_kinds import KINDS, error_of
-from ruler_eval.analysis.memory import answers_from_memory, memory_of
+from ruler_eval.analysis.errors.error_kinds import KINDS, error_of
+from ruler_eval.analysis.errors.memory import answers_from_memory, memory_of
 from ruler_eval.families.table import family_of, rule_task
 from ruler_eval.frozen_release import PartialRow, Release
 from ruler_eval.prediction import Prediction

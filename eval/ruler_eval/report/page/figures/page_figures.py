@@ -15,7 +15,7 @@ from typing import Any
 
 import altair as alt
 
-from ruler_eval.analysis.error_families import FAMILIES, family_of_kind
+from ruler_eval.analysis.errors.error_families import FAMILIES, family_of_kind
 from ruler_eval.report.page.figures.chart_parts import (
     GREY,
     INK,

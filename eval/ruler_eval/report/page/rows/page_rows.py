@@ -1,6 +1,6 @@
 """The rows behind the page's numbers: what was asked and answered, wrong ones first.
 
-Wrong rows are sorted into kinds by analysis/error_kinds.py, which needs their texts. A release
+Wrong rows are sorted into kinds by analysis/errors/, which needs their texts. A release
 of 39,000 rows to 128k holds seven gigabytes of them, so of a large one some texts are read, for all
 runs at once: an even share of the budget for each configuration, and of that every wrong row. The
 page says how many rows were sorted.
@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from ruler_eval.analysis.error_kinds import error_of
-from ruler_eval.analysis.memory import memory_of
-from ruler_eval.analysis.prompt_rows import row_of_prompt
+from ruler_eval.analysis.errors.error_kinds import error_of
+from ruler_eval.analysis.errors.memory import memory_of
+from ruler_eval.analysis.errors.prompt_rows import row_of_prompt
 from ruler_eval.families.table import family_of, rule_task
 from ruler_eval.frozen_release import BATCH_ROWS, PartialRow
 from ruler_eval.prediction import Prediction

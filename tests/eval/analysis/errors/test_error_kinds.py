@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from ruler_eval.analysis.error_kinds import KINDS, RULES, Error, error_of
+from ruler_eval.analysis.errors.error_kinds import KINDS, RULES, Error, error_of
 from ruler_eval.families.function_words import FREQUENT
 from ruler_eval.prediction import Prediction
 from ruler_eval.score.scoring import ScoringRules

@@ -5,7 +5,7 @@ A collected error, also a line of `ruler errors --out`:
     {"config": "niah_multikey_1_4k", "languages": "en", "index": 7, "kind": "distractor",
      "found": 0, "of": 1, "gap": 0.07, "outputs": ["1234567"], "prediction": "7654321"}
 
-`memory` is the same model's answer without documents, where it was asked (analysis/memory.py).
+`memory` is the same model's answer without documents, where it was asked (memory.py).
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ruler_common.errors import RulerError
-from ruler_eval.analysis.error_kinds import error_of
-from ruler_eval.analysis.memory import answers_from_memory, memory_of
-from ruler_eval.analysis.prompt_rows import row_of_prompt
+from ruler_eval.analysis.errors.error_kinds import error_of
+from ruler_eval.analysis.errors.memory import answers_from_memory, memory_of
+from ruler_eval.analysis.errors.prompt_rows import row_of_prompt
 from ruler_eval.families.family import Family
 from ruler_eval.families.table import family_of, rule_task
 from ruler_eval.frozen_release import PartialRow, Release

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from ruler_eval.analysis.error_kinds import KINDS, error_of
+from ruler_eval.analysis.errors.error_kinds import KINDS, error_of
 from tests.eval import real_predictions as real
 from tests.eval.read_answers import (
     NEEDS_CONTEXT,

@@ -7,12 +7,12 @@ from pathlib import Path
 import pytest
 
 from ruler_common.parsing import read_toml
-from ruler_eval.analysis.error_kinds import Error, error_of
+from ruler_eval.analysis.errors.error_kinds import Error, error_of
 from ruler_eval.families.function_words import FREQUENT
 from ruler_eval.prediction import Prediction
 from ruler_score.ruler_score import ANSWER_TAGS
 
-FOLDER = Path(__file__).parents[1] / "ruler_score/oneruler_cases"
+FOLDER = Path(__file__).parents[2] / "ruler_score/oneruler_cases"
 LANGUAGES = pytest.mark.parametrize("language", sorted(ANSWER_TAGS))
 TABLES = {language: read_toml(FOLDER / f"{language}.toml") for language in ANSWER_TAGS}
 VALUES = ["1234567", "2222222", "3333333", "4444444"]

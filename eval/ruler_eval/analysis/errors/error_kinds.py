@@ -15,8 +15,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from ruler_eval.analysis import error_rules as is_
-from ruler_eval.analysis.read_answer import read
+from ruler_eval.analysis.errors import error_rules as is_
+from ruler_eval.analysis.errors.read_answer import read
 from ruler_eval.families.family import Family
 from ruler_eval.families.given_answer import GivenAnswer
 from ruler_eval.families.table import family_of

@@ -1,1 +1,0 @@
-"""One model on the rows of two seeds."""
