@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer import Argument, Option
@@ -74,7 +74,7 @@ def decide(
     def show(found: SequentialDecision) -> None:
         typer.echo(plain(look_line(found)))
 
-    given = {name: value for name, value in options.items() if value is not None}
+    given: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
     lines: list[str] = []
     if other is not None:
         found = api.decide(

@@ -7,9 +7,9 @@ half of their differences by index.
 
 Then, where a file of row scores is given (arrays `run|task`, scores 0 … 1), all pairs of its runs
 with the same model and length are replayed in several random orders: how many rows it took, and
-whether the verdict is that of all rows. What it saves depends on the pairs: of two runs that hardly
-differ about 11 % of the rows at 1 point, 7 at 2, 3 at 5. Ends with code 1 where errors are more
-than MOST_ERRORS, a verdict is the opposite, or fewer than 97 % are the same.
+whether the verdict is that of all rows. What it saves depends on the pairs: where they hardly
+differ it takes about 11 % of the rows at 1 point, 7 at 2, 3 at 5. Ends with code 1 where errors are
+more than MOST_ERRORS, a verdict is the opposite, or fewer than 97 % are the same.
 """
 
 from __future__ import annotations

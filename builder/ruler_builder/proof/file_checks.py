@@ -156,9 +156,9 @@ def _wrong_figures(
             yield f"{name} is {given:g} in the manifest, {right:g} in the file"
     if len(entry.get("questions", [])) != sum(row.question != "" for row in rows):
         yield "questions in the manifest are not as many as the rows"
-    right = counted(row.unread for row in rows) if rows[0].question else None
-    if entry.get("unread") != right:
-        yield f"unread is {entry.get('unread')} in the manifest, {right} in the file"
+    unread = counted(row.unread for row in rows) if rows[0].question else None
+    if entry.get("unread") != unread:
+        yield f"unread is {entry.get('unread')} in the manifest, {unread} in the file"
     yield from _wrong_unit(entry, window, rows)
 
 

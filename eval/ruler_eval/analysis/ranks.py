@@ -62,8 +62,9 @@ def ranks(results: Mapping[str, Results]) -> dict[str, list[Ranked]]:
     found = {}
     for key in ("average", *(f"weighted_{weighting}" for weighting in WEIGHTINGS)):
         weighting = key.rpartition("_")[2]
-        each = weights(len(lengths), weighting) if key != "average" else [1] * len(lengths)
-        by_length = dict(zip(lengths, each, strict=True))
+        alike = key == "average"
+        weighed = [1] * len(lengths) if alike else weights(len(lengths), weighting)
+        by_length = dict(zip(lengths, weighed, strict=True))
         shares = {n: by_length[c["length"]] / counts[c["length"]] for n, c in cells.items()}
         found[key] = _ranked(results, shares, pairs, shared_rows(cells))
     return found

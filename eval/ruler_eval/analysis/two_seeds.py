@@ -12,6 +12,7 @@ may know them in either.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import cast
 
 import numpy as np
 from typing_extensions import TypedDict
@@ -132,8 +133,9 @@ def _alike(a: Results, b: Results) -> None:
                 f"The results of the two seeds differ in the data set's {name}{shown}. Build both "
                 "releases alike, but for --seed."
             )
+    first, second = cast(Mapping[str, object], a), cast(Mapping[str, object], b)
     for name in ("score_version", "rules", "mode"):
-        if a[name] != b[name]:
+        if first[name] != second[name]:
             raise RulerError(f"The results differ in {name}: run and score both the same way.")
 
 

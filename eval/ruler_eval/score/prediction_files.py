@@ -186,7 +186,7 @@ def _settings(path: Path, files: list[Path], models: list[str]) -> Iterator[RunF
     elif files[0].suffix == inspect_log.SUFFIX:
         yield from (inspect_log.settings(file) for file in files)
     else:  # what o3 and deepseek scored by ONERULER's authors depends on the name
-        yield from ({"model": model} for model in dict.fromkeys(models))
+        yield from (RunFacts(model=model) for model in dict.fromkeys(models))
 
 
 def _joined(before: RunFacts, new: RunFacts, path: Path) -> RunFacts:

@@ -58,30 +58,32 @@ class LiveTest:
         Raises RulerError where the rows of the two are not the same, or another limit was fixed.
         """
         with ExitStack() as opened:
-            base = self.base
             work = opened.enter_context(OpenRun(self.order, self._fixed()))
             plan = plan_of(work)
             waves, done = work.waves(), 0
             theirs: OpenRun | None = None
-            if isinstance(base, RunOrder):
-                theirs = opened.enter_context(OpenRun(base))
+            known: Results | None = None
+            if isinstance(self.base, RunOrder):
+                theirs = opened.enter_context(OpenRun(self.base))
                 if plan_of(theirs) != plan:
                     raise RulerError("The two models are to run the same rows.")
                 other = theirs.waves()
             else:
-                same_limit(base, self.max_drop)
-                covers(base, plan)
+                known = self.base
+                same_limit(known, self.max_drop)
+                covers(known, plan)
             test = SequentialTest(plan, self.max_drop)
             for rows in plan.looks():
                 until = -(-rows // plan.wave)
                 if theirs is not None:
                     answer(theirs, other[done:until])
-                    base = scored(theirs.order)
+                    known = scored(theirs.order)
+                assert known is not None
                 answer(work, waves[done:until])
                 done = until
-                mine = scored(self.order, base)
-                paired_cells(base, mine)
-                found = test.look(rows, base, scores_of(base), scores_of(mine))
+                mine = scored(self.order, known)
+                paired_cells(known, mine)
+                found = test.look(rows, known, scores_of(known), scores_of(mine))
                 on_look(found)
                 if found["verdict"] != "unknown":
                     break
@@ -92,7 +94,7 @@ class LiveTest:
             self.summary = work.finish(joined(waves[:done]))
             self.left_tokens = sum(sum(part.tokens) for wave in waves[done:] for part in wave)
         for one in filter(None, (theirs, work)):
-            whole = scored(one.order, base, partial=found["rows"] < found["of"])
+            whole = scored(one.order, known, partial=found["rows"] < found["of"])
             results_file.write(whole, one.order.out / "results.json")
         return found
 

@@ -79,7 +79,7 @@ class TokenIds:
 
     def _own_library(self) -> Any:
         """The library below a tokenizer, where it gives the ids that the tokenizer gives."""
-        library = getattr(self._tokenizer, "backend_tokenizer", None)
+        library: Any = getattr(self._tokenizer, "backend_tokenizer", None)
         if not hasattr(library, "encode_batch_fast"):
             return None
         for raw in (False, True):  # a call sets the library to neither truncate nor pad
