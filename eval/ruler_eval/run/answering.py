@@ -45,7 +45,7 @@ class Answerer:
         try:
             mode = order.mode or ("chat" if order.reasoning.on else self.backend.default_mode())
             self.prompter = Prompter(
-                mode, self.backend.tokenizer, order.direct, order.reasoning, fast
+                mode, self.backend.tokenizer, order.direct, order.reasoning, fast=fast
             )
             self.backend.check_mode(mode, self.prompter.template_arguments)
             has_tokenizer = self.prompter.tokenizer is not None

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -91,6 +91,7 @@ class Prompter:
     tokenizer: Any = None
     direct: bool = False
     reasoning: Reasoning = field(default_factory=Reasoning)
+    _: KW_ONLY
     fast: bool = False
 
     def __post_init__(self) -> None:

@@ -56,6 +56,7 @@ class Form:
     run: str = "folder"
     folders: bool = False
     unanswered: str | None = None
+    lists: bool = True
     refused: str | None = None
 
     @cached_property
