@@ -22,7 +22,7 @@ def test_a_mean_over_some_of_the_tasks_says_so_in_its_rows_name(write_run):
 
 def test_columns_averaged_over_different_tasks_are_marked(write_run):
     run = write_run(right, configs=["vt_4k", "cwe_4k", "vt_8k"])
-    stdout, _, _ = ruler("score", run)
+    stdout, _, _ = ruler("score", run, "--all")
     assert rows_of(stdout)["mean of 1 to 2 of 13 tasks"][-3:] == ["100.0", "100.0*", "-"]
     averages = {name: row[-1] for name, row in rows_of(stdout).items() if name in ("vt", "cwe")}
     assert averages == {"vt": "100.0", "cwe": "-"}
@@ -98,7 +98,7 @@ def languages(tmp_path_factory):
         text = "".join(json.dumps(line) + "\n" for line in lines)
         (run / f"{config}.jsonl").write_text(text, encoding="utf-8")
     out = run / "results.json"
-    stdout, error, code = ruler("score", run, "--dataset", root, "--out", out)
+    stdout, error, code = ruler("score", run, "--dataset", root, "--out", out, "--all")
     assert code == 0, error
     return load(out), stdout
 

@@ -51,11 +51,14 @@ def test_of_a_large_release_some_texts_are_read_and_the_page_says_how_many(two_r
 def test_shown_rows_beyond_the_texts_that_were_read_have_their_references(two_runs, monkeypatch):
     monkeypatch.setattr(page_rows, "READ_CHARACTERS", 1)
     page = page_data(open_runs(two_runs))
-    for series in ("0", "1"):
-        rows = page["rows"][series]["niah_single_8k_pl_cl100k"]["rows"]
+    shown = [page["rows"][series]["niah_single_8k_pl_cl100k"]["rows"] for series in ("0", "1")]
+    wrong = [{row["index"] for row in rows if row["score"] == 0} for rows in shown]
+    for rows, own, others in zip(shown, wrong, reversed(wrong), strict=True):
         assert len(rows) == 20
-        assert all(row["references"] and row["score"] == 0 and row["evidence"] for row in rows)
-        assert [row["index"] for row in rows][-1] >= 38
+        assert all(row["references"] and row["evidence"] for row in rows)
+        beside = {row["index"] for row in rows} - own  # right here, wrong in the other
+        assert len(own) >= 10
+        assert beside <= others
 
 
 def test_a_budget_is_shared_evenly_and_small_needs_leave_the_rest():
