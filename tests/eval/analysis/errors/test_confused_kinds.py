@@ -6,7 +6,7 @@ import pytest
 
 from ruler_eval.families.answer_text import loops
 from ruler_eval.families.word_lists import offered
-from tests.eval.analysis.test_error_kinds import (
+from tests.eval.analysis.errors.test_error_kinds import (
     A_UUID,
     CHAIN,
     CODED,
