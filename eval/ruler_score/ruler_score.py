@@ -78,6 +78,7 @@ _GROUPED = re.compile(  # 1,234,567 and, as in India, 12,34,567
     r"(?<!\d)(?<!\d[.,٬])\d{1,3}([ ,.'٬])\d{3}(?:\1\d{3})+(?!\d)"
     r"|(?<!\d)(?<!\d[.,])\d{1,2}(?:,\d\d)+,\d{3}(?!,?\d)"
 )
+_MAY_BE_GROUPED = re.compile(r"\d[ ,.'٬]\d\d")
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _MARKS = "\u0300-\u036f\u0900-\u0963\u0b80-\u0bcf"  # vowel signs and accents are parts of words
 _BEFORE, _AFTER = rf"(?<![^\W_])(?<![{_MARKS}])", rf"(?![^\W_]|[{_MARKS}])"
@@ -95,7 +96,7 @@ _NONE_BEGINS = {  # 无此类数字, "no such number", begins with the none word
 }
 _NUMBERED = re.compile(r"(?:^|\s)\d{1,3}\s*[.):]\s*(.+?)(?=\s+\d{1,3}\s*[.):]\s|[\n,;]|$)")
 _COUNT = re.compile(r"\(\s*[x×]?\s*\d{1,9}[^()\d]{0,20}\)")  # apple (30 times)
-_NEW_LINE, _SPACES = re.compile(r"\n\s*"), re.compile(r"[^\S\n]+")
+_NEW_LINE, _SPACES = re.compile(r"\n\s*"), re.compile(r"[^\S\n]{2,}|[^\S\n ]")
 _DOTS = re.compile(r"\W*(?:\.{3,}|…)\W*")
 _LEADING = re.compile(r"^(?:\d{1,3}\s*[.)]|and|&)\s+")
 _AROUND = " *_`\"'“”.-()[]"
@@ -282,7 +283,8 @@ def normalize(text: str) -> str:
 @functools.lru_cache(maxsize=8)
 def numbers(text: str) -> frozenset[str]:
     """The numbers of two digits or more in a normalized text; 1,234,567 is 1234567."""
-    text = _GROUPED.sub(lambda number: re.sub(r"\D", "", number[0]), text)
+    if _MAY_BE_GROUPED.search(text):  # most texts have none: be quick
+        text = _GROUPED.sub(lambda number: re.sub(r"\D", "", number[0]), text)
     return frozenset(re.findall(r"\d{2,}", text))
 
 
