@@ -47,9 +47,13 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
 
     A file or a test alone runs in this process.
     """
-    if all(arg.partition("::")[0].endswith(".py") for arg in config.args):
+    if _files_are_named(config):
         return 0
     return min(len(os.sched_getaffinity(0)), MOST_WORKERS)
+
+
+def _files_are_named(config: pytest.Config) -> bool:
+    return all(arg.partition("::")[0].endswith(".py") for arg in config.args)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, exitstatus: int) -> None:
@@ -72,8 +76,15 @@ def pytest_make_collect_report(collector: Any) -> Generator[None, Any, Any]:
     return report
 
 
-def pytest_collection_modifyitems(items: list[Any]) -> None:
-    """`pytest -m mirror` runs what needs the public sources."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[Any]) -> None:
+    """Leave the nightly tests out, unless all are asked for or files are named, which run whole.
+
+    `pytest -m mirror` runs what needs the public sources.
+    """
+    if not ALL and not _files_are_named(config):
+        left = [item for item in items if item.get_closest_marker("nightly")]
+        config.hook.pytest_deselected(items=left)
+        items[:] = [item for item in items if item not in set(left)]
     for item in items:
         if "mirror" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.mirror)

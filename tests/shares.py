@@ -3,7 +3,7 @@
 A share is taken only of cases that differ by a value (examples of a law, tokenizers of one kind,
 places of one fault), and every kind keeps a case in each run. The share is the same until
 RULER_TESTS_TURN names another, so that a commit passes or fails alike on any day;
-`.github/workflows/nightly.yml` runs all.
+`.github/workflows/nightly.yml` runs all, the slow tests marked `nightly` too (tests/conftest.py).
 
     @pytest.mark.parametrize("name", share(2, ["cl100k_base", "o200k_base"]))
     LAWS = settings(max_examples=examples(120))

@@ -65,6 +65,7 @@ def test_debug_logs_the_traceback_of_a_mistake_on_stderr(tmp_path: Path) -> None
     assert done.stderr.splitlines()[-1].startswith("Error: No release in")
 
 
+@pytest.mark.nightly
 def test_debug_logs_the_files_that_are_built(tmp_path: Path) -> None:
     flags = [
         "build",

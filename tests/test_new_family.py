@@ -160,6 +160,7 @@ def test_a_family_added_by_the_recipe_is_built_verified_run_scored_and_sorted(
     ]
 
 
+@pytest.mark.nightly
 def test_rows_that_are_not_what_the_manifest_says_are_named(extended: Path) -> None:
     run(extended, f"build other --suite {NAME} --lengths 4k --samples 2")
     path = extended / "work/other/manifest.json"

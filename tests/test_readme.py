@@ -104,6 +104,7 @@ def test_the_oracle_answers_and_other_tools_take_the_rows_as_written(beside: Pat
     assert {"runs", "tasks", "results", "kvpress", "light", "nemo"} <= made
 
 
+@pytest.mark.nightly
 def test_inspect_evaluates_as_written(beside: Path) -> None:
     from inspect_ai.log import read_eval_log
 
@@ -117,6 +118,7 @@ def test_inspect_evaluates_as_written(beside: Path) -> None:
     assert log.eval.task == "ruler_release/ruler"
 
 
+@pytest.mark.nightly
 def test_the_shards_of_an_array_or_an_indexed_job_merge_into_one_release(tmp_path: Path) -> None:
     (block,) = blocks("Many machines", "bash")
     few = "--lengths 4k --samples 1 --tasks vt,fwe --workers 1"

@@ -64,6 +64,7 @@ def test_the_wheel_holds_every_file_of_the_checkout(wheel: Path) -> None:
     } <= packages
 
 
+@pytest.mark.nightly
 def test_an_installed_wheel_builds_verifies_scores_and_plans_a_push_beside_a_users_own_packages(
     wheel: Path, tmp_path: Path
 ) -> None:

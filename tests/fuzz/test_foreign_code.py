@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.fuzz.sandbox import Sandbox
+from tests.shares import share
 
 CODE = """from pathlib import Path
 Path(__file__).with_name("ran").touch()
@@ -90,7 +91,7 @@ def test_the_folders_code_would_run_if_it_were_asked_for(sandbox: Sandbox, folde
         path.unlink()
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("name", share(3, COMMANDS))
 def test_a_folders_own_code_never_runs(sandbox: Sandbox, folder: Path, name: str) -> None:
     if name.startswith("hf") and find_spec("torch") is None:
         pytest.skip("the hf extra is not installed")

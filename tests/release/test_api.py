@@ -191,6 +191,7 @@ def test_importing_it_is_light() -> None:
     assert min(float(run.split()[0]) for run in runs) < MOST_SECONDS
 
 
+@pytest.mark.nightly
 def test_a_user_who_checks_types_sees_them(tmp_path: Path) -> None:
     (tmp_path / "mine.py").write_text(
         "import ruler_release as ruler\n"

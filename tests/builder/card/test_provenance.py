@@ -125,6 +125,7 @@ def test_stand_ins_have_no_rights_table_and_no_faults(oneruler: Path) -> None:
     assert "not by native speakers" in section(text, "Known limits")
 
 
+@pytest.mark.nightly
 def test_the_card_lists_every_fault_that_is_found_in_the_files(
     every_language: Path, audited: dict[str, Any]
 ) -> None:
@@ -153,6 +154,7 @@ def test_the_card_lists_every_fault_that_is_found_in_the_files(
     assert all(f"`{fault.sign}`" in faults for fault in wording() if fault.sign)
 
 
+@pytest.mark.nightly
 def test_every_book_is_in_the_table_of_rights(every_language: Path) -> None:
     manifest = read_manifest(every_language)
     text = (every_language / "README.md").read_text(encoding="utf-8")
@@ -167,6 +169,7 @@ def test_every_book_is_in_the_table_of_rights(every_language: Path) -> None:
     assert f"the books of {', '.join(restricted())} may not be free everywhere" in text
 
 
+@pytest.mark.nightly
 def test_a_part_tells_of_its_own_languages_alone(every_language: Path) -> None:
     manifest = read_manifest(every_language)
     manifest["files"] = {

@@ -137,6 +137,7 @@ def test_the_table_of_groups_shows_those_that_are_whole(root: Path, manifest: Ma
         assert examples <= names
 
 
+@pytest.mark.nightly
 def test_the_card_of_a_whole_release_stays_small_and_quick(oneruler: Path, tmp_path: Path) -> None:
     manifest = read_manifest(oneruler)
     like = next(entry for entry in manifest["files"].values() if entry["task"] == "niah_single")
@@ -242,6 +243,7 @@ def test_the_commands_work_as_written(oneruler: Path, tmp_path: Path) -> None:
 # ---- Bytes ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.nightly
 def test_the_same_manifest_gives_the_same_bytes_in_any_process(
     release: Path, oneruler: Path
 ) -> None:

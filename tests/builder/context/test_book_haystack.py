@@ -12,7 +12,7 @@ from ruler_builder.context.book_haystack import BookHaystack
 from ruler_builder.context.haystacks import Needle
 from ruler_builder.context.prompt_builder import PromptBuilder
 from ruler_builder.tokens.tokenizers import TokenCounter
-from tests.shares import examples
+from tests.shares import examples, share
 
 ENGLISH = [f"The {n}th day was grey, and Mrs. Hale's boat lay still." for n in range(1, 40)]
 CHINESE = [
@@ -66,7 +66,7 @@ def test_a_context_is_counted_exactly_by_the_default_tokenizer(
     assert prompt.tokens == tekken.count(prompt.text)
 
 
-@pytest.mark.parametrize("name", ["cl100k_base", "qwen2.5", "gemma3"])
+@pytest.mark.parametrize("name", share(3, ["cl100k_base", "qwen2.5", "gemma3"]))
 @pytest.mark.parametrize("code", TEXTS)
 @settings(LAWS, max_examples=examples(8))
 @given(units=st.integers(0, 120), needles=NEEDLES)

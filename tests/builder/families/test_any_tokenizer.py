@@ -27,6 +27,7 @@ def roomy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("kind", ["digits", "sentencepiece", "unigram", "single_bytes"])
 def test_all_tasks_are_built_and_verified_without_proved_split_points(
     made: Callable[[str], Path],

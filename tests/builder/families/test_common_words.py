@@ -57,6 +57,7 @@ def test_common_words_is_worded_as_the_reference_code_words_it(
     assert tally.keys().isdisjoint(numbered(context))
 
 
+@pytest.mark.nightly
 def test_beyond_128k_common_words_adds_the_most_frequent_other_words(
     embedded: CountedSources,
 ) -> None:

@@ -34,6 +34,7 @@ from tests.builder.families.row_reading import (
     parts,
     task_of,
 )
+from tests.shares import share
 
 GOLDEN = {
     "niah_single_1": "5660a4e4a40ba67f1766dc204c499ca8ab1d774840118d487aad27efd6ef3763",
@@ -111,7 +112,7 @@ def test_rows_keep_the_laws_at_every_length(
 
 
 @pytest.mark.parametrize("kind", ["gpt2", "unigram", "whole"])
-@pytest.mark.parametrize("name", RULER)
+@pytest.mark.parametrize("name", share(3, RULER))
 def test_rows_keep_the_laws_with_few_split_points_or_none(
     own_texts: Callable[[TokenCounter], CountedSources],
     counter_made: Callable[[str], TokenCounter],
@@ -137,7 +138,7 @@ def test_lists_are_full_where_some_of_their_words_join(
         check(row, task)
 
 
-@pytest.mark.parametrize("tokenizer", ["cl100k_base", "qwen2.5", "gemma3"])
+@pytest.mark.parametrize("tokenizer", share(3, ["cl100k_base", "qwen2.5", "gemma3"]))
 def test_rows_of_the_public_sources_keep_the_laws(
     public_texts: Callable[[TokenCounter], CountedSources],
     counter_of: Callable[[str], TokenCounter],
@@ -153,6 +154,7 @@ def test_rows_of_the_public_sources_keep_the_laws(
             assert row.length == whole + row.max_new_tokens
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("name", ["niah_single_2", "niah_multikey_2", "vt", "cwe", "fwe"])
 def test_a_row_of_a_million_tokens_is_exact(embedded: CountedSources, name: str) -> None:
     task = task_of(embedded, name, "1m")
@@ -188,7 +190,7 @@ def asked(row: NewRow) -> tuple[str, list[str]]:
     return row.question, row.outputs
 
 
-@pytest.mark.parametrize("name", RULER)
+@pytest.mark.parametrize("name", share(3, RULER))
 def test_an_index_asks_the_same_at_every_length_and_under_every_tokenizer(
     embedded: CountedSources,
     own_texts: Callable[[TokenCounter], CountedSources],
@@ -202,7 +204,7 @@ def test_an_index_asks_the_same_at_every_length_and_under_every_tokenizer(
         assert asked(task_of(other, name, "16k").row(index)) == expected
 
 
-@pytest.mark.parametrize("name", [*NIAH, "vt", "qa_1", "qa_2"])
+@pytest.mark.parametrize("name", share(3, [*NIAH, "vt", "qa_1", "qa_2"]))
 def test_an_index_has_the_same_relative_depths_at_every_length(
     embedded: CountedSources, name: str
 ) -> None:
@@ -259,7 +261,7 @@ def test_a_window_too_small_for_a_task_is_refused_before_any_work(
         task.check(500 if task.limit() is None else min(500, task.limit()))
 
 
-@pytest.mark.parametrize("name", RULER)
+@pytest.mark.parametrize("name", share(3, RULER))
 def test_a_window_that_holds_the_task_passes_the_check(embedded: CountedSources, name: str) -> None:
     task = task_of(embedded, name, "2k")
     rows = min(500, task.limit() or 500)

@@ -21,6 +21,7 @@ from tests.full_disk import small_disk
 from tests.hub.client import Client, environment
 from tests.hub.hub_store import Blob
 from tests.hub.stand_in import StandIn
+from tests.shares import share
 
 REPO = "org/fetched"
 FIRST = "data/tekken/1k/niah_single_1.parquet"
@@ -137,6 +138,7 @@ def test_a_users_tokenizer_is_named_without_its_folders_path_and_asked_for(
     assert "All laws hold: 1 files, 8 rows." in said
 
 
+@pytest.mark.nightly
 def test_years_later_its_own_files_and_the_tokenizer_are_enough(
     client: Client, made: Callable[[str], Path], tmp_path: Path
 ) -> None:
@@ -194,6 +196,7 @@ def test_a_damaged_file_is_not_kept(hub: StandIn, client: Client, tmp_path: Path
     assert (tmp_path / "to" / FIRST).read_bytes() == right
 
 
+@pytest.mark.nightly
 def test_without_a_network_what_the_cache_holds_is_fetched(
     hub: StandIn, small: Path, tmp_path: Path
 ) -> None:
@@ -265,7 +268,7 @@ def test_a_folder_with_something_else_is_left_alone(
     assert contents(other) == before | {MANIFEST: (other / MANIFEST).read_bytes()}
 
 
-@pytest.mark.parametrize("name", [FIRST, MANIFEST, "README.md"])
+@pytest.mark.parametrize("name", share(3, [FIRST, MANIFEST, "README.md"]))
 def test_a_file_that_comes_without_end_is_stopped_and_not_kept(
     hub: StandIn, tmp_path: Path, name: str
 ) -> None:

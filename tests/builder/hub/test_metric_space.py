@@ -55,6 +55,7 @@ def test_its_card_is_the_metrics_with_what_a_space_needs(hub: StandIn, space: st
     assert all(f'evaluate.load("{REPO}"' in code for code in example)
 
 
+@pytest.mark.nightly
 def test_evaluate_loads_it_by_name_by_version_and_offline(
     hub: StandIn, space: str, tmp_path: Path
 ) -> None:

@@ -9,6 +9,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from tests import in_process
 from tests.hub.client import environment
 from tests.hub.stand_in import StandIn
@@ -16,6 +18,7 @@ from tests.hub.stand_in import StandIn
 README = Path(__file__).resolve().parents[3] / "README.md"
 
 
+@pytest.mark.nightly
 def test_the_publishing_commands_work_as_written(release: Path, tmp_path: Path) -> None:
     text = README.read_text(encoding="utf-8")
     section = re.split(r"^## ", text, flags=re.MULTILINE)

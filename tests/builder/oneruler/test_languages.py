@@ -15,6 +15,7 @@ from ruler_builder.sources.sentences import split
 from ruler_builder.sources.word_lists import vocabulary
 from ruler_common.errors import RulerError
 from ruler_common.names import LANGUAGES
+from tests.shares import share
 
 UNSPACED = {"ja", "zh"}
 HOLDERS = {
@@ -27,7 +28,7 @@ HOLDERS = {
     "answer_prefix": [],
     "answer": [],
 }
-every_language = pytest.mark.parametrize("code", LANGUAGES)
+every_language = pytest.mark.parametrize("code", share(5, LANGUAGES))
 
 
 @pytest.fixture(scope="module")

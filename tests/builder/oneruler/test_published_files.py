@@ -85,6 +85,7 @@ FAULTY: list[tuple[Callable[[str], faults.Found], str, str]] = [
 # ---- The published files -----------------------------------------------------------------------
 
 
+@pytest.mark.nightly
 def test_the_files_have_the_faults_that_are_mended_and_no_others(audited: dict[str, Any]) -> None:
     there = {(fault["erratum"], fault["language"]) for fault in audited["faults"]}
     listed = {

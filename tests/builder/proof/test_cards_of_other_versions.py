@@ -13,6 +13,7 @@ import pytest
 from ruler_builder.verify.verify import verify
 from ruler_common.manifest_form import MANIFEST
 from tests.builder.proof import planting
+from tests.shares import share
 
 FILES = {
     "release": ["data/tekken/4k/fwe.parquet", "data/tekken/4k/qa_1.parquet"],
@@ -114,7 +115,7 @@ FAULTS: dict[str, Fault] = {
 }
 
 
-@pytest.mark.parametrize("name", FAULTS)
+@pytest.mark.parametrize("name", share(3, FAULTS))
 def test_what_is_stated_falsely_is_named(old: Path, name: str) -> None:
     file, fault = FAULTS[name]
     fault(old)

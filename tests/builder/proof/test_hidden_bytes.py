@@ -21,6 +21,7 @@ from ruler_common.manifest_form import MANIFEST
 from ruler_common.rows import arrow_schema
 from tests.builder.proof import planting, typed_thrift
 from tests.builder.proof.typed_thrift import INT, number
+from tests.shares import share
 
 PATH = "data/tekken/4k/fwe.parquet"
 HIDDEN = b"The answers are 42."
@@ -178,7 +179,7 @@ def test_the_copies_that_pyarrow_17_writes_are_no_breach(root: Path) -> None:
     assert found_in(root)
 
 
-@pytest.mark.parametrize("name", FAULTS)
+@pytest.mark.parametrize("name", share(3, FAULTS))
 def test_what_no_row_has_is_named(root: Path, name: str) -> None:
     file = Parquet.read(root / PATH)
     FAULTS[name](file)
@@ -191,7 +192,7 @@ def test_what_no_row_has_is_named(root: Path, name: str) -> None:
     assert all(what.startswith("6: ") for what in found)
 
 
-@pytest.mark.parametrize("name", [name for name in FAULTS if "riter" not in name])
+@pytest.mark.parametrize("name", share(3, [name for name in FAULTS if "riter" not in name]))
 def test_a_text_is_named_in_a_file_by_another_pyarrow_too(root: Path, name: str) -> None:
     file = Parquet.read(root / PATH)
     file.fields[6] = WRITER

@@ -51,6 +51,7 @@ def files(root: Path) -> dict[str, str]:
     }
 
 
+@pytest.mark.nightly
 def test_workers_and_order_change_no_byte(release: Path, tmp_path: Path) -> None:
     order = BuildOrder(
         tmp_path / "two", lengths=("4k",), samples=20, sources=("embedded",), workers=2
@@ -77,6 +78,7 @@ def test_workers_are_processes_or_actors_of_ray(
     assert not order.root.exists()
 
 
+@pytest.mark.nightly
 def test_a_hash_seed_changes_no_byte_and_nothing_slow_is_imported(
     release: Path, tmp_path: Path
 ) -> None:
@@ -125,6 +127,7 @@ def test_killed_anywhere_a_build_is_incomplete_and_then_resumed(
     assert verify(root).ok
 
 
+@pytest.mark.nightly
 def test_an_interrupted_extension_leaves_the_release_valid_and_incomplete(
     release: Path, tmp_path: Path
 ) -> None:
@@ -144,6 +147,7 @@ def test_an_interrupted_extension_leaves_the_release_valid_and_incomplete(
     assert "breaches" not in shown.stdout
 
 
+@pytest.mark.nightly
 def test_a_full_disk_is_one_sentence_and_resumed(release: Path, tmp_path: Path) -> None:
     def small_files() -> None:
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
@@ -334,6 +338,7 @@ def test_haystacks_that_run_out_are_in_the_manifest(tmp_path: Path) -> None:
     assert made["data/tekken/32k/niah_single_1.parquet"]["repeats"] == 0
 
 
+@pytest.mark.nightly
 @pytest.mark.mirror
 @pytest.mark.parametrize("tokenizer", share(3, ["cl100k_base", "qwen2.5", "gemma3"]))
 def test_real_sources_and_tokenizers_make_a_release_without_a_breach(

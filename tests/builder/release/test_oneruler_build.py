@@ -111,6 +111,7 @@ def test_a_default_order_is_more_than_the_embedded_texts() -> None:
     assert not Path("never").exists()
 
 
+@pytest.mark.nightly
 def test_all_26_languages_are_built_and_proved(every_language: Path) -> None:
     report = verify(every_language)
     assert report.ok, by_law(report)

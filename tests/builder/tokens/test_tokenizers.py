@@ -133,7 +133,7 @@ def test_files_are_read_where_no_links_may_be_made(
     assert load_counter(name, Store(mirror)).count("Two words") == 2
 
 
-@pytest.mark.parametrize("name", HF)
+@pytest.mark.parametrize("name", share(2, HF))
 def test_named_models_count_as_transformers_does(
     counter_of: Callable[[str], TokenCounter], mirror: Path, name: str
 ) -> None:

@@ -93,6 +93,7 @@ def test_a_tokenizer_that_joins_words_is_never_counted_by_them(
     assert not split_points.of_pattern(r"\w+ \w+|\s+|.").spaces
 
 
+@pytest.mark.nightly
 def test_hotpotqas_paragraphs_are_counted_exactly(
     mirror: Path, counter_of: Callable[[str], TokenCounter]
 ) -> None:

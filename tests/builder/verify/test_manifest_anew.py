@@ -17,6 +17,7 @@ from ruler_common.manifest_form import MANIFEST
 from tests.builder.proof import planting
 from tests.builder.proof.planting import manifest_of
 from tests.builder.verify.test_rebuild import built
+from tests.shares import share
 
 Change = Callable[[dict[str, Any]], object]
 VT, ESSAY = "data/tekken/4k/vt.parquet", "data/tekken/4k/niah_single_2.parquet"
@@ -111,7 +112,7 @@ FAULTS: dict[str, tuple[Change, str]] = {
 }
 
 
-@pytest.mark.parametrize("name", FAULTS)
+@pytest.mark.parametrize("name", share(2, FAULTS))
 def test_what_a_build_does_not_write_is_named(name: str, root: Path) -> None:
     change, what = FAULTS[name]
     manifest = manifest_of(root)

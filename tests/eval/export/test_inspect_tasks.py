@@ -192,6 +192,7 @@ def test_reasoning_has_room_beyond_the_answers_tokens(package, built, tmp_path):
 # ---- ONERULER --------------------------------------------------------------------------------
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("which", ["real", "by hand"])
 def test_languages_are_scored_as_ruler_score_does(package, which, request, tmp_path):
     if which == "real":  # en, zh and the pairs of the two

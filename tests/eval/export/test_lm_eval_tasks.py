@@ -231,6 +231,7 @@ def test_the_harness_reads_the_rows_where_folder_and_release_are_moved_to(
     assert evaluate(tasks, [name], [frozen])[0]["results"] == found["results"]
 
 
+@pytest.mark.nightly
 def test_its_command_evaluates_a_group(exported, built, tmp_path):
     pytest.importorskip("lm_eval", reason=MISSING)
     arguments = ["--include_path", exported, "--tasks", "ruler_frozen_ag_4k", "--model", "dummy"]

@@ -11,6 +11,7 @@ from ruler_eval.families.multilingual_niah import language_of
 from ruler_eval.families.table import solve
 from ruler_score.ruler_score import ANSWER_TAGS, NONE_WORDS, score_row
 from tests.eval.run.published import NAMES, NEEDLES, Published
+from tests.shares import share
 
 LANGUAGES = sorted(ANSWER_TAGS)
 NIAH = [*NEEDLES, "niah_none"]
@@ -85,7 +86,7 @@ def score(row: dict[str, Any], task: str, language: str) -> float:
     return score_row(said, row["outputs"], task, language, row["none_word"]).score
 
 
-@pytest.mark.parametrize("language", LANGUAGES)
+@pytest.mark.parametrize("language", share(5, LANGUAGES))
 def test_everything_is_right_in_one_language(published: Published, language: str) -> None:
     scores = {
         (task, seed): score(published.niah(task, language, seed=seed), task, language)
@@ -107,7 +108,7 @@ def test_a_row_that_offers_no_none_word_is_answered_too(
     assert score(row, "niah_single", language) == 1
 
 
-@pytest.mark.parametrize("text", LANGUAGES)
+@pytest.mark.parametrize("text", share(5, LANGUAGES))
 def test_with_the_question_in_another_language_all_but_one_task_is_right(
     published: Published, text: str
 ) -> None:

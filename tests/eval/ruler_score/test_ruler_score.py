@@ -194,6 +194,7 @@ def test_it_combines_with_other_metrics():
     assert both.compute(predictions=["a"], references=[["a"]])["one_score"] == 100
 
 
+@pytest.mark.nightly
 def test_39000_rows_are_scored_each_by_its_own_references(metric):
     rows = 39_000
     numbers = [[str(1_000_000 + 7 * row + i) for i in range(4)] for row in range(rows)]

@@ -46,6 +46,7 @@ print(json.dumps({"states": dict(outcome.total), "megabytes": peaks}))
 """
 
 
+@pytest.mark.nightly
 def test_a_thousand_concurrent_rows_keep_memory_flat(
     tmp_path: Path, serve: Callable[..., str], stats: Callable[[str], dict[str, object]]
 ) -> None:

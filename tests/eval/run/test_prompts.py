@@ -13,6 +13,7 @@ from ruler_common.errors import RulerError
 from ruler_eval.run.prompts import DIRECT, Prompter, load_tokenizer
 from ruler_eval.run.reasoning import Reasoning
 from ruler_eval.run.row_state import over_limit
+from tests.shares import share
 
 INPUT = "A special magic number is hidden.\n…\nWhat is the special magic number for apt-fox?"
 NIAH = {
@@ -51,7 +52,7 @@ Load = Callable[[str], Any]
 
 @pytest.mark.mirror
 @families
-@pytest.mark.parametrize("row", [NIAH, VT])
+@pytest.mark.parametrize("row", share(2, [NIAH, VT]))
 def test_prefill_is_the_template_and_then_the_prefix_to_the_character(
     family: str, row: dict[str, Any], mirror_tokenizer: Load
 ) -> None:

@@ -155,6 +155,7 @@ def test_a_complete_run_in_a_folder_for_reading_alone_prints_its_table(
     assert {path.name: path.read_bytes() for path in order.out.iterdir()} == before
 
 
+@pytest.mark.nightly
 def test_the_oracle_gives_the_same_bytes_under_any_hash_seed(
     order: RunOrder, small: Path, tmp_path: Path
 ) -> None:

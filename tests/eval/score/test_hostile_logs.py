@@ -15,6 +15,7 @@ from ruler_common.errors import RulerError
 from ruler_eval.score.formats import inspect_log
 from ruler_eval.score.formats.zip_members import MOST_LISTED, MOST_UNPACKED, ZipMembers
 from tests.eval.score.hostile_logs import HEADER, SAMPLE, claimed, packed, sound
+from tests.shares import share
 
 MOST_MEGABYTES = 700
 """Of a process that reads a log: inspect-ai itself takes about 100, a sample no more than this."""
@@ -82,6 +83,7 @@ def test_the_compression_of_inspect_is_read_within_bounds(tmp_path: Path, level:
         there.read("bomb")
 
 
+@pytest.mark.nightly
 def test_a_member_that_unpacks_to_gigabytes_is_not_read(tmp_path: Path) -> None:
     file = tmp_path / "x.eval"
     bomb = members()[SAMPLE].replace(b"Find all.", b"x" * (600 << 20))
@@ -93,7 +95,7 @@ def test_a_member_that_unpacks_to_gigabytes_is_not_read(tmp_path: Path) -> None:
     assert megabytes < MOST_MEGABYTES
 
 
-@pytest.mark.parametrize("name", [HEADER, SAMPLE])
+@pytest.mark.parametrize("name", share(2, [HEADER, SAMPLE]))
 def test_lists_within_lists_take_no_memory(tmp_path: Path, name: str) -> None:
     file = tmp_path / "x.eval"
     file.write_bytes(packed({**members(), name: b'{"input": ' + b"[" * 100_000}))

@@ -63,6 +63,7 @@ def test_errors_are_sorted_by_the_pieces_of_the_prompts_as_by_the_whole(tmp_path
             assert Counter(kind for kind, _, _ in found.values()) == KINDS
 
 
+@pytest.mark.nightly
 def test_abridged_rows_give_every_answer_the_kind_that_the_whole_rows_give(tmp_path, release):
     held, run = Release.open(str(release)), tmp_path / "run"
     run.mkdir()

@@ -50,6 +50,7 @@ def large(page_file):
     return page
 
 
+@pytest.mark.nightly
 def test_three_models_six_lengths_and_13_tasks_are_under_two_megabytes(large):
     from ruler_eval.report.page.figures.page_figures import figures
     from ruler_eval.report.page.page_render import render
@@ -88,6 +89,7 @@ def test_the_page_names_nothing_to_load_and_allows_its_own_scripts_alone(page_fi
     assert "script-src &#39;unsafe-inline" not in policy[1]
 
 
+@pytest.mark.nightly
 def test_the_figures_are_written_as_png_and_svg(tmp_path, three_runs):
     folder = tmp_path / "figures"
     arguments = ["--out", tmp_path / "report.html", "--png", folder]
@@ -113,6 +115,7 @@ def test_a_real_models_answers_have_their_page(tmp_path):
     assert all(len(known["rows"]) == 20 for known in rows.values())
 
 
+@pytest.mark.nightly
 def test_two_real_runs_of_kvpress_are_compared(tmp_path):
     files = []
     for ratio, run in real.kvpress_runs().items():

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from tests.eval.report.page.page_helpers import DESK, HOSTILE, PHONE, serious_faults
+from tests.shares import share
 
 SECTIONS = [
     *("summary", "scores", "curves", "depth", "tasks", "differences", "errors"),
@@ -128,6 +129,7 @@ def test_hostile_answers_and_names_are_text(opened, model):
         page.keyboard.press("Escape")
 
 
+@pytest.mark.nightly
 def test_the_table_sorts_by_any_column_and_shows_other_categories(opened):
     page = opened()
     table = '.group[data-group="0"] '
@@ -144,6 +146,7 @@ def test_the_table_sorts_by_any_column_and_shows_other_categories(opened):
     )
 
 
+@pytest.mark.nightly
 def test_models_are_hidden_and_published_ones_shown(opened):
     page = opened()
     page.eval_on_selector_all("details.choice", "all => all.forEach(one => { one.open = true; })")
@@ -168,6 +171,7 @@ def test_models_are_hidden_and_published_ones_shown(opened):
     assert page.locator("tr.published:visible").count() == 1
 
 
+@pytest.mark.nightly
 def test_it_works_by_keyboard(opened):
     page = opened()
     for _ in range(80):
@@ -185,7 +189,8 @@ def test_it_works_by_keyboard(opened):
     assert page.evaluate(focused).startswith("niah_single_2 at 8K")
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.nightly
+@pytest.mark.parametrize("scheme", share(2, ["light", "dark"]))
 def test_no_serious_fault_of_accessibility_in(scheme, opened):
     page = opened(color_scheme=scheme, reduced_motion="reduce")
     page.eval_on_selector_all("details", "all => all.forEach(one => { one.open = true; })")
@@ -195,6 +200,7 @@ def test_no_serious_fault_of_accessibility_in(scheme, opened):
     assert serious_faults(page, "dialog") == []
 
 
+@pytest.mark.nightly
 def test_both_colour_schemes_and_a_phone_have_their_picture(opened):
     found = {}
     for name, settings in {
@@ -213,6 +219,7 @@ def test_both_colour_schemes_and_a_phone_have_their_picture(opened):
     assert found["light"] != found["dark"]
 
 
+@pytest.mark.nightly
 def test_a_phone_scrolls_the_figure_and_not_the_page(opened):
     page = opened(viewport=PHONE)
     wide = page.eval_on_selector_all(
@@ -222,6 +229,7 @@ def test_a_phone_scrolls_the_figure_and_not_the_page(opened):
     assert page.evaluate("document.documentElement.scrollWidth") == PHONE["width"]
 
 
+@pytest.mark.nightly
 def test_it_prints(opened):
     page = opened()
     printed = page.pdf(prefer_css_page_size=True, print_background=True)

@@ -18,6 +18,7 @@ def page(languages_file: Path) -> dict[str, Any]:
     return json.loads(languages_file.with_suffix(".json").read_text(encoding="utf-8"))
 
 
+@pytest.mark.nightly
 def test_the_analyses_are_those_of_ruler_analyze(page, language_runs):
     names = ("Worse-8B", "Worst-1B")
     known = analyze({name: load(run) for name, run in zip(names, language_runs, strict=True)})
@@ -92,6 +93,7 @@ def test_the_matrix_of_two_languages_is_a_figure_for_papers(page):
     assert scores["en", "en"] is None
 
 
+@pytest.mark.nightly
 def test_it_opens_from_disk_with_every_part(open_file, languages_file):
     page = open_file(languages_file)
     found = page.eval_on_selector_all("main > section", "all => all.map(one => one.id)")
@@ -116,6 +118,7 @@ def test_it_opens_from_disk_with_every_part(open_file, languages_file):
     assert page.is_visible('#languages figure[data-series="1"] >> nth=0')
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("settings", [{}, {"color_scheme": "dark", "viewport": PHONE}], ids=str)
 def test_its_parts_have_no_serious_fault_of_accessibility(settings, open_file, languages_file):
     page = open_file(languages_file, **settings)

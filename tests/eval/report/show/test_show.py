@@ -101,6 +101,7 @@ def test_no_answer_and_no_name_is_more_than_text(built, write_run, tmp_path):
     assert not [value for _, found in shown.tags for value in found if value.startswith("on")]
 
 
+@pytest.mark.nightly
 def test_a_megabyte_of_one_word_is_shortened(built, write_run, tmp_path):
     run = write_run(lambda config, row: "word " * 200_000, "run")
     arguments = ("show", "vt_4k", 0, "--dataset", built, "--run", run)

@@ -147,7 +147,7 @@ def in_turn(path: str, replies: Sequence[Any], status: int = 200) -> Callable[[s
 def test_no_field_of_a_completion_brings_out_a_key(
     ask: Callable[..., Ended], mode: str, path: str, reply: dict[str, Any]
 ) -> None:
-    replies = share(3, spoiled(reply))  # of ten odd values in a place
+    replies = share(9, spoiled(reply))  # of ten odd values in a place
     for first in range(0, len(replies), ROWS):
         ended = ask(in_turn(path, replies[first : first + ROWS]), mode=mode)
         assert len({(record["config"], record["index"]) for record in ended.records}) == ROWS
@@ -192,7 +192,7 @@ def test_no_header_brings_out_a_key(ask: Callable[..., Ended], status: int) -> N
 def test_no_field_of_what_a_server_says_of_itself_brings_out_a_key(
     ask: Callable[..., Ended], path: str, reply: dict[str, Any]
 ) -> None:
-    for one in spoiled(reply, ODD[:2]):
+    for one in share(3, spoiled(reply, ODD[:2])):
         ended = ask(in_turn(path, [one]), "--limit", 1, configs="vt_4k")
         assert len(ended.records) == 1 or "Error: The server at" in ended.printed
 
@@ -207,7 +207,7 @@ def test_no_field_of_a_batch_brings_out_a_key(
     lines = [{"id": "b", "response": response, "error": None}, {"response": None, "error": failed}]
     bodies = [{"response": {"status_code": 400, "body": error}} for error in ERRORS]
     spoiled_lines = (one for line in (*lines, *bodies) for one in spoiled(line))
-    replies = share(3, (one for one in spoiled_lines if isinstance(one, dict)))
+    replies = share(9, (one for one in spoiled_lines if isinstance(one, dict)))
     for first in range(0, len(replies), ROWS):
         out = tmp_path / f"RUN{first}"
         check(in_process.ruler("batch", "write", *rows, "--out", out), out)
@@ -285,7 +285,7 @@ def slowly(path: str) -> Iterator[bytes]:
     yield json.dumps(usual(path).body).encode()
 
 
-@pytest.mark.parametrize("kind", [*ENDLESS, "slow"])
+@pytest.mark.parametrize("kind", share(4, [*ENDLESS, "slow"]))
 @pytest.mark.parametrize("path", ["/v1/models", "/version", "/tokenize", "/v1/chat/completions"])
 def test_no_answer_goes_on_for_ever(ask: Callable[..., Ended], path: str, kind: str) -> None:
     """What is read of such a path is nothing: the run ends, or goes on without it."""
@@ -305,7 +305,9 @@ def test_no_answer_goes_on_for_ever(ask: Callable[..., Ended], path: str, kind: 
         assert "Error: The server at" in ended.printed
 
 
-@pytest.mark.parametrize("after", ["inf", "1e308", "nan", "-1", "Sat, 01 Jan 2050 00:00:00 GMT"])
+@pytest.mark.parametrize(
+    "after", share(3, ["inf", "1e308", "nan", "-1", "Sat, 01 Jan 2050 00:00:00 GMT"])
+)
 def test_no_wait_is_longer_than_a_request_may_take(ask: Callable[..., Ended], after: str) -> None:
     replies = [Reply(ERRORS[0], 429, {"Retry-After": after}), CHAT]
     more = ("--limit", 1, "--timeout", 2, "--retries", 2)
@@ -314,7 +316,9 @@ def test_no_wait_is_longer_than_a_request_may_take(ask: Callable[..., Ended], af
 
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
-@pytest.mark.parametrize("path", ["/v1/models", "/version", "/tokenize", "/v1/chat/completions"])
+@pytest.mark.parametrize(
+    "path", share(2, ["/v1/models", "/version", "/tokenize", "/v1/chat/completions"])
+)
 def test_no_prompt_is_sent_on_to_another_server(
     ask: Callable[..., Ended], path: str, status: int
 ) -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from ruler_eval.run.preparing import token_ids
 from ruler_eval.run.preparing.token_ids import TokenIds
+from tests.shares import share
 
 TEXTS = (
     "",
@@ -22,7 +23,7 @@ FAMILIES = ("qwen2_5", "llama3_instruct")
 
 @pytest.mark.mirror
 @pytest.mark.parametrize("fast", [False, True])
-@pytest.mark.parametrize("family", FAMILIES)
+@pytest.mark.parametrize("family", share(2, FAMILIES))
 def test_ids_are_those_of_the_tokenizer(
     mirror_tokenizer: Callable[[str], Any], family: str, fast: bool
 ) -> None:
@@ -59,6 +60,7 @@ def planted(
     return with_fault
 
 
+@pytest.mark.nightly
 @pytest.mark.mirror
 def test_ids_that_do_not_spell_the_text_are_never_taken(planted: Any) -> None:
     for wrong in (lambda ids: ids[:-1], lambda ids: [*ids, 5], lambda ids: [10**6]):
