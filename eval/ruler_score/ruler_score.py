@@ -252,8 +252,8 @@ def nothing_else(prediction: str, references: Sequence[str], task: str) -> bool:
     Kinds are known by the references: numbers (of two digits or more), UUIDs, variable names of
     capitals; for cwe and fwe the items of the list. Other kinds have no closed list: always true.
     """
-    wanted = {normalize(reference) for reference in references}
-    if all(reference.isdecimal() for reference in references):
+    wanted = {*map(normalize, references)}
+    if all(map(str.isdecimal, references)):
         return numbers(normalize(prediction)) <= wanted
     if all(_UUID.fullmatch(reference) for reference in wanted):
         return set(_UUID.findall(normalize(prediction))) <= wanted
@@ -303,10 +303,11 @@ def listed_items(text: str) -> list[str]:
     cleaned = []
     for item in items:
         words = item.rpartition(":")[2].strip()
-        if not words.isalnum() and _DOTS.fullmatch(words):
-            cleaned.append("...")
-            continue
-        words = words.strip(_AROUND)
+        if not words.isalnum():
+            if _DOTS.fullmatch(words):
+                cleaned.append("...")
+                continue
+            words = words.strip(_AROUND)
         if words[:1].isdecimal() or words.startswith(("and", "&")):
             words = _LEADING.sub("", words).strip(_AROUND)
         cleaned.append(words)
@@ -515,7 +516,7 @@ def _score_ruler(
     answer: str, references: Sequence[str], task: str, reasoning: ReasoningState
 ) -> TextScore:
     text = postprocess(answer).lower()
-    found = sum(reference.lower() in text for reference in references)
+    found = sum([reference.lower() in text for reference in references])
     if task in QA_TASKS:
         score = float(found > 0)  # string_match_part, without reading the answer again
         return TextScore(score, score * whole_word_match(answer, references), reasoning, found)
