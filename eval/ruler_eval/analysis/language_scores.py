@@ -93,6 +93,10 @@ def analyze(
         name: {
             "languages": rankings[name],
             "best_and_worst": best_and_worst(_ranked_codes(rankings[name]), _niah(cells)),
+            "largest_and_smallest": best_and_worst(
+                sorted(_ranked_codes(rankings[name]), key=lambda code: -WIKIPEDIA_ARTICLES[code]),
+                {n: c for n, c in cells.items() if c["task"] == "niah_single"},
+            ),
             "tasks": by_task(cells, resource),
             "crossed": crossed(_niah(cells)),
             "wikipedia": wikipedia(rankings[name]),

@@ -10,6 +10,10 @@ from ruler_eval.analysis.language_groups import GROUPS
 from ruler_eval.report.score_tables import bounds, number, p_value
 
 Model = Mapping[str, Any]
+_SIDES = {
+    "best_and_worst": "The best languages ({}) and the worst ({})",
+    "largest_and_smallest": "niah_single: the largest Wikipedias ({}) and the smallest ({})",
+}
 
 
 def report(found: Mapping[str, Any], markdown: bool = False) -> str:
@@ -90,16 +94,16 @@ def _of_model(name: str, model: Model, markdown: bool) -> Iterator[str]:
     if other := [item for item in model["languages"] if item["rank"] is None]:
         named = ", ".join(f"{item['language']} ({item['cells']})" for item in other)
         yield f"Not ranked, scored on other tasks and lengths than most languages: {named}"
-    if (sides := model["best_and_worst"]) is not None:
+    for key, title in _SIDES.items():
+        if (sides := model[key]) is None:
+            continue
         rows = [
             [side["length"].upper(), *_mean(side["best"]), *_mean(side["worst"])]
             for side in sides["lengths"]
         ]
-        best, worst = (", ".join(sides[side]) for side in ("best", "worst"))
-        header = ["length", "best", "95 % interval", "worst", "95 % interval"]
-        yield _titled(
-            f"The best languages ({best}) and the worst ({worst})", header, rows, markdown
-        )
+        first, last = (", ".join(sides[side]) for side in ("best", "worst"))
+        header = ["length", "first", "95 % interval", "last", "95 % interval"]
+        yield _titled(title.format(first, last), header, rows, markdown)
     if (size := model["wikipedia"]) is not None:
         yield (
             f"Correlation with the logarithm of Wikipedia's size, {size['languages']} languages: "
