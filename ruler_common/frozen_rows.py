@@ -22,6 +22,8 @@ from ruler_common.manifest_form import OWN_SUITE, FileEntry, Manifest
 from ruler_common.parsing import read_toml
 
 FROZEN = Path(__file__).resolve().parent / "frozen"
+MINI = "mini"
+"""The folder within that has the digests of mini releases, whose rows are among the frozen ones."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,6 +51,15 @@ def read_frozen(data_version: str, folder: Path | None = None) -> FrozenRows | N
     """The frozen rows of a data version; None if there are none. Raises RulerError if damaged."""
     path = frozen_path(data_version, folder or FROZEN)
     return _read(path, path.stat().st_mtime_ns) if path.is_file() else None
+
+
+def frozen_for(manifest: Manifest) -> FrozenRows | None:
+    """The frozen rows that a release is held to: those of mini releases, if it is one."""
+    return _frozen(manifest["data_version"], manifest.get("mini", False))
+
+
+def _frozen(data_version: str, mini: bool) -> FrozenRows | None:
+    return read_frozen(data_version, FROZEN / MINI) if mini else read_frozen(data_version)
 
 
 @cache
@@ -142,7 +153,7 @@ def is_frozen(manifest: Manifest, frozen: FrozenRows, entry: FileEntry, digest: 
 
 def sentence_of(manifest: Manifest) -> str:
     """Whether these are the frozen rows of the manifest's data version, in one sentence."""
-    frozen = read_frozen(manifest["data_version"])
+    frozen = frozen_for(manifest)
     if frozen is None:
         return f"No rows are frozen for data version {manifest['data_version']}."
     return compare(manifest, frozen).sentence
@@ -153,7 +164,7 @@ def own_because(manifest: Manifest, configs: Collection[str]) -> str:
 
     Rows are frozen by their digest alone, and only where the manifest says nothing against it.
     """
-    frozen = read_frozen(manifest["data_version"])
+    frozen = frozen_for(manifest)
     if frozen is None:
         return f"no rows are frozen for data version {manifest['data_version']}"
     entries = [entry for entry in manifest["files"].values() if entry["config"] in configs]
@@ -170,21 +181,27 @@ def own_because(manifest: Manifest, configs: Collection[str]) -> str:
 
 
 def rows_label(
-    dataset: str, data_version: str | None, digests: Mapping[str, str], why: str | None
+    dataset: str,
+    data_version: str | None,
+    digests: Mapping[str, str],
+    why: str | None,
+    mini: bool = False,
 ) -> str:
     """*Frozen rows* with their data version, or *own rows* with the reason.
 
     `digests` are the rows_sha256 of configurations, and `why` is what `own_because` said of their
-    release, None where there was none.
+    release, None where there was none. A `mini` release says so in either case.
     """
-    frozen = read_frozen(data_version) if data_version else None
+    frozen = _frozen(data_version, mini) if data_version else None
     known = frozen.rows.get(dataset, {}) if frozen else {}
     if why is None or not digests:
         return "own rows: scored without a release"
     other = [name for name, digest in digests.items() if known.get(name) != digest]
     if not why and other:
         why = _not_in_lock(data_version, other)
-    return f"own rows: {why}" if why else f"frozen rows {data_version}"
+    if why:
+        return f"own{' mini' * mini} rows: {why}"
+    return f"frozen{' mini' * mini} rows {data_version}"
 
 
 def are_frozen(label: str) -> bool:

@@ -22,7 +22,6 @@ template that writes one, unless set as above.
 from __future__ import annotations
 
 import functools
-import itertools
 import math
 import statistics
 from collections import Counter, defaultdict
@@ -103,7 +102,7 @@ def ruler(
         config: Configurations, groups too: `all_4k`, `niah_mk_128k,vt_8k`, `*_4k`.
         revision: The repository's tag or commit.
         mode: `prefill`, `chat` or `completion`; see this module.
-        limit: At most so many rows of each configuration.
+        limit: Of each configuration so many rows, the first of the frozen order.
         direct: In mode chat, Table 6's line and the answer prefix end the user's turn.
         thinking: Tokens of room for reasoning beyond `max_new_tokens`; needs mode chat.
     """
@@ -128,7 +127,7 @@ def oneruler(
             every language.
         revision: The repository's tag or commit.
         mode: `chat` or `completion`: the rows have no answer prefix.
-        limit: At most so many rows of each configuration.
+        limit: Of each configuration so many rows, the first of the frozen order.
         thinking: Tokens of room for reasoning beyond `max_new_tokens`; needs mode chat.
     """
     return _task("oneruler", dataset, config, revision, mode, limit, False, thinking)
@@ -189,7 +188,7 @@ def _samples(
     samples = []
     for config in configs:
         rule = rule_task(config.task, config.dataset, release)
-        for row in itertools.islice(release.rows(config.name, COLUMNS), limit):
+        for row in release.some_rows(config.name, COLUMNS, release.order(config.name)[:limit]):
             metadata = {
                 "config": config.name,
                 "group": config.task if alone else config.name,

@@ -23,7 +23,7 @@ from ruler_common.hub_access import hub_file, is_repository
 from ruler_common.manifest import read_manifest
 from ruler_common.manifest_form import MANIFEST, FileEntry, Manifest
 from ruler_common.names import DEFAULT_TOKENIZER, Config, Names
-from ruler_common.rows import refuse_nulls
+from ruler_common.rows import indices_of, refuse_nulls
 
 BATCH_ROWS = 50
 """Rows read at a time: a row group of the release."""
@@ -73,6 +73,10 @@ class Release:
     def size(self, config: str) -> int:
         """How many rows a configuration has."""
         return int(self.manifest["files"][self.configs[config]]["rows"])
+
+    def order(self, config: str) -> list[int]:
+        """The indices of a configuration in the frozen random order."""
+        return indices_of(self.manifest, self.manifest["files"][self.configs[config]])
 
     def rows_sha256(self, config: str) -> str:
         """The digest of a configuration's rows: their identity, whatever wrote the file."""

@@ -18,6 +18,7 @@ _LANGUAGES = (
 )
 _ENGINE = "Where --workers run: processes of this machine, or ray (DIR on shared storage)."
 _ADDRESS = "ray: HOST:PORT of a cluster; default: this machine's, else one made for the work."
+_MINI = "Of each file the first 40 rows of the frozen order."
 _SHARD = "i/n: the i-th of n parts, in whole files, longest first; each has a DIR of its own."
 _SUITE = "ruler_2024, ruler_complexity, ruler_correlation, ruler_decimal; or a file of your own."
 _TOKENIZER = "A name, NAME=hf:ORG/NAME[@REVISION] or NAME=FOLDER; repeatable."
@@ -42,6 +43,7 @@ def build(
     instruction_language: Annotated[str | None, Option(help=_INSTRUCTION_LANGUAGE)] = None,
     skip_restricted: Annotated[bool, Option("--skip-restricted", help=_SKIP_RESTRICTED)] = False,
     samples: Annotated[int | None, Option(min=1, help="Rows a file; 500, in oneruler 50.")] = None,
+    mini: Annotated[bool, Option("--mini", help=_MINI)] = False,
     seed: Annotated[int, Option(help="Draws other rows; published sets use 0.")] = 0,
     reserve: Annotated[int, Option(min=0, help="Tokens kept for a chat template.")] = 128,
     workers: Workers = None,
@@ -93,11 +95,14 @@ def freeze(
     Example: `ruler freeze ruler oneruler`
     """
     from ruler_builder.release.freeze import freeze as freeze_rows
-    from ruler_common.frozen_rows import FROZEN, frozen_path
+    from ruler_common.frozen_rows import FROZEN, MINI, frozen_path
+    from ruler_common.rows import FULL_ROWS
 
     folder = to or FROZEN
     found = freeze_rows(roots, anew, published, folder)
     rows = sum(len(names) for names in found.rows.values())
+    if found.samples != FULL_ROWS:
+        folder = folder / MINI
     path = frozen_path(found.data_version, folder)
     typer.echo(
         plain(f"Data version {found.data_version}: {rows} configurations are frozen in '{path}'.")

@@ -15,7 +15,7 @@ from ruler_common.files import lines_of
 from ruler_common.parsing import json_value
 from ruler_common.text import plain
 from ruler_release import api
-from ruler_release.commands.flags import Markdown, ModelNames, not_a_folder, write_json
+from ruler_release.commands.flags import Markdown, ModelNames, names_in, not_a_folder, write_json
 
 if TYPE_CHECKING:
     from ruler_eval.score.results_file import Results
@@ -107,6 +107,7 @@ def correlate(
 def analyze(
     results: Annotated[list[Path], Argument(help="results.json files of ONERULER.")],
     errors: Annotated[list[Path] | None, Option(help=_ERRORS)] = None,
+    lengths: Annotated[str | None, Option(help="At these alone: 64k,128k.")] = None,
     out: Annotated[Path | None, Option(help="Write all of it as JSON.")] = None,
     name: ModelNames = None,
     markdown: Markdown = False,
@@ -120,7 +121,8 @@ def analyze(
 
     not_a_folder(out, "analysis.json")
     lines = [line for path in errors or () for line in _lines(path)]
-    found = analyze_results(_named(results, name or ()), lines)
+    asked = names_in(lengths) if lengths else None
+    found = analyze_results(_named(results, name or ()), lines, asked)
     write_json(out, found)
     typer.echo(plain(report(found, markdown)))
 

@@ -27,10 +27,12 @@ from ruler_common.manifest import is_standard
 from ruler_common.manifest_form import Manifest
 from ruler_common.names import DEFAULT_TOKENIZER, LANGUAGES, SPLIT, Config
 from ruler_common.parsing import read_toml
+from ruler_common.rows import MINI_ROWS
 
 FILE = "eval.yaml"
 FRAMEWORK = "ruler-release"
 """The id of this project's harness, as dataset_cards/benchmark_registration.md asks for it."""
+_MINI = f"Of each file the first {MINI_ROWS} rows of the frozen order."
 # Of ONERULER: the length at which each language has a task of its own.
 _SHORTEST = "8k"
 
@@ -45,6 +47,8 @@ def eval_yaml(manifest: Manifest) -> str:
     )
     tasks = [{"id": name, "config": name, "split": SPLIT} for name in headline(manifest)]
     title = "{}" if is_standard(manifest) else "Tasks of a changed {} suite"
+    if manifest.get("mini"):
+        title, description = f"{title}, mini", f"{description} {_MINI}"
     found = {"name": title.format(about["title"]), "description": description, "tasks": tasks}
     first = f"# evaluation_framework: {FRAMEWORK}, once the Hub lists it\n"
     from huggingface_hub.utils import yaml_dump  # it reads the environment when it is imported

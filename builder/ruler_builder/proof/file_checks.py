@@ -1,7 +1,7 @@
 """Check one file of a release as a whole: its bytes, its columns, its entry in the manifest.
 
 parts = readable_parts(root, path, entry, report)        # its row groups, if it can be read
-check_file(root / path, entry, reserve, groups, report)  # after they were inspected
+check_file(root / path, manifest, entry, groups, report)  # after they were inspected
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from ruler_builder.proof.verify_report import FileReport
 from ruler_builder.reading.breaches import Law
 from ruler_common.errors import RulerError
 from ruler_common.files import UNREADABLE, sha256_of
-from ruler_common.manifest_form import FileEntry
+from ruler_common.manifest_form import FileEntry, Manifest
 from ruler_common.outside.parquet_bounds import open_parquet
-from ruler_common.rows import COLUMNS, arrow_schema
+from ruler_common.rows import COLUMNS, MINI_ROWS, arrow_schema, indices_of
 
 
 def readable_parts(root: Path, path: str, entry: FileEntry, report: FileReport) -> list[RowGroup]:
@@ -54,7 +54,11 @@ def readable_parts(root: Path, path: str, entry: FileEntry, report: FileReport) 
 
 
 def check_file(
-    path: Path, entry: FileEntry, reserve: int, groups: list[InspectedRowGroup], report: FileReport
+    path: Path,
+    manifest: Manifest,
+    entry: FileEntry,
+    groups: list[InspectedRowGroup],
+    report: FileReport,
 ) -> None:
     """What only all rows together show: indices, spread of the gold places, the entry's figures."""
     groups = sorted(groups, key=lambda group: group.number)
@@ -69,8 +73,10 @@ def check_file(
     doubled = next((a for a, b in pairwise(indices) if a == b), None)
     if doubled is not None:
         report.add(f"index {doubled} occurs twice", Law.DIGESTS, row=doubled)
-    elif indices != list(range(len(indices))) or len(indices) != entry["rows"]:
-        report.add(f"the indices are not 0 … {entry['rows'] - 1}", Law.DIGESTS)
+    elif len(indices) != entry["rows"] or indices != sorted(indices_of(manifest, entry)):
+        first = f"the first {MINI_ROWS} of the frozen order"
+        right = first if manifest.get("mini") else f"0 … {entry['rows'] - 1}"
+        report.add(f"the indices are not {right}", Law.DIGESTS)
     elif in_order != indices:
         report.add("the rows are not in the order of their index")
     if not indices:
@@ -80,16 +86,16 @@ def check_file(
     if entry["max_length"]:  # at `0k` the context is gold alone
         _spread(rows, report)
     _asked_twice(rows, report)
-    for index, (given, row) in enumerate(zip(entry.get("questions", []), rows, strict=False)):
+    for given, row in zip(entry.get("questions", []), rows, strict=False):
         if row.question not in ("", given):
             what = "question, references and gold documents are not those of the manifest's digest"
-            report.add(what, row=index)
+            report.add(what, row=row.index)
     _, text = max((group.longest for group in groups), default=(0, ""))
     if entry.get("text_sha256", "") != text:
         report.add(
             "text_sha256 in the manifest is not that of the longest text without its needles"
         )
-    for what in _wrong_figures(path, entry, reserve, rows):
+    for what in _wrong_figures(path, entry, manifest["reserve"], rows):
         report.add(what)
 
 

@@ -86,7 +86,7 @@ def prove(
         if digest != entries[path]["rows_sha256"]:
             reports[path].add("rows_sha256 in the manifest is not that of the rows")
     for path, report in reports.items():
-        check_file(root / path, entries[path], manifest["reserve"], groups[path], report)
+        check_file(root / path, manifest, entries[path], groups[path], report)
     check_same_asked(manifest, reports)
     check_same_texts((group for found in groups.values() for group in found), reports)
     check_frozen(manifest, reports)

@@ -10,7 +10,7 @@ from ruler_builder.proof.inspect_rows import InspectedRowGroup, SharedText, unli
 from ruler_builder.proof.verify_report import AskedDigest, FileReport
 from ruler_builder.reading.breaches import Law
 from ruler_builder.reading.sources_at_hand import SourcesAtHand
-from ruler_common.frozen_rows import read_frozen, unexplained
+from ruler_common.frozen_rows import frozen_for, unexplained
 from ruler_common.manifest_form import OWN_SUITE, Manifest
 
 _NEAR = 0.1  # of the context: needles stand between sentences, and these differ in length
@@ -68,7 +68,7 @@ def check_most_rows(manifest: Manifest, sources: SourcesAtHand, report: FileRepo
 
 def check_frozen(manifest: Manifest, reports: Mapping[str, FileReport]) -> None:
     """Files that should hold the frozen rows of the data version, by what it was made with, do."""
-    frozen = read_frozen(manifest["data_version"])
+    frozen = frozen_for(manifest)
     for path in unexplained(manifest, frozen) if frozen else ():
         what = (
             f"not the rows of data version {manifest['data_version']}, though sources, seed, "

@@ -74,7 +74,8 @@ def build(order: BuildOrder, report: BuildProgress) -> Built:
 def _build(order: BuildOrder, report: BuildProgress) -> Built:
     suite, root = read_suite(order.suite, order.dataset), order.root
     jobs = file_jobs(order, suite)
-    shared = new_settings(suite, order.seed, order.reserve, length_names(order, suite))
+    lengths_asked = length_names(order, suite)
+    shared = new_settings(suite, order.seed, order.reserve, lengths_asked, order.mini)
     release = existing_release(root)
     if order.shard:
         planned = {job.config.path: job.config.name for job in jobs}

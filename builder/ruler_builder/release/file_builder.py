@@ -7,7 +7,7 @@ made = builder.build(job, on_progress)   # its manifest entry
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,7 +18,7 @@ from ruler_builder.common.text_digests import digest_of_question, text_digest, w
 from ruler_builder.common.unread_answers import counted, unread
 from ruler_builder.context.counted_sources import CountedSources
 from ruler_builder.context.fit import Impossible
-from ruler_builder.families.task import NewRow, Task, TaskKey
+from ruler_builder.families.task import DATA_VERSION, NewRow, Task, TaskKey
 from ruler_builder.release.parquet_files import (
     RowWriter,
     SizeAndDigest,
@@ -35,7 +35,7 @@ from ruler_common.errors import RulerError
 from ruler_common.files import sha256_of
 from ruler_common.manifest_form import FileEntry, Variant
 from ruler_common.names import Config
-from ruler_common.rows import arrow_schema
+from ruler_common.rows import arrow_schema, full_rows, row_order
 from ruler_common.work import OnRows
 
 _LEVEL_SHARED, _LEVEL_OTHER = 9, 5  # zstd: rows that share their haystack repay the harder level
@@ -45,7 +45,8 @@ class FileJob(NamedTuple):
     """One file to make: its configuration, tokenizer as given, rows asked for, seed, reserve.
 
     With `skip_impossible` it is left out where its window cannot hold the task; if `fast`, a second
-    engine may count, where there is one (tokens/second_engine.py).
+    engine may count, where there is one (tokens/second_engine.py). With `mini` the rows are the
+    first of the frozen order.
     """
 
     config: Config
@@ -55,6 +56,7 @@ class FileJob(NamedTuple):
     reserve: int
     skip_impossible: bool = False
     fast: bool = True
+    mini: bool = False
 
 
 class Checked(NamedTuple):
@@ -129,9 +131,10 @@ class FileBuilder:
         """Refuse a job that cannot be done; RulerError."""
         task = self.task(job)
         rows = min(job.rows, task.limit() or job.rows)
+        tried = full_rows(job.config.dataset, task.limit()) if job.mini else rows
         try:
-            task.check_answers(rows)
-            task.check(rows)
+            task.check_answers(tried)
+            task.check(tried)
         except Impossible as error:
             if job.skip_impossible:
                 report(0)
@@ -193,7 +196,7 @@ class FileBuilder:
 def _fill(file: RowWriter, task: Task[Any], job: FileJob, report: OnRows) -> _RowFigures:
     """Make the rows of a file, and sum them up."""
     made = _RowFigures(task.params.from_corpus, task.text_separator)
-    for index in range(job.rows):
+    for index in indices_of(job, task):
         row = task.row(index)
         if is_sampled(index):
             _check_count(row, task, job.config.name)
@@ -201,6 +204,16 @@ def _fill(file: RowWriter, task: Task[Any], job: FileJob, report: OnRows) -> _Ro
         made.add(row)
         report(1)
     return made
+
+
+def indices_of(job: FileJob, task: Task[Any]) -> Iterable[int]:
+    """The indices of the rows of a job's file, in their order there."""
+    if not job.mini:
+        return range(job.rows)
+    config = job.config
+    rows = full_rows(config.dataset, task.limit())
+    order = row_order(DATA_VERSION, config.dataset, config.task, config.length, rows)
+    return sorted(order[: job.rows])
 
 
 def _entry(

@@ -39,6 +39,9 @@ def merge_settings(old: Mapping[str, Any], new: Mapping[str, Any], root: Path) -
         if old[key] != new[key]:
             shown = "" if key == "families" else f": {old[key]!r}, not {new[key]!r}"
             raise RulerError(f"'{root}' was made with another {key}{shown}. Give a new folder.")
+    if old.get("mini", False) != new.get("mini", False):
+        kind = "a mini release" if old.get("mini") else "a release of whole files"
+        raise RulerError(f"'{root}' is {kind}: give a new folder, or the same --mini as before.")
     merged = {key: value for key, value in {**old, **new}.items() if key != "todo"}
     for key in _MERGED:
         for name, value in new[key].items():
@@ -75,10 +78,12 @@ def _identity(value: Any) -> Any:
     return {key: part for key, part in value.items() if key not in described}
 
 
-def new_settings(suite: Suite, seed: int, reserve: int, lengths: Iterable[str]) -> Manifest:
+def new_settings(
+    suite: Suite, seed: int, reserve: int, lengths: Iterable[str], mini: bool = False
+) -> Manifest:
     """The manifest but for its files, and for what is known only once sources are read."""
     longest = max((parse_length(name, suite.dataset) for name in lengths), default=0)
-    return {
+    found: Manifest = {
         "format": FORMAT_VERSION,
         "dataset": suite.dataset,
         "data_version": DATA_VERSION,
@@ -96,3 +101,6 @@ def new_settings(suite: Suite, seed: int, reserve: int, lengths: Iterable[str]) 
         "tokenizers": {},
         "files": {},
     }
+    if mini:
+        found["mini"] = True
+    return found

@@ -23,9 +23,9 @@ from ruler_common.names import (
     length_name,
     parse_length,
 )
+from ruler_common.rows import FULL_ROWS, MINI_ROWS
 from ruler_common.work import Shard
 
-SAMPLES = {"ruler": 500, "oneruler": 50}  # rows a file, as the papers have them
 ENGINES = ("processes", "ray")  # of this machine, or actors of a Ray cluster
 
 
@@ -38,7 +38,8 @@ class BuildOrder:
     (None: 500, in oneruler 50); `languages` as ruler_builder/oneruler/language_pairs.py reads them;
     `skip_impossible`: leave out what cannot be built for its window, and build the rest; `address`
     of a running Ray cluster (None: the one this machine belongs to, else one of its own); `shard`:
-    which part of the files to build, into a folder of its own (None: all of them).
+    which part of the files to build, into a folder of its own (None: all of them); `mini`: of each
+    file the first MINI_ROWS of the frozen order.
     """
 
     root: Path
@@ -59,11 +60,18 @@ class BuildOrder:
     engine: str = "processes"  # one of ENGINES
     address: str | None = None
     shard: Shard | None = None
+    mini: bool = False
 
 
 def file_jobs(order: BuildOrder, suite: Suite) -> list[FileJob]:
     """One job a file: those of a tokenizer together, and of a language; the longest first."""
-    samples = SAMPLES[suite.dataset] if order.samples is None else order.samples
+    if order.mini and order.samples is not None:
+        raise RulerError(
+            f"--mini takes {MINI_ROWS} of the rows of a full release: leave --samples out."
+        )
+    samples = order.samples
+    if samples is None:
+        samples = MINI_ROWS if order.mini else FULL_ROWS[suite.dataset]
     if samples < 1 or order.reserve < 0 or (order.workers is not None and order.workers < 1):
         raise RulerError("--samples and --workers must be 1 or more, --reserve 0 or more.")
     check_name("engine", order.engine, ENGINES, "ruler build --help")
@@ -81,6 +89,7 @@ def file_jobs(order: BuildOrder, suite: Suite) -> list[FileJob]:
             order.seed,
             order.reserve,
             skip_impossible=order.skip_impossible,
+            mini=order.mini,
         )
         for name, spec in specs.items()
         for pair in pairs(suite.dataset, order.languages)

@@ -58,7 +58,8 @@ def manifest_anew(
     if manifest["words"].keys() >= word_lists.digests(extended=True).keys():
         lengths.add("1m")  # a longer file was asked for, which a shard or its window left out
     suite = suite_in(manifest)
-    anew = new_settings(suite, manifest["seed"], manifest["reserve"], lengths)
+    mini = manifest.get("mini", False)
+    anew = new_settings(suite, manifest["seed"], manifest["reserve"], lengths, mini)
     choice = {name: entry["variant"] for name, entry in manifest["sources"].items()}
     for name in {name for entry in entries for name in sources_of(manifest, entry)}:
         source = registry()[name]

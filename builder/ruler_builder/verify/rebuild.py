@@ -24,7 +24,7 @@ from ruler_builder.families.table import sources_of
 from ruler_builder.families.task import DATA_VERSION
 from ruler_builder.proof.verify_report import WHOLE_FILE, FileReport
 from ruler_builder.reading.sources_at_hand import SourcesAtHand
-from ruler_builder.release.file_builder import FileBuilder, FileJob
+from ruler_builder.release.file_builder import FileBuilder, FileJob, indices_of
 from ruler_builder.release.suite import suite_in
 from ruler_builder.sources.download import Store
 from ruler_builder.sources.registry import choice_in
@@ -32,7 +32,7 @@ from ruler_builder.tokens.reference_counter import reference
 from ruler_builder.tokens.second_engine import EngineMismatch
 from ruler_builder.tokens.tokenizers import TokenCounter
 from ruler_common.errors import RulerError
-from ruler_common.frozen_rows import is_frozen, read_frozen
+from ruler_common.frozen_rows import frozen_for, is_frozen
 from ruler_common.manifest_form import FileEntry, Manifest, TokenizerEntry
 from ruler_common.names import Config, Names, check_name
 from ruler_common.rows import COLUMNS
@@ -62,7 +62,7 @@ def plan(
 
     `uncounted` are the tokenizers that are not here.
     """
-    found, frozen = Plan(), read_frozen(manifest["data_version"])
+    found, frozen = Plan(), frozen_for(manifest)
     for path, entry in manifest["files"].items():
         digest, rows = reports[path].rows_sha256, reports[path].rows
         if not digest or not rows:  # it cannot be read, which is a breach already
@@ -82,7 +82,8 @@ def plan(
             found.not_at_hand[why].append(path)
         else:
             config, seed = Config.of(manifest["dataset"], entry), manifest["seed"]
-            job = FileJob(config, entry["tokenizer"], rows, seed, manifest["reserve"])
+            mini = manifest.get("mini", False)
+            job = FileJob(config, entry["tokenizer"], rows, seed, manifest["reserve"], mini=mini)
             found.jobs.append(job)
     order = list(manifest["tokenizers"])  # the longest first, as in a build
     found.jobs.sort(key=lambda job: (order.index(job.tokenizer), -job.config.max_length))
@@ -176,9 +177,11 @@ class Remaker:
     def _first_difference(self, job: FileJob) -> tuple[int, str]:
         """The index of the first row that differs, and how."""
         task = self.builder.task(job)
-        for index, row in enumerate(read_rows(self.root / job.config.path)):
-            if index == job.rows:
-                return index, "there is no such row: its corpus has no more questions"
+        indices = [*indices_of(job, task)]
+        for place, row in enumerate(read_rows(self.root / job.config.path)):
+            if place == job.rows:
+                return row["index"], "there is no such row: its corpus has no more questions"
+            index = indices[place]
             mine, anew = with_exact_depths(row), with_exact_depths(task.row(index).columns())
             for column in COLUMNS:
                 if mine[column] != anew[column]:
@@ -223,5 +226,6 @@ def jobs_left_out(manifest: Manifest) -> tuple[list[list[FileJob]], list[str]]:
             continue
         if config.tokenizer in manifest["tokenizers"]:
             key = config, config.tokenizer
-            jobs.append([FileJob(*key, count, seed, manifest["reserve"], True) for count in rows])
+            mini, reserve = manifest.get("mini", False), manifest["reserve"]
+            jobs.append([FileJob(*key, n, seed, reserve, True, mini=mini) for n in rows])
     return jobs, wrong

@@ -11,7 +11,7 @@ Scores and intervals are 0 … 100; intervals are 95 %.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from itertools import combinations
 from typing import Any, Literal
 
@@ -19,7 +19,15 @@ import numpy as np
 from typing_extensions import TypedDict
 
 from ruler_common.errors import RulerError
-from ruler_common.names import GROUPS, languages_of
+from ruler_common.names import languages_of
+from ruler_eval.analysis.language_answers import (
+    NIAH,
+    error_kinds,
+    prompt_tokens,
+    reasoning,
+    words_right,
+)
+from ruler_eval.analysis.language_groups import best_and_worst, by_task, crossed, over_models
 from ruler_eval.analysis.paired import paired_mean, percent
 from ruler_eval.score.aggregates import combine
 from ruler_eval.score.config_naming import ABLATION
@@ -35,86 +43,132 @@ WIKIPEDIA_ARTICLES = {
 """Articles of each language's Wikipedia, as the paper counts them (Table 2)."""
 HIGH_RESOURCE = 250_000
 """Articles from which a language counts as one of high resource (section 2)."""
-NIAH = GROUPS["oneruler"]["niah"]
 Cells = Mapping[str, Cell]
 
 
 class LanguageScore(TypedDict):
-    """A language's mean over the niah tasks and lengths, and its rank, 1 for the best."""
+    """A language's mean over the niah tasks and lengths, and its rank, 1 for the best.
+
+    `rank` is None where it was scored on other tasks and lengths (`cells` of them) than most.
+    """
 
     language: str
-    rank: int
+    rank: int | None
+    cells: int
     score: float
     interval: Interval | None
     articles: int | None
 
 
-class WordsRight(TypedDict):
-    """How many of the ten words a model's cwe answers held, by length; three kinds of rows apart.
-
-    `wrong` is the mean of rows that ended by themselves and were wrong, as in Figure 23.
-    """
-
-    length: str
-    right_rows: int
-    wrong_rows: int
-    wrong: float | None
-    truncated_rows: int
-    truncated: float | None
-
-
 def analyze(
-    results: Mapping[str, Results], errors: Iterable[Mapping[str, Any]] = ()
+    results: Mapping[str, Results],
+    errors: Iterable[Mapping[str, Any]] = (),
+    lengths: Collection[str] | None = None,
 ) -> dict[str, Any]:
-    """All that the results allow, by the models' names.
+    """All that the results allow, by the models' names, at all lengths or at these.
 
-    `errors` are lines of `ruler errors --out`. Raises RulerError for results of another data set.
+    `errors` are lines of `ruler errors --out`. Raises RulerError for results of another data set,
+    a length that no results have, and errors in configurations that they lack.
     """
     for name, result in results.items():
         if (dataset := result["dataset"]["name"]) != "oneruler":
             raise RulerError(f"'{name}' is of {dataset}: analyze is for ONERULER.")
-    rankings = {name: ranked(result["configurations"]) for name, result in results.items()}
+    places = {
+        config: (cell["task"], cell["length"])
+        for result in results.values()
+        for config, cell in result["configurations"].items()
+    }
+    if lengths and (unknown := {*lengths} - {length for _, length in places.values()}):
+        raise RulerError(f"No results here are at {min(unknown)}: leave it out of --lengths.")
+    shown = {
+        name: {
+            n: c for n, c in one["configurations"].items() if not lengths or c["length"] in lengths
+        }
+        for name, one in results.items()
+    }
+    errors = _at_lengths(errors, places, lengths)
+    rankings = {name: ranked(cells) for name, cells in shown.items()}
+    resource = {code: _resource_of(code) for code in WIKIPEDIA_ARTICLES}
+    models = {
+        name: {
+            "languages": rankings[name],
+            "best_and_worst": best_and_worst(_ranked_codes(rankings[name]), _niah(cells)),
+            "largest_and_smallest": best_and_worst(
+                sorted(_ranked_codes(rankings[name]), key=lambda code: -WIKIPEDIA_ARTICLES[code]),
+                {n: c for n, c in cells.items() if c["task"] == "niah_single"},
+            ),
+            "tasks": by_task(cells, resource),
+            "crossed": crossed(_niah(cells)),
+            "wikipedia": wikipedia(rankings[name]),
+            "resources": resources(cells),
+            "none_ablation": none_ablation(cells),
+            "cross_lingual": cross_lingual(cells),
+            "reasoning": reasoning(cells),
+            "words_right": words_right(cells),
+        }
+        for name, cells in shown.items()
+    }
     return {
         "format": 1,
-        "models": {
-            name: {
-                "languages": rankings[name],
-                "wikipedia": wikipedia(rankings[name]),
-                "resources": resources(cells),
-                "none_ablation": none_ablation(cells),
-                "cross_lingual": cross_lingual(cells),
-                "reasoning": reasoning(cells),
-                "words_right": words_right(cells),
-            }
-            for name, cells in ((name, one["configurations"]) for name, one in results.items())
-        },
+        "models": models,
+        "over_models": over_models([*models.values()]) if len(models) > 1 else None,
         "rankings": {
             f"{a} | {b}": kendall(rankings[a], rankings[b]) for a, b in combinations(results, 2)
         },
-        "prompt_tokens": {n: prompt_tokens(r["configurations"]) for n, r in results.items()},
-        "errors": error_kinds(errors),
+        "prompt_tokens": {name: prompt_tokens(cells) for name, cells in shown.items()},
+        "errors": error_kinds(errors, lambda error: str(error["languages"])),
+        "errors_by_task": error_kinds(errors, lambda error: " ".join(places[error["config"]])),
     }
 
 
+def _at_lengths(
+    errors: Iterable[Mapping[str, Any]],
+    places: Mapping[str, tuple[str, str]],
+    lengths: Collection[str] | None,
+) -> list[Mapping[str, Any]]:
+    """The errors at lengths. Raises RulerError for one in a configuration that has no results."""
+    errors = list(errors)
+    for error in errors:
+        if error.get("config") not in places:
+            raise RulerError(
+                f"The errors are in '{error.get('config')}', which no results here have: give "
+                "those of the same runs."
+            )
+    return [one for one in errors if not lengths or places[one["config"]][1] in lengths]
+
+
 def ranked(cells: Cells) -> list[LanguageScore]:
-    """The single languages by their mean over the niah tasks and all lengths (Figure 4)."""
+    """The single languages by their mean over the niah tasks and all lengths (Figure 4).
+
+    Languages are ranked where they were scored on the same tasks and lengths as most; the others
+    stand behind them, without a rank.
+    """
     found = []
     for language in dict.fromkeys(languages_of(cell) for cell in cells.values()):
         mine = {n: c for n, c in _niah(cells).items() if languages_of(c) == language}
         score, _, interval = combine(mine)
         if score is not None and "-" not in language:
-            found.append((score, language, interval))
-    found.sort(key=lambda item: -item[0])
+            scored = [c for c in mine.values() if c["score"] is not None]
+            on = frozenset((c["task"], c["length"], c["tokenizer"]) for c in scored)
+            found.append((score, language, interval, on))
+    sets = Counter(on for *_, on in found)
+    usual = max(sets, key=lambda on: (sets[on], len(on)), default=frozenset())
+    found.sort(key=lambda item: (item[3] != usual, -item[0]))
     return [
         {
             "language": language,
-            "rank": 1 + sum(other > score for other, *_ in found),
+            "rank": 1 + sum(o > score for o, *_, u in found if u == usual) if on == usual else None,
+            "cells": len(on),
             "score": score,
             "interval": interval,
             "articles": WIKIPEDIA_ARTICLES.get(language),
         }
-        for score, language, interval in found
+        for score, language, interval, on in found
     ]
+
+
+def _ranked_codes(ranking: Iterable[LanguageScore]) -> list[str]:
+    return [item["language"] for item in ranking if item["rank"] is not None]
 
 
 def wikipedia(ranking: list[LanguageScore]) -> dict[str, float] | None:
@@ -124,7 +178,9 @@ def wikipedia(ranking: list[LanguageScore]) -> dict[str, float] | None:
     """
     from scipy.stats import pearsonr, spearmanr
 
-    known = [(item["score"], item["articles"]) for item in ranking if item["articles"]]
+    known = [
+        (item["score"], item["articles"]) for item in ranking if item["articles"] and item["rank"]
+    ]
     scores = [score for score, _ in known]
     if len(known) < 3 or len(set(scores)) == 1:
         return None
@@ -201,80 +257,13 @@ def cross_lingual(cells: Cells) -> dict[str, dict[str, float]]:
     return matrix
 
 
-def reasoning(cells: Cells) -> list[dict[str, Any]]:
-    """Mean reasoning tokens of right and of wrong niah answers by length (Figure 20)."""
-    found = []
-    for length in lengths_of(cells.values()):
-        tokens: dict[bool, list[int]] = {True: [], False: []}
-        for cell in _niah(cells).values():
-            known = cell["rows"].get("thinking_tokens")
-            if cell["length"] == length and known:
-                for count, score in zip(known, cell["rows"]["score"], strict=True):
-                    if count is not None:
-                        tokens[score == 1].append(count)
-        if tokens[True] or tokens[False]:
-            right, wrong = _mean(tokens[True]), _mean(tokens[False])
-            found.append({"length": length, "right": right, "wrong": wrong})
-    return found
-
-
-def words_right(cells: Cells) -> list[WordsRight]:
-    """How many of the ten words were right, by length (Figure 23)."""
-    found: list[WordsRight] = []
-    for length in lengths_of(cells.values()):
-        words: dict[str, list[int]] = {"right": [], "wrong": [], "truncated": []}
-        for cell in cells.values():
-            if cell["length"] != length or not cell["task"].startswith("cwe"):
-                continue
-            rows, cut = cell["rows"], set(cell["rows"]["truncated"])
-            columns = (rows["index"], rows["score"], rows["found"])
-            for index, score, count in zip(*columns, strict=True):
-                kind = "truncated" if index in cut else "right" if score == 1 else "wrong"
-                words[kind].append(count)
-        if any(words.values()):
-            found.append(
-                {
-                    "length": length,
-                    "right_rows": len(words["right"]),
-                    "wrong_rows": len(words["wrong"]),
-                    "wrong": _mean(words["wrong"]),
-                    "truncated_rows": len(words["truncated"]),
-                    "truncated": _mean(words["truncated"]),
-                }
-            )
-    return found
-
-
-def prompt_tokens(cells: Cells) -> dict[str, dict[str, float]]:
-    """Mean prompt tokens as the model counted them, by length, then languages (Figure 24).
-
-    Of models with several tokenizers on one release these are the same texts.
-    """
-    found: dict[str, dict[str, float]] = {}
-    groups: dict[tuple[str, str], list[int]] = {}
-    for cell in cells.values():
-        known = [count for count in cell["rows"].get("prompt_tokens", []) if count]
-        groups.setdefault((cell["length"], languages_of(cell)), []).extend(known)
-    for (length, languages), counts in groups.items():
-        if counts:
-            found.setdefault(length, {})[languages] = sum(counts) / len(counts)
-    return found
-
-
-def error_kinds(errors: Iterable[Mapping[str, Any]]) -> dict[str, dict[str, int]]:
-    """The kinds of errors by language (Figures 6B, 18 and 19)."""
-    found: dict[str, Counter[str]] = {}
-    for error in errors:
-        found.setdefault(str(error["languages"]), Counter())[str(error["kind"])] += 1
-    return {language: dict(kinds.most_common()) for language, kinds in sorted(found.items())}
-
-
 def kendall(a: list[LanguageScore], b: list[LanguageScore]) -> dict[str, float | int] | None:
     """Kendall's tau between two models' rankings of the languages both have; None of under two."""
     from scipy.stats import kendalltau
 
-    theirs = {item["language"]: item["score"] for item in b}
-    shared = [(i["score"], theirs[i["language"]]) for i in a if i["language"] in theirs]
+    theirs = {item["language"]: item["score"] for item in b if item["rank"]}
+    mine = [item for item in a if item["rank"]]
+    shared = [(i["score"], theirs[i["language"]]) for i in mine if i["language"] in theirs]
     if len(shared) < 2:
         return None
     found = kendalltau([x for x, _ in shared], [y for _, y in shared])
@@ -303,8 +292,8 @@ def _resource(cell: Cell) -> str:
     """`high` or `low`; `crossed` for a pair of languages."""
     if "-" in languages_of(cell):
         return "crossed"
-    return "high" if WIKIPEDIA_ARTICLES[cell["language"]] >= HIGH_RESOURCE else "low"
+    return _resource_of(cell["language"])
 
 
-def _mean(values: list[int]) -> float | None:
-    return sum(values) / len(values) if values else None
+def _resource_of(code: str) -> str:
+    return "high" if WIKIPEDIA_ARTICLES[code] >= HIGH_RESOURCE else "low"

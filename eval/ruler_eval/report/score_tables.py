@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal, get_args
 
 from ruler_common.terminal import line_of, table
+from ruler_eval.report.mini_error import error_note, mini_errors
 from ruler_eval.score.aggregates import EVERY_LANGUAGE, EVERY_PAIR, in_languages
 from ruler_eval.score.effective_length import written
 from ruler_eval.score.results_file import Cell, GroupSummary, Results, rows_of
@@ -55,6 +56,9 @@ def report(results: Results, markdown: bool = False, intervals: bool = False) ->
                 name += f", {_MEANS.get(languages, languages)}"
             cells = list(chosen(results, tokenizer, languages).values())
             text = scores(cells, groups, results["dataset"]["tasks"], markdown, intervals)
+            if results["dataset"].get("mini"):
+                title = f"{mean_name(groups['all'])} beside all rows"
+                text += f"\n{title}: {mini_errors(results, groups['all'])}"
             parts.append(_titled(line_of(f"Scores ({name})", markdown), text))
             parts.append(_titled("Aggregates", aggregates(groups, markdown)))
             relative = relative_to_alone(cells, groups, results["dataset"]["tasks"], markdown)
@@ -64,7 +68,8 @@ def report(results: Results, markdown: bool = False, intervals: bool = False) ->
         title = "Rows that share documents, and so are known less well"
         parts.append(_titled(title, shared_documents(results, markdown)))
     parts.append(_titled("Scores by depth of the evidence", by_depth(results, markdown)))
-    parts.append("\n".join(line_of(f"Note: {note}.", markdown) for note in results["notes"]))
+    notes = [error_note(results)] * bool(results["dataset"].get("mini")) + results["notes"]
+    parts.append("\n".join(line_of(f"Note: {note}.", markdown) for note in notes))
     return "\n\n".join(filter(None, parts))
 
 

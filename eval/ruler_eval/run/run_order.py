@@ -21,8 +21,8 @@ from pathlib import Path
 from typing import Any
 
 from ruler_common.errors import RulerError
-from ruler_common.manifest_form import FileEntry, Manifest
-from ruler_common.rows import row_order
+from ruler_common.manifest_form import Manifest
+from ruler_common.rows import indices_of
 from ruler_common.work import Shard
 from ruler_eval.frozen_release import Release, chosen_files
 from ruler_eval.run.backends.backend import ClusterOptions, ModelOptions
@@ -250,7 +250,10 @@ class Prepared:
         """
         order, records = self.order, self.records
         entries = {file["config"]: file for file in self.manifest["files"].values()}
-        rows = {config: self._in_order(entries[config])[: order.limit] for config in self.digests}
+        manifest = self.manifest
+        rows = {
+            config: indices_of(manifest, entries[config])[: order.limit] for config in self.digests
+        }
         sizes = {config: len(own) * entries[config]["max_length"] for config, own in rows.items()}
         mine = records.shard.chosen(sizes) if records.shard else {*sizes}
 
@@ -267,11 +270,6 @@ class Prepared:
                 missing = tuple(index for index in own if index not in done)
             parts.append(Part(config, tuple(own), missing))
         return parts
-
-    def _in_order(self, entry: FileEntry) -> list[int]:
-        manifest = self.manifest
-        version, dataset = manifest["data_version"], manifest["dataset"]
-        return row_order(version, dataset, entry["task"], entry["length"], entry["rows"])
 
     def wave_size(self, parts: Sequence[Part]) -> int | None:
         """Rows of each part in a wave; None where the parts are too many to go round."""

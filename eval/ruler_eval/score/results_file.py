@@ -134,7 +134,8 @@ def rows_of(results: Results) -> str:
     data, cells = results["dataset"], results["configurations"]
     if "rows" in data:
         digests = {name: data["rows"].get(name, "") for name in cells}
-        label = rows_label(data["name"], data["data_version"], digests, data.get("own_because"))
+        why, mini = data.get("own_because"), bool(data.get("mini"))
+        label = rows_label(data["name"], data["data_version"], digests, why, mini)
     else:
         label = "own rows: this results.json is of an older version, score again"
     answered, total = answered_rows(results)
@@ -221,6 +222,8 @@ class ScoredDataset(TypedDict):
     parameters: NotRequired[dict[str, dict[str, Any]]]
     builder_version: NotRequired[str | None]
     seed: NotRequired[int | None]
+    # Of a mini release: how many rows each configuration has in a full one
+    mini: NotRequired[dict[str, int]]
     rows: NotRequired[dict[str, str]]  # not in formats before 3
     own_because: NotRequired[str | None]
 

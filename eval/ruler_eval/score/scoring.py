@@ -20,6 +20,7 @@ from ruler_common.errors import RulerError
 from ruler_common.frozen_rows import own_because
 from ruler_common.manifest import has_threshold
 from ruler_common.names import Names, check_name
+from ruler_common.rows import full_rows
 from ruler_eval.families.table import rule_task
 from ruler_eval.frozen_release import PartialRow, Release
 from ruler_eval.prediction import Prediction
@@ -204,7 +205,8 @@ def _dataset(
             "rows": run.get("rows", {}),
             "own_because": None,
         }
-    return {
+    manifest = release.manifest
+    found: ScoredDataset = {
         "name": release.dataset,
         "source": release.source,
         "data_version": release.manifest["data_version"],
@@ -217,6 +219,10 @@ def _dataset(
         "rows": {name: release.rows_sha256(name) for name in cells},
         "own_because": own_because(release.manifest, cells),
     }
+    if manifest.get("mini"):
+        entries = {file["config"]: file for file in manifest["files"].values()}
+        found["mini"] = {n: full_rows(release.dataset, entries[n]["most_rows"]) for n in cells}
+    return found
 
 
 def _cell(

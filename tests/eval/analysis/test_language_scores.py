@@ -15,6 +15,7 @@ from ruler_eval.analysis.language_scores import (
     none_ablation,
 )
 from ruler_eval.frozen_release import Release
+from ruler_eval.report.language_tables import report
 from ruler_eval.score.results_file import load
 from ruler_score.ruler_score import ANSWER_TAGS
 from tests.eval.scoring_helpers import record, right, ruler, write_oneruler
@@ -113,7 +114,8 @@ def test_reasoning_tokens_of_right_and_of_wrong_answers(found):
 
 
 def test_words_right_of_ten_with_truncated_rows_apart(found):
-    (item,) = found["models"]["first"]["words_right"]
+    (item,) = found["models"]["first"]["words_right"]  # nothing of cwe_hard is in the release
+    assert item["task"] == "cwe_easy"
     rows = (item["right_rows"], item["wrong_rows"], item["truncated_rows"])
     assert rows == (6, 12, 6)
     assert (item["wrong"], item["truncated"]) == (7, 4)
@@ -189,11 +191,68 @@ def test_the_command_prints_a_table_of_each_and_the_kinds_of_errors(runs, releas
         "Do two models rank the languages alike?",
         "The same texts under several tokenizers: mean prompt tokens",
         "Kinds of errors by language",
+        "Kinds of errors by task and length",
+        "The best languages (pl, en) and the worst (ko, sw)",
+        "niah_single: the largest Wikipedias (en, pl) and the smallest (ko, sw)",
+        "Tasks in English and by resource",
+        "Mean over 2 models, and the lowest and highest of them: languages",
     ):
         assert title in stdout
     kinds = json.loads(out.read_text())["errors"]
     assert kinds["sw"]["says_none"] == 8
     assert "says_none" not in kinds["pl"]
+    by_task = json.loads(out.read_text())["errors_by_task"]
+    assert by_task["niah_single 8k"]["says_none"] > 0
+    assert sum(sum(kind.values()) for kind in by_task.values()) == sum(
+        sum(kind.values()) for kind in kinds.values()
+    )
+    _, error, code = ruler("analyze", runs[0], "--lengths", "64k")
+    assert "No results here are at 64k: leave it out of --lengths." in error
+    assert code == 2
+
+
+def test_tasks_are_compared_in_english_and_by_resource(found):
+    (item,) = [t for t in found["models"]["first"]["tasks"] if t["task"] == "niah_single"]
+    scores = {group: item[group]["score"] for group in ("english", "high", "low")}
+    assert scores == {"english": 50, "high": 62.5, "low": 0}  # of ko 25 and pl 100
+
+
+def test_the_best_languages_against_the_worst(found):
+    sides = found["models"]["first"]["best_and_worst"]
+    assert (sides["best"], sides["worst"]) == (["pl", "en"], ["ko", "sw"])
+    (item,) = sides["lengths"]
+    assert item["best"]["score"] == pytest.approx((100 + 200 / 3) / 2)
+    assert item["worst"]["score"] == pytest.approx((50 + 100 / 3) / 2)
+
+
+def test_crossed_languages_have_length_and_interval(found):
+    cells = {(c["text"], c["instruction"]): c for c in found["models"]["first"]["crossed"]}
+    assert cells.keys() == {("en", "en"), ("en", "ko"), ("ko", "en"), ("ko", "ko")}
+    item = cells["en", "ko"]
+    assert (item["length"], item["score"]) == ("8k", pytest.approx(50))
+    assert item["interval"][0] < 50 < item["interval"][1]
+
+
+def test_means_over_models_have_their_spread(found):
+    (pl,) = [r for r in found["over_models"]["languages"] if r["language"] == "pl"]
+    assert (pl["lowest"], pl["highest"]) == (pytest.approx(50), pytest.approx(100))
+    assert pl["score"] == pytest.approx(75)
+
+
+def test_a_language_scored_on_other_cells_is_shown_without_a_rank(runs):
+    results = load(runs[0])
+    cells = results["configurations"].items()
+    name = next(n for n, c in cells if (c["task"], c["language"]) == ("niah_single", "pl"))
+    results["configurations"].pop(name)
+    found = analyze({"first": results})
+    one = found["models"]["first"]
+    assert [(item["language"], item["rank"]) for item in one["languages"]] == [
+        *(("en", 1), ("ko", 2), ("sw", 3), ("pl", None)),
+    ]
+    assert "pl" not in one["best_and_worst"]["best"] + one["best_and_worst"]["worst"]
+    assert one["wikipedia"]["languages"] == 3
+    said = "Not ranked, scored on other tasks and lengths than most languages: pl ("
+    assert said in report(found)
 
 
 def test_results_of_ruler_and_missing_errors_are_refused(runs, tmp_path, write_run):

@@ -86,7 +86,9 @@ class LookPlan:
             if is_alone(cell):  # the control without a haystack counts in no mean
                 continue
             place = cell["task"], cell["length"]
-            total = cell["n"] + (cell["missing"] if base["partial"] else 0)
+            total = data.get("mini", {}).get(name) or (
+                cell["n"] + (cell["missing"] if base["partial"] else 0)
+            )
             version = data["data_version"] or ""
             mine = row_order(version, data["name"], *place, total)[: cell["n"]]
             if {*mine} != {*cell["rows"]["index"]}:

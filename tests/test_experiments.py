@@ -1,0 +1,53 @@
+"""docs/experiments.md: its commands run in their order, on small releases by the oracle."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+from tests import in_process
+from tests.test_architecture import ROOT
+
+TEXT = (ROOT / "docs/experiments.md").read_text(encoding="utf-8")
+SMALL = {"ruler": 20, "complexity": 2, "correlation": 2, "oneruler": 6}
+"""Rows of the releases that stand for those of the page."""
+
+
+def commands() -> list[str]:
+    """The blocks' commands, then those of the tables, each once; not those with an ellipsis."""
+    blocks = re.findall(r"^```bash\n(.*?)^```", TEXT, re.M | re.S)
+    found = [line for block in blocks for line in block.splitlines()]
+    rest = re.sub(r"^```.*?^```", "", TEXT, flags=re.M | re.S)
+    found += re.findall(r"`(ruler [^`]+)`", rest)
+    return [line for line in dict.fromkeys(found) if "…" not in line]
+
+
+def small(line: str) -> str:
+    """A command on the small releases: by the oracle, where there is a model."""
+    line = line.replace("--backend vllm --model MODEL", "--backend oracle --model oracle")
+    if build := re.match(r"ruler build (\w+)", line):
+        length = "8k" if build[1] == "oneruler" else "0k,4k" if build[1] == "complexity" else "4k"
+        line += f" --lengths {length} --samples {SMALL[build[1]]} --sources embedded"
+        line += " --languages en,zh,en-zh,zh-en" if build[1] == "oneruler" else ""
+    return line.replace("64k,128k", "8k")
+
+
+def test_every_command_runs(
+    release: Path, oneruler: Path, suite_release: Callable[[str], Path], tmp_path: Path
+) -> None:
+    made = {"ruler": release, "oneruler": oneruler}
+    made |= {name: suite_release(f"ruler_{name}") for name in ("complexity", "correlation")}
+    for name, folder in made.items():
+        shutil.copytree(folder, tmp_path / name)
+    listed = commands()
+    assert len(listed) > 20
+    for line in listed:
+        shutil.rmtree(tmp_path / "runs/other", ignore_errors=True)
+        if "runs/other" in line:  # another model on the same rows
+            first = line.split("runs/")[1].split()[0]
+            shutil.copytree(tmp_path / "runs" / first, tmp_path / "runs/other")
+            line += " --name one --name two"
+        done = in_process.ruler(*small(line).split()[1:], cwd=tmp_path)
+        assert done.code == 0, f"{line}: {done.stderr}{done.stdout}"
