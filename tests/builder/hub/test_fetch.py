@@ -265,7 +265,7 @@ def test_a_folder_with_something_else_is_left_alone(
     assert contents(other) == before | {MANIFEST: (other / MANIFEST).read_bytes()}
 
 
-@pytest.mark.parametrize("name", [FIRST, MANIFEST, "README.md"])
+@pytest.mark.parametrize("name", [FIRST, MANIFEST])
 def test_a_file_that_comes_without_end_is_stopped_and_not_kept(
     hub: StandIn, tmp_path: Path, name: str
 ) -> None:
