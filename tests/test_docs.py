@@ -12,9 +12,23 @@ from tests.test_architecture import ORDER, PACKAGES
 
 ROOT = Path(__file__).resolve().parent.parent
 GUIDES = ("builder/README.md", "eval/README.md", "CONTRIBUTING.md")
+PAGES = ("README.md", *(f"docs/{path.name}" for path in sorted((ROOT / "docs").glob("*.md"))))
+"""For users, and docs/architecture.md."""
+EXAMPLES = {"docs/formats.md", "docs/fresh_rows.md"}
+"""The paths in these are those of a user's files."""
 PATH = re.compile(r"[\w.-]+(?:/[\w.-]+)*/?")
 SUFFIXES = (".py", ".toml", ".md", ".txt", ".tsv", ".sh", ".yml", ".cff", "/", ".ci/run")
-TOPS = (".ci", ".github", "builder", "dataset_cards", "docs", "eval", "ruler_release", "tests")
+TOPS = (
+    ".ci",
+    ".github",
+    "builder",
+    "dataset_cards",
+    "docs",
+    "eval",
+    "ruler_release",
+    "tests",
+    "examples",
+)
 """Folders of the project; others are what commands of the README make."""
 OF_A_RELEASE = {"eval.yaml", "manifest.json", "results.json"}
 INSPECT_TASKS = {"ruler_release/ruler", "ruler_release/oneruler"}
@@ -44,11 +58,25 @@ def paths(text: str) -> set[str]:
     }
 
 
-@pytest.mark.parametrize("guide", [*GUIDES, "README.md"])
+@pytest.mark.parametrize("guide", [*GUIDES, *PAGES])
+def test_every_link_leads_to_a_file_and_to_a_heading_of_it(guide: str) -> None:
+    folder = (ROOT / guide).parent
+    for link in re.findall(r"\]\((?!http)([^)]+)\)", text_of(guide)):
+        name, _, anchor = link.partition("#")
+        path = folder / name if name else ROOT / guide
+        assert path.exists(), link
+        assert not anchor or anchor in anchors(path.read_text(encoding="utf-8")), link
+
+
+def anchors(text: str) -> set[str]:
+    """The addresses of a page's headings, as GitHub makes them."""
+    headings = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("guide", [*GUIDES, *(page for page in PAGES if page not in EXAMPLES)])
 def test_every_path_it_names_is_there(guide: str) -> None:
     text, folder = text_of(guide), (ROOT / guide).parent
-    assert links(text)
-    assert [name for name in links(text) if not (folder / name).exists()] == []
     own = {"my.toml"} | {name for name in paths(text) if "NAME" in name}  # test_new_family.py
     places = (ROOT, folder, ROOT / PACKAGE_OF.get(guide, "."))
     found = {name for name in paths(text) if any((at / name).exists() for at in places)}

@@ -1,7 +1,8 @@
-"""Every command of the README works as written; a block is run as a whole, in its order."""
+"""Every command of README.md, docs/ and examples/ works as written, and has a test."""
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -9,33 +10,16 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
+import yaml
 
+from tests import documents
 from tests.conftest import Once
+from tests.documents import ROOT, blocks, commands, sections
 
-ROOT = Path(__file__).resolve().parent.parent
-README = (ROOT / "README.md").read_text(encoding="utf-8")
-
-
-def blocks(heading: str, language: str) -> list[str]:
-    """The fenced blocks of a language under a heading."""
-    section = re.split(r"^## ", README, flags=re.MULTILINE)
-    (text,) = (part for part in section if part.startswith(heading + "\n"))
-    return re.findall(rf"```{language}\n(.*?)```", text, re.DOTALL)
-
-
-def run(commands: str, folder: Path, **more: str) -> str:
-    """Run a block as a shell would, with this environment's commands; what it prints."""
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    return subprocess.run(
-        ["bash", "-euo", "pipefail", "-c", commands],
-        cwd=folder,
-        env={**os.environ, "PATH": path, "HF_HUB_OFFLINE": "1", **more},
-        check=True,
-        capture_output=True,
-        text=True,
-    ).stdout
+FIRST_LOOK = "examples/first_look.ipynb"
 
 
 @contextmanager
@@ -58,10 +42,13 @@ def started(once: Once) -> Path:
     """The folder in which the quick start was run, once. Nothing in it is to be changed."""
 
     def make(folder: Path) -> None:
-        (quickstart,) = blocks("Quick start", "bash")
+        (quickstart,) = blocks("README.md", "Quick start", "bash")
         assert quickstart.count("\n") == 1
         folder.mkdir()
-        run(quickstart.split("&&")[1], folder)  # what comes before installs the project
+        path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+        started = quickstart.split("&&")[1]  # what comes before installs the project
+        environment = {**os.environ, "PATH": path}
+        subprocess.run(["bash", "-euc", started], cwd=folder, env=environment, check=True)
 
     return once("readme", make)
 
@@ -73,33 +60,104 @@ def beside(started: Path, tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_what_the_quick_start_made_loads_as_written(started: Path) -> None:
-    (load,) = blocks("Load", "python")
-    done = subprocess.run([sys.executable, "-c", load], cwd=started, check=False)
-    assert done.returncode == 0
+def test_the_readme_is_short_and_shows_one_picture() -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert len(text.split()) < 800
+    assert text.count("![") == 1
 
 
-def test_the_calls_from_python_work_as_written(tmp_path: Path) -> None:
-    (calls,) = blocks("From Python", "python")
+@pytest.mark.parametrize(
+    ("page", "heading"), [("README.md", "Load the data"), ("docs/python.md", "Load")]
+)
+def test_what_the_quick_start_made_loads_as_written(
+    page: str, heading: str, started: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (load,) = blocks(page, heading, "python")
+    monkeypatch.chdir(started)
+    found: dict[str, Any] = {}
+    exec(load, found)
+    assert len(found["rows"]) == 15
+
+
+def test_the_calls_from_python_work_as_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (calls,) = blocks("docs/python.md", "The commands as calls", "python")
     assert len(calls.strip().splitlines()) <= 7
-    check = "assert len(rows) == 15 and results['configurations']['niah_multikey_1_4k']['n'] == 5"
-    done = subprocess.run([sys.executable, "-c", calls + check], cwd=tmp_path, capture_output=True)
-    assert (done.returncode, done.stdout) == (0, b""), done.stderr
+    monkeypatch.chdir(tmp_path)
+    found: dict[str, Any] = {}
+    exec(calls, found)
+    assert capfd.readouterr().out == ""
+    assert len(found["rows"]) == 15
+    assert found["results"]["configurations"]["niah_multikey_1_4k"]["n"] == 5
     assert (tmp_path / "mine.html").is_file()
 
 
+def test_the_notebook_runs_from_its_first_cell_to_the_page(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its cells, one after another in this process: they use nothing of a kernel's own."""
+    notebook = json.loads((ROOT / FIRST_LOOK).read_text(encoding="utf-8"))
+    assert (notebook["nbformat"], notebook["nbformat_minor"]) == (4, 5)
+    cells = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
+    assert [cell["outputs"] for cell in cells] == [[]] * len(cells)
+    monkeypatch.chdir(tmp_path)
+    found: dict[str, Any] = {}
+    for cell in cells:
+        exec("".join(cell["source"]), found)
+    assert found["row"]["outputs"][0] in found["row"]["input"]
+    assert {score["score"] for score in found["results"]["configurations"].values()} == {100.0}
+    assert (tmp_path / "first_look.html").is_file()
+
+
 def test_the_commands_that_build_work_as_written(tmp_path: Path) -> None:
-    (build,) = blocks("Build", "bash")
-    shown = run(build, tmp_path)
-    assert "All laws hold: 26 files, 130 rows." in shown
+    (build,) = blocks("docs/build.md", "Commands", "bash")
+    shown = documents.run(build.replace("--samples 5", "--samples 2"), tmp_path)
+    assert "All laws hold: 26 files, 52 rows." in shown
     assert (tmp_path / "multi/manifest.json").is_file()
 
 
+def test_the_table_for_a_model_on_a_gpu(tmp_path: Path, mirror: Path) -> None:
+    """By the oracle in vLLM's place: tests/vllm has a real one."""
+    (block,) = blocks("README.md", "A RULER table for my model on a GPU", "bash")
+    few = "--lengths 4k,8k --samples 1 --workers 1"
+    block = block.replace("--lengths 4k,32k", few).replace("all_32k", "all_8k")
+    shown = documents.run(block.replace("--backend vllm", "--backend oracle"), tmp_path, MODEL="m")
+    assert "Not comparable with published models" in shown or "Beside published models" in shown
+    assert (tmp_path / "mine.html").is_file()
+
+
+def test_oneruler_in_polish_from_the_published_sources(tmp_path: Path, mirror: Path) -> None:
+    (block,) = blocks("README.md", "ONERULER in Polish from the real sources", "bash")
+    block = block.replace("--lengths 8k,32k", "--lengths 8k,16k --samples 1 --workers 1")
+    block = block.replace("all_32k_pl", "all_16k_pl").replace(
+        "--backend openai", "--backend oracle"
+    )
+    assert " --base-url" in block
+    block = block.replace(' --base-url "$URL"', "")
+    shown = documents.run(block, tmp_path, MODEL="m")
+    assert "100.0" in shown
+    assert (tmp_path / "runs/polish/results.json").is_file()
+
+
+def test_the_workflow_that_holds_a_change_to_two_points(release: Path, tmp_path: Path) -> None:
+    """Its `ruler` lines on a small release, by the oracle, which loses nothing to itself."""
+    workflow = yaml.safe_load((ROOT / "examples/gate.yml").read_text(encoding="utf-8"))
+    assert workflow["permissions"] == {"contents": "read"}
+    steps = [step.get("run", "") for step in workflow["jobs"]["gate"]["steps"]]
+    lines = [step for step in steps if step.startswith("ruler ")]
+    assert [line.split()[1] for line in lines] == ["sources", "build", "run", "score", "decide"]
+    (line,) = commands(*blocks("README.md", "A gate in CI for a quantised model", "bash"))
+    assert line.replace("runs/mine", "runs/base") == lines[-1]
+    (tmp_path / "ruler").symlink_to(release)
+    block = "\n".join(lines[2:]).replace("8k", "4k").replace("vllm", "oracle")
+    shown = documents.run(block, tmp_path, **workflow["env"])
+    assert "smaller" in shown or "lost less" in shown, shown
+
+
 def test_the_oracle_answers_and_other_tools_take_the_rows_as_written(beside: Path) -> None:
-    oracle, *_ = blocks("Run", "bash")  # the blocks of vLLM: tests/vllm
-    run(oracle, beside)
-    export, _ = blocks("Other tools", "bash")
-    run(export, beside)
+    documents.run(*blocks("docs/run.md", "Without a model", "bash"), beside)
+    documents.run(*blocks("docs/other_tools.md", "Exports", "bash"), beside)
     made = {path.name for path in beside.iterdir()}
     assert {"runs", "tasks", "results", "kvpress", "light", "nemo"} <= made
 
@@ -108,53 +166,107 @@ def test_the_oracle_answers_and_other_tools_take_the_rows_as_written(beside: Pat
 def test_inspect_evaluates_as_written(beside: Path) -> None:
     from inspect_ai.log import read_eval_log
 
-    _, inspect = blocks("Other tools", "bash")
+    (inspect,) = blocks("docs/other_tools.md", "Inspect", "bash")
+    inspect = inspect.replace("all_4k", "vt_4k")
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     with serving() as url:  # a server in vLLM's place: tests/vllm has a real one
-        shown = run(inspect, beside, MODEL="m", VLLM_BASE_URL=url)
+        shown = subprocess.run(
+            ["bash", "-euo", "pipefail", "-c", inspect],
+            cwd=beside,
+            env={**os.environ, "PATH": path, "MODEL": "m", "VLLM_BASE_URL": url},
+            check=True,
+            capture_output=True,
+            text=True,
+        ).stdout
     assert "vllm/m · ruler · own rows: embedded texts" in shown
-    (path,) = (beside / "logs").glob("*.eval")
-    log = read_eval_log(path, header_only=True)
+    (log_file,) = (beside / "logs").glob("*.eval")
+    log = read_eval_log(log_file, header_only=True)
     assert log.status == "success"
     assert log.eval.task == "ruler_release/ruler"
 
 
 @pytest.mark.nightly
 def test_the_shards_of_an_array_or_an_indexed_job_merge_into_one_release(tmp_path: Path) -> None:
-    (block,) = blocks("Many machines", "bash")
+    (block,) = blocks("docs/many_machines.md", "Shards", "bash")
     few = "--lengths 4k --samples 1 --tasks vt,fwe --workers 1"
-    block = block.replace("/8", "/2").replace("--lengths 4k", few)
-    slurm, kubernetes, merge = [line for line in block.splitlines() if line.startswith("ruler")]
-    for name, line, indices in (("slurm", slurm, (1, 2)), ("kubernetes", kubernetes, (0, 1))):
-        (tmp_path / name).mkdir()
-        variable = {"slurm": "SLURM_ARRAY_TASK_ID", "kubernetes": "JOB_COMPLETION_INDEX"}[name]
-        for index in indices:
-            run(f"{variable}={index}\n{line}", tmp_path / name)
-        run(merge, tmp_path / name)
-    for path in sorted((tmp_path / "slurm/merged").rglob("*.parquet")):
-        other = tmp_path / "kubernetes" / path.relative_to(tmp_path / "slurm")
+    slurm, kubernetes, merge = commands(block.replace("/8", "/2").replace("--lengths 4k", few))
+    for index in (0, 1):
+        line = slurm.replace("$SLURM_ARRAY_TASK_ID", str(index + 1))
+        documents.run(line, tmp_path)
+        # The shell's part of the other line, from an index to the same order
+        shown = subprocess.run(
+            ["bash", "-c", kubernetes.replace("ruler", "echo ruler", 1)],
+            env={**os.environ, "JOB_COMPLETION_INDEX": str(index)},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        expected = line.replace(f"parts/{index + 1}", f"parts/{index}").replace('"', "")
+        assert shown.split() == expected.split()
+    assert "merged" in documents.run(merge, tmp_path)
+    documents.run(f"ruler build whole {few} --sources embedded", tmp_path)
+    for path in (tmp_path / "whole").rglob("*.parquet"):
+        other = tmp_path / "merged" / path.relative_to(tmp_path / "whole")
         assert path.read_bytes() == other.read_bytes()
-    manifests = [tmp_path / name / "merged/manifest.json" for name in ("slurm", "kubernetes")]
+    manifests = [tmp_path / name / "manifest.json" for name in ("whole", "merged")]
     assert manifests[0].read_bytes() == manifests[1].read_bytes()
 
 
+def test_the_seeds_of_fresh_rows_are_built_run_and_compared(tmp_path: Path) -> None:
+    (tmp_path / "ruler").mkdir()
+    few = "--lengths 4k --samples 2 --tasks vt,fwe --workers 1 --sources embedded"
+    text = (ROOT / "docs/fresh_rows.md").read_text(encoding="utf-8")
+    found = "\n".join(re.findall(r"^ +(ruler .*)$", text, re.MULTILINE))
+    block = found.replace("--lengths 4k,32k", few).replace("…", "--backend oracle --skip-missing")
+    block = block.replace("oracle --skip-missing Seed", "…").split("  # …")[0]
+    documents.run(f"ruler build ruler {few}\n{block}", tmp_path, SEED=7)
+
+
 def test_the_test_command_is_one_line_that_runs_pytest() -> None:
-    (tests,) = blocks("Tests", "bash")
+    (tests,) = blocks("README.md", "Tests", "bash")
     assert tests == "pip install -e '.[test]' && pytest\n"
 
 
+def test_the_page_of_real_answers_is_the_one_that_a_report_makes_now(tmp_path: Path) -> None:
+    """Where this fails: python docs/draw_example.py."""
+    from docs.draw_example import PAGE, write_page
+
+    write_page(tmp_path / "example.html")
+    assert shown(PAGE) == shown(tmp_path / "example.html")
+
+
+def shown(page: Path) -> Any:
+    """The numbers that a page shows, cell by cell."""
+    (data,) = re.findall(r'id="page-data">(.*?)</script>', page.read_text("utf-8"), re.DOTALL)
+    return json.loads(data)
+
+
 def test_every_block_of_code_is_run_by_a_test() -> None:
+    pages = ["README.md", *(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md"))]
     found = {
-        (part.partition("\n")[0], language)
-        for part in re.split(r"^## ", README, flags=re.MULTILINE)[1:]
-        for language in re.findall(r"^```(\w+)$", part, re.MULTILINE)
+        (page, heading, language)
+        for page in pages
+        for heading, text in sections(page).items()
+        for language in re.findall(r"^```(\w+)$", text, re.MULTILINE)
+        if language != "mermaid"
     }
     assert found == {
-        *((heading, "bash") for heading in ("Quick start", "Build", "Run", "Other tools")),
-        ("From Python", "python"),
-        ("Load", "python"),
-        ("Many machines", "bash"),  # these above
-        ("Run", "bash"),  # vLLM's: tests/vllm/test_readme.py
-        *(("Scoring", language) for language in ("bash", "python")),  # test_scoring_readme.py
-        ("Publish", "bash"),  # tests/builder/hub/test_readme_publishing.py
-        ("Tests", "bash"),  # .ci/run
+        ("README.md", "Quick start", "bash"),
+        ("README.md", "A RULER table for my model on a GPU", "bash"),
+        ("README.md", "A gate in CI for a quantised model", "bash"),
+        ("README.md", "Load the data", "python"),
+        ("README.md", "ONERULER in Polish from the real sources", "bash"),
+        ("docs/build.md", "Commands", "bash"),
+        ("docs/python.md", "The commands as calls", "python"),
+        ("docs/python.md", "Load", "python"),
+        ("docs/run.md", "Without a model", "bash"),
+        ("docs/many_machines.md", "Shards", "bash"),
+        ("docs/other_tools.md", "Exports", "bash"),
+        ("docs/other_tools.md", "Inspect", "bash"),  # these above
+        ("docs/run.md", "Behind a server", "bash"),  # tests/vllm/test_readme.py
+        ("docs/run.md", "Batch files", "bash"),
+        ("docs/score.md", "Commands", "bash"),  # tests/eval/score/test_scoring_readme.py
+        ("docs/score.md", "The metric alone", "python"),
+        ("docs/publish.md", "Commands", "bash"),  # tests/builder/hub/test_readme_publishing.py
+        ("README.md", "Tests", "bash"),  # .ci/run
     }

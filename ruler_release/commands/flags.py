@@ -19,7 +19,7 @@ from ruler_common.names import GROUPS, LENGTHS, TASKS
 _FILES = (
     "A RUN folder, or prediction files: of the reference code, lm-evaluation-harness, NeMo-Skills, "
     "OpenCompass, HELMET, lighteval, EvalScope, kvpress or ONERULER's authors, or JSONL, JSON, CSV "
-    "or Parquet with index and prediction (docs/prediction_files.md)."
+    "or Parquet with index and prediction (docs/formats.md)."
 )
 _REFERENCE = "The release: a folder or Hub repository; default: the one the run was made on."
 _CUT = "What a truncated answer counts: protocol (RULER: by its text; ONERULER: wrong), "

@@ -1,4 +1,4 @@
-"""The README's server commands as written, with a tiny model for $MODEL and a free port."""
+"""The commands of docs/run.md as written, with a tiny model for $MODEL and a free port."""
 
 from __future__ import annotations
 
@@ -15,22 +15,21 @@ from pathlib import Path
 import pytest
 
 pytest.importorskip("vllm.version", reason="vLLM has its own environment: setup.sh")
-README = Path(__file__).parents[2] / "README.md"
+PAGE = Path(__file__).parents[2] / "docs/run.md"
 
 
-def blocks() -> list[str]:
-    """The command blocks of the Run section: the oracle, a server, batch files."""
-    section = README.read_text(encoding="utf-8").split("\n## Run\n")[1].split("\n## ")[0]
-    return re.findall(r"```bash\n(.*?)```", section, re.DOTALL)
+def block(heading: str) -> str:
+    """The commands of a section."""
+    section = PAGE.read_text(encoding="utf-8").split(f"\n## {heading}\n")[1].split("\n## ")[0]
+    (found,) = re.findall(r"```bash\n(.*?)```", section, re.DOTALL)
+    return str(found)
 
 
-def test_the_batch_commands_of_the_run_section_work(
-    small: Path, tiny: Path, tmp_path: Path
-) -> None:
-    *_, block = blocks()
+def test_the_batch_commands_work(small: Path, tiny: Path, tmp_path: Path) -> None:
     shutil.copytree(small, tmp_path / "ruler")
     done = subprocess.run(
-        "set -e\n" + block.replace("all_4k", "some_4k"),  # the small release has two tasks
+        "set -e\n"
+        + block("Batch files").replace("all_4k", "some_4k"),  # the small release has two tasks
         shell=True,
         cwd=tmp_path,
         env=environment_of(tiny),
@@ -51,14 +50,11 @@ def environment_of(model: Path) -> dict[str, str]:
     }
 
 
-def test_the_server_commands_of_the_run_section_work(
-    small: Path, tiny: Path, tmp_path: Path
-) -> None:
-    _, block, _ = blocks()
+def test_the_server_commands_work(small: Path, tiny: Path, tmp_path: Path) -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = str(free.getsockname()[1])
-    serve, run = block.replace("8000", port).split("&\n")
+    serve, run = block("Behind a server").replace("8000", port).split("&\n")
     shutil.copytree(small, tmp_path / "ruler")
     environment = environment_of(tiny)
     with (tmp_path / "server.log").open("w") as log:

@@ -22,11 +22,11 @@ def card_files(
 ) -> dict[str, str]:
     """File name -> text, for the release in `root`; eval.yaml only for a `benchmark`.
 
-    croissant.json describes the folder, or the Hub's dataset `repo`, ORG/NAME.
+    Card and croissant.json name the Hub's dataset `repo`, ORG/NAME, or describe the folder.
     Raises RulerError for a manifest that lacks what these show: it may be anyone's.
     """
     try:
-        files = {CARD: render(manifest, first_row(root, manifest))}
+        files = {CARD: render(manifest, first_row(root, manifest), repo)}
         if benchmark:
             files[eval_yaml.FILE] = eval_yaml.eval_yaml(manifest)
         files[croissant.FILE] = croissant.croissant(manifest, repo)

@@ -73,10 +73,18 @@ def first_row(root: Path, manifest: Manifest) -> dict[str, Any] | None:
     return row
 
 
-def render(manifest: Manifest, row: Mapping[str, Any] | None = None) -> str:
-    """The card of a release, or of a part of one; `row` is shown, its long texts shortened."""
+def render(
+    manifest: Manifest, row: Mapping[str, Any] | None = None, repo: str | None = None
+) -> str:
+    """The card of a release, or of a part of one; `row` is shown, its long texts shortened.
+
+    Its calls load from the Hub's dataset `repo`, ORG/NAME, and the metric of the same owner; in a
+    folder that was not pushed ORG stands for it.
+    """
     template = templates().get_template(f"{manifest['dataset']}.md")
-    return template.render(_facts(manifest, row))
+    repo = repo or f"ORG/{manifest['dataset']}"
+    owner = repo.partition("/")[0]
+    return template.render(_facts(manifest, row), repo=repo, metric=f"{owner}/ruler_score")
 
 
 def column_meanings() -> dict[str, str]:

@@ -15,16 +15,18 @@ import shutil
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
+from importlib.metadata import version
 from pathlib import Path
 
 from huggingface_hub import try_to_load_from_cache
 from huggingface_hub.errors import LocalEntryNotFoundError, RemoteEntryNotFoundError
 
 from ruler_builder.card import provenance
-from ruler_builder.card.card_files import card_files
+from ruler_builder.card.card_files import CARD, card_files
 from ruler_builder.card.croissant import FILE as CROISSANT
 from ruler_builder.card.eval_yaml import FILE as EVAL_YAML
 from ruler_builder.common.build_folder import unfinished
+from ruler_builder.common.project_files import DISTRIBUTION
 from ruler_builder.hub.repository import Repository
 from ruler_builder.release.new_manifest import merge_settings, with_files
 from ruler_builder.sources.folder_lock import alone_in
@@ -231,13 +233,15 @@ def _write_card_files(
 ) -> None:
     """Write card, eval.yaml and manifest: the Hub's where the release is whole, else its part's.
 
-    croissant.json is always the folder's own, so that its files are read here.
+    croissant.json is always the folder's own, so that its files are read here; so is a card that
+    this version of the builder made, which else would name the repository.
     """
     benchmark = source.find(EVAL_YAML, source.commit) or (root / EVAL_YAML).exists()
     files = card_files(root, manifest, bool(benchmark))
     files[MANIFEST] = json.dumps(manifest, indent=1, ensure_ascii=False) + "\n"
     if manifest["files"] == theirs["files"]:
-        for name in files.keys() - {CROISSANT}:
+        own = {CROISSANT, *([CARD] if manifest["builder_version"] == version(DISTRIBUTION) else [])}
+        for name in files.keys() - own:
             if found := source.find(name, source.commit):
                 files[name] = read_text(found)
     for name, text in files.items():  # the manifest last

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from ruler_builder.card.card_files import CARD, card_files
 from ruler_builder.card.croissant import FILE as CROISSANT
-from ruler_builder.card.croissant import croissant, described_repository
+from ruler_builder.card.croissant import described_repository
 from ruler_builder.card.eval_yaml import FILE as EVAL_YAML
 from ruler_builder.common.build_folder import unfinished
 from ruler_builder.hub.push_plan import Digest, RepositoryState, Shipment
@@ -44,7 +44,7 @@ def release_shipment(
 ) -> tuple[Shipment, Manifest]:
     """A complete release, each file's digest the manifest's, and its manifest; else RulerError.
 
-    Its croissant.json is that of the repository, whatever the folder's describes.
+    Its card and croissant.json name the repository, whatever the folder's do.
     `read` is called with the number of bytes read so far.
     """
     manifest = read_manifest(root)
@@ -68,8 +68,10 @@ def release_shipment(
             )
         read(sum(digest.size for digest in digests.values()))
     _check_card_files(root, manifest)
-    files[CROISSANT] = description = croissant(manifest, repo).encode()
-    digests[CROISSANT] = Digest.of(description)
+    pushed = card_files(root, manifest, benchmark=False, repo=repo)
+    for name in (CARD, CROISSANT):
+        files[name] = content = pushed[name].encode()
+        digests[name] = Digest.of(content)
     version, mark = manifest["data_version"], digests[MANIFEST].sha256[:12]
     title = f"{manifest['dataset']} {version}, {len(manifest['files'])} files, manifest {mark}"
     return Shipment(

@@ -114,7 +114,7 @@ def files_of(path: Path) -> list[Path]:
             return found
     raise RulerError(
         f"'{path}' holds no prediction files (*.jsonl or *.eval in it, or below it those "
-        "of other tools, as docs/prediction_files.md has them): give the files themselves."
+        "of other tools, as docs/formats.md has them): give the files themselves."
     )
 
 

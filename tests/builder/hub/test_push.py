@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from ruler_builder.card.croissant import croissant
+from ruler_builder.card.card_files import card_files
 from ruler_builder.hub.push_plan import Digest, PushPlan, Shipment
 from ruler_builder.hub.release_files import release_files
 from ruler_common.files import sha256_of
@@ -35,7 +35,14 @@ def test_a_push_makes_one_commit_and_a_tag_that_hold_the_release(
     assert {"README.md", MANIFEST, *ROWS} <= set(sent)
     assert set(files) == {".gitattributes", *sent}
     contents = {name: path.read_bytes() for name, path in sent.items()}
-    contents["croissant.json"] = croissant(read_manifest(small), "org/first").encode()
+    contents |= {
+        name: text.encode()
+        for name, text in card_files(small, read_manifest(small), False, "org/first").items()
+    }
+    card = contents["README.md"].decode()
+    assert 'load_dataset("org/first", ' in card
+    assert 'evaluate.load("org/ruler_score")' in card
+    assert "ORG/" not in card
     assert {name: files[name].data for name in sent} == contents
     size = sum(map(len, contents.values()))
     assert f"org/first: {len(sent)} files to send, {size:,} bytes; 0 are there" in said

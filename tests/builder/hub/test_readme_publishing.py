@@ -1,9 +1,8 @@
-"""The README's publishing section, run as written against the stand-in."""
+"""The commands of docs/publish.md, run as written against the stand-in."""
 
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -12,20 +11,16 @@ from pathlib import Path
 import pytest
 
 from tests import in_process
+from tests.documents import blocks
 from tests.hub.client import environment
 from tests.hub.stand_in import StandIn
-
-README = Path(__file__).resolve().parents[3] / "README.md"
 
 
 @pytest.mark.nightly
 def test_the_publishing_commands_work_as_written(release: Path, tmp_path: Path) -> None:
-    text = README.read_text(encoding="utf-8")
-    section = re.split(r"^## ", text, flags=re.MULTILINE)
-    (publish,) = (part for part in section if part.startswith("Publish\n"))
-    (block,) = re.findall(r"```bash\n(.*?)```", publish, re.DOTALL)
+    (block,) = blocks("docs/publish.md", "Commands", "bash")
     block = block.replace("ruler results", "ruler results --own-rows")  # 20 rows are not frozen
-    shutil.copytree(release, tmp_path / "out")  # the Build section's
+    shutil.copytree(release, tmp_path / "out")  # docs/build.md's
     run = ("run", "--dataset", "out", "--configs", "vt_4k", "--backend", "oracle")
     assert in_process.ruler(*run, "--out", "runs/mine", cwd=tmp_path).code == 0
     assert in_process.ruler("score", "runs/mine", cwd=tmp_path).code == 0

@@ -1,29 +1,17 @@
-"""The README's scoring section, run as a reader would run it."""
+"""The commands of docs/score.md, run as a reader would run them."""
 
 from __future__ import annotations
 
-import re
 import shlex
-from pathlib import Path
 
-import pytest
-
-from tests import in_process
+from tests import documents, in_process
 from tests.eval.scoring_helpers import right
 
-README = Path(__file__).parents[3] / "README.md"
+PAGE = "docs/score.md"
 
 
-def section(title):
-    """The text under a heading, up to the next of its level."""
-    found = re.search(rf"^## {title}\n(.*?)(?=^## |\Z)", README.read_text("utf-8"), re.M | re.S)
-    if found is None:
-        pytest.skip(f"the README has no section '{title}' yet")
-    return found[1]
-
-
-def test_every_command_of_the_scoring_section_runs(write_run, built, tmp_path):
-    commands = re.findall(r"^ruler .*$", section("Scoring"), re.M)
+def test_every_command_of_the_page_runs(write_run, built, tmp_path):
+    commands = documents.commands(*documents.blocks(PAGE, "Commands", "bash"))
     assert {command.split()[1] for command in commands} == {
         *("score", "errors", "compare", "decide", "correlate", "report")
     }
@@ -49,9 +37,9 @@ def hash_of(config, row):
     return sum(map(ord, f"{config}{row['index']}"))
 
 
-def test_the_python_of_the_scoring_section_runs(monkeypatch, capsys):
+def test_the_python_of_the_page_runs(monkeypatch, capsys):
     """In this process: importing evaluate takes one of its own two seconds."""
-    (code,) = re.findall(r"```python\n(.*?)```", section("Scoring"), re.S)
-    monkeypatch.chdir(README.parent)
+    (code,) = documents.blocks(PAGE, "The metric alone", "python")
+    monkeypatch.chdir(documents.ROOT)
     exec(code, {"__name__": "__main__"})
     assert "'score': 100.0" in capsys.readouterr().out

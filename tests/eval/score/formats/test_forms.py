@@ -1,4 +1,4 @@
-"""Every row of docs/prediction_files.md: the file that it names is written and read.
+"""Every row of docs/formats.md: the file that it names is written and read.
 
 The records have the fields that these versions write; values are made up. Run with lm-eval 0.4.13,
 lighteval 0.13.0 and EvalScope 1.14.1; followed in the code that writes the file: NeMo-Skills 0.7.0
@@ -32,7 +32,7 @@ REASONED = [
 
 def documented() -> dict[str, str]:
     """The forms of the table in the documentation, and the path of the file that each names."""
-    text = (ROOT / "docs/prediction_files.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs/formats.md").read_text(encoding="utf-8")
     found = {}
     for line in text.splitlines():
         cells = [cell.strip() for cell in re.split(r"(?<!\\)\|", line)]
