@@ -27,7 +27,7 @@ from ruler_eval.run.prompts import MODES
 from ruler_eval.run.replicas.ray_replicas import RayReplicas
 from ruler_eval.run.run_order import Prepared, RunOrder, new_session, now
 from ruler_eval.run.run_settings import check_settings
-from ruler_eval.run.work_plan import Estimate, Part, estimated, in_waves, sent_rows
+from ruler_eval.run.work_plan import Estimate, Part, estimated, in_order, in_waves, sent_rows
 
 
 def prepared(order: RunOrder) -> Prepared:
@@ -74,9 +74,7 @@ def run(order: RunOrder) -> RunSummary:
     with OpenRun(order) as work:
         if any(part.missing for part in work.parts):
             work.start()
-            parts, size = work.plan[1], _wave(work.ready, work.parts)
-            waves = in_waves(parts, size) if size else [parts]
-            work.answer([part for wave in waves for part in wave])
+            work.answer([part for wave in work.in_order for part in wave])
         return work.finish(work.parts)
 
 
@@ -126,15 +124,23 @@ class OpenRun:
         """Who reads the rows, the parts in the order of sending, and what they amount to."""
         return planned(self.ready, self.parts)
 
+    @cached_property
+    def in_order(self) -> list[list[Part]]:
+        """The parts of each wave; all in one where the run has no waves. Rows are read so."""
+        reader, parts, _ = self.plan
+        size = _wave(self.ready, self.parts)
+        waves = in_waves(parts, size) if size else [parts]
+        reader.expect(in_order(part for wave in waves for part in wave))
+        return waves
+
     def waves(self) -> list[list[Part]]:
         """The parts of each wave, the first of the frozen order first."""
-        size = self.ready.wave_size(self.parts)
-        if size is None:
+        if self.ready.wave_size(self.parts) is None:
             raise RulerError(
                 f"{len(self.parts)} configurations are too many to go round in waves: choose fewer "
                 "with --configs."
             )
-        return in_waves(self.plan[1], size)
+        return self.in_order
 
     def answer(self, parts: Sequence[Part]) -> None:
         """Answer the missing rows of these parts, each of which then has its record."""

@@ -19,6 +19,7 @@ from itertools import pairwise, takewhile
 from typing import NamedTuple
 
 from ruler_common.terminal import steps
+from ruler_eval.run.preparing.kept_rows import Key
 from ruler_eval.run.preparing.row_reader import RowReader, SentRow
 
 BLOCK = 512
@@ -131,16 +132,16 @@ def estimated(
     )
 
 
+def in_order(parts: Iterable[Part]) -> list[Key]:
+    """The missing rows of parts, in the order of sending."""
+    return [(part.config, index) for part in parts for index in part.missing]
+
+
 def sent_rows(
-    reader: RowReader, parts: Iterable[Part], done: Collection[tuple[str, int]] = ()
+    reader: RowReader, parts: Iterable[Part], done: Collection[Key] = ()
 ) -> Iterator[SentRow]:
     """The missing rows of parts, in the order of sending, without those that are done."""
-    return (
-        reader(part.config, index)
-        for part in parts
-        for index in part.missing
-        if (part.config, index) not in done
-    )
+    return (reader(*key) for key in in_order(parts) if key not in done)
 
 
 def _planned(reader: RowReader, part: Part, by_prefix: bool, wave: int | None) -> Part:

@@ -34,7 +34,7 @@ from ruler_eval.run.records import RUN_FILE, Records
 from ruler_eval.run.row_state import Expected, over_limit, record_of
 from ruler_eval.run.run_order import Prepared, RunOrder, new_session, now
 from ruler_eval.run.run_settings import RunSettings, Session
-from ruler_eval.run.work_plan import estimated, sent_rows
+from ruler_eval.run.work_plan import estimated, in_order, sent_rows
 
 APIS = ("vllm", "openai", "other")
 """Who will answer: it decides which fields a request carries."""
@@ -154,6 +154,7 @@ def write_batch(batch: BatchOrder) -> WrittenBatch:
             records.record_settings(ready.settings, new_session(order, ready.digests))
             reader = RowReader(order.dataset, ready.settings["data_revision"])
             ordered, _ = estimated(reader, parts, 0, True, order.quiet)
+            reader.expect(in_order(ordered))
             rows = steps(sent_rows(reader, ordered), "Writing", total=missing, quiet=order.quiet)
             folder = batch_files.BatchFolder(order.out / batch_files.FOLDER)
             written.files = folder.write(requests(rows), batch.most_lines, batch.most_bytes)

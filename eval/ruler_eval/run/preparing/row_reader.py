@@ -2,15 +2,16 @@
 
     reader = RowReader("ruler")
     for index, row in reader.all_rows("vt_4k", ("input",)): …      # in file order, then let go
+    reader.expect([("vt_4k", 17), ("cwe_4k", 3), …])               # the order of sending
     config, row = reader("vt_4k", 17)                              # the columns of a prompt
 
-A release holds gigabytes of text: no more than the row groups that were read last are kept.
+A release holds gigabytes of text: of a row group that is read, no more is kept than the rows that
+are expected, packed (kept_rows.py).
 """
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
 from threading import Lock
 from typing import Any
@@ -19,14 +20,15 @@ from ruler_common.errors import RulerError
 from ruler_common.files import UNREADABLE
 from ruler_common.rows import refuse_nulls
 from ruler_eval.frozen_release import Release
+from ruler_eval.run.preparing.kept_rows import KeptRows, Key
 
 COLUMNS = ("index", "input", "answer_prefix", "max_new_tokens", "length")
 """All that a prompt is made of: references and evidence never come near a model."""
 SentRow = tuple[str, Mapping[str, Any]]
 """A configuration and the columns of one row that make its prompt."""
-MOST_KEPT = 64 << 20
-"""Bytes of row groups that are kept, at most (a larger one is kept alone)."""
-MOST_OPEN = 64
+MOST_KEPT = 192 << 20
+"""Bytes of packed rows that are kept, at most."""
+MOST_OPEN = 128
 """Configurations whose indices are kept at a time."""
 
 
@@ -36,14 +38,22 @@ class RowReader:
     def __init__(self, dataset: str, revision: str | None = None) -> None:
         self.dataset, self.revision = dataset, revision
         self._places = lru_cache(MOST_OPEN)(self._places_of)
-        self._groups: OrderedDict[tuple[str, int], Any] = OrderedDict()
+        self._kept = KeptRows(MOST_KEPT)
         self._lock = Lock()
+
+    def expect(self, keys: Iterable[Key]) -> None:
+        """The rows that are to be sent, in this order: each row group is read as seldom as can be.
+
+        It replaces what was expected before. A row that was not expected can be had too.
+        """
+        with self._lock:
+            self._kept.expect(keys)
 
     def __call__(self, config: str, index: int) -> SentRow:
         """A row as it is sent. Raises RulerError if there is no such row."""
         with self._lock:
-            group, place = self.place(config, index)
-            return config, self._group(config, group).slice(place, 1).to_pylist()[0]
+            row = self._kept.take((config, index)) or self._read_with_others(config, index)
+        return config, {name: row[name] for name in COLUMNS}
 
     def place(self, config: str, index: int) -> tuple[int, int]:
         """The row group of a row, and its place within. Raises RulerError if there is none."""
@@ -95,15 +105,15 @@ class RowReader:
                 )
             }
 
-    def _group(self, config: str, number: int) -> Any:
-        """The rows of a row group; those that were used last are kept."""
-        key = config, number
-        if key not in self._groups:
-            with self._file(config) as file:
-                table = self._read(config, file, number, list(COLUMNS))
-            kept = sum(group.nbytes for group in self._groups.values())
-            while self._groups and kept + table.nbytes > MOST_KEPT:
-                kept -= self._groups.popitem(last=False)[1].nbytes
-            self._groups[key] = table
-        self._groups.move_to_end(key)
-        return self._groups[key]
+    def _read_with_others(self, config: str, index: int) -> Mapping[str, Any]:
+        """A row out of its row group, of which the rows that are expected are kept."""
+        number, place = self.place(config, index)
+        with self._file(config) as file:
+            table = self._read(config, file, number, list(COLUMNS))
+        texts = table["input"]
+        for row in table.drop_columns(["input"]).to_pylist():
+            key = config, row["index"]
+            if self._kept.expects(key):
+                self._kept.add(key, row, texts[self.place(*key)[1]].as_buffer())
+        found: Mapping[str, Any] = table.slice(place, 1).to_pylist()[0]
+        return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -26,15 +27,39 @@ def test_a_row_that_is_not_there_is_named(small: Path) -> None:
         RowReader(str(small))("vt_4k", 5)
 
 
-def test_only_the_row_groups_read_last_are_kept(
-    small: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    reader = RowReader(str(small))
-    reader("vt_4k", 0), reader("cwe_4k", 0)
-    assert list(reader._groups) == [("vt_4k", 0), ("cwe_4k", 0)]
-    monkeypatch.setattr(row_reader, "MOST_KEPT", 1)
-    reader("qa_1_4k", 0)
-    assert list(reader._groups) == [("qa_1_4k", 0)]
+def test_each_row_group_is_read_once_where_its_rows_are_expected(small: Path) -> None:
+    """Rows of two configurations in turns, as waves send them; the texts are the release's."""
+    reader, read = counting(small)
+    keys = [(config, index) for index in (4, 1, 3) for config in ("vt_4k", "cwe_4k")]
+    reader.expect(keys)
+    found = {key: reader(*key)[1] for key in keys}
+    assert read == [("vt_4k", 0), ("cwe_4k", 0)]
+    for config, index in keys:
+        whole = ruler_dataset.load(config, small)[index]
+        assert found[config, index] == {name: whole[name] for name in COLUMNS}
+    assert reader("vt_4k", 1)[1] == found["vt_4k", 1]  # again, though it was sent: an engine died
+    assert len(read) == 3
+
+
+def test_without_room_rows_are_read_again(small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(row_reader, "MOST_KEPT", 0)
+    reader, read = counting(small)
+    reader.expect([("vt_4k", 0), ("vt_4k", 1)])
+    assert [reader("vt_4k", index)[1]["index"] for index in (0, 1)] == [0, 1]
+    assert len(read) == 2
+
+
+def counting(release: Path) -> tuple[RowReader, list[tuple[str, int]]]:
+    """A reader, and the row groups that it has read for prompts."""
+    read: list[tuple[str, int]] = []
+
+    class Counting(RowReader):
+        def _read(self, config: str, file: Any, number: int, columns: list[str]) -> Any:
+            if "input" in columns:
+                read.append((config, number))
+            return super()._read(config, file, number, columns)
+
+    return Counting(str(release)), read
 
 
 def test_a_changed_file_is_refused(tmp_path: Path) -> None:
