@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
+import pytest
 import yaml
 
-from tests.test_readme import ROOT, run
+from tests.documents import ROOT
 
 SMALL = {
     "BASE": "oracle",
@@ -19,6 +23,20 @@ SMALL = {
 }
 
 
+def run(commands: str, folder: Path, **more: str) -> str:
+    """Run a step in bash, as the workflow does; what it prints."""
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    return subprocess.run(
+        ["bash", "-euo", "pipefail", "-c", commands],
+        cwd=folder,
+        env={**os.environ, "PATH": path, **more},
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout
+
+
+@pytest.mark.nightly
 def test_the_gate_runs_the_base_once_and_stops_when_the_answer_is_known(tmp_path: Path) -> None:
     text = (ROOT / "examples/quantised_gate.yml").read_text(encoding="utf-8")
     workflow = yaml.safe_load(text)
