@@ -8,7 +8,7 @@ A configuration names a task or a group at a length: `niah_mk_128k`, `vt_4k_qwen
 `niah_none_64k_pl`, `niah_single_64k_en-ko` (text in English, instruction in Korean).
 
     import ruler_dataset
-    rows = ruler_dataset.load("niah_mk_4k", "ruler")      # a datasets.Dataset, digests checked
+    rows = ruler_dataset.load("ruler", "niah_mk_4k")      # a datasets.Dataset, digests checked
 
 It hands on the public names of `ruler_common`, which say what a release is.
 """
@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import glob
 import re
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -96,19 +97,30 @@ def files_of(
 
 
 def load(
-    config: str,
     root_or_repo: str | Path,
+    config: str | Path,
     tokenizer: str | None = None,
     revision: str | None = None,
     verify: bool = True,
 ) -> datasets.Dataset:
     """Load one configuration of a release, from a folder or the Hub (or, offline, its cache).
 
-    With `verify` each file's sha256 is checked against the manifest before anything is read.
+    The order is that of `datasets.load_dataset`; the older one, the configuration first, is taken
+    too, with a FutureWarning. With `verify` each file's sha256 is checked against the manifest
+    before anything is read.
     Raises RulerError for an unknown configuration, a missing file or a wrong digest.
     """
     import datasets
 
+    if not _is_place(root_or_repo) and _is_place(config):
+        warnings.warn(
+            f"ruler_dataset.load takes the release first: load({str(config)!r}, "
+            f"{str(root_or_repo)!r}).",
+            FutureWarning,
+            stacklevel=2,
+        )
+        root_or_repo, config = config, root_or_repo
+    config = str(config)
     if Path(root_or_repo).is_dir() and revision is not None:
         raise RulerError(f"'{root_or_repo}' is a folder: a revision belongs to a Hub repository.")
     manifest, get = _open(root_or_repo, revision)
@@ -124,6 +136,11 @@ def load(
         raise RulerError(f"'{paths[0]}' cannot be read: get or build it anew.") from error
     refuse_nulls(rows.data.table, paths[0])
     return rows
+
+
+def _is_place(name: str | Path) -> bool:
+    """Whether this is a folder, a path or a repository, as no configuration's name is."""
+    return isinstance(name, Path) or "/" in name or Path(name).is_dir()
 
 
 def manifest_of(root_or_repo: str | Path, revision: str | None = None) -> Manifest:

@@ -103,7 +103,7 @@ def test_the_tree_names_every_room_in_order(side: str) -> None:
 
 def test_the_row_that_the_builders_guide_follows_is_the_rows(release: Path) -> None:
     text = text_of("builder/README.md")
-    row = ruler_dataset.load("niah_single_2_4k", release)[0]
+    row = ruler_dataset.load(release, "niah_single_2_4k")[0]
     start, end = row["evidence"][0]["start"], row["evidence"][0]["end"]
     assert f"\n> {row['input'][start:end]}\n" in text
     assert f"characters {start:,} to {end:,}" in text

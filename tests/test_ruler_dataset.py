@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -24,11 +25,19 @@ VT = "data/tekken/4k/vt.parquet"
 def test_load_gives_a_dataset_with_the_features(release: Path) -> None:
     import datasets
 
-    rows = load("niah_mk_4k", release)
+    rows = load(release, "niah_mk_4k")
     assert isinstance(rows, datasets.Dataset)
     assert rows.features == features()
     assert len(rows) == 60
     assert list(dict.fromkeys(rows["task"])) == [f"niah_multikey_{i}" for i in (1, 2, 3)]
+
+
+def test_load_takes_the_older_order_too_and_says_which_is_right(release: Path) -> None:
+    with pytest.warns(FutureWarning, match="takes the release first: load\\('"):
+        assert len(load("vt_4k", release)) == 20
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert len(load(str(release), "vt_4k")) == 20
 
 
 def test_load_takes_a_tokenizer_for_the_suffix(release: Path) -> None:
@@ -45,8 +54,8 @@ def test_load_checks_digests_unless_told_not_to(release: Path, tmp_path: Path) -
     path = root / "data/tekken/4k/vt.parquet"
     pq.write_table(pq.read_table(path), path)
     with pytest.raises(RulerError, match="expected sha256"):
-        load("vt_4k", root)
-    assert len(load("vt_4k", root, verify=False)) == 20
+        load(root, "vt_4k")
+    assert len(load(root, "vt_4k", verify=False)) == 20
 
 
 @pytest.mark.parametrize(
@@ -60,14 +69,14 @@ def test_load_checks_digests_unless_told_not_to(release: Path, tmp_path: Path) -
 )
 def test_a_release_that_is_nowhere_is_one_sentence(where: str, said: str) -> None:
     with pytest.raises(RulerError, match=said):
-        load("vt_4k", where)
+        load(where, "vt_4k")
 
 
 def test_a_missing_file_is_one_sentence(release: Path, tmp_path: Path) -> None:
     root = Path(shutil.copytree(release, tmp_path / "copy"))
     (root / "data/tekken/4k/vt.parquet").unlink()
     with pytest.raises(RulerError, match="in the manifest but missing"):
-        load("vt_4k", root)
+        load(root, "vt_4k")
 
 
 @pytest.fixture(scope="module")
@@ -101,8 +110,8 @@ def test_a_release_in_the_hubs_cache_loads_offline(release: Path, offline: Clien
     (repo / "refs/main").write_text(commit)
     rows, refused = offline.python(
         "import json, ruler_dataset\n"
-        "rows = len(ruler_dataset.load('qa_4k', 'org/ruler'))\n"
-        "try: ruler_dataset.load('qa_4k', 'org/other')\n"
+        "rows = len(ruler_dataset.load('org/ruler', 'qa_4k'))\n"
+        "try: ruler_dataset.load('org/other', 'qa_4k')\n"
         "except ruler_dataset.RulerError as error: print(json.dumps([rows, str(error)]))"
     )
     assert rows == 40
@@ -120,7 +129,7 @@ def test_a_path_with_signs_of_patterns_loads_its_own_files(
         (tmp_path / folder / VT).parent.mkdir(parents=True)
         shutil.copy(release / VT, tmp_path / folder / VT)
         shutil.copy(release / MANIFEST, tmp_path / folder)
-    assert len(load("vt_4k", tmp_path / name)) == 20
+    assert len(load(tmp_path / name, "vt_4k")) == 20
 
 
 def test_public_names_are_handed_on_and_nothing_heavy_is_imported() -> None:

@@ -157,7 +157,7 @@ def load(
     from ruler_dataset import load as load_rows
 
     with nullcontext() if progress else _no_bars():
-        return load_rows(config, dataset, tokenizer, revision, verify)
+        return load_rows(dataset, config, tokenizer, revision, verify)
 
 
 @contextmanager

@@ -77,7 +77,7 @@ def test_a_silently_shortened_answer_is_seen(remote: Any, tiny: Path, tmp_path: 
     tokenizer = load_tokenizer(str(tiny))
     for lines in range(60, 90):  # until less than the answer's 128 tokens are left
         edge = small_release.write(tmp_path / f"{lines}", rows=1, lines=lines)
-        row = ruler_dataset.load("niah_single_1_4k", edge)[0]
+        row = ruler_dataset.load(edge, "niah_single_1_4k")[0]
         used = len(tokenizer(row["input"] + row["answer_prefix"])["input_ids"])
         if 2048 - 100 < used < 2048:
             break

@@ -21,7 +21,7 @@ from ruler_builder.hub.push_plan import PushPlan, RepositoryState, Shipment, mak
 from ruler_builder.hub.report_space import check_space, report_shipment
 from ruler_builder.hub.repository import Repository, check_rights
 from ruler_builder.verify.verify import verify
-from ruler_common.errors import RulerError
+from ruler_common.errors import RulerError, Unreachable
 from ruler_common.manifest_form import Manifest
 from ruler_common.terminal import RowsBar
 from ruler_common.work import OnBytes
@@ -77,9 +77,9 @@ def push(order: PushOrder, view: PushView) -> None:
     if not order.dry_run:
         check_rights(order.repo, order.create_pr)
     shipment, manifest = _shipment(order, view)
-    state = repository.state()
+    state, reached = _state(repository, order.dry_run)
     gone: list[str] = []
-    if order.root is not None and manifest is not None:
+    if reached and order.root is not None and manifest is not None:
         there = release_files.manifest_at(repository, state)
         gone = release_files.taken_away(manifest, state, there, order.repo, order.root)
     _check_repository(order, state)
@@ -92,7 +92,11 @@ def push(order: PushOrder, view: PushView) -> None:
         view.note(nothing)
         return
     view.plan(shipment, plan, manifest)
-    if state.head is None:
+    if not reached:
+        view.note(
+            f"The Hub cannot be reached: all files are counted, as if '{order.repo}' held nothing."
+        )
+    elif state.head is None:
         view.note(f"'{order.repo}' is to be made, {'private' if order.private else 'public'}.")
     if order.root is not None and not order.skip_verify:
         view.note(_verified(order, order.root, view))
@@ -127,6 +131,16 @@ def _shipment(order: PushOrder, view: PushView) -> tuple[Shipment, Manifest | No
         return metric_shipment(order.repo), None
     with view.bytes_bar("Reading", release_files.size_of(order.root)) as bar:
         return release_files.release_shipment(order.root, order.repo, bar)
+
+
+def _state(repository: Repository, dry_run: bool) -> tuple[RepositoryState, bool]:
+    """What the repository holds, and whether the Hub said so: a dry run goes on without it."""
+    try:
+        return repository.state(), True
+    except Unreachable:
+        if not dry_run:
+            raise
+        return RepositoryState(), False
 
 
 def _check_repository(order: PushOrder, state: RepositoryState) -> None:

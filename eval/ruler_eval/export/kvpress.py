@@ -1,6 +1,6 @@
 r"""A row as kvpress reads it: what is compressed, and what is asked about it.
 
-    rows = ruler_dataset.load("vt_4k", "ruler")
+    rows = ruler_dataset.load("ruler", "vt_4k")
     rows = rows.map(kvpress_view, remove_columns=rows.column_names)
 
     {"context": "Memorize and … VAR ABCDE = 12345 …\n", "question": "Question: Find all … above. ",

@@ -55,7 +55,7 @@ def test_a_record_is_a_row_of_the_release(mlc: Any, root: Path, evidence: bool) 
 def row_of(record: dict[str, Any], root: Path) -> dict[str, Any]:
     """The row of the release in `root` that a record of mlcroissant's stands for."""
     config = read_manifest(root)["files"][record[f"{ROWS}/file"].decode()]["config"]
-    row: dict[str, Any] = load(config, root)[int(record[f"{ROWS}/index"])]
+    row: dict[str, Any] = load(root, config)[int(record[f"{ROWS}/index"])]
     return row
 
 

@@ -120,7 +120,7 @@ def test_a_group_holds_its_tasks_rows_in_the_order_of_the_contract(root: Path) -
 
     name = next(n for n in get_dataset_config_names(str(root)) if n.startswith("all_"))
     rows = load_dataset(str(root), name, split="test")
-    assert rows["input"] == load(name, root)["input"]
+    assert rows["input"] == load(root, name)["input"]
 
 
 def test_the_table_of_groups_shows_those_that_are_whole(root: Path, manifest: Manifest) -> None:
@@ -188,7 +188,7 @@ def test_the_row_shown_is_a_row_of_the_release(root: Path) -> None:
     row = json.loads(shown)
     (load_block, _) = blocks(text_of(root), "python")
     config = load_block.split('"')[3]
-    real = load(config, root)[row["index"]]
+    real = load(root, config)[row["index"]]
     parts = row.pop("input").split(" […] ")
     text = real.pop("input")
     assert row == real

@@ -88,7 +88,7 @@ def test_a_part_is_a_release_of_its_own(client: Client, small: Path, tmp_path: P
     card = (part / "README.md").read_text(encoding="utf-8")
     configs = yaml.safe_load(card.split("---\n")[1])["configs"]
     assert [config["config_name"] for config in configs] == ["niah_single_1_1k", "niah_single_3_1k"]
-    assert load("niah_single_3_1k", part)[0] == load("niah_single_3_1k", small)[0]
+    assert load(part, "niah_single_3_1k")[0] == load(small, "niah_single_3_1k")[0]
 
 
 def test_a_part_is_extended_until_it_is_whole(
@@ -202,7 +202,7 @@ def test_without_a_network_what_the_cache_holds_is_fetched(
     """Also when the Hub is merely gone, not said to be."""
     home = tmp_path / "home"
     code = (
-        f"import ruler_dataset\nruler_dataset.load('niah_single_1_1k', '{REPO}', revision='v1.0.0')"
+        f"import ruler_dataset\nruler_dataset.load('{REPO}', 'niah_single_1_1k', revision='v1.0.0')"
     )
     subprocess.run([sys.executable, "-c", code], env=environment(hub.url, home), check=True)
     for number, env in enumerate(({"HF_HUB_OFFLINE": "1"}, {})):

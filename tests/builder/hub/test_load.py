@@ -101,11 +101,11 @@ def test_the_contract_loads_and_lists_it_by_name_and_tag(published: Published) -
     found = published.python(
         """
 from ruler_dataset import load, manifest_of
-try: load("vt_2k", "org/ruler", revision="v1.0.0")
+try: load("org/ruler", "vt_2k", revision="v1.0.0")
 except ruler_dataset.RulerError as error: refused = str(error)
 print(json.dumps([
-    rows(load("qa_4k", "org/ruler")),
-    rows(load("vt_2k", "org/ruler")),
+    rows(load("org/ruler", "qa_4k")),
+    rows(load("org/ruler", "vt_2k")),
     len(manifest_of("org/ruler")["files"]),
     len(manifest_of("org/ruler", "v1.0.0")["files"]),
     refused,
@@ -129,7 +129,7 @@ def test_what_was_loaded_once_loads_offline_from_the_cache(published: Published)
     published.python(
         """
 load_dataset("org/ruler", "fwe_4k", split="test")
-ruler_dataset.load("fwe_4k", "org/ruler", revision="v1.0.0")
+ruler_dataset.load("org/ruler", "fwe_4k", revision="v1.0.0")
 snapshot_download("org/ruler", repo_type="dataset", revision="v1.0.0")
 print("null")"""
     )
@@ -140,9 +140,9 @@ from ruler_dataset import load
 snapshot = snapshot_download("org/ruler", repo_type="dataset", revision="v1.0.0")
 print(json.dumps([
     rows(load_dataset("org/ruler", "fwe_4k", split="test")),
-    rows(load("fwe_4k", "org/ruler", revision="v1.0.0")),
+    rows(load("org/ruler", "fwe_4k", revision="v1.0.0")),
     rows(load_dataset(snapshot, "cwe_4k", split="test")),
-    rows(load("ag_4k", snapshot)),
+    rows(load(snapshot, "ag_4k")),
 ]))"""
     )
     assert [count for count, _ in found] == [20, 20, 20, 40]
@@ -163,7 +163,7 @@ print("null")"""
     )
     count, refused = published.python_offline(
         """
-try: ruler_dataset.load("vt_2k", "org/ruler", revision="v1.0.0")
+try: ruler_dataset.load("org/ruler", "vt_2k", revision="v1.0.0")
 except ruler_dataset.RulerError as error: refused = str(error)
 print(json.dumps([
     len(load_dataset("org/ruler", "vt_2k", split="test", revision="v1.0.0")), refused
@@ -176,7 +176,7 @@ print(json.dumps([
 def test_what_was_never_loaded_is_one_sentence_offline(published: Published) -> None:
     said = published.python_offline(
         """
-try: ruler_dataset.load("vt_4k", "org/never")
+try: ruler_dataset.load("org/never", "vt_4k")
 except ruler_dataset.RulerError as error: print(json.dumps(str(error)))"""
     )
     assert said.startswith(

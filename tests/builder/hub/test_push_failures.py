@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from ruler_builder.hub.release_files import release_files
 from tests.hub.client import Client, environment
 from tests.hub.stand_in import StandIn
 
@@ -148,19 +149,19 @@ def test_missing_rights_say_which_before_anything_is_verified(
         ({"HF_HUB_OFFLINE": "1"}, "HF_HUB_OFFLINE is set"),
     ],
 )
-def test_without_a_network_it_says_so_at_once(
+def test_without_a_network_it_says_so_at_once_and_a_dry_run_counts_every_file(
     small: Path, tmp_path: Path, env: dict[str, str], said: str
 ) -> None:
-    done = subprocess.run(
-        command("push", small, "--repo", "org/x4", "--skip-verify"),
-        env=environment("http://127.0.0.1:9", tmp_path, **env),
-        capture_output=True,
-        text=True,
-        timeout=20,
+    client = Client("http://127.0.0.1:9", tmp_path, **env)
+    push = ("push", small, "--repo", "org/x4", "--skip-verify")
+    assert said in client.ruler(*push, code=2)
+    planned = client.ruler(*push, "--dry-run")
+    assert f"{len(release_files(small))} files to send" in planned
+    assert (
+        "The Hub cannot be reached: all files are counted, as if 'org/x4' held nothing" in planned
     )
-    assert done.returncode == 2
-    assert said in done.stderr
-    assert "Traceback" not in done.stderr
+    assert planned.endswith("Dry run: nothing was sent.")
+    client.close()
 
 
 @pytest.mark.parametrize("where", ["commit", "read"])

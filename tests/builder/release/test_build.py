@@ -377,7 +377,7 @@ def test_a_tokenizer_of_a_folder_is_built_verified_and_found_again(
     about = json.loads((root / MANIFEST).read_text(encoding="utf-8"))["tokenizers"]["mine"]
     assert (about["spec"], about["title"]) == ("mine=mine", "mine")  # nothing of where it lies
     assert str(tmp_path) not in (root / "README.md").read_text(encoding="utf-8")
-    assert len(load("niah_mk_2k_mine", root)) == 6
+    assert len(load(root, "niah_mk_2k_mine")) == 6
     moved = folder.rename(tmp_path / "moved")
     remedy = f"ruler verify {root} --tokenizer mine=FOLDER"
     with pytest.raises(RulerError, match=re.escape(remedy)):

@@ -77,12 +77,12 @@ def test_its_configurations_are_loaded_by_name(oneruler: Path) -> None:
 
     rows = load_dataset(str(oneruler), "niah_none_8k_zh", split="test")
     assert rows[0]["outputs"] == ["无"]
-    assert set(load("niah_single_8k_en-zh", oneruler)["instruction_language"]) == {"zh"}
-    assert len(load("all_8k_en", oneruler)) == 7 * 6
-    assert len(load("niah_8k_zh-en", oneruler)) == 5 * 6
-    assert len(load("niah_single_nonone_8k_en", oneruler)) == 6
+    assert set(load(oneruler, "niah_single_8k_en-zh")["instruction_language"]) == {"zh"}
+    assert len(load(oneruler, "all_8k_en")) == 7 * 6
+    assert len(load(oneruler, "niah_8k_zh-en")) == 5 * 6
+    assert len(load(oneruler, "niah_single_nonone_8k_en")) == 6
     with pytest.raises(RulerError, match="holds no 'all_8k_zh-en'"):
-        load("all_8k_zh-en", oneruler)
+        load(oneruler, "all_8k_zh-en")
 
 
 def test_the_manifest_keeps_the_prompts_the_errata_and_the_sources(oneruler: Path) -> None:
@@ -100,7 +100,7 @@ def test_the_manifest_says_how_often_the_book_began_again_in_each_row(tmp_path: 
     built = build(order(root, "zh", lengths=("32k",), tasks=("niah_single",)), Silent())
     (entry,) = built.manifest["files"].values()
     assert entry["row_repeats"] == [entry["repeats"]] * 2
-    text = load("niah_single_32k_zh", root)[0]["input"]
+    text = load(root, "niah_single_32k_zh")[0]["input"]
     opening = text[text.index(">") + 1 :].strip()[:24]
     assert entry["repeats"] == text.count(opening) - 1 > 0
 
@@ -117,7 +117,7 @@ def test_all_26_languages_are_built_and_proved(every_language: Path) -> None:
     assert report.ok, by_law(report)
     crossed = [task for task in EVERY_LANGUAGES_TASKS if task.startswith("niah_")]
     assert len(report.files) == 26 * len(EVERY_LANGUAGES_TASKS) + 4 * len(crossed)
-    found = load("niah_none_8k_pl", every_language, "cl100k_base")
+    found = load(every_language, "niah_none_8k_pl", "cl100k_base")
     assert found["none_word"] == ["brak"] * 2
 
 

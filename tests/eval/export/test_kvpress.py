@@ -68,7 +68,7 @@ def test_a_row_without_a_prefix_stays_as_it_is():
 
 
 def test_the_view_is_a_map_over_the_data_set(built):
-    rows = ruler_dataset.load("vt_4k", built)
+    rows = ruler_dataset.load(built, "vt_4k")
     mapped = rows.map(kvpress_view, remove_columns=rows.column_names)
     assert sorted(mapped.column_names) == sorted(KVPRESS_COLUMNS)
     assert mapped["answer"][:] == rows["outputs"][:]

@@ -40,7 +40,7 @@ def test_lm_eval_asks_a_model_what_ruler_run_asks_it(
     )
     prompter = Prompter(mode, tiny_tokenizer)
     for config in ("vt_4k", "qa_1_4k"):
-        rows = ruler_dataset.load(config, small)
+        rows = ruler_dataset.load(small, config)
         samples = found["samples"][f"ruler_frozen_{config}"]
         assert [sample["doc_id"] for sample in samples] == [0, 1]
         for row, sample in zip(rows, samples, strict=False):

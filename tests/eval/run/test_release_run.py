@@ -38,6 +38,6 @@ def test_the_oracle_scores_100_on_the_eleven_synthetic_tasks(
         found = {
             r["index"]: r["prediction"].lower() for r in read_lines(tmp_path / f"{config}.jsonl")
         }
-        for row in ruler_dataset.load(config, built):
+        for row in ruler_dataset.load(built, config):
             missed = [out for out in row["outputs"] if out.lower() not in found[row["index"]]]
             assert task.startswith("qa") or not missed, (config, row["index"])

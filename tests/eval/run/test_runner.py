@@ -60,7 +60,7 @@ def test_the_oracles_former_name_still_works(order: RunOrder) -> None:
 def test_the_oracle_finds_every_synthetic_reference(order: RunOrder, small: Path) -> None:
     run(order)
     for config in ("niah_single_1_4k", "vt_4k", "cwe_4k"):
-        data = ruler_dataset.load(config, small)
+        data = ruler_dataset.load(small, config)
         predictions = [r["prediction"] for r in read_lines(order.out / f"{config}.jsonl")]
         for outputs, prediction in zip(data["outputs"], predictions, strict=True):
             assert all(output in prediction for output in outputs)

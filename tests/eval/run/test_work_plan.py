@@ -36,7 +36,7 @@ def test_rows_and_tokens_are_those_that_are_missing(order: RunOrder, small: Path
     rows = [
         row
         for entry in ruler_dataset.read_manifest(small)["files"].values()
-        for row in ruler_dataset.load(entry["config"], small)
+        for row in ruler_dataset.load(small, entry["config"])
     ]
     assert (whole.rows, whole.configs) == (20, 4)
     assert whole.prompt_tokens == sum(row["length"] - row["max_new_tokens"] for row in rows)
@@ -51,7 +51,7 @@ def test_rows_and_tokens_are_those_that_are_missing(order: RunOrder, small: Path
 
 def test_the_share_of_the_prefix_cache_is_computed_from_the_texts(tmp_path: Path) -> None:
     root = small_release.write(tmp_path / "ruler", rows=8, lines=120, only=("niah_single_1",))
-    data = ruler_dataset.load("niah_single_1_4k", root)
+    data = ruler_dataset.load(root, "niah_single_1_4k")
     part = Part("niah_single_1_4k", tuple(range(8)), tuple(range(8)))
     (ordered,), found = estimated(RowReader(str(root)), [part], 0, True, True)
     texts = [data[index]["input"] for index in ordered.missing]

@@ -252,7 +252,7 @@ def test_no_more_than_the_asked_tokens_are_in_flight(
     sizes = [
         row["length"] - row["max_new_tokens"]
         for entry in ruler_dataset.read_manifest(small)["files"].values()
-        for row in ruler_dataset.load(entry["config"], small)
+        for row in ruler_dataset.load(small, entry["config"])
     ]
     most = 3 * max(sizes)
     url = serve(delay=0.1)

@@ -78,7 +78,7 @@ def test_a_request_is_a_row_for_the_chat_endpoint(write: Any, small: Path, tmp_p
     assert [line["custom_id"] for line in found] == [
         f"{task}_4k/{index}" for task in ("niah_single_1", "vt") for index in range(5)
     ]
-    row = ruler_dataset.load("niah_single_1_4k", small)[0]
+    row = ruler_dataset.load(small, "niah_single_1_4k")[0]
     assert first == {
         "custom_id": "niah_single_1_4k/0",
         "method": "POST",
@@ -155,7 +155,7 @@ def test_answers_become_the_records_of_a_run_and_are_scored(
 ) -> None:
     write(*OPENAI)
     run = tmp_path / "RUN"
-    rows = {config: ruler_dataset.load(config, small) for config in ("niah_single_1_4k", "vt_4k")}
+    rows = {config: ruler_dataset.load(small, config) for config in ("niah_single_1_4k", "vt_4k")}
     lines = [
         answer(f"{config}/{row['index']}", " ".join(row["outputs"]))
         for config, data in rows.items()

@@ -16,10 +16,10 @@ from ruler_eval.run.preparing.row_reader import COLUMNS, RowReader
 def test_a_row_has_the_columns_of_a_prompt_as_the_release_has_them(small: Path) -> None:
     reader = RowReader(str(small))
     for index in (3, 0, 4):
-        whole = ruler_dataset.load("vt_4k", small)[index]
+        whole = ruler_dataset.load(small, "vt_4k")[index]
         assert reader("vt_4k", index) == ("vt_4k", {name: whole[name] for name in COLUMNS})
     found = [(index, row["length"]) for index, row in reader.all_rows("vt_4k", ("length",))]
-    assert found == [(row["index"], row["length"]) for row in ruler_dataset.load("vt_4k", small)]
+    assert found == [(row["index"], row["length"]) for row in ruler_dataset.load(small, "vt_4k")]
 
 
 def test_a_row_that_is_not_there_is_named(small: Path) -> None:

@@ -31,7 +31,7 @@ def test_rows_that_come_bit_by_bit_are_each_answered_once(small: Path) -> None:
     keys = [(answered.record["config"], answered.record["index"]) for answered in found]
     assert sorted(keys) == sorted((c, i) for c in ("vt_4k", "cwe_4k") for i in range(5))
     for answered in found:
-        row = ruler_dataset.load(answered.record["config"], small)[answered.record["index"]]
+        row = ruler_dataset.load(small, answered.record["config"])[answered.record["index"]]
         assert all(output in answered.record["prediction"] for output in row["outputs"])
         assert answered.row_tokens == row["length"] - row["max_new_tokens"]
     assert replica.exchange([], 0.01) == []
