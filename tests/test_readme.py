@@ -258,6 +258,8 @@ def test_every_block_of_code_is_run_by_a_test() -> None:
         ("docs/other_tools.md", "Inspect", "bash"),  # these above
         ("docs/run.md", "Behind a server", "bash"),  # tests/vllm/test_readme.py
         ("docs/run.md", "Batch files", "bash"),
+        ("docs/experiments.md", "RULER", "bash"),  # tests/test_experiments.py
+        ("docs/experiments.md", "ONERULER", "bash"),
         ("docs/score.md", "Commands", "bash"),  # tests/eval/score/test_scoring_readme.py
         ("docs/score.md", "The metric alone", "python"),
         ("docs/publish.md", "Commands", "bash"),  # tests/builder/hub/test_readme_publishing.py
