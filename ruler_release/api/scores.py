@@ -6,7 +6,7 @@ score("runs/oracle")["summary"]["tekken"]["en"]["all"]["average"]["score"]      
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -48,6 +48,8 @@ def run(
     temperature: float = 0.0,
     top_p: float = 1.0,
     seed: int = 0,
+    provider: str | None = None,
+    omit: Sequence[str] = (),
     arguments: Mapping[str, Any] | None = None,
     replicas: int = 1,
     address: str | None = None,
@@ -86,6 +88,8 @@ def run(
         temperature: 0 is greedy.
         top_p: The share of probability that is drawn from.
         seed: Of the sampling.
+        provider: openai: who answers, as docs/servers.md names them; None: by the address.
+        omit: openai: sampling fields not to send: temperature, top_p, seed.
         arguments: The backend's own: of the vLLM engine, of from_pretrained, of a request.
         replicas: ray: engines that share the rows.
         address: ray: HOST:PORT of a cluster; None: this machine's, or one made for the run.

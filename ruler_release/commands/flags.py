@@ -126,6 +126,7 @@ def run_options(options: Mapping[str, Any]) -> dict[str, Any]:
 
     read: dict[str, Callable[[Any], Any]]
     read = {"configs": names_in, "tokens_in_flight": parse_tokens, "price": parse_price}
+    read["omit"] = lambda text: tuple(names_in(text)) if text else ()
     given = {name: read[name](value) if name in read else value for name, value in options.items()}
     given["arguments"] = parse_arguments(given.pop("engine_arg") or ())
     return given

@@ -34,6 +34,8 @@ _BASE_URL = "openai: the server, such as http://localhost:8000/v1."
 _UNTIL = "Stop when the mean over all tasks is known within ± so many points (95 %)."
 _BESIDE = "until: a scored whole run of a near model, such as the one before quantisation."
 _GIVE_UP = "openai: seconds to wait for a server that is gone; then the run stops, rows missing."
+_PROVIDER = "openai: who answers, such as openai_reasoning or mistral; default: by the address."
+_OMIT = "openai: sampling fields not to send: temperature,top_p,seed."
 _DRY_RUN = "Only show what is to be done, without a model."
 
 
@@ -71,6 +73,8 @@ def run(
     temperature: flags.Temperature = 0.0,
     top_p: flags.TopP = 1.0,
     seed: flags.Seed = 0,
+    provider: Annotated[str | None, Option(help=_PROVIDER)] = None,
+    omit: Annotated[str | None, Option(help=_OMIT)] = None,
     engine_arg: Annotated[list[str] | None, Option(help=_ARGUMENT)] = None,
     replicas: Annotated[int, Option(min=1, help="ray: engines that share the rows.")] = 1,
     address: Annotated[str | None, Option(help=_ADDRESS)] = None,
