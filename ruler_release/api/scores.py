@@ -40,8 +40,9 @@ def run(
     revision: str | None = None,
     data_revision: str | None = None,
     base_url: str | None = None,
-    concurrency: int = 32,
-    tokens_in_flight: int = 2 << 20,
+    concurrency: int | None = None,
+    tokens_in_flight: int | None = None,
+    replicas_behind: int = 1,
     timeout: float = 3600.0,
     retries: int = 8,
     give_up_after: float = 600.0,
@@ -80,8 +81,9 @@ def run(
         revision: The model's on the Hub.
         data_revision: The release's on the Hub.
         base_url: openai: the server, such as http://localhost:8000/v1.
-        concurrency: openai: requests at a time.
-        tokens_in_flight: openai: prompt tokens sent at once, at most.
+        concurrency: openai: requests at a time, at most; None: 32 for each replica behind.
+        tokens_in_flight: openai: prompt tokens sent at once, at most; None: 2 << 20 for each.
+        replicas_behind: openai: engines behind the address.
         timeout: openai: seconds for one request.
         retries: openai: tries for one row, at most.
         give_up_after: openai: seconds to wait for a server that is gone; then the run stops.

@@ -194,7 +194,7 @@ def new_session(order: RunOrder, files: Mapping[str, str]) -> Session:
         "limit": order.limit,
         "source": order.dataset,
         "configs": list(files),
-        "concurrency": order.options.concurrency if order.backend == "openai" else None,
+        "concurrency": order.options.most[0] if order.backend == "openai" else None,
         "replicas": order.cluster.replicas if order.backend == "ray" else None,
         "versions": versions,
         "machine": platform.platform(),

@@ -91,7 +91,8 @@ class ModelOptions:
     """How a model is found and sampled; `arguments` are the backend's own (`--engine-arg`).
 
     `tokens_in_flight` are the prompt tokens sent at once to a server, at most (a longer prompt is
-    sent alone). `give_up_after` are the seconds for which a server that is gone is waited for.
+    sent alone); without it they follow `replicas_behind` its address, as `concurrency` does.
+    `give_up_after` are the seconds for which a server that is gone is waited for.
     `window` is what the rows need of one, where `max_model_len` is not given. `provider` is an
     entry of server/providers.toml, `omit` are sampling fields that are not sent.
     """
@@ -107,13 +108,20 @@ class ModelOptions:
     seed: int = 0
     arguments: Mapping[str, Any] | None = None
     base_url: str | None = None
-    concurrency: int = 32
-    tokens_in_flight: int = 2 << 20
+    concurrency: int | None = None
+    tokens_in_flight: int | None = None
+    replicas_behind: int = 1
     timeout: float = 3600.0
     retries: int = 8
     provider: str | None = None
     omit: tuple[str, ...] = ()
     give_up_after: float = 600.0
+
+    @property
+    def most(self) -> tuple[int, int]:
+        """Requests and prompt tokens sent at once, at most, unless given by the replicas."""
+        behind = self.replicas_behind
+        return self.concurrency or 32 * behind, self.tokens_in_flight or (2 << 20) * behind
 
     @property
     def sampling(self) -> dict[str, Any]:

@@ -37,6 +37,7 @@ from ruler_eval.run.backends.bounded_http import BoundedClient
 from ruler_eval.run.backends.secrets import safe
 from ruler_eval.run.backends.server.in_flight import completed, in_flight
 from ruler_eval.run.backends.server.outage import GivenUp, Outage
+from ruler_eval.run.backends.server.pace import Pace
 from ruler_eval.run.backends.server.providers import Provider, check_provider, provider_for
 from ruler_eval.run.backends.server.refusals import AllRefused, Refusals
 from ruler_eval.run.backends.server_replies import MOST_SHOWN, Malformed, Refused, inside
@@ -87,6 +88,7 @@ class OpenAI(Backend):
         self.limit = options.max_model_len or self.limit
         self.tokenizes = self.tokenizer is None and self._tokenize({"prompt": "a"}) is not None
         self.outage = Outage(self._alive, options.give_up_after, self._waits)
+        self.pace = Pace(options.most[0])
         self.mode = ""
         self._extra: dict[str, Any] = {}
 
@@ -243,8 +245,8 @@ class OpenAI(Backend):
         """
         try:
             refusals = Refusals()
-            most = self.options.concurrency, self.options.tokens_in_flight
-            for completion in in_flight(prompts, self._complete, self._loop, *most):
+            most = self.options.most[1]
+            for completion in in_flight(prompts, self._complete, self._loop, self.pace, most):
                 yield from refusals(completion)
             yield from refusals.rest()
         except GivenUp as error:
@@ -261,7 +263,10 @@ class OpenAI(Backend):
 
     async def _complete(self, prompt: Prompt) -> Completion:
         options, path, body = self.options, f"/{self.endpoint}", self.request(prompt)
-        ask = partial(self._ask, path, body, options.timeout)
+
+        def ask() -> Awaitable[Any]:
+            return self.pace.watch(self._ask(path, body, options.timeout))
+
         found = await completed(prompt, ask, self.outage, options.retries, options.timeout)
         repeats = self.provider.repeats and self.mode == "prefill"
         return replace(found, text=without_prefix(prompt, found.text)) if repeats else found
