@@ -73,7 +73,7 @@ def make_order(options: Mapping[str, Any]) -> RunOrder:
     given = dict(options)
     given["configs"] = tuple(given["configs"])
     given["reasoning"] = Reasoning.parse(str(given.pop("thinking")))
-    given["omit"] = tuple(given.get("omit", ()))
+    given["omit"] = tuple(given.get("omit") or ())
     given["arguments"] = checked_arguments(given["arguments"] or {})
 
     def taken(names: Iterable[str]) -> dict[str, Any]:
