@@ -1,9 +1,9 @@
-"""A real HTTP server on loopback that refuses what a provider's documentation says it refuses.
+"""A real HTTP server on loopback that refuses what a provider is understood to refuse.
 
 with strict_server(RULES["mistral"]) as (url, requests):
     …                                       # what does not hold is answered with HTTP 400 or 422
 
-The rules are written from the documentation that providers.toml names, not from that table.
+The rules are written by hand and not read from providers.toml; no provider was asked.
 """
 
 from __future__ import annotations
