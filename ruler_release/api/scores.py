@@ -6,7 +6,7 @@ score("runs/oracle")["summary"]["tekken"]["en"]["all"]["average"]["score"]      
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -40,14 +40,17 @@ def run(
     revision: str | None = None,
     data_revision: str | None = None,
     base_url: str | None = None,
-    concurrency: int = 32,
-    tokens_in_flight: int = 2 << 20,
+    concurrency: int | None = None,
+    tokens_in_flight: int | None = None,
+    replicas_behind: int = 1,
     timeout: float = 3600.0,
     retries: int = 8,
     give_up_after: float = 600.0,
     temperature: float = 0.0,
     top_p: float = 1.0,
     seed: int = 0,
+    provider: str | None = None,
+    omit: Sequence[str] = (),
     arguments: Mapping[str, Any] | None = None,
     replicas: int = 1,
     address: str | None = None,
@@ -78,14 +81,17 @@ def run(
         revision: The model's on the Hub.
         data_revision: The release's on the Hub.
         base_url: openai: the server, such as http://localhost:8000/v1.
-        concurrency: openai: requests at a time.
-        tokens_in_flight: openai: prompt tokens sent at once, at most.
+        concurrency: openai: requests at a time, at most; None: 32 for each replica behind.
+        tokens_in_flight: openai: prompt tokens sent at once, at most; None: 2 << 20 for each.
+        replicas_behind: openai: engines behind the address.
         timeout: openai: seconds for one request.
         retries: openai: tries for one row, at most.
         give_up_after: openai: seconds to wait for a server that is gone; then the run stops.
         temperature: 0 is greedy.
         top_p: The share of probability that is drawn from.
         seed: Of the sampling.
+        provider: openai: who answers, as docs/servers.md names them; None: by the address.
+        omit: openai: sampling fields not to send: temperature, top_p, seed.
         arguments: The backend's own: of the vLLM engine, of from_pretrained, of a request.
         replicas: ray: engines that share the rows.
         address: ray: HOST:PORT of a cluster; None: this machine's, or one made for the run.

@@ -125,7 +125,12 @@ def run_options(options: Mapping[str, Any]) -> dict[str, Any]:
     from ruler_eval.run.run_order import parse_arguments, parse_price, parse_tokens
 
     read: dict[str, Callable[[Any], Any]]
-    read = {"configs": names_in, "tokens_in_flight": parse_tokens, "price": parse_price}
+    read = {
+        "configs": names_in,
+        "tokens_in_flight": lambda text: text and parse_tokens(text),
+        "price": parse_price,
+    }
+    read["omit"] = lambda text: tuple(names_in(text)) if text else ()
     given = {name: read[name](value) if name in read else value for name, value in options.items()}
     given["arguments"] = parse_arguments(given.pop("engine_arg") or ())
     return given

@@ -22,7 +22,9 @@ _ARGUMENT = (
 )
 _TOKENIZER = "Folder or Hub name of the tokenizer that checks the budget; default: the model's."
 _SHARD = "i/n: the i-th of n parts, in whole files, the longest first."
-_IN_FLIGHT = "openai: prompt tokens sent at once, at most; 512k, 2m or a number."
+_AT_ONCE = "openai: requests at once, at most; 32 a replica. Fewer where the server is overloaded."
+_IN_FLIGHT = "openai: prompt tokens sent at once, at most; 512k or a number. 2m a replica."
+_BEHIND = "openai: engines behind the address."
 _ADDRESS = "ray: HOST:PORT of a cluster; default: this machine's, else one made for the run."
 _NUM_CPUS = "ray: CPUs of each engine, where engines have no GPU."
 _PRICE = "IN,OUT: of a million prompt and answer tokens, to show what a run may cost."
@@ -34,6 +36,8 @@ _BASE_URL = "openai: the server, such as http://localhost:8000/v1."
 _UNTIL = "Stop when the mean over all tasks is known within ± so many points (95 %)."
 _BESIDE = "until: a scored whole run of a near model, such as the one before quantisation."
 _GIVE_UP = "openai: seconds to wait for a server that is gone; then the run stops, rows missing."
+_PROVIDER = "openai: who answers, such as openai_reasoning or mistral; default: by the address."
+_OMIT = "openai: sampling fields not to send: temperature,top_p,seed."
 _DRY_RUN = "Only show what is to be done, without a model."
 
 
@@ -63,14 +67,17 @@ def run(
     revision: flags.ModelRevision = None,
     data_revision: flags.DataRevision = None,
     base_url: Annotated[str | None, Option(help=_BASE_URL)] = None,
-    concurrency: Annotated[int, Option(min=1, max=1000, help="openai: requests.")] = 32,
-    tokens_in_flight: Annotated[str, Option(help=_IN_FLIGHT)] = "2m",
+    concurrency: Annotated[int | None, Option(min=1, max=1000, help=_AT_ONCE)] = None,
+    tokens_in_flight: Annotated[str | None, Option(help=_IN_FLIGHT)] = None,
+    replicas_behind: Annotated[int, Option(min=1, help=_BEHIND)] = 1,
     timeout: Annotated[float, Option(help="openai: seconds for one request.")] = 3600.0,
     retries: Annotated[int, Option(min=1, help="openai: tries for one row, at most.")] = 8,
     give_up_after: Annotated[float, Option(help=_GIVE_UP)] = 600.0,
     temperature: flags.Temperature = 0.0,
     top_p: flags.TopP = 1.0,
     seed: flags.Seed = 0,
+    provider: Annotated[str | None, Option(help=_PROVIDER)] = None,
+    omit: Annotated[str | None, Option(help=_OMIT)] = None,
     engine_arg: Annotated[list[str] | None, Option(help=_ARGUMENT)] = None,
     replicas: Annotated[int, Option(min=1, help="ray: engines that share the rows.")] = 1,
     address: Annotated[str | None, Option(help=_ADDRESS)] = None,

@@ -55,6 +55,16 @@ def test_run_json_names_engine_cache_and_parallelism(order: Any) -> None:
     assert kept["arguments"]["max_num_seqs"] == 2
 
 
+def test_the_window_is_what_the_rows_need(order: Any) -> None:
+    run(replace(order, limit=1, configs=("vt_4k",)))
+    kept = json.loads((order.out / "run.json").read_text())
+    (record,) = read_lines(order.out / "vt_4k.jsonl")
+    used = record["usage"]["prompt_tokens"]
+    window = kept["sessions"][0]["window"]
+    assert used + 30 < window <= 1.05 * (used + 30) + 2048
+    assert kept["max_model_len"] == 8192  # the model's own, which decides what does not fit
+
+
 def test_an_answer_cut_at_its_maximum_says_length(order: Any) -> None:
     run(replace(order, configs=("vt_4k",)))
     for record in read_lines(order.out / "vt_4k.jsonl"):

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any, NamedTuple, cast
 
+from ruler_common.errors import RulerError
 from ruler_eval.run.backends.start import engine_of, start
 from ruler_eval.run.preparing.ahead import Ahead
 from ruler_eval.run.preparing.row_reader import SentRow
@@ -60,7 +61,7 @@ class Answerer:
 
     def settings(self) -> dict[str, Any]:
         """What backend and prompts add to run.json."""
-        limit = self.backend.limit
+        limit = self.backend.own_limit or self.backend.limit
         return {**self.backend.settings(), **self.prompter.settings(), "max_model_len": limit}
 
     @property
@@ -89,10 +90,21 @@ class Answerer:
                 continue
             prompt, expected = ready
             if over := over_limit(prompt, expected.prompt_tokens, expected.limit):
+                self._check_window(expected.prompt_tokens, prompt)
                 on_answered(Answered(over, None, prompt.row_tokens))
             else:
                 self.waiting[prompt.config, prompt.index] = expected
                 yield prompt
+
+    def _check_window(self, tokens: int | None, prompt: Prompt) -> None:
+        """Raise RulerError for a row that only the window of this engine has no room for."""
+        own = self.backend.own_limit
+        if own is not None and (tokens or 0) + prompt.max_tokens <= own:
+            raise RulerError(
+                f"{prompt.config} row {prompt.index} needs {(tokens or 0) + prompt.max_tokens:,} "
+                f"tokens, more than the {self.backend.limit:,} that its configuration was thought "
+                f"to need: give --max-model-len {own}."
+            )
 
     def _prepare(self, sent: SentRow) -> tuple[Prompt, Expected]:
         """A row's prompt, and what is known before its answer; threads call this."""

@@ -96,6 +96,7 @@ class RunSummary:
         self.notes: list[str] = []
         """Sentences that the user should read at the end."""
         self.tokens: Counter[str] = Counter()
+        self._told = 0
         self._started = time.monotonic()
 
     def add(self, config: str, records: Iterable[Record]) -> None:
@@ -115,6 +116,8 @@ class RunSummary:
         if usage is None:
             return
         self.tokens.update({name: count for name, count in usage.items() if type(count) is int})
+        if usage["cached_tokens"] is not None:
+            self._told += usage["prompt_tokens"]
         ours = expected.prompt_tokens
         self.differences += ours is not None and usage["prompt_tokens"] != ours
 
@@ -125,9 +128,11 @@ class RunSummary:
 
     @property
     def cached_share(self) -> float | None:
-        """The share of this session's prompt tokens that came from a prefix cache."""
-        read = self.tokens["prompt_tokens"]
-        return self.tokens["cached_tokens"] / read if read else None
+        """The share of this session's prompt tokens that came from a prefix cache.
+
+        Of the rows for which the backend tells it; None where it tells nothing.
+        """
+        return self.tokens["cached_tokens"] / self._told if self._told else None
 
     def complete(self, session: Session, ended: str) -> None:
         """Add to a session what it did; `ended` is the time in ISO 8601."""
@@ -165,8 +170,9 @@ class RunSummary:
         read, made = self.tokens["prompt_tokens"], self.tokens["completion_tokens"]
         if read:
             seconds = time.monotonic() - self._started
+            share = "unknown how many" if self.cached_share is None else f"{self.cached_share:.1%}"
             lines.append(
-                f"This session: {read:,} prompt tokens, {self.cached_share:.1%} of them from the "
-                f"prefix cache, {made:,} generated, {(read + made) / seconds:,.0f} tokens/s."
+                f"This session: {read:,} prompt tokens, {share} of them from the prefix cache, "
+                f"{made:,} generated, {(read + made) / seconds:,.0f} tokens/s."
             )
         return lines

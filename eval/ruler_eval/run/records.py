@@ -37,12 +37,15 @@ RUN_FILE = "run.json"
 
 
 class Usage(TypedDict):
-    """Tokens of a row, by the backend's count; the reasoning's are among the completion's."""
+    """Tokens of a row, by the backend's count; the reasoning's are among the completion's.
+
+    The cached ones are None where the backend does not tell.
+    """
 
     prompt_tokens: int
     completion_tokens: int
     thinking_tokens: int
-    cached_tokens: int
+    cached_tokens: int | None
 
 
 class Record(TypedDict):

@@ -136,7 +136,7 @@ def _reasoning_tokens(completion: Completion, before: str, answer: str, tokenize
     return round((completion.completion_tokens or 0) * share)
 
 
-def _usage(prompt: int, completion: int = 0, cached: int = 0) -> Usage:
+def _usage(prompt: int, completion: int = 0, cached: int | None = None) -> Usage:
     return {
         "prompt_tokens": prompt,
         "completion_tokens": completion,

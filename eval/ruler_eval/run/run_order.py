@@ -73,6 +73,7 @@ def make_order(options: Mapping[str, Any]) -> RunOrder:
     given = dict(options)
     given["configs"] = tuple(given["configs"])
     given["reasoning"] = Reasoning.parse(str(given.pop("thinking")))
+    given["omit"] = tuple(given.get("omit") or ())
     given["arguments"] = checked_arguments(given["arguments"] or {})
 
     def taken(names: Iterable[str]) -> dict[str, Any]:
@@ -193,7 +194,7 @@ def new_session(order: RunOrder, files: Mapping[str, str]) -> Session:
         "limit": order.limit,
         "source": order.dataset,
         "configs": list(files),
-        "concurrency": order.options.concurrency if order.backend == "openai" else None,
+        "concurrency": order.options.most[0] if order.backend == "openai" else None,
         "replicas": order.cluster.replicas if order.backend == "ray" else None,
         "versions": versions,
         "machine": platform.platform(),

@@ -29,6 +29,7 @@ class Session(TypedDict):
     tokens: NotRequired[dict[str, int]]
     cached_share: NotRequired[float | None]
     tokenized_by: NotRequired[str]
+    window: NotRequired[int]
     prompt_token_differences: NotRequired[int]
 
 

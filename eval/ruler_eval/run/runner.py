@@ -27,6 +27,7 @@ from ruler_eval.run.prompts import MODES
 from ruler_eval.run.replicas.ray_replicas import RayReplicas
 from ruler_eval.run.run_order import Prepared, RunOrder, new_session, now
 from ruler_eval.run.run_settings import check_settings
+from ruler_eval.run.window import window_of
 from ruler_eval.run.work_plan import Estimate, Part, estimated, in_order, in_waves, sent_rows
 
 
@@ -161,6 +162,12 @@ class OpenRun:
             raise RulerError(
                 f"'{self.order.out}' lacks rows and cannot be written: name a new --out."
             )
+        options = self.order.options
+        given = options.max_model_len or (options.arguments or {}).get("max_model_len")
+        if self.order.backend in ("vllm", "ray") and not given:
+            window = window_of(self.ready, self.parts)
+            self.order = replace(self.order, options=replace(options, window=window))
+            self._session["window"] = window
         self._send = self._of_ray() if self.order.backend == "ray" else self._of_one_engine()
 
     def _of_ray(self) -> Callable[[Sequence[Part]], None]:

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from ruler_builder.card.croissant import croissant
+from ruler_builder.card.card_files import card_files
 from ruler_builder.proof.verify_report import VerifyReport
 from ruler_builder.verify.verify import verify
 from ruler_common.files import sha256_of
@@ -301,9 +301,12 @@ def test_a_changed_card_file_is_named(copy: Path, name: str) -> None:
 
 def test_the_description_of_a_repository_is_one_of_this_manifest_too(copy: Path) -> None:
     few_rows(copy)
-    text = croissant(read_manifest(copy), "org/ruler")
-    (copy / "croissant.json").write_text(text, encoding="utf-8")
+    manifest = read_manifest(copy)
+    for name, text in card_files(copy, manifest, True, "org/ruler").items():
+        (copy / name).write_text(text, encoding="utf-8")
     assert verify(copy).ok
+    assert '"org/ruler"' in (copy / "README.md").read_text(encoding="utf-8")
+    text = (copy / "croissant.json").read_text(encoding="utf-8")
     (copy / "croissant.json").write_text(text.replace("git+https", "git", 1), encoding="utf-8")
     assert 8 in laws(verify(copy), "croissant.json")
 

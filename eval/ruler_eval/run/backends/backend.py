@@ -38,7 +38,7 @@ class Completion:
     _: KW_ONLY
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
-    cached_tokens: int = 0
+    cached_tokens: int | None = None
     reasoning: str | None = None
     reasoning_tokens: int | None = None
     error: str | None = None
@@ -51,6 +51,8 @@ class Backend(ABC):
     name: str
     tokenizer: Any = None
     limit: int | None = None
+    own_limit: int | None = None
+    """The model's window, where `limit` is a smaller one that the rows were thought to need."""
     on_note: Callable[[str], None] = staticmethod(lambda text: None)
     """What is called with a sentence that the user should know while it happens."""
 
@@ -89,7 +91,10 @@ class ModelOptions:
     """How a model is found and sampled; `arguments` are the backend's own (`--engine-arg`).
 
     `tokens_in_flight` are the prompt tokens sent at once to a server, at most (a longer prompt is
-    sent alone). `give_up_after` are the seconds for which a server that is gone is waited for.
+    sent alone); without it they follow `replicas_behind` its address, as `concurrency` does.
+    `give_up_after` are the seconds for which a server that is gone is waited for.
+    `window` is what the rows need of one, where `max_model_len` is not given. `provider` is an
+    entry of server/providers.toml, `omit` are sampling fields that are not sent.
     """
 
     model: str
@@ -97,16 +102,26 @@ class ModelOptions:
     revision: str | None = None
     tokenizer: str | None = None
     max_model_len: int | None = None
+    window: int | None = None
     temperature: float = 0.0
     top_p: float = 1.0
     seed: int = 0
     arguments: Mapping[str, Any] | None = None
     base_url: str | None = None
-    concurrency: int = 32
-    tokens_in_flight: int = 2 << 20
+    concurrency: int | None = None
+    tokens_in_flight: int | None = None
+    replicas_behind: int = 1
     timeout: float = 3600.0
     retries: int = 8
+    provider: str | None = None
+    omit: tuple[str, ...] = ()
     give_up_after: float = 600.0
+
+    @property
+    def most(self) -> tuple[int, int]:
+        """Requests and prompt tokens sent at once, at most, unless given by the replicas."""
+        behind = self.replicas_behind
+        return self.concurrency or 32 * behind, self.tokens_in_flight or (2 << 20) * behind
 
     @property
     def sampling(self) -> dict[str, Any]:

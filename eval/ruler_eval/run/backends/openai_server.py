@@ -22,6 +22,7 @@ import json
 import os
 import threading
 from collections.abc import Awaitable, Iterator, Mapping
+from dataclasses import replace
 from functools import cached_property, partial
 from inspect import signature
 from typing import Any, TypeVar
@@ -36,14 +37,17 @@ from ruler_eval.run.backends.bounded_http import BoundedClient
 from ruler_eval.run.backends.secrets import safe
 from ruler_eval.run.backends.server.in_flight import completed, in_flight
 from ruler_eval.run.backends.server.outage import GivenUp, Outage
+from ruler_eval.run.backends.server.pace import Pace
+from ruler_eval.run.backends.server.providers import Provider, check_provider, provider_for
 from ruler_eval.run.backends.server.refusals import AllRefused, Refusals
 from ruler_eval.run.backends.server_replies import MOST_SHOWN, Malformed, Refused, inside
 from ruler_eval.run.backends.server_requests import (
-    CONTINUES,
     chat_fields,
     extra_fields,
     json_bytes,
+    sampling_fields,
     turn_fields,
+    without_prefix,
 )
 from ruler_eval.run.prompts import Prompt, load_tokenizer
 
@@ -79,10 +83,12 @@ class OpenAI(Backend):
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self._thread.start()
-        self.server, self.version, self.limit = self._ask_server()
+        self.provider, self.version, self.limit = self._ask_server()
+        self._sampling = sampling_fields(options, self.provider)
         self.limit = options.max_model_len or self.limit
         self.tokenizes = self.tokenizer is None and self._tokenize({"prompt": "a"}) is not None
         self.outage = Outage(self._alive, options.give_up_after, self._waits)
+        self.pace = Pace(options.most[0])
         self.mode = ""
         self._extra: dict[str, Any] = {}
 
@@ -106,8 +112,8 @@ class OpenAI(Backend):
             await asyncio.wait_for(send(path, cast_to=str), min(seconds, self.options.timeout))
         )
 
-    def _ask_server(self) -> tuple[str, str | None, int | None]:
-        """The server's kind, its version and the model's window, as far as it tells."""
+    def _ask_server(self) -> tuple[Provider, str | None, int | None]:
+        """The provider, its version and the model's window, as far as it tells."""
         try:
             page = self._call(self._ask("/models", None, PATIENCE))
         except FAILURES as error:
@@ -116,10 +122,11 @@ class OpenAI(Backend):
             page = None
         served = server_replies.served_models(page)
         model = served.get(self.options.model)
-        kinds = [model.get("owned_by") for model in served.values()]
-        kind = next((kind for kind in CONTINUES if kind in kinds), "unknown")
+        owners = [str(model.get("owned_by")) for model in served.values()]
+        host = urlsplit(self._where).hostname or ""
+        kind = provider_for(self.options.provider, host, owners, self.options.model)
         if model is None:
-            if kind != "unknown":
+            if kind.strict and served:
                 raise RulerError(
                     f"The server at {self._where} has no model '{self.options.model}', "
                     f"but: {safe(', '.join(served), MOST_SHOWN)}."
@@ -128,7 +135,7 @@ class OpenAI(Backend):
         parent = model.get("parent")  # an adapter's window is its model's
         found = [model, served.get(parent, {}) if isinstance(parent, str) else {}]
         limits = [server_replies.integer(one.get("max_model_len"), least=1) for one in found]
-        version = inside(self._beside("version"), "version") if kind == "vllm" else None
+        version = inside(self._beside("version"), "version") if kind.name == "vllm" else None
         known = safe(version, MOST_SHOWN) if isinstance(version, str) else None
         return kind, known, limits[0] or limits[1]
 
@@ -168,7 +175,7 @@ class OpenAI(Backend):
         """`prefill` where the server can continue a turn, `chat` where nobody knows."""
         if self.tokenizer is not None and not self.tokenizer.chat_template:
             return "completion"
-        if self.server == "unknown":
+        if self.provider.prefill == "no":
             return "chat"
         if self.tokenizer is None and self.tokenizes and not self._rendered:
             return "completion"
@@ -178,18 +185,14 @@ class OpenAI(Backend):
         """Refuse `prefill` where the prefix would silently be lost."""
         self.mode = mode
         chat = self.endpoint == "chat/completions"
-        self._extra = extra_fields(self.options, self.server, chat, template_arguments)
-        if mode == "prefill" and self.tokenizer is None:
-            if self.server == "unknown" and "continue_final_message" not in self._extra:
-                raise RulerError(
-                    f"The server at {self._where} is not known to continue an assistant's turn: "
-                    "use --mode chat, or --tokenizer NAME to send it the rendered prompt."
-                )
-            if self.tokenizes and not self._rendered:
-                raise RulerError(
-                    "The server cannot render a turn to continue (no chat template?): "
-                    "use --mode completion or chat."
-                )
+        self._extra = extra_fields(self.options, self.provider, chat, template_arguments)
+        asks = "continue_final_message" in self._extra
+        check_provider(self.provider, mode, chat, asks)
+        if mode == "prefill" and chat and self.tokenizes and not self._rendered:
+            raise RulerError(
+                "The server cannot render a turn to continue (no chat template?): "
+                "use --mode completion or chat."
+            )
 
     @property
     def endpoint(self) -> str:
@@ -202,11 +205,13 @@ class OpenAI(Backend):
         known = "server" if self.tokenizes else "unchecked"
         rendered = self._rendered if self.endpoint == "chat/completions" else None
         digest = hashlib.sha256(json.dumps(rendered).encode()).hexdigest() if rendered else None
+        limit = self.provider.limit if self.endpoint == "chat/completions" else "max_tokens"
         return {
-            "backend_version": f"{self.server} {self.version}" if self.version else self.server,
+            "backend_version": " ".join(filter(None, (self.provider.name, self.version))),
             "endpoint": self.endpoint,
             "budget": known if self.tokenizer is None else "tokenizer",
             "request": self._extra,
+            "sent": {**self._sampling, "limit": limit},
             "server_template_sha256": digest,
         }
 
@@ -216,22 +221,21 @@ class OpenAI(Backend):
             return prompt.tokens
         if self.endpoint == "completions":
             return self._tokenize({"prompt": prompt.text}, self.options.timeout)
-        turn = turn_fields(prompt, self.mode, self._extra)
+        turn = turn_fields(prompt, self.mode, self._extra, self.provider)
         body = {"messages": list(prompt.messages), **turn}
         return self._tokenize(body, self.options.timeout)
 
     def request(self, prompt: Prompt) -> dict[str, Any]:
         """The body of the request for one prompt."""
         extra = dict(self._extra)
-        fields: dict[str, Any] = {"model": self.options.model, **self.options.sampling}
+        fields: dict[str, Any] = {"model": self.options.model, **self._sampling}
         if self.endpoint == "completions":
             ids = prompt.token_ids
             fields["prompt"] = prompt.text if ids is None else list(ids)
             fields["max_tokens"] = prompt.max_tokens
         else:
-            newer = (urlsplit(self._where).hostname or "").endswith("openai.com")
-            fields.update(chat_fields(prompt, newer))
-            extra.update(turn_fields(prompt, self.mode, self._extra))
+            fields.update(chat_fields(prompt, self.provider))
+            extra.update(turn_fields(prompt, self.mode, self._extra, self.provider))
         return {**fields, **extra}
 
     def generate(self, prompts: Iterator[Prompt]) -> Iterator[Completion]:
@@ -241,8 +245,8 @@ class OpenAI(Backend):
         """
         try:
             refusals = Refusals()
-            most = self.options.concurrency, self.options.tokens_in_flight
-            for completion in in_flight(prompts, self._complete, self._loop, *most):
+            most = self.options.most[1]
+            for completion in in_flight(prompts, self._complete, self._loop, self.pace, most):
                 yield from refusals(completion)
             yield from refusals.rest()
         except GivenUp as error:
@@ -259,8 +263,13 @@ class OpenAI(Backend):
 
     async def _complete(self, prompt: Prompt) -> Completion:
         options, path, body = self.options, f"/{self.endpoint}", self.request(prompt)
-        ask = partial(self._ask, path, body, options.timeout)
-        return await completed(prompt, ask, self.outage, options.retries, options.timeout)
+
+        def ask() -> Awaitable[Any]:
+            return self.pace.watch(self._ask(path, body, options.timeout))
+
+        found = await completed(prompt, ask, self.outage, options.retries, options.timeout)
+        repeats = self.provider.repeats and self.mode == "prefill"
+        return replace(found, text=without_prefix(prompt, found.text)) if repeats else found
 
     async def _alive(self) -> bool:
         """Whether the server says anything of its own."""

@@ -75,6 +75,9 @@ def read_completion(prompt: Prompt, reply: Any) -> Completion:
     message = choice.get("message")
     text = choice.get("text") if message is None else inside(message, "content")
     reasoning = inside(message, "reasoning_content") or inside(message, "reasoning")
+    if isinstance(text, list):  # Mistral's: parts of thinking, parts of text
+        thought, text = _texts(text, "thinking"), _texts(text, "text")
+        reasoning = reasoning or thought or None
     if not isinstance(text, str) and not (isinstance(message, dict) and text is None):
         raise Malformed(f"no text in the answer: {reply}")
     usage = reply.get("usage")
@@ -84,11 +87,18 @@ def read_completion(prompt: Prompt, reply: Any) -> Completion:
         choice.get("finish_reason"),
         prompt_tokens=integer(inside(usage, "prompt_tokens")),
         completion_tokens=integer(inside(usage, "completion_tokens")),
-        cached_tokens=integer(inside(usage, "prompt_tokens_details", "cached_tokens")) or 0,
+        cached_tokens=integer(inside(usage, "prompt_tokens_details", "cached_tokens")),
         reasoning=reasoning if isinstance(reasoning, str) else None,
         reasoning_tokens=integer(inside(usage, "completion_tokens_details", "reasoning_tokens"))
         or None,
     )
+
+
+def _texts(parts: list[Any], kind: str) -> str:
+    """The text of all parts of a kind; those of thinking hold parts of text themselves."""
+    found = [inside(part, kind) for part in parts if inside(part, "type") == kind]
+    texts = [_texts(one, "text") if isinstance(one, list) else one for one in found]
+    return "".join(one for one in texts if isinstance(one, str))
 
 
 def refusal(error: BaseException) -> Refused | None:

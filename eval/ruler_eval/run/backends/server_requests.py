@@ -11,25 +11,40 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from ruler_common.errors import RulerError
 from ruler_eval.run.backends.backend import ModelOptions
+from ruler_eval.run.backends.server.providers import Provider
 from ruler_eval.run.prompts import Prompt
 
-CONTINUES = ("vllm", "sglang")
-"""Servers, as /v1/models names them, that can continue an assistant's turn."""
-NEUTRAL = {"top_k": -1, "min_p": 0.0, "repetition_penalty": 1.0}
-"""Sent to these servers, since they would else take a model's generation_config.json."""
+
+def sampling_fields(options: ModelOptions, provider: Provider) -> dict[str, Any]:
+    """How tokens are drawn, as far as the provider takes it and --omit does not name it.
+
+    Raises RulerError where that would drop what was asked for.
+    """
+    usual = ModelOptions("").sampling
+    for name in provider.omit:
+        if name not in options.omit and options.sampling[name] != usual[name]:
+            raise RulerError(
+                f"{provider.title} takes no {name}{provider.source}: leave "
+                f"--{name.replace('_', '-')} out."
+            )
+    left_out = {*provider.omit, *options.omit}
+    asked = {name: value for name, value in options.sampling.items() if name not in left_out}
+    return {provider.rename.get(name, name): value for name, value in asked.items()}
 
 
 def extra_fields(
-    options: ModelOptions, server: str, chat: bool, template_arguments: Mapping[str, Any]
+    options: ModelOptions, provider: Provider, chat: bool, template_arguments: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """The user's own fields, and for a server that is known (CONTINUES) those it understands."""
-    extra = dict(options.arguments or {})
-    if server in CONTINUES:
-        extra = {**NEUTRAL, **extra}
-        if chat:
-            own = extra.get("chat_template_kwargs", {})
-            extra["chat_template_kwargs"] = {**template_arguments, **own}
+    """The user's own fields, and those that the provider understands beside OpenAI's.
+
+    Neutral samplers are sent, since a server would else take a model's generation_config.json.
+    """
+    extra = {**provider.extra, **(options.arguments or {})}
+    if provider.template and chat:
+        own = extra.get("chat_template_kwargs", {})
+        extra["chat_template_kwargs"] = {**template_arguments, **own}
     return extra
 
 
@@ -39,17 +54,28 @@ def json_bytes(body: Mapping[str, Any]) -> bytes:
     return text.encode()
 
 
-def turn_fields(prompt: Prompt, mode: str, extra: Mapping[str, Any]) -> dict[str, Any]:
+def turn_fields(
+    prompt: Prompt, mode: str, extra: Mapping[str, Any], provider: Provider
+) -> dict[str, Any]:
     """The fields of a chat request that say how it ends: with a turn to be continued, or not."""
     fields: dict[str, Any] = {}
-    if mode == "prefill" and prompt.messages[-1]["role"] == "assistant":
+    marked = provider.prefill in ("turn", "prefix")
+    if mode == "prefill" and prompt.messages[-1]["role"] == "assistant" and not marked:
         fields = {"add_generation_prompt": False, "continue_final_message": True}
     if "chat_template_kwargs" in extra:
         fields["chat_template_kwargs"] = extra["chat_template_kwargs"]
     return fields
 
 
-def chat_fields(prompt: Prompt, newer: bool = False) -> dict[str, Any]:
-    """The turns and the most tokens to answer with; `newer` is OpenAI's own name of the latter."""
-    limit = "max_completion_tokens" if newer else "max_tokens"
-    return {"messages": list(prompt.messages), limit: prompt.max_tokens}
+def chat_fields(prompt: Prompt, provider: Provider) -> dict[str, Any]:
+    """The turns and the most tokens to answer with."""
+    turns: list[dict[str, Any]] = [*prompt.messages]
+    if provider.prefill == "prefix" and turns[-1]["role"] == "assistant":
+        turns[-1] = {**turns[-1], "prefix": True}
+    return {"messages": turns, provider.limit: prompt.max_tokens}
+
+
+def without_prefix(prompt: Prompt, text: str) -> str:
+    """An answer without the prefix that it continues, where a provider repeats it."""
+    last = prompt.messages[-1] if prompt.messages else {"role": "user"}
+    return text.removeprefix(last["content"]) if last["role"] == "assistant" else text

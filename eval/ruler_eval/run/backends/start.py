@@ -47,6 +47,10 @@ def check_options(name: str, options: ModelOptions) -> None:
         raise RulerError("--timeout takes seconds, more than 0.")
     if not (math.isfinite(options.give_up_after) and options.give_up_after >= 0):
         raise RulerError("--give-up-after takes seconds, 0 or more.")
+    if known_backend(name) != "openai" and (options.omit or options.provider):
+        raise RulerError("--omit and --provider are for --backend openai.")
+    if wrong := [field for field in options.omit if field not in options.sampling]:
+        raise RulerError(f"--omit takes {', '.join(options.sampling)}, not '{wrong[0]}'.")
     if known_backend(name) == "openai":
         check_address(options.base_url or os.environ.get("OPENAI_BASE_URL"))
         check_key("OPENAI_API_KEY")

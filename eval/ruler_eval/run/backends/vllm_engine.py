@@ -68,6 +68,10 @@ class VLLM(Backend):
         self.log, self.dead = EngineLog("vLLM"), False
         try:
             with self.log.taken():
+                if options.window and "max_model_len" not in engine:
+                    config = vllm.EngineArgs(model=options.model, **engine).create_model_config()
+                    self.own_limit = config.max_model_len
+                    engine["max_model_len"] = min(options.window, config.max_model_len)
                 self.llm = vllm.LLM(model=options.model, **engine)
         except Exception as error:  # whatever an engine ends with, the user gets its cause
             reason = self.log.reason(error)
@@ -168,7 +172,7 @@ class VLLM(Backend):
             made.finish_reason,
             prompt_tokens=len(output.prompt_token_ids or prompt.token_ids or ()),
             completion_tokens=len(made.token_ids),
-            cached_tokens=output.num_cached_tokens or 0,
+            cached_tokens=output.num_cached_tokens,
         )
 
     def close(self) -> None:

@@ -23,7 +23,13 @@ from ruler_common.names import check_name
 from ruler_common.parsing import check_type
 from ruler_common.terminal import steps
 from ruler_eval.run.backends.backend import ModelOptions
-from ruler_eval.run.backends.server_requests import chat_fields, extra_fields, turn_fields
+from ruler_eval.run.backends.server.providers import provider_for
+from ruler_eval.run.backends.server_requests import (
+    chat_fields,
+    extra_fields,
+    sampling_fields,
+    turn_fields,
+)
 from ruler_eval.run.backends.start import check_sampling
 from ruler_eval.run.batch import batch_files
 from ruler_eval.run.batch.batch_answers import completion_of, never_run
@@ -112,7 +118,10 @@ def write_batch(batch: BatchOrder) -> WrittenBatch:
     check_name("API", batch.api, APIS, "ruler batch write --help")
     check_sampling(order.options)
     prompter, limit = _prompter(batch)
-    extra = extra_fields(order.options, batch.api, True, prompter.template_arguments)
+    host = "api.openai.com" if batch.api == "openai" else ""
+    provider = provider_for(None, host, [batch.api], order.options.model)
+    sampling = sampling_fields(order.options, provider)
+    extra = extra_fields(order.options, provider, True, prompter.template_arguments)
     decided = {
         **prompter.settings(),
         "endpoint": batch_files.ENDPOINT.removeprefix("/v1/"),
@@ -138,10 +147,10 @@ def write_batch(batch: BatchOrder) -> WrittenBatch:
                 written.prompt_tokens = (written.prompt_tokens or 0) + prompt.tokens
             body = {
                 "model": order.options.model,
-                **order.options.sampling,
-                **chat_fields(prompt, newer=batch.api == "openai"),
+                **sampling,
+                **chat_fields(prompt, provider),
                 **extra,
-                **turn_fields(prompt, prompter.mode, extra),
+                **turn_fields(prompt, prompter.mode, extra, provider),
             }
             yield batch_files.asked_row(prompt), batch_files.request_line(prompt, body)
 

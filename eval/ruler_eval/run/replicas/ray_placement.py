@@ -64,6 +64,7 @@ class RayCluster:
         self.options = options
         self.ray, self._own = connect(options.address, "The ray backend")
         self._groups: list[Any] = []
+        self._place: Any = None
 
     def place(self, order: RunOrder) -> list[Any]:
         """One actor an engine; it starts as soon as Ray finds its place.
@@ -80,7 +81,19 @@ class RayCluster:
         if len(place.bundles) > 1:
             arguments.setdefault("distributed_executor_backend", "ray")
         order = replace(order, options=replace(order.options, arguments=arguments))
-        return [self._placed(place, actor, order) for _ in range(self.options.replicas)]
+        self._place = place, actor, order
+        return [self._placed(*self._place) for _ in range(self.options.replicas)]
+
+    def has_room(self, engines: int) -> bool:
+        """Whether the nodes that are alive can hold so many engines."""
+        return self._room(self._place[0]) >= engines
+
+    def replace(self, number: int) -> Any:
+        """Another actor for one that ended, in a place of its own."""
+        self.ray.util.remove_placement_group(self._groups[number])
+        actor = self._placed(*self._place)
+        self._groups[number] = self._groups.pop()
+        return actor
 
     def _placed(self, place: Place, actor: Mapping[str, Any], order: RunOrder) -> Any:
         """An actor with a placement group of its own, which its own actors share."""
@@ -102,9 +115,13 @@ class RayCluster:
             .remote(order, str(Path.cwd()))
         )
 
+    def _room(self, place: Place) -> int:
+        """How many engines the nodes that are alive can hold."""
+        return place.on(node["Resources"] for node in self.ray.nodes() if node["Alive"])
+
     def _check(self, place: Place) -> None:
         """Raise RulerError where the cluster can never hold that many engines."""
-        room = place.on(node["Resources"] for node in self.ray.nodes() if node["Alive"])
+        room = self._room(place)
         if room < self.options.replicas:
             gpu = "" if self.options.num_cpus else "; --num-cpus N gives engines CPUs alone"
             raise RulerError(

@@ -4,7 +4,8 @@
         replicas.answer(parts, read_row, on_answered)      # once for each missing row
 
 This process hands rows out and records what comes back; what an engine has not answered when it
-ends, with its process or its node, goes to the others.
+ends, with its process or its node, goes to the others. An engine that had started is replaced,
+twice at most, while the nodes have room for it.
 
 Why Ray Core's actors and not ray.data.llm. The latter was tried too (Ray 2.60, vLLM 0.32 on a CPU,
 two engines, 200 rows, one engine killed), and every row came back once. But the rows of the killed
@@ -17,6 +18,7 @@ started only with `log_engine_metrics=False`.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -37,6 +39,8 @@ _WAIT = 1.0
 """Seconds that an engine is waited for, at most, before it is given more rows."""
 _PATIENCE = 60
 """Seconds until the user reads that no engine has started yet."""
+REPLACED = 2
+"""How often an engine is replaced, at most."""
 ReadRow = Callable[[str, int], SentRow]
 """Reads the row of a configuration and index."""
 
@@ -52,6 +56,7 @@ class RayReplicas:
         self.cluster, self.on_note = RayCluster(order.cluster), on_note
         self.ray = self.cluster.ray
         self._rooms: dict[int, int] = {}
+        self._replaced: Counter[int] = Counter()
         self._last_end = ""
         try:
             self.actors = dict(enumerate(self.cluster.place(order)))
@@ -97,17 +102,25 @@ class RayReplicas:
                 if rows or dealer.held(replica):
                     calls[self.actors[replica].exchange.remote(rows, _WAIT)] = replica
             idle = [replica for replica in idle if replica not in calls.values()]
-            if not calls:
+            ready: list[Any] = []
+            if calls:
+                ready, _ = self.ray.wait([*calls], num_returns=1, timeout=_PATIENCE)
+            if not ready and calls and self.cluster.has_room(len(self.actors)):
+                continue  # engines that load
+            if not ready:
                 raise RulerError(
                     f"All {count} engines ended; the last: {self._last_end}. "
                     "What was answered is kept: the same command goes on."
                 )
-            (call,), _ = self.ray.wait([*calls], num_returns=1)
+            (call,) = ready
             replica = calls.pop(call)
             try:
                 result = self.ray.get(call)
             except self.ray.exceptions.RayError as error:
-                self._end(replica, error, dealer.held(replica))
+                again = self._replaceable(replica)
+                self._end(replica, error, dealer.held(replica), again)
+                if again:
+                    calls[self._replace(replica)] = replica
                 for key in dealer.lost(replica) if self.actors else ():
                     on_answered(_given_up(key, self._last_end))
                 continue
@@ -131,13 +144,28 @@ class RayReplicas:
                 )
         return started
 
-    def _end(self, replica: int, error: BaseException, held: int = 0) -> None:
+    def _replaceable(self, replica: int) -> bool:
+        """Whether an engine that ended gets another: one that never started would not start."""
+        started = replica in self._rooms and self._replaced[replica] < REPLACED
+        return started and self.cluster.has_room(len(self.actors))
+
+    def _replace(self, replica: int) -> Any:
+        """Start another engine in place of one; what tells that it has started."""
+        self._replaced[replica] += 1
+        del self._rooms[replica]
+        self.actors[replica] = self.cluster.replace(replica)
+        call = self.actors[replica].started.remote()
+        self._starting[call] = replica
+        return call
+
+    def _end(self, replica: int, error: BaseException, held: int = 0, again: bool = False) -> None:
         """Take an engine that ended out, and name the reason while there are others."""
         self.ray.kill(self.actors.pop(replica))
         self._last_end = _reason(error)
-        if self.actors:
+        if self.actors or again:
             rest = f"its {held} unanswered rows go to the others" if held else "the others go on"
-            self.on_note(f"An engine ended ({self._last_end}); {rest}.")
+            more = " It is replaced." if again else ""
+            self.on_note(f"An engine ended ({self._last_end}); {rest}.{more}")
 
     def close(self) -> None:
         """End all engines and give their places back."""

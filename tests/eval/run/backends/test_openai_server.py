@@ -154,7 +154,7 @@ def test_prefill_goes_to_vllm_as_a_turn_to_continue(
 
 
 def test_prefill_is_refused_where_the_prefix_would_be_lost(order: RunOrder, serve: Serve) -> None:
-    with pytest.raises(RulerError, match=r"--mode chat, or --tokenizer"):
+    with pytest.raises(RulerError, match=r"--mode chat, --tokenizer"):
         run(at(replace(order, mode="prefill"), serve()))
 
 

@@ -170,7 +170,7 @@ def test_answers_become_the_records_of_a_run_and_are_scored(
         "prompt_tokens": 900,
         "completion_tokens": 9,
         "thinking_tokens": 0,
-        "cached_tokens": 0,
+        "cached_tokens": None,
     }
     assert set(states(run).values()) == {"stop"}
     stdout, _, code = ruler("score", run, "--dataset", small)

@@ -49,7 +49,7 @@ def test_when_all_engines_end_what_was_answered_is_kept(cluster: Any, read: Any)
 
     def on_answered(answered: Answered) -> None:
         answers.append(answered)
-        if len(answers) == 50:
+        if len(answers) % 50 == 0:  # the first engine, and both that replace it
             for node in (cluster.head_node, *cluster.worker_nodes):
                 for pid in actors_of(node, "Replica"):
                     os.kill(pid, signal.SIGKILL)
@@ -134,5 +134,7 @@ def test_each_row_is_answered_once_though_one_of_two_engines_ends(
     assert sorted(answered.record["index"] for answered in answers) == list(ROWS)
     assert {answered.record["finish_reason"] for answered in answers} == {"stop"}
     (note,) = notes
+    if end is kill_the_engine:  # of a node, Ray may not know yet that it is gone
+        assert note.endswith("It is replaced.")
     assert re.match(r"An engine ended \(Actor.*; its \d+ unanswered rows go to the others", note)
     wait_for_the_end_of(actors_of(cluster.head_node, "Replica"))

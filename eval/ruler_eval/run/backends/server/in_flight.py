@@ -1,6 +1,6 @@
 """Requests in flight up to two bounds, and the tries of each.
 
-    for completion in in_flight(prompts, complete, loop, most=32, most_tokens=2 << 20): …
+    for completion in in_flight(prompts, complete, loop, Pace(32), most_tokens=2 << 20): …
 
 Prompts are pulled only when there is room for them; answers come as they finish.
 """
@@ -15,6 +15,7 @@ from typing import Any
 from ruler_eval.run.backends import server_replies
 from ruler_eval.run.backends.backend import Completion
 from ruler_eval.run.backends.server.outage import GivenUp, Outage
+from ruler_eval.run.backends.server.pace import Pace
 from ruler_eval.run.prompts import Prompt
 
 
@@ -22,10 +23,10 @@ def in_flight(
     prompts: Iterator[Prompt],
     complete: Callable[[Prompt], Awaitable[Completion]],
     loop: asyncio.AbstractEventLoop,
-    most: int,
+    pace: Pace,
     most_tokens: int,
 ) -> Iterator[Completion]:
-    """Complete every prompt in a loop of another thread, `most` and `most_tokens` at a time.
+    """Complete every prompt in a loop of another thread, as the pace and `most_tokens` allow.
 
     A longer prompt is sent alone. Raises GivenUp.
     """
@@ -54,7 +55,7 @@ def in_flight(
         for prompt in prompts:
             size = prompt_tokens(prompt)
             while requests and (
-                requests >= most or tokens + size > most_tokens or not answers.empty()
+                requests >= pace.now or tokens + size > most_tokens or not answers.empty()
             ):
                 answer = next_answer()
                 requests, tokens = requests - 1, tokens - prompt_tokens(answer.prompt)
