@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ruler_builder.card.croissant import croissant
+from ruler_builder.card.card_files import card_files
 from ruler_common.manifest import read_manifest
 from tests.builder.hub.test_fetch import contents
 from tests.hub.client import Client
@@ -30,7 +30,8 @@ def test_it_is_pushed_with_a_card_that_the_hub_takes(
     repo = hub.dataset(REPO)
     held = {name: blob.data for name, blob in repo.commits[repo.main].items()}
     mine = contents(oneruler)
-    mine["croissant.json"] = croissant(read_manifest(oneruler), REPO).encode()
+    described = card_files(oneruler, read_manifest(oneruler), False, REPO)
+    mine.update({name: text.encode() for name, text in described.items()})
     assert {name: held[name] for name in mine} == mine
 
 

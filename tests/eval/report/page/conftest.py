@@ -76,9 +76,12 @@ def write_page(runs: list[Path], path: Path) -> None:
     assert code == 0, error
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    """Debian's Chromium, or another one of the system."""
+    """Debian's Chromium, or another one of the system.
+
+    Playwright's event loop runs as long as it does, and no other may: other modules have their own.
+    """
     api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
     found = next(filter(None, map(shutil.which, ("chromium", "chromium-browser"))), None)
     if found is None:
