@@ -7,6 +7,8 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from tests import in_process
 from tests.test_architecture import ROOT
 
@@ -34,6 +36,7 @@ def small(line: str) -> str:
     return line.replace("64k,128k", "8k")
 
 
+@pytest.mark.nightly
 def test_every_command_runs(
     release: Path, oneruler: Path, suite_release: Callable[[str], Path], tmp_path: Path
 ) -> None:
