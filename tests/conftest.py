@@ -21,7 +21,7 @@ from ruler_builder.release.order import BuildOrder
 from ruler_builder.sources.download import Store
 from ruler_builder.sources.registry import Sources, parse_choice
 from ruler_builder.tokens.tokenizers import TokenCounter, load_counter
-from tests.shares import ALL, TURN
+from tests.shares import ALL, TURN, files_are_named, leave_out_nightly
 
 MOST_WORKERS = 8
 """Each loads the tokenizers it needs: some hundred MB."""
@@ -47,13 +47,9 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
 
     A file or a test alone runs in this process.
     """
-    if _files_are_named(config):
+    if files_are_named(config):
         return 0
     return min(len(os.sched_getaffinity(0)), MOST_WORKERS)
-
-
-def _files_are_named(config: pytest.Config) -> bool:
-    return all(arg.partition("::")[0].endswith(".py") for arg in config.args)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, exitstatus: int) -> None:
@@ -81,10 +77,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[Any]) -> No
 
     `pytest -m mirror` runs what needs the public sources.
     """
-    if not ALL and not _files_are_named(config):
-        left = [item for item in items if item.get_closest_marker("nightly")]
-        config.hook.pytest_deselected(items=left)
-        items[:] = [item for item in items if item not in set(left)]
+    leave_out_nightly(config, items)
     for item in items:
         if "mirror" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.mirror)

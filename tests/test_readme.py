@@ -256,7 +256,7 @@ def test_every_block_of_code_is_run_by_a_test() -> None:
         ("docs/many_machines.md", "Shards", "bash"),
         ("docs/other_tools.md", "Exports", "bash"),
         ("docs/other_tools.md", "Inspect", "bash"),  # these above
-        ("docs/run.md", "Behind a server", "bash"),  # tests/vllm/test_readme.py
+        ("docs/run.md", "Behind a server", "bash"),  # tests/vllm/test_run_page.py
         ("docs/run.md", "Batch files", "bash"),
         ("docs/experiments.md", "RULER", "bash"),  # tests/test_experiments.py
         ("docs/experiments.md", "ONERULER", "bash"),

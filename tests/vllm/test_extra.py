@@ -61,6 +61,7 @@ def alone(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "bin/python"
 
 
+@pytest.mark.nightly
 def test_the_extra_brings_all_that_its_backend_needs(
     alone: Path, small: Path, tiny: Path, tmp_path: Path
 ) -> None:

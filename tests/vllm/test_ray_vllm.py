@@ -23,7 +23,7 @@ from tests.ray_cluster import actors_of, both_have_started, two_nodes
 
 pytest.importorskip("vllm.version", reason="vLLM has its own environment: setup.sh")
 pytest.importorskip("ray", reason="the extra ray is not installed")
-pytestmark = pytest.mark.vllm
+pytestmark = [pytest.mark.vllm, pytest.mark.nightly]
 
 
 def lines(folder: Path) -> dict[str, str]:

@@ -11,8 +11,9 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import cache
 from itertools import takewhile
 from pathlib import Path
 from typing import Any
@@ -30,7 +31,11 @@ from tests.vllm.serving import served
 
 pytest.importorskip("vllm.version", reason="vLLM has its own environment: setup.sh")
 pytestmark = pytest.mark.vllm
-MODES = ("completion", "prefill", "chat")
+MODES = [
+    "prefill",
+    pytest.param("completion", marks=pytest.mark.nightly),
+    pytest.param("chat", marks=pytest.mark.nightly),
+]
 SHORT = ("niah_multikey_1_1k_smollm2", "vt_1k_smollm2")
 LONG, ROWS = "niah_single_1_4k_smollm2", 4
 ENGINE = {"enforce_eager": True, "dtype": "float32", "max_num_seqs": 2, "max_model_len": 4096}
@@ -78,17 +83,18 @@ def answers(out: Path) -> Answers:
 
 
 @pytest.fixture(scope="module")
-def of_transformers(order: RunOrder, kept: Any) -> dict[str, Answers]:
-    """What transformers answers in each mode; asked before vLLM pins the threads."""
+def of_transformers(order: RunOrder, kept: Any) -> Callable[[str], Answers]:
+    """What transformers answers in a mode, asked once."""
     import torch
 
-    torch.set_num_threads(os.cpu_count() or 1)
-    options = replace(order.options, arguments={"dtype": "float32", "batch_tokens": 1})
-    found = {}
-    for mode in MODES:
+    @cache
+    def found(mode: str) -> Answers:
+        torch.set_num_threads(os.cpu_count() or 1)
+        options = replace(order.options, arguments={"dtype": "float32", "batch_tokens": 1})
         out = order.out.with_name(f"hf-{mode}")
         run(replace(order, backend="hf", options=options, mode=mode, out=out))
-        found[mode] = answers(out)
+        return answers(out)
+
     return found
 
 
@@ -102,24 +108,25 @@ def server(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[st
 
 @pytest.mark.parametrize("mode", MODES)
 def test_vllm_offline_answers_as_transformers_does(
-    order: RunOrder, of_transformers: dict[str, Answers], mode: str
+    order: RunOrder, of_transformers: Callable[[str], Answers], mode: str
 ) -> None:
+    wanted = of_transformers(mode)  # before vLLM takes the threads
     out = order.out.with_name(f"vllm-{mode}")
     summary = run(replace(order, mode=mode, out=out))
     assert summary.differences == 0
-    assert answers(out) == of_transformers[mode]
+    assert answers(out) == wanted
     assert len(set(answers(out).values())) == 4  # each row has an answer of its own
 
 
 @pytest.mark.parametrize("mode", MODES)
 def test_a_vllm_server_answers_as_transformers_does(
-    order: RunOrder, of_transformers: dict[str, Answers], server: str, mode: str
+    order: RunOrder, of_transformers: Callable[[str], Answers], server: str, mode: str
 ) -> None:
     out = order.out.with_name(f"openai-{mode}")
     options = ModelOptions("smollm2", base_url=server, concurrency=2)
     summary = run(replace(order, backend="openai", options=options, mode=mode, out=out))
     assert summary.differences == 0
-    wanted = {key: text.strip() for key, text in of_transformers[mode].items()}
+    wanted = {key: text.strip() for key, text in of_transformers(mode).items()}
     assert {key: text.strip() for key, text in answers(out).items()} == wanted
 
 
@@ -130,6 +137,7 @@ def long_run(order: RunOrder, of_transformers: Any) -> Any:
     return out, run(replace(order, configs=(LONG,), out=out))
 
 
+@pytest.mark.nightly
 def test_the_model_finds_needles_at_4k(order: RunOrder, long_run: Any) -> None:
     from ruler_eval.score.prediction_source import PredictionSource
     from ruler_eval.score.scoring import ScoringRules, score
@@ -140,6 +148,7 @@ def test_the_model_finds_needles_at_4k(order: RunOrder, long_run: Any) -> None:
     assert cell["score"] >= 80
 
 
+@pytest.mark.nightly
 def test_the_prefix_cache_gives_what_the_rows_common_beginnings_allow(
     order: RunOrder, long_run: Any, kept: Any
 ) -> None:
@@ -166,7 +175,7 @@ def shared(a: list[int], b: list[int]) -> int:
 
 
 def test_killed_in_the_middle_a_run_on_the_server_loses_nothing(
-    order: RunOrder, server: str, of_transformers: dict[str, Answers]
+    order: RunOrder, server: str, of_transformers: Callable[[str], Answers]
 ) -> None:
     out = order.out.with_name("killed")
     command = [sys.executable, "-m", "ruler_release", "run", "--dataset", order.dataset]
@@ -186,7 +195,7 @@ def test_killed_in_the_middle_a_run_on_the_server_loses_nothing(
     found = _lines(out)
     assert len(found) == len(dict(found)) == 4
     assert there.items() <= dict(found).items()
-    wanted = {key: text.strip() for key, text in of_transformers["prefill"].items()}
+    wanted = {key: text.strip() for key, text in of_transformers("prefill").items()}
     assert {key: text.strip() for key, text in found} == wanted
 
 

@@ -73,6 +73,7 @@ def test_an_answer_cut_at_its_maximum_says_length(order: Any) -> None:
         assert made <= 30
 
 
+@pytest.mark.nightly
 def test_killed_with_sigkill_it_resumes_to_the_same_answers(order: Any, tmp_path: Path) -> None:
     big = small_release.write(tmp_path / "big", rows=8, lines=40)
     order = replace(order, dataset=str(big), configs=("niah_single_1_4k",))
@@ -106,7 +107,7 @@ def test_killed_with_sigkill_it_resumes_to_the_same_answers(order: Any, tmp_path
 
 
 def test_the_shared_haystack_comes_from_the_prefix_cache(order: Any, tmp_path: Path) -> None:
-    long = small_release.write(tmp_path / "long", rows=8, lines=120)
+    long = small_release.write(tmp_path / "long", rows=4, lines=120)
     options = ModelOptions(
         order.options.model, arguments={**order.options.arguments, "max_num_seqs": 1}
     )
@@ -144,6 +145,7 @@ def test_a_wrong_engine_argument_is_one_sentence(order: Any) -> None:
         run(replace(order, options=options))
 
 
+@pytest.mark.nightly
 def test_an_engine_that_cannot_start_ends_in_one_sentence_with_its_cause(order: Any) -> None:
     """As users have it: the engine in a process of its own, whose log says why."""
     command = [sys.executable, "-m", "ruler_release", "run", "--dataset", order.dataset]

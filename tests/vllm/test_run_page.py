@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 pytest.importorskip("vllm.version", reason="vLLM has its own environment: setup.sh")
+pytestmark = pytest.mark.nightly
 PAGE = Path(__file__).parents[2] / "docs/run.md"
 
 
