@@ -160,6 +160,15 @@ class Inspector:
         on_progress(0)
         return path, digest.hexdigest()
 
+    def questions(self, corpus: str, on_progress: OnRows) -> tuple[str, int | None]:
+        """How many questions a corpus has; None where it is not at hand.
+
+        Asked of a worker: it has read the corpus for its rows, and lets go of it at its end.
+        """
+        found = self.sources.corpus(corpus)
+        on_progress(0)
+        return corpus, None if found is None else len(found.questions)
+
     def inspect(self, part: RowGroup, on_progress: OnRows) -> InspectedRowGroup:
         """Check every row of a row group alone, and collect what the file's checks need.
 

@@ -26,11 +26,11 @@ from ruler_builder.proof.release_checks import (
     check_most_rows,
     check_same_asked,
     check_same_texts,
+    corpora_of,
     is_own_suite,
 )
 from ruler_builder.proof.verify_report import FileReport, VerifyReport
 from ruler_builder.reading.breaches import Law
-from ruler_builder.reading.sources_at_hand import SourcesAtHand
 from ruler_builder.tokens.reference_counter import absent, places
 from ruler_common.manifest_form import MANIFEST, Manifest
 from ruler_common.text import printable
@@ -81,6 +81,7 @@ def prove(
             groups[group.path].append(group)
         digests = {part.path: groups[part.path][0].digest for part in parts if part.whole_file}
         digests.update(run(Inspector.digest, [path for path in readable if path not in digests]))
+        questions = dict(run(Inspector.questions, corpora_of(manifest)))
     for path, digest in digests.items():
         reports[path].rows_sha256 = digest
         if digest != entries[path]["rows_sha256"]:
@@ -93,9 +94,8 @@ def prove(
     for name, what in () if left else strangers(root, manifest):
         reports[name] = FileReport(name)
         reports[name].add(what, Law.DIGESTS)
-    sources = SourcesAtHand(manifest, str(mirror) if mirror else None)
     whole = FileReport(MANIFEST)
-    check_most_rows(manifest, sources, whole)
+    check_most_rows(manifest, questions, whole)
     if whole.count:
         reports[MANIFEST] = whole
     notes = [*mismatches.values()]
@@ -108,7 +108,8 @@ def prove(
         by = f"Files by {', '.join(sorted(writers))}, not {own_writer()}"
         notes.append(f"{by}: their figures of pages are not compared.")
     missing = {name for found in groups.values() for group in found for name in group.missing}
-    notes += _notes(manifest, missing | sources.missing)
+    missing |= {corpus for corpus, asked in questions.items() if asked is None}
+    notes += _notes(manifest, missing)
     uncounted = absent(manifest, arguments[2], specs)
     return VerifyReport(reports, left, notes=notes, uncounted=uncounted)
 

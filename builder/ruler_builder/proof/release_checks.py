@@ -9,7 +9,6 @@ from ruler_builder.families.table import FAMILIES
 from ruler_builder.proof.inspect_rows import InspectedRowGroup, SharedText, unlike_most
 from ruler_builder.proof.verify_report import AskedDigest, FileReport
 from ruler_builder.reading.breaches import Law
-from ruler_builder.reading.sources_at_hand import SourcesAtHand
 from ruler_common.frozen_rows import frozen_for, unexplained
 from ruler_common.manifest_form import OWN_SUITE, Manifest
 
@@ -53,14 +52,26 @@ def check_same_texts(groups: Iterable[InspectedRowGroup], reports: dict[str, Fil
             reports[odd.path].add(what, row=odd.row)
 
 
-def check_most_rows(manifest: Manifest, sources: SourcesAtHand, report: FileReport) -> None:
-    """There are as many rows as a corpus has questions, and no end of them in other tasks."""
+def corpora_of(manifest: Manifest) -> list[str]:
+    """The corpora whose questions the release's files ask."""
+    tasks = [manifest["tasks"][entry["task"]] for entry in manifest["files"].values()]
+    asked = (t["dataset"] for t in tasks if FAMILIES[t["family"]].params.from_corpus)
+    return sorted({*asked})
+
+
+def check_most_rows(
+    manifest: Manifest, questions: Mapping[str, int | None], report: FileReport
+) -> None:
+    """There are as many rows as a corpus has questions, and no end of them in other tasks.
+
+    `questions` has None for a corpus that is not at hand.
+    """
     for entry in manifest["files"].values():
         task, right = manifest["tasks"][entry["task"]], entry["most_rows"]
         if not FAMILIES[task["family"]].params.from_corpus:
             right = None
-        elif (corpus := sources.corpus(task["dataset"])) is not None:
-            right = len(corpus.questions)
+        elif (asked := questions[task["dataset"]]) is not None:
+            right = asked
         if entry["most_rows"] != right:
             what = f"most_rows of {entry['config']} is {entry['most_rows']}, not {right}"
             report.add(what)

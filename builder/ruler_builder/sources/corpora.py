@@ -6,7 +6,8 @@ Questions keep the order of their file: published predictions on them stay compa
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+import re
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
@@ -51,6 +52,7 @@ class Corpus:
         return sorted(self.documents, key=len)
 
 
+_BETWEEN = re.compile(r"[\s,\]]*")  # two entries of a JSON list, and its end
 _MOST_KEPT = 4
 # The corpora that were read, by name and digest of the file.
 _kept: dict[tuple[str, bytes], Corpus] = {}
@@ -67,7 +69,7 @@ def questions(name: str, data: bytes) -> Corpus:
 
     The last ones are kept: HotpotQA takes a second to read.
     """
-    readers: dict[str, Callable[[Any], Corpus]] = {"squad": _squad, "hotpotqa": _hotpotqa}
+    readers: dict[str, Callable[[bytes], Corpus]] = {"squad": _squad, "hotpotqa": _hotpotqa}
     if name not in readers:
         raise RulerError(
             f"Unknown question-answering dataset '{name}'. Known: {', '.join(readers)}."
@@ -76,7 +78,7 @@ def questions(name: str, data: bytes) -> Corpus:
     if key not in _kept:
         if len(_kept) == _MOST_KEPT:
             del _kept[next(iter(_kept))]
-        _kept[key] = readers[name](json.loads(data))
+        _kept[key] = readers[name](data)
     return _kept[key]
 
 
@@ -84,12 +86,13 @@ def _index(documents: Iterable[str]) -> dict[str, int]:
     return {text: i for i, text in enumerate(dict.fromkeys(documents))}
 
 
-def _squad(data: dict[str, Any]) -> Corpus:
+def _squad(data: bytes) -> Corpus:
     """Answerable questions; a document is a paragraph, its own are the rest of its article."""
-    articles = [[paragraph["context"] for paragraph in part["paragraphs"]] for part in data["data"]]
+    parts = json.loads(data)["data"]
+    articles = [[paragraph["context"] for paragraph in part["paragraphs"]] for part in parts]
     index = _index(text for article in articles for text in article)
     asked = []
-    for part, article in zip(data["data"], articles, strict=True):
+    for part, article in zip(parts, articles, strict=True):
         for paragraph in part["paragraphs"]:
             gold = index[paragraph["context"]]
             own = tuple(dict.fromkeys(index[text] for text in article if index[text] != gold))
@@ -100,19 +103,24 @@ def _squad(data: dict[str, Any]) -> Corpus:
     return Corpus(list(index), asked, own_required=False)
 
 
-def _hotpotqa(data: list[dict[str, Any]]) -> Corpus:
+def _hotpotqa(data: bytes) -> Corpus:
     """A document is a title, a newline and its sentences; the gold ones hold supporting facts."""
-    texts = [
-        {title: f"{title}\n{''.join(sentences)}" for title, sentences in entry["context"]}
-        for entry in data
-    ]
-    index = _index(text for by_title in texts for text in by_title.values())
+    index: dict[str, int] = {}
     asked = []
-    for entry, by_title in zip(data, texts, strict=True):
-        gold = tuple(
-            dict.fromkeys(index[by_title[title]] for title, _ in entry["supporting_facts"])
-        )
-        own = tuple(dict.fromkeys(index[text] for text in by_title.values()))
+    for entry in _entries(data.decode("utf-8")):
+        texts = {title: f"{title}\n{''.join(sentences)}" for title, sentences in entry["context"]}
+        places = {title: index.setdefault(text, len(index)) for title, text in texts.items()}
+        gold = tuple(dict.fromkeys(places[title] for title, _ in entry["supporting_facts"]))
+        own = tuple(dict.fromkeys(places.values()))
         rest = tuple(i for i in own if i not in gold)
         asked.append(Question(entry["question"], (entry["answer"],), gold, rest))
     return Corpus(list(index), asked, own_required=True)
+
+
+def _entries(text: str) -> Iterator[Any]:
+    """The entries of a JSON list, one at a time: HotpotQA's together would take 150 MB more."""
+    decoder, start = json.JSONDecoder(), _BETWEEN.match(text, text.index("[") + 1)
+    while start and start.end() < len(text):
+        entry, end = decoder.raw_decode(text, start.end())
+        yield entry
+        start = _BETWEEN.match(text, end)
