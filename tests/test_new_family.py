@@ -118,6 +118,7 @@ def run(root: Path, *lines: str) -> str:
     return done.stdout
 
 
+@pytest.mark.nightly
 def test_a_family_added_by_the_recipe_is_built_verified_run_scored_and_sorted(
     extended: Path,
 ) -> None:

@@ -101,6 +101,7 @@ def test_an_installed_wheel_builds_verifies_scores_and_plans_a_push_beside_a_use
     hub.close()
 
 
+@pytest.mark.nightly
 def test_the_files_are_found_where_an_installer_moved_them(wheel: Path, tmp_path: Path) -> None:
     pip = (sys.executable, "-m", "pip", "--disable-pip-version-check")
     target = tmp_path / "target"

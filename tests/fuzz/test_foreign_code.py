@@ -81,6 +81,7 @@ def ran(sandbox: Sandbox) -> list[Path]:
     return [*sandbox.case.rglob("ran"), *modules.rglob("ran")]
 
 
+@pytest.mark.nightly
 def test_the_folders_code_would_run_if_it_were_asked_for(sandbox: Sandbox, folder: Path) -> None:
     """Else the test below could not fail."""
     asked = f"from transformers import AutoTokenizer as a; a.from_pretrained({str(folder)!r}"

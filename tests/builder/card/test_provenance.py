@@ -126,6 +126,7 @@ def test_stand_ins_have_no_rights_table_and_no_faults(oneruler: Path) -> None:
 
 
 @pytest.mark.nightly
+@pytest.mark.nightly
 def test_the_card_lists_every_fault_that_is_found_in_the_files(
     every_language: Path, audited: dict[str, Any]
 ) -> None:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from ruler_builder.context.prompt_builder import Evidence, PromptBuilder
 from ruler_builder.tokens.tokenizers import TokenCounter
-from tests.shares import examples
+from tests.shares import examples, share
 
 LAWS = settings(
     max_examples=examples(120),
@@ -58,7 +58,7 @@ def test_the_tokens_are_those_of_the_whole_text(tekken: TokenCounter, pieces: li
 
 @LAWS
 @given(pieces=PIECES)
-@pytest.mark.parametrize("name", ["cl100k_base", "gemma3"])
+@pytest.mark.parametrize("name", share(2, ["cl100k_base", "gemma3"]))
 def test_the_tokens_are_those_of_the_whole_text_under_other_tokenizers(
     counter_of: Callable[[str], TokenCounter], name: str, pieces: list[Piece]
 ) -> None:

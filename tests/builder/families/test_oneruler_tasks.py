@@ -260,6 +260,7 @@ def test_a_row_is_exact_and_asks_the_same_under_any_tokenizer(
             assert (row.question, row.outputs) == (other.question, other.outputs)
 
 
+@pytest.mark.nightly
 def test_every_language_asks_the_same_nouns(published: Callable[[str], CountedSources]) -> None:
     counted_sources = published("cl100k_base")
     found = set()

@@ -21,6 +21,7 @@ from tests.full_disk import small_disk
 from tests.hub.client import Client, environment
 from tests.hub.hub_store import Blob
 from tests.hub.stand_in import StandIn
+from tests.shares import share
 
 REPO = "org/fetched"
 FIRST = "data/tekken/1k/niah_single_1.parquet"
@@ -267,7 +268,7 @@ def test_a_folder_with_something_else_is_left_alone(
     assert contents(other) == before | {MANIFEST: (other / MANIFEST).read_bytes()}
 
 
-@pytest.mark.parametrize("name", [FIRST, MANIFEST])
+@pytest.mark.parametrize("name", share(2, [FIRST, MANIFEST]))
 def test_a_file_that_comes_without_end_is_stopped_and_not_kept(
     hub: StandIn, tmp_path: Path, name: str
 ) -> None:

@@ -86,6 +86,7 @@ FAULTY: list[tuple[Callable[[str], faults.Found], str, str]] = [
 
 
 @pytest.mark.nightly
+@pytest.mark.nightly
 def test_the_files_have_the_faults_that_are_mended_and_no_others(audited: dict[str, Any]) -> None:
     there = {(fault["erratum"], fault["language"]) for fault in audited["faults"]}
     listed = {
@@ -98,6 +99,7 @@ def test_the_files_have_the_faults_that_are_mended_and_no_others(audited: dict[s
     assert audited["disagreements"] == []
 
 
+@pytest.mark.nightly
 def test_what_the_card_says_of_a_language_is_what_was_found(audited: dict[str, Any]) -> None:
     for code in LANGUAGES:
         mended = {
@@ -112,6 +114,7 @@ def test_what_the_card_says_of_a_language_is_what_was_found(audited: dict[str, A
     assert all(one["found"] for one in audited["wording"])
 
 
+@pytest.mark.nightly
 def test_the_audit_measures_books_and_dictionaries(audited: dict[str, Any]) -> None:
     books = {book["language"]: book for book in audited["books"]}
     assert list(books) == list(LANGUAGES)
@@ -133,6 +136,7 @@ def test_the_audit_measures_books_and_dictionaries(audited: dict[str, Any]) -> N
     assert audited["kept_nouns"] == 79
 
 
+@pytest.mark.nightly
 def test_a_finding_without_an_erratum_and_an_erratum_without_a_finding_are_reported(
     audited: dict[str, Any],
 ) -> None:

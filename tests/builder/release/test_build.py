@@ -226,6 +226,7 @@ def test_other_sources_are_refused_not_mixed(release: Path, tmp_path: Path, mirr
         build(order, Silent())
 
 
+@pytest.mark.nightly
 def test_an_unfinished_build_with_other_settings_is_refused(tmp_path: Path) -> None:
     root = tmp_path / "begun"
     command = ruler("build", str(root), *ARGUMENTS, "--workers", "1")

@@ -137,6 +137,7 @@ def test_a_member_is_unpacked_and_its_wheel_loaded_once(
     assert not list(cache.glob("*.unpacked"))
 
 
+@pytest.mark.nightly
 def test_a_download_broken_half_way_starts_again(index: Index, wheel: Path, cache: Path) -> None:
     index.stop_after = 300_000
     assert "pip" in refused(pinned(wheel))

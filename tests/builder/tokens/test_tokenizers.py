@@ -342,6 +342,7 @@ class Gate(BaseHTTPRequestHandler):
         pass
 
 
+@pytest.mark.nightly
 def test_a_gated_tokenizer_is_refused_with_the_remedy() -> None:
     program = (
         "from ruler_builder.sources.download import Store\n"

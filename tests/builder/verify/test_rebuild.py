@@ -26,6 +26,7 @@ from ruler_common.work import Shard
 from tests.builder.proof import planting
 from tests.builder.proof.planting import Row, manifest_of
 from tests.conftest import Silent
+from tests.shares import share
 
 TASKS = ("niah_multikey_1", "niah_multivalue", "cwe", "fwe", "vt", "qa_1")
 
@@ -61,7 +62,7 @@ def differences(report: VerifyReport, path: str) -> list[tuple[int, str]]:
 # ---- sound releases ----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize("workers", share(2, [1, 2]))
 def test_a_built_release_is_made_anew_and_is_the_same(ruler: Path, workers: int) -> None:
     report = verify(ruler, workers=workers)
     assert report.proved
@@ -74,6 +75,7 @@ def test_oneruler_is_made_anew_too(oneruler: Path) -> None:
     assert verify(oneruler).proved
 
 
+@pytest.mark.nightly
 def test_extended_merged_and_crossed_releases_are_made_anew(tmp_path: Path) -> None:
     root = built(tmp_path / "extended", lengths=("2k",), tasks=("vt", "qa_1"), samples=2)
     built(root, lengths=("4k",), tasks=("niah_single_2",), samples=3)

@@ -88,6 +88,7 @@ def logged(package, built, frozen, tmp_path_factory):
 # ---- RULER -----------------------------------------------------------------------------------
 
 
+@pytest.mark.nightly
 def test_the_scores_of_all_tasks_are_those_of_ruler_score_on_the_log(logged, built, tmp_path):
     log, _ = logged
     assert log.status == "success"

@@ -45,7 +45,11 @@ TAIL = {  # the last tokens of vt's prefix: nothing but its own space after the 
     "mistral_nemo": ["Ġthey", "Ġare", ":", "Ġ"],
     "gemma3": ["▁they", "▁are", ":", "▁"],
 }
-families = pytest.mark.parametrize("family", HEADS)
+families = pytest.mark.parametrize(
+    "family",
+    [pytest.param(name, marks=[pytest.mark.nightly] * (name == "gemma3")) for name in HEADS],
+)
+"""Gemma's tokenizer takes seconds to read."""
 pytestmark = pytest.mark.filterwarnings("ignore")
 Load = Callable[[str], Any]
 
