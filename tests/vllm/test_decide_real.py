@@ -15,7 +15,7 @@ import pytest
 from ruler_release import api
 
 pytest.importorskip("vllm.version", reason="vLLM has its own environment: setup.sh")
-pytestmark = pytest.mark.vllm
+pytestmark = [pytest.mark.vllm, pytest.mark.nightly]
 ROWS, MAX_DROP = 30, 30.0
 RESERVE = 890
 """Tokens of the window of 1k that are left empty: short rows are enough to tell these apart."""

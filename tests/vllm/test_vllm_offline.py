@@ -107,7 +107,7 @@ def test_killed_with_sigkill_it_resumes_to_the_same_answers(order: Any, tmp_path
 
 
 def test_the_shared_haystack_comes_from_the_prefix_cache(order: Any, tmp_path: Path) -> None:
-    long = small_release.write(tmp_path / "long", rows=4, lines=120)
+    long = small_release.write(tmp_path / "long", rows=8, lines=120)
     options = ModelOptions(
         order.options.model, arguments={**order.options.arguments, "max_num_seqs": 1}
     )
