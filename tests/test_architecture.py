@@ -44,7 +44,7 @@ MAY_IMPORT = {
 ORDER = {
     "ruler_common": (
         *("errors", "text", "files", "work", "parsing", "outside", "manifest_form", "names"),
-        *("rows", "manifest", "frozen_rows", "hub_access", "terminal", "ray_cluster"),
+        *("languages", "rows", "manifest", "frozen_rows", "hub_access", "terminal", "ray_cluster"),
     ),
     # The card stands before release and proof: it needs a manifest alone, a build writes it before
     # the manifest, which comes last, and the proof renders it anew.

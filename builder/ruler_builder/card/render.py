@@ -27,6 +27,7 @@ from ruler_builder.families.table import FAMILIES, usual_of
 from ruler_builder.suites.wording import standard_suite
 from ruler_common.errors import RulerError
 from ruler_common.frozen_rows import sentence_of
+from ruler_common.languages import facts
 from ruler_common.manifest_form import Manifest
 from ruler_common.names import DEFAULT_TOKENIZER, Config, Names, in_tokens, languages_of
 from ruler_common.outside.parquet_bounds import open_parquet
@@ -136,6 +137,7 @@ def _facts(manifest: Manifest, row: Mapping[str, Any] | None) -> dict[str, Any]:
         "whole": whole,
         "size": tables.size_category(whole.rows),
         "texts": origins.text_languages(manifest),
+        "said": {code: facts(code).none for code in sorted(manifest.get("languages") or {})},
         "pairs": sorted({names for names in map(languages_of, entries) if "-" in names}),
         "tokenizers": tables.tokenizers(manifest),
         "families": _families(manifest),

@@ -71,7 +71,7 @@ def test_ten_words_and_nothing_else(language):
     def row(text):
         return score_row(text, words, "cwe_easy", language)
 
-    last = rules.AND[language].split()[0]
+    last = rules.LANGUAGES[language].conjunctions[0]
     assert row(tagged(language, ", ".join(words))).score == 1
     assert row(tagged(language, "、".join(words))).score == 1
     assert row(tagged(language, "\n".join(f"{i}. {w}" for i, w in enumerate(words, 1)))).score == 1
