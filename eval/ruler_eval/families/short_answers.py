@@ -8,6 +8,7 @@ near("1472 km", {"2844 km"})                                             # False
 from __future__ import annotations
 
 import difflib
+import os
 import re
 import unicodedata
 from collections.abc import Collection, Iterator
@@ -46,6 +47,7 @@ _LEAST_PAIR = 2  # content words of a reference that are looked for in a longer 
 _ALIKE = 0.82  # of the letters of two words
 _ALIKE_WHOLE = 0.85  # of the letters of two answers, however they are parted into words
 _LONG, _LOST, _LEAST_STEM = 8, 3, 6  # letters: of a long word, of its ending, of what is left
+_LONG_STEM, _STEM = 7, 0.6  # letters, and share of a word's, in which two words begin alike
 _LEAST_LETTERS = 4
 _ENDING = 4  # letters that a word may have more: Turk and Turkish
 _SENTENCE = 2  # words that a longer answer has more than the reference
@@ -206,10 +208,16 @@ def _shared(given: list[str], wanted: list[str]) -> int:
     rest = list(dict.fromkeys(wanted))
     shared = 0
     for word in dict.fromkeys(given):
-        if like := next((other for other in rest if _alike(word, other)), None):
+        if like := next((other for other in rest if _akin(word, other)), None):
             rest.remove(like)
             shared += 1
     return shared
+
+
+def _akin(a: str, b: str) -> bool:
+    """Whether two words are alike, or long ones of one stem: "multiplying", "multiplication"."""
+    stem = len(os.path.commonprefix([a, b]))
+    return _alike(a, b) or (stem >= _LONG_STEM and stem > _STEM * min(len(a), len(b)))
 
 
 def _alike(a: str, b: str, share: float = _ALIKE) -> bool:
