@@ -137,7 +137,7 @@ def _scaled(number: re.Match[str]) -> str:
     zeros = _SCALES[number[2]] - len(rest)
     if not whole.isdecimal() or zeros < 0:
         return number[0]
-    return str(int(whole + rest + "0" * zeros))
+    return (whole + rest + "0" * zeros).lstrip("0") or "0"
 
 
 def _in_full(text: str, reference: str) -> str:
