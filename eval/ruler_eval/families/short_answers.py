@@ -8,7 +8,6 @@ near("1472 km", {"2844 km"})                                             # False
 from __future__ import annotations
 
 import difflib
-import os
 import re
 import unicodedata
 from collections.abc import Collection, Iterator
@@ -40,7 +39,9 @@ _WORD = re.compile(r"\d+(?:[.,]\d+)+|[^\W_]+")
 _MARKS = re.compile("[\u02b0-\u02ff\u0300-\u036f]+")
 _ORDINAL = re.compile(r"(\d+)(?:st|nd|rd|th)")
 _GROUPED = re.compile(r"(?<![\d.,])\d{1,3}(?:,\d{3})+(?![\d,])")
-_SCALED = re.compile(r"(?<![\d.,])(\d+(?:\.\d+)?[ -]?|\b[a-z]+[ -])(thousand|million|billion|mn?|bn?)\b")
+_SCALED = re.compile(
+    r"(?<![\d.,])(\d+(?:\.\d+)?[ -]?|\b[a-z]+[ -])(thousand|million|billion|mn?|bn?)\b"
+)
 _SCALES = {"thousand": 3, "million": 6, "m": 6, "mn": 6, "billion": 9, "b": 9, "bn": 9}
 _FEW = 15  # words of a short answer
 _LEAST_PAIR = 2  # content words of a reference that are looked for in a longer answer
@@ -216,7 +217,8 @@ def _shared(given: list[str], wanted: list[str]) -> int:
 
 def _akin(a: str, b: str) -> bool:
     """Whether two words are alike, or long ones of one stem: "multiplying", "multiplication"."""
-    stem = len(os.path.commonprefix([a, b]))
+    unlike = (i for i, (x, y) in enumerate(zip(a, b, strict=False)) if x != y)
+    stem = next(unlike, min(len(a), len(b)))
     return _alike(a, b) or (stem >= _LONG_STEM and stem > _STEM * min(len(a), len(b)))
 
 
