@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
+from operator import attrgetter
 from typing import Any
 
 FAILED = ("error", "does_not_fit")
 """The finish reasons of rows without an answer (ruler_eval/run/records.py)."""
 
 
-_KINDS: dict[str, tuple[type, ...]] = {
-    **dict.fromkeys(("config", "text", "finish_reason", "thinking", "error"), (str,)),
-    **dict.fromkeys(("question", "prompt"), (str,)),
-    **dict.fromkeys(("index", "thinking_tokens", "prompt_tokens"), (int,)),
-    "thinking_ended": (bool,),
+_KINDS: dict[str, type] = {
+    **dict.fromkeys(("config", "text", "finish_reason", "thinking", "error"), str),
+    **dict.fromkeys(("question", "prompt"), str),
+    **dict.fromkeys(("index", "thinking_tokens", "prompt_tokens"), int),
+    "thinking_ended": bool,
 }
+_fields = attrgetter(*_KINDS)
 _SHOWN = 40
 
 
@@ -62,9 +64,8 @@ class Prediction:
 
     def check(self) -> None:
         """Raise TypeError for a field that is not of its type, whatever a file gave."""
-        for name, kinds in _KINDS.items():
-            value = getattr(self, name)
-            if value is not None and type(value) not in kinds:
+        for (name, kind), value in zip(_KINDS.items(), _fields(self), strict=True):
+            if value is not None and type(value) is not kind:
                 raise TypeError(f"{name} is {str(value)[:_SHOWN]!r}")
 
     @property

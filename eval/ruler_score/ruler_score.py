@@ -610,11 +610,12 @@ _PAIR = re.compile(r"<\s*([^\W\d_][^<>/\n]{0,40}?)\s*>([^<>]*)</\s*\1\s*>")
 _ENGLISH_LEAD_IN, _MOST_LEAD_IN, _WORD_BEGINS = ("answer", "final"), 60, re.compile(r"\w")
 _NUMBERED = re.compile(r"(?:^|\s)\d{1,3}\s*[.):]\s*(.+?)(?=\s+\d{1,3}\s*[.):]\s|[\n,;]|$)")
 _COUNT = re.compile(r"\(\s*[x×]?\s*\d{1,9}[^()\d]{0,20}\)")  # apple (30 times)
-_NEW_LINE, _SPACES = re.compile(r"\n\s*"), re.compile(r"[^\S\n]{2,}|[^\S\n ]")
+_MAY_BE_NUMBERED = re.compile(r"\d\s*[.):]")
+_NEW_LINE, _SPACES = re.compile(r"\n\s*"), re.compile(r"[^\S\n](?:[^\S\n]+|(?<! ))")
 _DOTS = re.compile(r"\W*(?:\.{3,}|…)\W*")
 _LEADING = re.compile(r"^(?:\d{1,3}\s*[.)]|and|&)\s+")
 _AROUND = " *_`\"'“”.-()[]"
-_SEPARATORS = re.compile(r"[\n,;|、，،؛·•]|\s/\s")
+_SEPARATOR, _OR_SLASH = re.compile("[\n,;|、，،؛·•]"), re.compile(r"[\n,;|、，،؛·•]|\s/\s")
 
 
 ReasoningState = Literal["none", "ended", "truncated"]
@@ -809,14 +810,18 @@ def listed_items(text: str) -> list[str]:
     `...` stays.
     """
     text = _NEW_LINE.sub("\n", _SPACES.sub(" ", _COUNT.sub("", normalize(text))))
-    items = _NUMBERED.findall(text)
+    items = _NUMBERED.findall(text) if _MAY_BE_NUMBERED.search(text) else []
     if len(items) < 2:
-        items = [item for item in _SEPARATORS.split(text) if item.strip()]
+        separator = _OR_SLASH if "/" in text else _SEPARATOR  # the second finds the same, sooner
+        items = [item for item in separator.split(text) if item.strip()]
     if len(items) == 1:
         items = items[0].rpartition(":")[2].split()
     cleaned = []
     for item in items:
         words = item.rpartition(":")[2].strip()
+        if words.isalpha() and not words.startswith("and"):  # as most are: be quick
+            cleaned.append(words)
+            continue
         if not words.isalnum():
             if _DOTS.fullmatch(words):
                 cleaned.append("...")

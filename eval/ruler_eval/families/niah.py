@@ -53,10 +53,11 @@ def asked_key(answer: GivenAnswer) -> bool:
 def none_and_another(answer: GivenAnswer) -> bool:
     """Says that the key that is asked for is not there, and gives the value of another."""
     asked = _ASKED.search(answer.question)
-    denial, _, rest = answer.text.partition(". ")
-    if answer.found or asked is None or not says_nothing(denial) or loops(rest):
+    denial, *rest = re.split(r"\. |\n", answer.text)
+    if answer.found or asked is None or not says_nothing(denial) or loops(". ".join(rest)):
         return False
-    return not any(key in rest for key in _keys(asked["query"]))
+    said = [sentence for sentence in rest if not says_nothing(sentence)]
+    return not any(key in sentence for key in _keys(asked["query"]) for sentence in said)
 
 
 def other_needle(answer: GivenAnswer) -> float | None:

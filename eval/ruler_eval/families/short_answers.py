@@ -38,17 +38,24 @@ _NUMBERS = {
 _WORD = re.compile(r"\d+(?:[.,]\d+)+|[^\W_]+")
 _MARKS = re.compile("[\u02b0-\u02ff\u0300-\u036f]+")
 _ORDINAL = re.compile(r"(\d+)(?:st|nd|rd|th)")
+_GROUPED = re.compile(r"(?<![\d.,])\d{1,3}(?:,\d{3})+(?![\d,])")
+_SCALED = re.compile(
+    r"(?<![\d.,])(\d+(?:\.\d+)?[ -]?|\b[a-z]+[ -])(thousand|million|billion|mn?|bn?)\b"
+)
+_SCALES = {"thousand": 3, "million": 6, "m": 6, "mn": 6, "billion": 9, "b": 9, "bn": 9}
 _FEW = 15  # words of a short answer
 _LEAST_PAIR = 2  # content words of a reference that are looked for in a longer answer
 _ALIKE = 0.82  # of the letters of two words
 _ALIKE_WHOLE = 0.85  # of the letters of two answers, however they are parted into words
 _LONG, _LOST, _LEAST_STEM = 8, 3, 6  # letters: of a long word, of its ending, of what is left
+_LONG_STEM, _STEM = 7, 0.6  # letters, and share of a word's, in which two words begin alike
 _LEAST_LETTERS = 4
 _ENDING = 4  # letters that a word may have more: Turk and Turkish
 _SENTENCE = 2  # words that a longer answer has more than the reference
 _MANY = 3  # words shared, that no two answers share by chance
 _LEAST_RUN = 4  # words in a row, function words too, that a longer answer repeats
 _MOST = 0.75  # of the words, where a part of a longer answer is compared
+_INITIALS = range(2, 7)  # letters of an abbreviation
 
 
 def content(text: str) -> list[str]:
@@ -104,17 +111,46 @@ def _begins_word(stem: str, text: str) -> bool:
 def same_words(text: str, references: Collection[str]) -> bool:
     """Whether an answer has the words of a reference, or a part of them, and few others.
 
-    A longer one: all of a reference's, if these are two or more.
+    A longer one: all of a reference's, if these are two or more. Large numbers are the same however
+    they are written, and initials stand for the reference's words.
     """
-    given = set(content(text))
     short = len(text.split()) <= _FEW
-    for wanted in (set(content(reference)) for reference in references):
+    text = _in_digits(text)
+    for reference in map(_in_digits, references):
+        given, wanted = set(content(_in_full(text, reference))), set(content(reference))
         whole = bool(wanted) and wanted <= given
         if short and (whole or (given and given <= wanted)):
             return True
         if whole and len(wanted) >= _LEAST_PAIR:
             return True
     return False
+
+
+def _in_digits(text: str) -> str:
+    """A normalized text with large numbers in digits: 1,300,000, 1.3 million and 1.3m are one."""
+    text = _GROUPED.sub(lambda number: number[0].replace(",", ""), text)
+    return _SCALED.sub(_scaled, text)
+
+
+def _scaled(number: re.Match[str]) -> str:
+    given = number[1].rstrip(" -")
+    whole, _, rest = _NUMBERS.get(given, given).partition(".")
+    zeros = _SCALES[number[2]] - len(rest)
+    if not whole.isdecimal() or zeros < 0:
+        return number[0]
+    return (whole + rest + "0" * zeros).lstrip("0") or "0"
+
+
+def _in_full(text: str, reference: str) -> str:
+    """A normalized text with the words of a reference for their initials, function words too."""
+    words = re.findall(r"[^\W\d_]+", reference)
+    initials = "".join(word[0] for word in words)
+    for word in set(re.findall(r"[^\W\d_]+", text.replace(".", ""))) - set(words) - _STOP:
+        at = initials.find(word) if len(word) in _INITIALS else -1
+        if at >= 0:
+            full = " ".join(words[at : at + len(word)])
+            text = re.sub(rf"\b{'[.]?'.join(word)}\b", full, text)
+    return text
 
 
 def near(text: str, references: Collection[str], question: str = "") -> bool:
@@ -173,10 +209,17 @@ def _shared(given: list[str], wanted: list[str]) -> int:
     rest = list(dict.fromkeys(wanted))
     shared = 0
     for word in dict.fromkeys(given):
-        if like := next((other for other in rest if _alike(word, other)), None):
+        if like := next((other for other in rest if _akin(word, other)), None):
             rest.remove(like)
             shared += 1
     return shared
+
+
+def _akin(a: str, b: str) -> bool:
+    """Whether two words are alike, or long ones of one stem: "multiplying", "multiplication"."""
+    unlike = (i for i, (x, y) in enumerate(zip(a, b, strict=False)) if x != y)
+    stem = next(unlike, min(len(a), len(b)))
+    return _alike(a, b) or (stem >= _LONG_STEM and stem > _STEM * min(len(a), len(b)))
 
 
 def _alike(a: str, b: str, share: float = _ALIKE) -> bool:

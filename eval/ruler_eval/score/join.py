@@ -125,8 +125,12 @@ def rows(
                     f"'{prediction.where}' holds no references: name the release with --dataset, "
                     "or the folder of the reference code's data with --references."
                 )
-            own = {"outputs": list(prediction.outputs), "question": prediction.question}
-            yield {"index": index, "marks": [], **own}
+            yield {
+                "index": index,
+                "marks": [],
+                "outputs": list(prediction.outputs),
+                "question": prediction.question,
+            }
         return
     task = rule_task(release.parse(name).task, release.dataset, release)
     alternatives = task in rules_of.QA_TASKS

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import math
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -36,6 +37,21 @@ def cases_on_the_hub():
 
 
 # ---- RULER -----------------------------------------------------------------------------------
+
+
+LISTS = st.text(alphabet="ab1 2.\n\t,;:()&-…'•、\u00a0\r\x0b|éا٣*/", max_size=40)
+
+
+@settings(max_examples=300, deadline=None)
+@given(LISTS, st.sampled_from(["", " (30 times)", "\n2) ", "...", "and b", " 1. a 2. b"]))
+def test_the_quick_ways_of_reading_a_list_find_what_the_whole_ones_do(text, more):
+    text += more + text[:7]
+    assert rules._SPACES.sub(" ", text) == re.sub(r"[^\S\n]+", " ", text)
+    quick = rules.listed_items(text)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(rules, "_SEPARATOR", rules._OR_SLASH)
+        patch.setattr(rules, "_MAY_BE_NUMBERED", re.compile(""))
+        assert rules.listed_items(text) == quick
 
 
 def test_the_share_of_references_that_stand_in_the_prediction_is_the_score():

@@ -45,8 +45,9 @@ class FormReader:
         self._named: dict[tuple[Any, ...], str] = {}
         nothing = dict.fromkeys(("prompt", "prefix", "outputs", "columns", "model"), _nothing)
         self._read = {**nothing, **form.fields}
-        self._as_it_is = [name for name in _AS_IT_IS if name in form.fields]
+        self._as_it_is = [(name, form.fields[name]) for name in _AS_IT_IS if name in form.fields]
         self._names = [name for name in _NAMING if name in form.fields]
+        self._name_reads = [form.fields[name] for name in self._names]
         self.told = self._told()
         self.model, self._asked = form.label(self.told), False
 
@@ -63,8 +64,8 @@ class FormReader:
         else:  # the rows of a configuration stand in its order
             index, self._numbers[config] = self._numbers[config], self._numbers[config] + 1
         more: dict[str, Any] = {}
-        for name in self._as_it_is:
-            if (value := read[name](record)) is not MISSING:
+        for name, value_of in self._as_it_is:
+            if (value := value_of(record)) is not MISSING:
                 more[name] = value
         if text is None and self._form.unanswered:
             more["error"] = self._form.unanswered
@@ -94,9 +95,9 @@ class FormReader:
 
     def _config(self, record: Any) -> str:
         """The configuration: what the record says, then the path, then the caller."""
-        said = [(name, self._read[name](record)) for name in self._names]
-        key = tuple(value for _, value in said)
+        key = tuple([read(record) for read in self._name_reads])
         if key not in self._named:
+            said = zip(self._names, key, strict=True)
             known = {name: v for name, v in said if v is not MISSING and v is not None}
             self._named[key] = self._name({**self.told, **known})
         return self._named[key]

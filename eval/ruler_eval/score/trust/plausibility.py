@@ -45,7 +45,7 @@ def doubts(answered: Sequence[AnsweredRow], any_of: bool) -> dict[str, int]:
     rows, references = len(answered), [row.references for row in answered]
     texts, scores = [row.text.strip() for row in answered], [row.score for row in answered]
     found: dict[str, int] = {}
-    if blank := sum(any(not text.strip() for text in row) for row in references):
+    if blank := sum(not all(map(str.strip, row)) for row in references):
         found["blank_references"] = blank
     if rows > 1 and not any(texts):
         found["empty"] = rows
@@ -68,6 +68,9 @@ def _of_other_rows(
     any_of: bool,
 ) -> Counter[int]:
     """How many answers hold what another row asks for and not what their own does, by distance."""
+    wrong = [place for place, score in enumerate(scores) if score < 1 and texts[place]]
+    if not wrong:
+        return Counter()
     lowered = [tuple(text.casefold() for text in row) for row in references]
     times = Counter(lowered)
     known = [
@@ -85,7 +88,6 @@ def _of_other_rows(
         fits = (other - place for other, row in known if test(wanted in text for wanted in row))
         return min((distance for distance in fits if distance), key=abs, default=None)
 
-    wrong = [place for place, score in enumerate(scores) if score < 1 and texts[place]]
     some = wrong[:: len(wrong) // _LOOKED_AT + 1]
     if sum(fitting(place) is not None for place in some) < min(2, len(some)):
         return Counter()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from ruler_eval.families.answer_text import loops
+from ruler_eval.families.short_answers import near, same_words
 from ruler_eval.families.word_lists import offered
 from tests.eval.analysis.errors.test_error_kinds import (
     A_UUID,
@@ -41,6 +42,39 @@ SENTENCE = "The special magic number is the special magic number of the text and
 def test_what_was_called_other_in_questions_about_documents(expected, said):
     row = {**NAMED, "memory": "Ouagadougou, by the lake."} if expected == "from_memory" else NAMED
     assert kind(row, "qa_1", said) == expected
+
+
+@pytest.mark.parametrize(
+    ("said", "right"),
+    [
+        ("1,300,000", "1.3 million"),
+        ("£1.3 billion", "£1.3bn"),
+        ("five million", "5,000,000"),
+        ("the us census bureau", "united states census bureau"),
+        ("shortest player of the n.b.a.", "shortest player of the national basketball association"),
+    ],
+)
+def test_large_numbers_and_initials_are_the_right_words_written_otherwise(said, right):
+    assert same_words(said, [right])
+
+
+@pytest.mark.parametrize(
+    ("said", "right"),
+    [
+        ("1,300", "1.3 million"),
+        ("£1.3 billion", "£1.3m"),
+        ("13 million", "1.3 million"),
+        ("let us go", "united kingdom"),
+        ("9" * 5000 + " million", "9"),
+    ],
+)
+def test_other_numbers_and_other_initials_are_not(said, right):
+    assert not same_words(said, [right])
+
+
+def test_words_of_one_stem_are_nearly_the_same():
+    assert near("multiplication of two integers.", ["multiplying two integers"])
+    assert not near("a computing machine", ["a computer"])
 
 
 def test_of_a_sentence_the_names_and_numbers_tell_the_document():
@@ -128,3 +162,5 @@ def test_none_for_the_asked_key_and_another_keys_value_says_none():
     said = "It is not present. However, the number for bad-dog is 7654321."
     assert kind(row, "niah_single_1", said) == "says_none"
     assert kind(row, "niah_single_1", said.replace("bad-dog", "able-cat")) == "unrelated"
+    again = said.replace("However", '"able-cat" is not one of the keys. However')
+    assert kind(row, "niah_single_1", again) == "says_none"
