@@ -6,6 +6,7 @@ import math
 import os
 
 from ruler_common.errors import RulerError
+from ruler_common.manifest_form import Manifest
 from ruler_common.names import check_name
 from ruler_eval.run.backends.backend import Backend, ModelOptions
 from ruler_eval.run.backends.secrets import check_address, check_key
@@ -56,8 +57,11 @@ def check_options(name: str, options: ModelOptions) -> None:
         check_key("OPENAI_API_KEY")
 
 
-def start(name: str, options: ModelOptions) -> Backend:
-    """Start a backend by its name; a RulerError says what to install or mend."""
+def start(name: str, options: ModelOptions, manifest: Manifest | None = None) -> Backend:
+    """Start a backend by its name; a RulerError says what to install or mend.
+
+    `manifest` is that of the release whose rows are to be answered, for the oracle.
+    """
     name = known_backend(name)
     try:
         if name == "vllm":
@@ -74,7 +78,7 @@ def start(name: str, options: ModelOptions) -> Backend:
             return Transformers(options)
         from ruler_eval.run.backends.oracle import Oracle
 
-        return Oracle()
+        return Oracle(manifest)
     except ModuleNotFoundError as error:
         missing = (error.name or "").partition(".")[0]
         raise RulerError(
