@@ -6,8 +6,6 @@ import json
 import shutil
 from pathlib import Path
 
-import pytest
-
 from ruler_builder.oneruler.language_pairs import Languages
 from ruler_builder.release.build import build
 from ruler_builder.release.order import BuildOrder

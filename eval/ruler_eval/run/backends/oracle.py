@@ -70,8 +70,8 @@ class Oracle(Backend):
         lacking = ", ".join(sorted(languages - self._nouns.keys()))
         tasks = ", ".join(sorted({file["task"] for file in crossed}))
         return (
-            f"The manifest has no nouns of {lacking}: where the question is in one language and the "
-            f"text in another, the oracle cannot solve {tasks}."
+            f"The manifest has no nouns of {lacking}: where the question is in one language and "
+            f"the text in another, the oracle cannot solve {tasks}."
         )
 
     def default_mode(self) -> str:
