@@ -41,6 +41,8 @@ def prepared(order: RunOrder) -> Prepared:
     if order.mode is not None:
         check_name("mode", order.mode, MODES, "ruler run --help")
     check_options(order.backend, order.options)
+    if order.mode == "completion" and order.options.chat_template is not None:
+        raise RulerError("--mode completion uses no chat template: leave --chat-template out.")
     if order.backend != "ray" and order.cluster != ClusterOptions():
         raise RulerError("--replicas, --address and --num-cpus are for --backend ray.")
     return Prepared.of(order)

@@ -48,6 +48,11 @@ def check_options(name: str, options: ModelOptions) -> None:
         raise RulerError("--timeout takes seconds, more than 0.")
     if not (math.isfinite(options.give_up_after) and options.give_up_after >= 0):
         raise RulerError("--give-up-after takes seconds, 0 or more.")
+    if options.chat_template is not None and engine_of(known_backend(name)) not in ("vllm", "hf"):
+        raise RulerError(
+            "--chat-template is for --backend vllm, ray and hf: a server has a template of its own "
+            "(vllm serve MODEL --chat-template FILE)."
+        )
     if known_backend(name) != "openai" and (options.omit or options.provider):
         raise RulerError("--omit and --provider are for --backend openai.")
     if wrong := [field for field in options.omit if field not in options.sampling]:
