@@ -14,5 +14,17 @@ where that is a terminal. A call imports what it needs, the module nothing.
 from ruler_release.api.decisions import decide, live_test
 from ruler_release.api.releases import build, load, verify
 from ruler_release.api.scores import compare, report, run, score
+from ruler_release.api.tokenizer_counts import tokens_by_tokenizer
 
-__all__ = ["build", "compare", "decide", "live_test", "load", "report", "run", "score", "verify"]
+__all__ = [
+    "build",
+    "compare",
+    "decide",
+    "live_test",
+    "load",
+    "report",
+    "run",
+    "score",
+    "tokens_by_tokenizer",
+    "verify",
+]

@@ -88,6 +88,12 @@ def live_test(
     results = None if base_model else load(Path(base))
     options = {name: p.default for name, p in taken.items() if p.default is not p.empty}
     options |= {**(as_run(results) if results else {}), **given}
+    used = results["run"].get("chat_template") if results else None
+    if used and not options["chat_template"]:
+        raise RulerError(
+            f"The base was run with the chat template '{used['name']}': give model B's, such as "
+            f"--chat-template {used['name']}."
+        )
     for name in ("dataset", "configs"):
         if not options.get(name):
             raise RulerError(f"The base does not say what it was run on: add --{name}.")

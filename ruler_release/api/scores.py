@@ -36,6 +36,7 @@ def run(
     retry_failed: bool = False,
     skip_missing: bool = False,
     tokenizer: str | None = None,
+    chat_template: Place | None = None,
     max_model_len: int | None = None,
     revision: str | None = None,
     data_revision: str | None = None,
@@ -77,6 +78,7 @@ def run(
         retry_failed: Run the rows that failed once more.
         skip_missing: Of a group, run the tasks that the release holds.
         tokenizer: The one that checks the budget; None: the model's.
+        chat_template: vllm, ray, hf: a jinja2 file, used instead of the tokenizer's own template.
         max_model_len: The model's window in tokens, where it cannot be asked.
         revision: The model's on the Hub.
         data_revision: The release's on the Hub.

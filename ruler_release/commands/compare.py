@@ -15,13 +15,25 @@ from ruler_common.files import lines_of
 from ruler_common.parsing import json_value
 from ruler_common.text import plain
 from ruler_release import api
-from ruler_release.commands.flags import Markdown, ModelNames, names_in, not_a_folder, write_json
+from ruler_release.commands.flags import (
+    Markdown,
+    Mirror,
+    ModelNames,
+    names_in,
+    not_a_folder,
+    write_json,
+)
 
 if TYPE_CHECKING:
     from ruler_eval.score.results_file import Results
 
 _MAX_DROP = "Points that B may lose against A over all. Exit code 0: surely lost less, "
 _MAX_DROP += "1: surely more, 3: these rows cannot tell."
+_RESULTS = "results.json files of ONERULER."
+_TEXTS = "A release whose texts are counted."
+_COUNTED_BY = "Counts them: a NAME, NAME=hf:ORG/NAME or NAME=FOLDER; repeatable."
+_CONFIGS = "Which of its texts, such as niah_single_128k; default: all."
+_LIMIT = "So many rows of each configuration are counted."
 _ERRORS = "What `ruler errors --out` wrote; repeatable."
 
 
@@ -105,9 +117,14 @@ def correlate(
 
 
 def analyze(
-    results: Annotated[list[Path], Argument(help="results.json files of ONERULER.")],
+    results: Annotated[list[Path] | None, Argument(help=_RESULTS)] = None,
     errors: Annotated[list[Path] | None, Option(help=_ERRORS)] = None,
     lengths: Annotated[str | None, Option(help="At these alone: 64k,128k.")] = None,
+    dataset: Annotated[str | None, Option("--dataset", "-d", help=_TEXTS)] = None,
+    tokenizers: Annotated[list[str] | None, Option("--tokenizer", help=_COUNTED_BY)] = None,
+    configs: Annotated[str | None, Option("--configs", "-c", help=_CONFIGS)] = None,
+    limit: Annotated[int, Option(min=1, help=_LIMIT)] = 1,
+    mirror: Mirror = None,
     out: Annotated[Path | None, Option(help="Write all of it as JSON.")] = None,
     name: ModelNames = None,
     markdown: Markdown = False,
@@ -115,16 +132,35 @@ def analyze(
     """Rank languages, and draw what else ONERULER's paper draws (sections 3 and 4).
 
     Example: `ruler analyze runs/qwen runs/llama`
+
+    Without a model, how many tokens the same texts take in each language by tokenizer:
+
+    `ruler analyze --dataset oneruler --tokenizer cl100k_base --tokenizer o200k_base --lengths 128k`
     """
     from ruler_eval.analysis.language_scores import analyze as analyze_results
-    from ruler_eval.report.language_tables import report
+    from ruler_eval.report import language_tables
 
     not_a_folder(out, "analysis.json")
-    lines = [line for path in errors or () for line in _lines(path)]
+    if bool(dataset) != bool(tokenizers):
+        raise RulerError("Tokens are counted of a release: give both --dataset and --tokenizer.")
+    if not results and not dataset:
+        raise RulerError("Name results.json files, or give --dataset and --tokenizer.")
     asked = names_in(lengths) if lengths else None
-    found = analyze_results(_named(results, name or ()), lines, asked)
+    found: dict[str, Any] = {"format": 1}
+    shown = []
+    if results:
+        lines = [line for path in errors or () for line in _lines(path)]
+        found = analyze_results(_named(results, name or ()), lines, asked)
+        shown.append(language_tables.report(found, markdown))
+    if dataset and tokenizers:
+        counted = api.tokens_by_tokenizer(
+            dataset, tokenizers, configs=names_in(configs) if configs else "all", lengths=asked,
+            limit=limit, mirror=mirror, progress=True,
+        )  # fmt: skip
+        found = {**found, "text_tokens": counted}
+        shown.append(language_tables.text_tokens(counted, markdown))
     write_json(out, found)
-    typer.echo(plain(report(found, markdown)))
+    typer.echo(plain("\n\n".join(shown)))
 
 
 def _lines(path: Path) -> list[dict[str, Any]]:

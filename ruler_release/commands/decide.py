@@ -41,6 +41,7 @@ def decide(
     configs: Annotated[str | None, Option(help=_CONFIGS)] = None,
     limit: flags.Limit = None,
     tokenizer: Annotated[str | None, Option(help="Tokenizer that checks the budget.")] = None,
+    chat_template: flags.ChatTemplate = None,
     max_model_len: Annotated[int | None, Option(help="The model's window in tokens.")] = None,
     revision: flags.ModelRevision = None,
     base_url: Annotated[str | None, Option(help=_BASE_URL)] = None,
@@ -65,7 +66,8 @@ def decide(
     options = {
         "model": model, "backend": backend, "out": out, "dataset": dataset, "limit": limit,
         "configs": flags.names_in(configs) if configs else None, "tokenizer": tokenizer,
-        "max_model_len": max_model_len, "revision": revision, "base_url": base_url,
+        "chat_template": chat_template, "max_model_len": max_model_len, "revision": revision,
+        "base_url": base_url,
         "concurrency": concurrency, "retry_failed": retry_failed or None,
         "price": parse_price(price),
         "arguments": parse_arguments(engine_arg) if engine_arg else None,

@@ -41,6 +41,7 @@ _MIRROR = "Folder that holds the sources; searched first."
 _WORKERS = "Processes that work at a time; default: one a core, where rows repay it."
 _TOKENIZER_PLACES = "Where a tokenizer lies now: NAME=FOLDER; repeatable."
 _DIRECT = "chat mode: the prefix in the user's turn (Table 6)."
+_CHAT_TEMPLATE = "vllm, ray, hf: a jinja2 file, used instead of the tokenizer's own template."
 _MODEL_NAMES = "What to call each model, in order; repeatable."
 
 
@@ -85,13 +86,14 @@ Dataset = Annotated[
 ]
 DataRevision = Annotated[str | None, Option(help="The data set's revision.")]
 
-# of `ruler run` and `ruler batch write`
+# of `ruler run`, `ruler decide` and `ruler batch write`
 Configs = Annotated[str, Option("--configs", "-c", help=_CONFIGS, autocompletion=configurations)]
 Out = Annotated[Path, Option("--out", "-o", help="Folder of this run; an existing one is resumed.")]
 Direct = Annotated[bool, Option("--direct", help=_DIRECT)]
 Thinking = Annotated[str, Option(help=_THINKING)]
 Limit = Annotated[int | None, Option(help=_LIMIT)]
 ModelRevision = Annotated[str | None, Option(help="The model's revision on the Hub.")]
+ChatTemplate = Annotated[Path | None, Option(help=_CHAT_TEMPLATE)]
 Temperature = Annotated[float, Option(help="0 is greedy.")]
 TopP = Annotated[float, Option()]
 Seed = Annotated[int, Option()]

@@ -63,6 +63,7 @@ def run(
     retry_failed: Annotated[bool, Option("--retry-failed", help=_RETRY_FAILED)] = False,
     skip_missing: Annotated[bool, Option("--skip-missing", help=_SKIP_MISSING)] = False,
     tokenizer: Annotated[str | None, Option(help=_TOKENIZER)] = None,
+    chat_template: flags.ChatTemplate = None,
     max_model_len: Annotated[int | None, Option(help=_MAX_MODEL_LEN)] = None,
     revision: flags.ModelRevision = None,
     data_revision: flags.DataRevision = None,

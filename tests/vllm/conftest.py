@@ -71,10 +71,10 @@ def kept() -> Iterator[Callable[[str, Any], Any]]:
     backend: Any = None
     close: Callable[[], None] | None = None
 
-    def once(name: str, options: Any) -> Any:
+    def once(name: str, options: Any, *manifest: Any) -> Any:
         nonlocal asked, backend, close
         if name not in ("hf", "vllm"):
-            return start(name, options)
+            return start(name, options, *manifest)
         if asked != (name, options):
             if close:
                 close()

@@ -38,6 +38,9 @@ class Family:
     rule: str
     # The oracle: a perfect answer to a row's `input`; None where the wording is not its own.
     solve: Callable[[str], str | None]
+    # The oracle where the question is in another language than the text: of `input` and of the
+    # text's words by the question's. None: nothing has to be translated.
+    solve_across: Callable[[str, Mapping[str, str]], str | None] | None = None
     # The benchmark that it belongs to.
     dataset: str = "ruler"
     # The benchmark's tasks of it: they are its own, and their rules, whatever a manifest says.

@@ -5,8 +5,8 @@ r"""ONERULER's needles in books of 26 languages (arXiv:2503.01996, Figure 9): ta
            '\n\n\n… <Answer> List all numbers here </Answer>')      # "<Answer> 1234567 </Answer>"
 
 Where instruction and text are in one language the oracle misses nothing. Where they are not, the
-question asks for a translation of the needle's key, and `input` holds no dictionary. What can be
-done without one:
+question asks for a translation of the needle's key: with the release's nouns, which are parallel,
+`solve_across` misses nothing either. `input` holds no dictionary; what can be done without one:
 
 - niah_single, niah_multivalue, niah_multiquery: no more keys are in the text than are asked for, so
   every needle is an answer: right.
@@ -24,6 +24,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from ruler_eval.families.answer_text import numbers_in
@@ -77,12 +78,21 @@ def read_form(text: str) -> Form | None:
 
 def solve(text: str) -> str | None:
     """The values of every key that is asked for, or the none word, in the form asked for."""
+    return solve_across(text, {})
+
+
+def solve_across(text: str, dictionary: Mapping[str, str]) -> str | None:
+    """The same, where `dictionary` has the text's noun for nouns of the question."""
     form = read_form(text)
     if form is None or not form.quoted:
         return None
     asked = [_same(key) for key in form.quoted]
     none = asked.pop() if normalize(asked[-1]) in _NONE else ""
-    values = _values(_needles(form.context), asked, form.context, form.instruction)
+    needles, nouns = _needles(form.context), {_same(k): _same(v) for k, v in dictionary.items()}
+    if asked and nouns.keys() >= set(asked):
+        values = [value for key in asked for value in needles.get(nouns[key], [])]
+    else:
+        values = _values(needles, asked, form.context, form.instruction)
     return form.filled(", ".join(values) or none)
 
 
@@ -135,6 +145,7 @@ FAMILY = Family(
     tasks=tuple(task for task in ONERULER_TASKS if task.startswith("niah")),
     absent_rule="niah_none",
     solve=solve,
+    solve_across=solve_across,
     items=lambda raw, text, wanted: numbers_in(text),
     kinds={"extra": none_and_more},
     distance=other_needle,

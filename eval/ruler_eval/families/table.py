@@ -9,6 +9,8 @@ A new family is a module of this room and its entry in FAMILIES.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from ruler_common.errors import RulerError
 from ruler_eval.families import (
     common_words,
@@ -70,7 +72,17 @@ def rule_task(task: str, dataset: str, release: Release | None = None) -> str:
     return family.absent_rule if absent and family.absent_rule else family.rule
 
 
-def solve(text: str) -> str:
-    """The oracle's answer to one row's `input`; the empty string if the wording is no family's."""
-    answers = (family.solve(text) for family in FAMILIES.values())
-    return next((answer for answer in answers if answer is not None), "")
+def solve(text: str, dictionary: Mapping[str, str] | None = None) -> str:
+    """The oracle's answer to one row's `input`; the empty string if the wording is no family's.
+
+    `dictionary` has the text's word for each word of the question, where the question is in another
+    language than the text.
+    """
+    for family in FAMILIES.values():
+        if dictionary and family.solve_across:
+            answer = family.solve_across(text, dictionary)
+        else:
+            answer = family.solve(text)
+        if answer is not None:
+            return answer
+    return ""

@@ -30,7 +30,8 @@ def report(found: Mapping[str, Any], markdown: bool = False) -> str:
     parts.append(_titled("Do two models rank the languages alike?", header, pairs, markdown))
     if found["over_models"]:
         parts += _of_all(found["over_models"], len(found["models"]), markdown)
-    parts.append(_tokens(found["prompt_tokens"], markdown))
+    title = "The same texts under several tokenizers: mean prompt tokens"
+    parts.append(_tokens(title, found["prompt_tokens"], markdown))
     for what, key in (("language", "errors"), ("task and length", "errors_by_task")):
         rows = [
             [name, kind, str(count), f"{100 * count / sum(kinds.values()):.0f} %"]
@@ -172,7 +173,18 @@ def _spread(item: Mapping[str, Any]) -> list[str]:
     return [number(item[name]) for name in ("score", "lowest", "highest")]
 
 
-def _tokens(models: Mapping[str, Mapping[str, Mapping[str, float]]], markdown: bool) -> str:
+def text_tokens(found: Mapping[str, Any], markdown: bool = False) -> str:
+    """What `ruler_release.api.tokens_by_tokenizer` counted: a column for each tokenizer."""
+    title = (
+        f"Mean prompt tokens of the same {found['rows']:,} rows by tokenizer, fitted under "
+        f"{found['fitted_under']}"
+    )
+    return _tokens(title, found["tokens"], markdown)
+
+
+def _tokens(
+    title: str, models: Mapping[str, Mapping[str, Mapping[str, float]]], markdown: bool
+) -> str:
     places = dict.fromkeys(
         (length, language)
         for by_length in models.values()
@@ -184,7 +196,6 @@ def _tokens(models: Mapping[str, Mapping[str, Mapping[str, float]]], markdown: b
         + [whole(by_length.get(length, {}).get(language)) for by_length in models.values()]
         for length, language in places
     ]
-    title = "The same texts under several tokenizers: mean prompt tokens"
     return _titled(title, ["length", "language", *models], rows, markdown, (0, 1))
 
 

@@ -80,6 +80,11 @@ def load_tokenizer(name: str, revision: str | None = None, trust_remote_code: bo
         raise RulerError(f"Cannot load the tokenizer of '{name}': {error}") from error
 
 
+def template_arguments(thinks: bool) -> dict[str, Any]:
+    """What is passed into a chat template beside the messages."""
+    return {"enable_thinking": thinks, "thinking": thinks, "date_string": TEMPLATE_DATE}
+
+
 @dataclass(frozen=True)
 class Prompter:
     """Renders rows in one mode; `tokenizer` is a transformers tokenizer or None.
@@ -127,8 +132,7 @@ class Prompter:
     @property
     def template_arguments(self) -> dict[str, Any]:
         """What is passed into the template beside the messages."""
-        on = self.reasoning.on
-        return {"enable_thinking": on, "thinking": on, "date_string": TEMPLATE_DATE}
+        return template_arguments(self.reasoning.on)
 
     def settings(self) -> dict[str, Any]:
         """What can move a score, for run.json."""

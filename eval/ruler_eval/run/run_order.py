@@ -28,6 +28,7 @@ from ruler_eval.frozen_release import Release, chosen_files
 from ruler_eval.run.backends.backend import ClusterOptions, ModelOptions
 from ruler_eval.run.backends.secrets import check_argument
 from ruler_eval.run.backends.start import engine_of
+from ruler_eval.run.preparing.chat_template import ChatTemplate
 from ruler_eval.run.reasoning import Reasoning
 from ruler_eval.run.records import Record, Records
 from ruler_eval.run.run_settings import RunSettings, Session, check_settings
@@ -75,6 +76,8 @@ def make_order(options: Mapping[str, Any]) -> RunOrder:
     given["reasoning"] = Reasoning.parse(str(given.pop("thinking")))
     given["omit"] = tuple(given.get("omit") or ())
     given["arguments"] = checked_arguments(given["arguments"] or {})
+    if given.get("chat_template") is not None:
+        given["chat_template"] = ChatTemplate.read(given["chat_template"])
 
     def taken(names: Iterable[str]) -> dict[str, Any]:
         return {name: given.pop(name) for name in names if name in given}
@@ -172,6 +175,7 @@ def asked_settings(order: RunOrder, release: Release, rows: Mapping[str, str]) -
         "mode": order.mode,
         "direct": order.direct,
         "tokenizer": options.tokenizer,
+        "chat_template": options.chat_template and options.chat_template.facts(),
         "sampling": options.sampling,
         "arguments": dict(options.arguments or {}),
         "thinking": {"on": order.reasoning.on, "budget": order.reasoning.budget},

@@ -41,6 +41,8 @@ def prepared(order: RunOrder) -> Prepared:
     if order.mode is not None:
         check_name("mode", order.mode, MODES, "ruler run --help")
     check_options(order.backend, order.options)
+    if order.mode == "completion" and order.options.chat_template is not None:
+        raise RulerError("--mode completion uses no chat template: leave --chat-template out.")
     if order.backend != "ray" and order.cluster != ClusterOptions():
         raise RulerError("--replicas, --address and --num-cpus are for --backend ray.")
     return Prepared.of(order)
@@ -182,7 +184,7 @@ class OpenRun:
         An engine that dies is started once more.
         """
         engine = self._ends.enter_context(ExitStack())
-        answerer = engine.enter_context(closing(Answerer(self.order, fast=True)))
+        answerer = engine.enter_context(closing(Answerer(self.order, True, self.ready.manifest)))
         restarted = False
         if (ids := answerer.token_ids) is not None and ids.engine:
             self._session["tokenized_by"] = ids.engine

@@ -12,6 +12,7 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
+from ruler_builder.families.task import DATA_VERSION
 from ruler_builder.proof.verify_report import VerifyReport
 from ruler_builder.release.build import build
 from ruler_builder.release.order import BuildOrder
@@ -20,6 +21,7 @@ from ruler_builder.verify.verify import verify
 from ruler_common.errors import RulerError
 from ruler_common.files import sha256_of
 from ruler_common.manifest_form import MANIFEST
+from ruler_common.rows import canary_of
 from tests.builder.proof import planting
 from tests.builder.proof.planting import Row
 from tests.conftest import Silent
@@ -106,6 +108,28 @@ def test_orders_repetitions_and_what_is_no_number_are_named(
     assert "describes its rows otherwise" in found_in(report, path_of("vt"))
     assert {row for row, _, _ in report.files[path_of("qa_1")].breaches} == {6}
     assert "is not in the manifest" in found_in(report, "data/tekken/4k/notes.csv")
+
+
+def test_a_row_with_another_canary_is_named(tmp_path: Path) -> None:
+    root = of_tasks(tmp_path, "vt")
+    own = json.loads((root / MANIFEST).read_bytes())["canary"]
+    wrong = {
+        1: f"{own[:-1]}{'1' if own[-1] == '0' else '0'}",
+        3: "",
+        6: canary_of("oneruler", DATA_VERSION),
+    }
+
+    def other(rows: list[Row]) -> None:
+        for row in rows:
+            assert row["canary"] == own
+            row["canary"] = wrong.get(row["index"], own)
+
+    planting.plant(root, path_of("vt"), other)
+    report = verify(root, laws_only=True)
+    assert not report.ok
+    assert [(row, what) for row, _, what in report.files[path_of("vt")].breaches] == [
+        (row, f"canary is {canary!r}, the manifest's is {own!r}") for row, canary in wrong.items()
+    ]
 
 
 def test_other_numbers_of_rows_there_can_be_are_named(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The perfect reader in ONERULER's 26 languages: all of it in one language, what can be across."""
+"""The perfect reader in ONERULER's 26 languages: in one, across two, with and without the nouns."""
 
 from __future__ import annotations
 
@@ -123,9 +123,31 @@ def test_with_the_question_in_another_language_all_but_one_task_is_right(
     assert [key for key, value in scores.items() if value < 1] == []
 
 
-def test_one_of_four_translated_keys_cannot_be_known(published: Published) -> None:
+def test_one_of_four_translated_keys_cannot_be_known_without_the_nouns(
+    published: Published,
+) -> None:
     row = published.niah("niah_multikey", "en", "ko")
     assert solve(row["input"]) == f"<답변> {NONE_WORDS['ko'][0]} </답변>"
+
+
+@pytest.mark.parametrize("text", share(5, LANGUAGES))
+def test_with_the_nouns_of_both_languages_every_question_is_answered(
+    published: Published, text: str
+) -> None:
+    nouns = {asked: {line[asked]: line[text] for line in published.nouns()} for asked in LANGUAGES}
+    answers = {
+        (task, asked): (solve(row["input"], nouns[asked]), row)
+        for task in ("niah_multikey", "niah_none", "niah_multiquery")
+        for asked in share(5, [language for language in LANGUAGES if language != text])
+        for row in [published.niah(task, text, asked)]
+    }
+    wrong = [
+        key
+        for key, (said, row) in answers.items()
+        if not score_row(said, row["outputs"], *key, row["none_word"]).score
+    ]
+    assert wrong == []
+    assert len(answers) >= 3 * 5
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections import Counter
 from pathlib import Path
 
 import pytest
 
 import ruler_eval.example
+from ruler_builder.families.task import DATA_VERSION
+from ruler_eval.frozen_release import Release
 from ruler_eval.run.records import read_lines
 from ruler_eval.score.prediction_source import PredictionSource
 from ruler_eval.score.scoring import ScoringRules, score
@@ -28,6 +32,8 @@ SCORES = {
     "qa_1": 20.0,
     "qa_2": 20.0,
 }
+IN_ESSAYS = ("niah_single_2", "niah_multikey_1", "niah_multivalue", "niah_multiquery")
+"""Whose values are drawn from the numbers that the essays do not hold."""
 
 
 def test_every_task_scores_by_the_references_beside_it() -> None:
@@ -46,6 +52,30 @@ def test_every_row_was_answered_and_none_names_a_place() -> None:
     states = Counter(record["finish_reason"] for record in records)
     assert states.keys() == {"stop", "length"}
     assert '"/' not in (EXAMPLE / "run/run.json").read_text(encoding="utf-8")
+
+
+def test_the_run_names_its_rows_by_their_digests() -> None:
+    """tests/vllm/test_real_model.py holds them against rows built under the model's tokenizer."""
+    settings = json.loads((EXAMPLE / "run/run.json").read_text(encoding="utf-8"))
+    assert settings["data_version"] == DATA_VERSION
+    assert "files" not in settings
+    assert set(settings["rows"]) == {path.stem for path in (EXAMPLE / "run").glob("*.jsonl")}
+    assert all(re.fullmatch("[0-9a-f]{64}", digest) for digest in settings["rows"].values())
+
+
+@pytest.mark.parametrize("task", [task for task in SCORES if not task.startswith("qa")])
+def test_what_was_asked_is_what_the_code_asks_today(release: Path, task: str) -> None:
+    """Under every tokenizer a row asks the same. The numbers in essays depend on the essays."""
+    compared = ["question"] if task in IN_ESSAYS else ["question", "outputs"]
+    rows = Release.open(str(release)).rows(f"{task}_4k", ("index", "question", "outputs"))
+    made = {row["index"]: row for row in rows}
+    lines = (EXAMPLE / f"references/4096/{task}.jsonl").read_text(encoding="utf-8").splitlines()
+    asked = [json.loads(line) for line in lines]
+    other = [
+        row["index"] for row in asked for name in compared if row[name] != made[row["index"]][name]
+    ]
+    assert other == []
+    assert len(asked) == 20
 
 
 def test_the_example_is_small() -> None:

@@ -15,7 +15,8 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 from ruler_common.errors import RulerError
-from ruler_eval.run.prompts import Prompt, load_tokenizer
+from ruler_eval.run.preparing.chat_template import ChatTemplate
+from ruler_eval.run.prompts import Prompt, load_tokenizer, template_arguments
 
 
 class EngineDied(RulerError):
@@ -93,6 +94,7 @@ class ModelOptions:
     `tokens_in_flight` are the prompt tokens sent at once to a server, at most (a longer prompt is
     sent alone); without it they follow `replicas_behind` its address, as `concurrency` does.
     `give_up_after` are the seconds for which a server that is gone is waited for.
+    `chat_template` is used instead of the tokenizer's own.
     `window` is what the rows need of one, where `max_model_len` is not given. `provider` is an
     entry of server/providers.toml, `omit` are sampling fields that are not sent.
     """
@@ -115,6 +117,7 @@ class ModelOptions:
     retries: int = 8
     provider: str | None = None
     omit: tuple[str, ...] = ()
+    chat_template: ChatTemplate | None = None
     give_up_after: float = 600.0
 
     @property
@@ -130,14 +133,19 @@ class ModelOptions:
 
 
 def tokenizer_of(options: ModelOptions) -> Any:
-    """The tokenizer that is named, or the model's own. Raises RulerError.
+    """The tokenizer that is named, or the model's own, with the chat template that is given.
 
     The code of a repository runs where `trust_remote_code` asks for it, and only the model's own.
+    Raises RulerError.
     """
     if options.tokenizer is not None:
-        return load_tokenizer(options.tokenizer, options.revision)
-    trust = (options.arguments or {}).get("trust_remote_code", False) is True
-    return load_tokenizer(options.model, options.revision, trust)
+        tokenizer = load_tokenizer(options.tokenizer, options.revision)
+    else:
+        trust = (options.arguments or {}).get("trust_remote_code", False) is True
+        tokenizer = load_tokenizer(options.model, options.revision, trust)
+    if options.chat_template is not None:
+        options.chat_template.put_into(tokenizer, template_arguments(thinks=False))
+    return tokenizer
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ import math
 import os
 
 from ruler_common.errors import RulerError
+from ruler_common.manifest_form import Manifest
 from ruler_common.names import check_name
 from ruler_eval.run.backends.backend import Backend, ModelOptions
 from ruler_eval.run.backends.secrets import check_address, check_key
@@ -47,6 +48,11 @@ def check_options(name: str, options: ModelOptions) -> None:
         raise RulerError("--timeout takes seconds, more than 0.")
     if not (math.isfinite(options.give_up_after) and options.give_up_after >= 0):
         raise RulerError("--give-up-after takes seconds, 0 or more.")
+    if options.chat_template is not None and engine_of(known_backend(name)) not in ("vllm", "hf"):
+        raise RulerError(
+            "--chat-template is for --backend vllm, ray and hf: a server has a template of its own "
+            "(vllm serve MODEL --chat-template FILE)."
+        )
     if known_backend(name) != "openai" and (options.omit or options.provider):
         raise RulerError("--omit and --provider are for --backend openai.")
     if wrong := [field for field in options.omit if field not in options.sampling]:
@@ -56,8 +62,11 @@ def check_options(name: str, options: ModelOptions) -> None:
         check_key("OPENAI_API_KEY")
 
 
-def start(name: str, options: ModelOptions) -> Backend:
-    """Start a backend by its name; a RulerError says what to install or mend."""
+def start(name: str, options: ModelOptions, manifest: Manifest | None = None) -> Backend:
+    """Start a backend by its name; a RulerError says what to install or mend.
+
+    `manifest` is that of the release whose rows are to be answered, for the oracle.
+    """
     name = known_backend(name)
     try:
         if name == "vllm":
@@ -74,7 +83,7 @@ def start(name: str, options: ModelOptions) -> Backend:
             return Transformers(options)
         from ruler_eval.run.backends.oracle import Oracle
 
-        return Oracle()
+        return Oracle(manifest)
     except ModuleNotFoundError as error:
         missing = (error.name or "").partition(".")[0]
         raise RulerError(

@@ -55,6 +55,13 @@ class StoppedAt(TypedDict):
     score: NotRequired[float]
 
 
+class TemplateFacts(TypedDict):
+    """A chat template that was given: its file's name and the sha256 of its text."""
+
+    name: str
+    sha256: str
+
+
 class RunFacts(TypedDict, total=False):
     """The settings of a run; a run.json has more of them, which are kept as they are."""
 
@@ -63,6 +70,7 @@ class RunFacts(TypedDict, total=False):
     backend: str | None
     revision: str | None
     direct: bool
+    chat_template: TemplateFacts | None  # of a file used instead of the tokenizer's own
     thinking: Thinking | None
     dataset: str
     data_version: str | None

@@ -193,3 +193,14 @@ def test_a_mistake_leaves_no_folder(
     with pytest.raises(RulerError, match=words):
         ruler_release.decide(base, **{**options(tmp_path / "b"), **changed})
     assert not (tmp_path / "b").exists()
+
+
+def test_a_base_with_a_chat_template_of_its_own_asks_for_model_bs(
+    base: Path, tmp_path: Path
+) -> None:
+    results = json.loads((base / "results.json").read_text(encoding="utf-8"))
+    results["run"]["chat_template"] = {"name": "llama2.jinja", "sha256": "0" * 64}
+    (tmp_path / "results.json").write_text(json.dumps(results), encoding="utf-8")
+    with pytest.raises(RulerError, match=r"--chat-template llama2\.jinja"):
+        ruler_release.decide(tmp_path / "results.json", **options(tmp_path / "b"))
+    assert not (tmp_path / "b").exists()

@@ -12,6 +12,7 @@ import pytest
 
 from ruler_common.errors import RulerError
 from ruler_eval.run.backends.backend import ModelOptions
+from ruler_eval.run.preparing.chat_template import ChatTemplate
 from ruler_eval.run.prompts import Prompt
 from ruler_eval.run.reasoning import Reasoning
 from ruler_eval.run.records import read_lines
@@ -141,3 +142,30 @@ def test_a_thought_gets_its_room(order: RunOrder) -> None:
 def test_a_model_that_is_not_there_is_one_sentence(order: RunOrder) -> None:
     with pytest.raises(RulerError, match="no tokenizer folder"):
         run(replace(order, options=ModelOptions("./nowhere")))
+
+
+def test_a_chat_template_of_ones_own_is_what_the_model_sees(
+    order: RunOrder, tmp_path: Path
+) -> None:
+    own = ChatTemplate("own.jinja", "{% for m in messages %}{{ m.content }} [/INST]{% endfor %}")
+    run(replace(order, out=tmp_path / "usual"))
+    asked = replace(order, mode="chat", options=replace(order.options, chat_template=own))
+    run(asked)
+    settings = json.loads((order.out / "run.json").read_text(encoding="utf-8"))
+    assert settings["chat_template"] == own.facts()
+    assert settings["template_sha256"] == own.facts()["sha256"]
+    usual, mine = (
+        [
+            r["usage"]["prompt_tokens"]
+            for path in sorted(out.glob("*.jsonl"))
+            for r in read_lines(path)
+        ]
+        for out in (tmp_path / "usual", order.out)
+    )
+    assert len(mine) == len(usual)
+    assert mine != usual
+    other = replace(own, text=own.text + " ")
+    with pytest.raises(RulerError, match=r"chat_template\.sha256"):
+        run(replace(asked, options=replace(order.options, chat_template=other)))
+    with pytest.raises(RulerError, match="was run with chat_template"):
+        run(replace(asked, options=order.options, limit=3))

@@ -1,0 +1,115 @@
+"""How many tokens the same texts take under several tokenizers, without a model: `ruler analyze`.
+
+    found = tokens_by_tokenizer("oneruler", ["cl100k_base", "o200k_base"], lengths="128k")
+    found["tokens"]["o200k_base"]["128k"]["ta"]      # the mean of the rows' prompts in Tamil
+
+ONERULER's Figure 24 (arXiv:2503.01996): texts fitted under one tokenizer are counted by others.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypedDict
+
+from ruler_common.errors import RulerError
+from ruler_release.api.arguments import Names, Place, several
+
+if TYPE_CHECKING:
+    from ruler_eval.frozen_release import Release
+
+Means = dict[str, dict[str, float]]
+"""Mean tokens of a prompt, by length and then by languages."""
+
+
+class TextTokens(TypedDict):
+    """Tokens of the same rows: `tokens` by tokenizer, the one they were fitted under first."""
+
+    dataset: str
+    fitted_under: str
+    rows: int
+    tokens: dict[str, Means]
+
+
+def tokens_by_tokenizer(
+    dataset: Place,
+    tokenizers: Names,
+    *,
+    configs: Names = "all",
+    lengths: Names | None = None,
+    limit: int = 1,
+    mirror: Place | None = None,
+    progress: bool = False,
+) -> TextTokens:
+    """Count the prompts (`input` + `answer_prefix`) of a release by other tokenizers.
+
+    Args:
+        dataset: A release folder, or a repository of the Hub, ORG/NAME.
+        tokenizers: Named ones, `NAME=hf:ORG/NAME` or `NAME=FOLDER`, as of `build`.
+        configs: Configurations, groups too, all of rows fitted under one tokenizer; of `all` those
+            of the default tokenizer are taken where there are several.
+        lengths: Of these the rows at these lengths.
+        limit: So many rows of each configuration, the first of the frozen random order.
+        mirror: The folder that holds the tokenizers' files; None: RULER_MIRROR, then the cache.
+        progress: Show a bar.
+
+    Returns:
+        Mean tokens without special ones, those of answers not among them. Raises RulerError for
+        a name that is unknown, a tokenizer that is not at hand, and rows of several tokenizers.
+    """
+    from ruler_builder.sources.download import Store
+    from ruler_builder.tokens.tokenizers import load_counter, split_spec
+    from ruler_common.names import languages_of
+    from ruler_common.terminal import steps
+    from ruler_eval.frozen_release import Release
+
+    if limit < 1:
+        raise RulerError("--limit takes a number of rows of each configuration, 1 or more.")
+    release = Release.open(str(dataset))
+    files, fitted = _files(release, several(configs), several(lengths))
+    specs = [spec for spec in dict.fromkeys(several(tokenizers)) if spec != fitted]
+    names = [fitted, *(split_spec(spec)[0] for spec in specs)]
+    if twice := next((name for name in names if names.count(name) > 1), None):
+        raise RulerError(
+            f"Two tokenizers are called '{twice}': give one of them another name, NAME=FOLDER."
+        )
+    store = Store(None if mirror is None else str(mirror))
+    counters = [load_counter(spec, store) for spec in specs]
+    counts: dict[tuple[str, str], list[list[int]]] = {}
+    columns = ("input", "answer_prefix", "length", "max_new_tokens")
+    rows = 0
+    for path in steps(files, "Counting", total=len(files), quiet=not progress):
+        entry = release.manifest["files"][path]
+        config, place = entry["config"], (entry["length"], languages_of(entry))
+        for row in release.some_rows(config, columns, release.order(config)[:limit]):
+            text = row["input"] + row["answer_prefix"]
+            found = [row["length"] - row["max_new_tokens"], *(c.count(text) for c in counters)]
+            counts.setdefault(place, []).append(found)
+            rows += 1
+    tokens: dict[str, Means] = {name: {} for name in names}
+    for (length, languages), found_there in counts.items():
+        for name, own in zip(names, zip(*found_there, strict=True), strict=True):
+            tokens[name].setdefault(length, {})[languages] = sum(own) / len(own)
+    return {"dataset": release.dataset, "fitted_under": fitted, "rows": rows, "tokens": tokens}
+
+
+def _files(
+    release: Release, configs: tuple[str, ...], lengths: tuple[str, ...]
+) -> tuple[list[str], str]:
+    """The files that are asked for, and the one tokenizer that their rows were fitted under."""
+    from ruler_common.names import DEFAULT_TOKENIZER
+    from ruler_eval.frozen_release import chosen_files
+
+    known = release.manifest["files"]
+    files = chosen_files(configs, release.manifest)
+    there = {known[path]["length"] for path in files}
+    if unknown := [length for length in lengths if length not in there]:
+        raise RulerError(f"No rows here are at {unknown[0]}: leave it out of --lengths.")
+    files = [path for path in files if not lengths or known[path]["length"] in lengths]
+    fitted = list(dict.fromkeys(known[path]["tokenizer"] for path in files))
+    if len(fitted) > 1:
+        if configs != ("all",) or DEFAULT_TOKENIZER not in fitted:
+            raise RulerError(
+                f"These rows were fitted under {', '.join(fitted)}: name configurations of one of "
+                "them with --configs."
+            )
+        fitted = [DEFAULT_TOKENIZER]
+    return [path for path in files if known[path]["tokenizer"] == fitted[0]], fitted[0]

@@ -1,0 +1,100 @@
+"""A chat template from a file: rendered, recorded, and refused in a sentence where it is bad."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ruler_common.errors import RulerError
+from ruler_eval.run.backends.backend import ModelOptions, tokenizer_of
+from ruler_eval.run.preparing.chat_template import ChatTemplate
+from ruler_eval.run.prompts import Prompter
+from tests import in_process
+from tests.documents import blocks
+from tests.eval.run.tiny_model import write_tokenizer
+
+(LLAMA_2,) = blocks("docs/run.md", "Modes and reasoning", "jinja")
+"""The last line of RULER's Table 6."""
+ROW: dict[str, Any] = {
+    "index": 0,
+    "input": "Where is it?",
+    "answer_prefix": " It is in",
+    "max_new_tokens": 8,
+}
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a tokenizer that has no chat template, as a base model's."""
+    folder = tmp_path_factory.mktemp("base")
+    write_tokenizer(folder, template=None)
+    return folder
+
+
+def given(tmp_path: Path, text: str, model: Path) -> Any:
+    """The model's tokenizer with a template of its own file."""
+    path = tmp_path / "own.jinja"
+    path.write_text(text, encoding="utf-8")
+    return tokenizer_of(ModelOptions(str(model), chat_template=ChatTemplate.read(path)))
+
+
+def test_a_template_of_table_6_is_rendered_in_both_modes(tmp_path: Path, model: Path) -> None:
+    tokenizer = given(tmp_path, LLAMA_2, model)
+    prefill, chat = (Prompter(mode, tokenizer)("vt_4k", ROW) for mode in ("prefill", "chat"))
+    assert prefill.text == "<s>[INST] Where is it? [/INST] It is in"
+    assert chat.text == "<s>[INST] Where is it? [/INST]"
+    assert list(prefill.token_ids or ()).count(tokenizer.bos_token_id) == 1
+
+
+def test_it_is_recorded_by_name_and_digest(tmp_path: Path, model: Path) -> None:
+    tokenizer = given(tmp_path, LLAMA_2, model)
+    digest = hashlib.sha256((tmp_path / "own.jinja").read_bytes()).hexdigest()
+    assert ChatTemplate.read(tmp_path / "own.jinja").facts() == {
+        "name": "own.jinja",
+        "sha256": digest,
+    }
+    assert Prompter("prefill", tokenizer).settings()["template_sha256"] == digest
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("{% for m in messages %}", "'own.jinja' cannot be used: .*endfor.* Mend the file"),
+        ("{{ raise_exception('no roles') }}", "'own.jinja' cannot be used: no roles"),
+        ("{{ messages[3].content.text }}", "'own.jinja' cannot be used"),
+        ("[INST] {task_template} [/INST]", "leaves out what the user asks"),
+    ],
+)
+def test_a_template_that_cannot_be_rendered_is_a_sentence(
+    tmp_path: Path, model: Path, text: str, sentence: str
+) -> None:
+    with pytest.raises(RulerError, match=sentence):
+        given(tmp_path, text, model)
+
+
+@pytest.mark.parametrize(
+    ("data", "flags", "sentence"),
+    [
+        (None, (), "There is no chat template"),
+        (b" \n", (), "is empty"),
+        (b"\xff\xfe[INST]", (), "is no text in UTF-8"),
+        (LLAMA_2.encode(), ("--mode", "completion"), "uses no chat template"),
+        (LLAMA_2.encode(), ("--backend", "oracle"), "vllm serve MODEL --chat-template FILE"),
+    ],
+)
+def test_a_file_that_is_none_ends_the_command_with_two(
+    small: Path, tmp_path: Path, data: bytes | None, flags: tuple[str, ...], sentence: str
+) -> None:
+    path, out = tmp_path / "own.jinja", tmp_path / "RUN"
+    if data is not None:
+        path.write_bytes(data)
+    done = in_process.ruler(
+        *("run", "-d", small, "-c", "all", "--backend", "hf", "--model", "m", "-o", out),
+        *("--chat-template", path, *flags),
+    )
+    assert done.code == 2
+    assert sentence in " ".join(done.stderr.split())
+    assert not out.exists()

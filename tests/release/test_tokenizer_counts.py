@@ -1,0 +1,91 @@
+"""`ruler analyze --dataset`: the same texts counted by several tokenizers, without a model."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from statistics import mean
+
+import pytest
+
+import ruler_dataset
+from ruler_common.errors import RulerError
+from ruler_common.manifest import read_manifest
+from ruler_common.rows import indices_of
+from ruler_release import api
+from tests.in_process import ruler
+
+CONFIGS = ("niah_single_8k_en", "niah_single_8k_zh", "niah_single_8k_en-zh")
+
+
+@pytest.fixture(scope="module")
+def folder(made: Callable[[str], Path]) -> Path:
+    """A tokenizer of one's own: every byte is a token, so three to a Chinese character."""
+    return made("single_bytes")
+
+
+def test_each_language_has_the_mean_tokens_of_its_rows(oneruler: Path, folder: Path) -> None:
+    found = api.tokens_by_tokenizer(oneruler, f"bytes={folder}", configs=CONFIGS, limit=3)
+    assert (found["dataset"], found["fitted_under"], found["rows"]) == ("oneruler", "tekken", 9)
+    manifest = read_manifest(oneruler)
+    for config, language in zip(CONFIGS, ("en", "zh", "en-zh"), strict=True):
+        file = next(file for file in manifest["files"].values() if file["config"] == config)
+        rows = {row["index"]: row for row in ruler_dataset.load(oneruler, config)}
+        first = [rows[index] for index in indices_of(manifest, file)[:3]]
+        tekken = [row["length"] - row["max_new_tokens"] for row in first]
+        in_bytes = [len((row["input"] + row["answer_prefix"]).encode()) for row in first]
+        assert found["tokens"]["tekken"]["8k"][language] == mean(tekken)
+        assert found["tokens"]["bytes"]["8k"][language] == mean(in_bytes)
+    assert [*found["tokens"]] == ["tekken", "bytes"]
+
+
+def test_the_command_prints_a_column_for_each_and_writes_them(
+    oneruler: Path, folder: Path, tmp_path: Path
+) -> None:
+    out = tmp_path / "tokens.json"
+    done = ruler(
+        *("analyze", "--dataset", oneruler, "--tokenizer", f"bytes={folder}", "--tokenizer"),
+        *("tekken", "--lengths", "8k", "--configs", "niah_8k_en,niah_8k_zh", "--out", out),
+    )
+    assert done.code == 0, done.stderr
+    assert "Mean prompt tokens of the same 10 rows by tokenizer, fitted under tekken" in done.stdout
+    header = next(line for line in done.stdout.splitlines() if line.startswith("length"))
+    assert header.split() == ["length", "language", "tekken", "bytes"]
+    counted = json.loads(out.read_text(encoding="utf-8"))["text_tokens"]["tokens"]
+    assert counted["bytes"]["8k"]["zh"] > 2 * counted["tekken"]["8k"]["zh"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ((), "Name results.json files, or give --dataset and --tokenizer."),
+        (("--dataset", "here"), "give both --dataset and --tokenizer."),
+        (("--tokenizer", "tekken"), "give both --dataset and --tokenizer."),
+        (("--dataset", "here", "--tokenizer", "tekkn"), "Did you mean 'tekken'?"),
+        (("--dataset", "here", "--tokenizer", "mine=./nowhere"), "nowhere"),
+        (("--dataset", "here", "--tokenizer", "cl100k_base", "--lengths", "16k"), "are at 16k"),
+    ],
+)
+def test_a_mistake_is_a_sentence(oneruler: Path, arguments: tuple[str, ...], sentence: str) -> None:
+    done = ruler("analyze", *(str(oneruler) if word == "here" else word for word in arguments))
+    assert done.code == 2
+    assert sentence in " ".join(done.stderr.split())
+
+
+def test_two_tokenizers_of_one_name_are_refused(oneruler: Path, folder: Path) -> None:
+    with pytest.raises(RulerError, match="Two tokenizers are called 'bytes'"):
+        api.tokens_by_tokenizer(oneruler, [f"bytes={folder}", f"bytes={folder}/."])
+
+
+def test_only_rows_fitted_under_one_tokenizer_are_the_same_texts(
+    folder: Path, tmp_path: Path
+) -> None:
+    tokenizers = ["tekken", f"bytes={folder}"]
+    asked = {"tasks": "vt", "lengths": "4k", "samples": 2, "sources": "embedded"}
+    api.build(tmp_path / "two", tokenizers=tokenizers, **asked)
+    found = api.tokens_by_tokenizer(tmp_path / "two", tokenizers)
+    assert (found["fitted_under"], found["rows"]) == ("tekken", 1)
+    assert found["tokens"]["bytes"]["4k"]["en"] > 2 * found["tokens"]["tekken"]["4k"]["en"]
+    with pytest.raises(RulerError, match="were fitted under bytes, tekken: name configurations"):
+        api.tokens_by_tokenizer(tmp_path / "two", tokenizers, configs=["vt_4k_bytes", "vt_4k"])
