@@ -37,6 +37,8 @@ _LIMIT = (
     "So many rows of each configuration: the first of the frozen random order, not of the file."
 )
 _THINKING = "off, on (8192 tokens of room) or the tokens of room for reasoning."
+_SUITE = "ruler, oneruler, ruler_2024, ruler_complexity, ruler_correlation, ruler_decimal; or a "
+_SUITE += "TOML file of your own."
 _MIRROR = "Folder that holds the sources; searched first."
 _WORKERS = "Processes that work at a time; default: one a core, where rows repay it."
 _TOKENIZER_PLACES = "Where a tokenizer lies now: NAME=FOLDER; repeatable."
@@ -73,7 +75,27 @@ def _names(dataset: str) -> Iterator[str]:
             yield f"{name}_{length}"
 
 
+def suites(incomplete: str) -> list[str]:
+    """The project's suites that a shell completes."""
+    from ruler_builder.suites.wording import suite_names
+
+    return [name for name in suite_names() if name.startswith(incomplete)]
+
+
+def _refuse_dataset(context: Context, given: str | None) -> None:
+    """`--dataset` names a release; what is made of nothing is a suite."""
+    if given is not None:
+        raise RulerError(
+            f"`{context.command_path}` takes no --dataset, which names a release: "
+            f"write --suite {given}."
+        )
+
+
 # of the builder
+Suite = Annotated[str, Option("--suite", help=_SUITE, autocompletion=suites)]
+NoDataset = Annotated[
+    str | None, Option("--dataset", "-d", hidden=True, callback=_refuse_dataset, is_eager=True)
+]
 Root = Annotated[Path, Argument(metavar="DIR", help="Folder of the release.")]
 Workers = Annotated[int | None, Option(min=1, help=_WORKERS, show_default=False)]
 Mirror = Annotated[Path | None, Option(envvar="RULER_MIRROR", help=_MIRROR)]

@@ -24,6 +24,7 @@ def test_configurations_are_completed_from_the_release_or_the_published_names(re
     assert "niah_none_8k" in completed("niah_none", dataset="ORG/oneruler")
     assert completed("vt_", dataset=str(release)) == ["vt_4k"]
     assert flags.backends("o") == ["openai", "oracle"]
+    assert flags.suites("ruler_c") == ["ruler_complexity", "ruler_correlation"]
 
 
 def test_the_most_used_flags_have_a_letter(release: Path, tmp_path: Path):
