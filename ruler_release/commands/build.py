@@ -9,7 +9,7 @@ import typer
 from typer import Argument, Option
 
 from ruler_common.text import plain
-from ruler_release import api
+from ruler_release import api, completion
 from ruler_release.commands.flags import Mirror, NoDataset, Root, Suite, Workers
 
 _LANGUAGES = (
@@ -35,10 +35,15 @@ _PARTS = "What the shards made: their folders."
 def build(
     root: Root,
     suite: Suite = "ruler",
-    tokenizers: Annotated[list[str] | None, Option("--tokenizer", help=_TOKENIZER)] = None,
-    lengths: Annotated[str, Option(help=_LENGTHS)] = "all",
-    tasks: Annotated[str, Option(help=_TASKS)] = "default",
-    languages: Annotated[str, Option(help=_LANGUAGES)] = "default",
+    tokenizers: Annotated[
+        list[str] | None,
+        Option("--tokenizer", help=_TOKENIZER, autocompletion=completion.tokenizers),
+    ] = None,
+    lengths: Annotated[str, Option(help=_LENGTHS, autocompletion=completion.lengths)] = "all",
+    tasks: Annotated[str, Option(help=_TASKS, autocompletion=completion.tasks)] = "default",
+    languages: Annotated[
+        str, Option(help=_LANGUAGES, autocompletion=completion.languages)
+    ] = "default",
     instruction_language: Annotated[str | None, Option(help=_INSTRUCTION_LANGUAGE)] = None,
     skip_restricted: Annotated[bool, Option("--skip-restricted", help=_SKIP_RESTRICTED)] = False,
     samples: Annotated[int | None, Option(min=1, help="Rows a file; 500, in oneruler 50.")] = None,

@@ -29,7 +29,7 @@ def compare(
     a: Annotated[Path, Argument(help="A RUN folder that was scored, or a results.json.")],
     b: Annotated[Path, Argument(help="The other one.")],
     more: Annotated[list[Path] | None, Argument(help="More of them: then all are ranked.")] = None,
-    out: Annotated[Path | None, Option(help="Write the comparison as JSON.")] = None,
+    out: Annotated[Path | None, Option("--out", "-o", help="Write the comparison as JSON.")] = None,
     max_drop: Annotated[float | None, Option(help=_MAX_DROP)] = None,
     name: ModelNames = None,
     markdown: Markdown = False,
@@ -68,7 +68,9 @@ def compare(
 
 def correlate(
     results: Annotated[list[Path], Argument(help="Two results.json files or more.")],
-    out: Annotated[Path | None, Option(help="Write matrix and clusters as JSON.")] = None,
+    out: Annotated[
+        Path | None, Option("--out", "-o", help="Write matrix and clusters as JSON.")
+    ] = None,
     name: ModelNames = None,
     markdown: Markdown = False,
 ) -> None:
@@ -107,7 +109,7 @@ def analyze(
     results: Annotated[list[Path], Argument(help="results.json files of ONERULER.")],
     errors: Annotated[list[Path] | None, Option(help=_ERRORS)] = None,
     lengths: Annotated[str | None, Option(help="At these alone: 64k,128k.")] = None,
-    out: Annotated[Path | None, Option(help="Write all of it as JSON.")] = None,
+    out: Annotated[Path | None, Option("--out", "-o", help="Write all of it as JSON.")] = None,
     name: ModelNames = None,
     markdown: Markdown = False,
 ) -> None:

@@ -6,7 +6,7 @@ A flag of one command alone stands in that command's module.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,7 +14,7 @@ from typer import Argument, Context, Option
 
 from ruler_common.errors import RulerError
 from ruler_common.files import write_whole
-from ruler_common.names import GROUPS, LENGTHS, TASKS
+from ruler_release import completion
 
 _FILES = (
     "A RUN folder, or prediction files: of the reference code, lm-evaluation-harness, NeMo-Skills, "
@@ -46,42 +46,6 @@ _DIRECT = "chat mode: the prefix in the user's turn (Table 6)."
 _MODEL_NAMES = "What to call each model, in order; repeatable."
 
 
-def backends(incomplete: str) -> list[str]:
-    """The backends that a shell completes."""
-    from ruler_eval.run.backends.start import BACKENDS
-
-    return [name for name in BACKENDS if name.startswith(incomplete)]
-
-
-def configurations(ctx: Context, incomplete: str) -> list[str]:
-    """The configurations that a shell completes: of a release that is here, else published ones.
-
-    Of names with commas between them the last is completed.
-    """
-    before, comma, begun = incomplete.rpartition(",")
-    names = _names(str(ctx.params.get("dataset") or ""))
-    return [f"{before}{comma}{name}" for name in names if name.startswith(begun)]
-
-
-def _names(dataset: str) -> Iterator[str]:
-    from ruler_common.manifest import read_manifest
-
-    if dataset and (Path(dataset) / "manifest.json").is_file():
-        yield from sorted(file["config"] for file in read_manifest(Path(dataset))["files"].values())
-        return
-    known = "oneruler" if "oneruler" in dataset else "ruler"
-    for name in (*GROUPS[known], *TASKS[known]):
-        for length in LENGTHS[known]:
-            yield f"{name}_{length}"
-
-
-def suites(incomplete: str) -> list[str]:
-    """The project's suites that a shell completes."""
-    from ruler_builder.suites.wording import suite_names
-
-    return [name for name in suite_names() if name.startswith(incomplete)]
-
-
 def _refuse_dataset(context: Context, given: str | None) -> None:
     """`--dataset` names a release; what is made of nothing is a suite."""
     if given is not None:
@@ -92,7 +56,7 @@ def _refuse_dataset(context: Context, given: str | None) -> None:
 
 
 # of the builder
-Suite = Annotated[str, Option("--suite", help=_SUITE, autocompletion=suites)]
+Suite = Annotated[str, Option("--suite", help=_SUITE, autocompletion=completion.suites)]
 NoDataset = Annotated[
     str | None, Option("--dataset", "-d", hidden=True, callback=_refuse_dataset, is_eager=True)
 ]
@@ -108,7 +72,9 @@ Dataset = Annotated[
 DataRevision = Annotated[str | None, Option(help="The data set's revision.")]
 
 # of `ruler run` and `ruler batch write`
-Configs = Annotated[str, Option("--configs", "-c", help=_CONFIGS, autocompletion=configurations)]
+Configs = Annotated[
+    str, Option("--configs", "-c", help=_CONFIGS, autocompletion=completion.configurations)
+]
 Out = Annotated[Path, Option("--out", "-o", help="Folder of this run; an existing one is resumed.")]
 Direct = Annotated[bool, Option("--direct", help=_DIRECT)]
 Thinking = Annotated[str, Option(help=_THINKING)]
@@ -124,13 +90,13 @@ Reference = Annotated[str | None, Option("--dataset", "-d", help=_REFERENCE)]
 Length = Annotated[str | None, Option(help=_LENGTH)]
 Tokenizer = Annotated[str | None, Option(help=_TOKENIZER)]
 Configuration = Annotated[
-    str | None, Option("--config", help=_CONFIG, autocompletion=configurations)
+    str | None, Option("--config", help=_CONFIG, autocompletion=completion.configurations)
 ]
 Columns = Annotated[str | None, Option(help=_COLUMNS)]
 References = Annotated[Path | None, Option(help=_REFERENCES)]
 Name = Annotated[str | None, Option(help="What to call the model.")]
 ModelNames = Annotated[list[str] | None, Option("--name", help=_MODEL_NAMES)]
-Cut = Annotated[str, Option(help=_CUT)]
+Cut = Annotated[str, Option(help=_CUT, autocompletion=completion.cuts)]
 Markdown = Annotated[bool, Option("--markdown", help="Tables in Markdown.")]
 
 

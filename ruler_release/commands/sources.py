@@ -8,7 +8,8 @@ import typer
 from typer import Argument, Option
 
 from ruler_common.text import plain
-from ruler_release.commands.flags import Mirror, NoDataset, suites
+from ruler_release import completion
+from ruler_release.commands.flags import Mirror, NoDataset
 
 app = typer.Typer(name="sources", help="List the sources, or fetch them.")
 
@@ -19,7 +20,9 @@ _NAMES = "Sources, a dataset (oneruler), a language (pl), a tokenizer; all sourc
 @app.callback(invoke_without_command=True)
 def list_sources(
     context: typer.Context,
-    suite: Annotated[str | None, Option("--suite", help=_SUITE, autocompletion=suites)] = None,
+    suite: Annotated[
+        str | None, Option("--suite", help=_SUITE, autocompletion=completion.suites)
+    ] = None,
     mirror: Mirror = None,
     dataset: NoDataset = None,
 ) -> None:
