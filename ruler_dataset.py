@@ -16,7 +16,6 @@ It hands on the public names of `ruler_common`, which say what a release is.
 from __future__ import annotations
 
 import glob
-import re
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -63,6 +62,7 @@ __all__ = [
     "write_token", "write_whole",
 ]
 # fmt: on
+_MOST_NAMED = 5  # configurations that an error lists
 
 
 def files_of(
@@ -71,28 +71,20 @@ def files_of(
     """The Parquet files of a configuration, relative to the release, in task order.
 
     `tokenizer` stands for the name's suffix: `("vt_4k", …, "qwen2.5")` is `vt_4k_qwen2.5`. In
-    oneruler `all_8k` is all 26 languages. With `partly` a group has the files that are there.
-    Raises RulerError for what is not there.
+    oneruler `all_8k` is all 26 languages, and no pair of two. With `partly` a group has the files
+    that are there. Raises RulerError for what is not there.
     """
-    names = Names.in_manifest(manifest)
-    every = re.fullmatch(r"(all_[0-9]+[km])(?:_(.+))?", config)
-    if names.dataset == "oneruler" and every and every[2] in (None, *manifest["tokenizers"]):
-        ends = [f"_{code}{'_' + every[2] if every[2] else ''}" for code in LANGUAGES]
-        return [
-            path for end in ends for path in files_of(every[1] + end, manifest, tokenizer, partly)
-        ]
-    parsed = names.parse(config)
-    if tokenizer and parsed.tokenizer not in (DEFAULT_TOKENIZER, tokenizer):
+    tasks = Names.in_manifest(manifest).configs(config, manifest["tokenizers"])
+    if tokenizer and tasks[0].tokenizer not in (DEFAULT_TOKENIZER, tokenizer):
         raise RulerError(f"'{config}' names another tokenizer than '{tokenizer}': give one.")
-    parsed = replace(parsed, tokenizer=tokenizer or parsed.tokenizer)
-    tasks = [replace(parsed, task=task) for task in names.expand(parsed.task)]
+    tasks = [replace(task, tokenizer=tokenizer or task.tokenizer) for task in tasks]
     paths = [task.path for task in tasks if task.path in manifest["files"]]
     if len(paths) < len(tasks) and not (partly and paths):
         lacking = [task.name for task in tasks if task.path not in paths]
-        named = f": it lacks {', '.join(lacking)}" if paths else ""
-        raise RulerError(
-            f"This release holds no '{parsed.name}'{named}. What it holds: ruler list DIR"
-        )
+        first, more = ", ".join(lacking[:_MOST_NAMED]), len(lacking) - _MOST_NAMED
+        named = f": it lacks {first}{f' and {more} more' * (more > 0)}" if paths else ""
+        whole = tasks[0].name if len(tasks) == 1 else config
+        raise RulerError(f"This release holds no '{whole}'{named}. What it holds: ruler list DIR")
     return paths
 
 

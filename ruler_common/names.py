@@ -217,6 +217,24 @@ class Names:
         whole = len(LANGUAGES) * len(self.groups.get("all", ()))
         return [(name, members) for name, members in found.items() if len(members) == whole]
 
+    def configs(self, name: str, tokenizers: Collection[str] = ()) -> list[Config]:
+        """The single-task configurations that a name stands for: a task's, a group's tasks'.
+
+        In oneruler a name without a language (`all_8k`, `niah_none_8k`) stands for those of all 26
+        languages and of no pair. A suffix is a tokenizer there if it is one of `tokenizers`.
+        """
+        every = re.fullmatch(r"(.+?_\d+[km])(?:_(.+))?", name)
+        if self.dataset == "oneruler" and every and every[2] in (None, *tokenizers):
+            suffix = f"_{every[2]}" if every[2] else ""
+            named = [f"{every[1]}_{code}{suffix}" for code in LANGUAGES]
+        else:
+            named = [name]
+        return [
+            replace(config, task=task)
+            for config in map(self.parse, named)
+            for task in self.expand(config.task)
+        ]
+
     def parse(self, name: str) -> Config:
         """Read a configuration name: `niah_mk_128k_qwen2.5`, `cwe_easy_8k_pl`."""
         many = self.dataset == "oneruler"

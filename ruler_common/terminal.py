@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress
 
+COLUMNS = 80  # of a terminal, which what is printed to be read fits
 MANY = 100  # files; more are summed up instead of listed
 Step = TypeVar("Step")
 
@@ -168,6 +169,42 @@ def table(
         for line in shown
     )
     return "\n".join(f"| {line} |" if markdown else line.rstrip() for line in drawn)
+
+
+def narrow_table(
+    header: Sequence[str], rows: Iterable[Sequence[str]], markdown: bool = False
+) -> str:
+    """A table in COLUMNS columns: a name too long for them stands whole on a line of its own.
+
+    In Markdown it is a table as any other. Columns of numbers that are too many stay as they are.
+    """
+    rows = [list(row) for row in rows]
+    widths = [
+        max(3, *(width(plain(row[i])) for row in (header, *rows))) for i in range(len(header))
+    ]
+    room = COLUMNS - sum(2 + one for one in widths[1:])
+    if markdown or widths[0] <= room:
+        return table(header, rows, markdown)
+    lines: list[Sequence[str]] = []
+    over: dict[int, str] = {}  # the line below which a name's numbers stand
+    for row in rows:
+        if width(name := line_of(row[0])) > room:
+            over[len(lines)] = name
+            row = ["", *row[1:]]
+        lines.append(row)
+    first, rule, *drawn = table(header, lines).split("\n")
+    shown = [first, rule]
+    for place, line in enumerate(drawn):
+        shown += [over[place], line] if place in over else [line]
+    return "\n".join(shown)
+
+
+def sentences(text: str, markdown: bool = False) -> str:
+    """A text in lines of COLUMNS columns; in Markdown in one. Signs of neither are obeyed."""
+    from textwrap import fill
+
+    line = line_of(" ".join(text.split()), markdown)
+    return line if markdown else fill(line, COLUMNS, break_on_hyphens=False)
 
 
 def print_table(title: str, *columns: str, rows: Sequence[Sequence[Any]]) -> None:

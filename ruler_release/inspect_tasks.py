@@ -124,7 +124,7 @@ def oneruler(
     Args:
         dataset: A release folder, or a repository of the Hub (ORG/NAME).
         config: Configurations, groups too: `all_8k_pl`, `niah_single_64k_en-ko`, and `all_8k` for
-            every language.
+            all 26 languages.
         revision: The repository's tag or commit.
         mode: `chat` or `completion`: the rows have no answer prefix.
         limit: Of each configuration so many rows, the first of the frozen order.

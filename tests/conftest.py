@@ -346,7 +346,8 @@ def suite_release(once: Once) -> Callable[[str], Path]:
 
     def make(root: Path) -> None:
         name = root.parent.name
-        suite, lengths = Path(name), SUITE_LENGTHS.get(name, ("0k", "4k"))
+        suite: str | Path = name
+        lengths = SUITE_LENGTHS.get(name, ("0k", "4k"))
         if name == "optional":
             suite = root.with_name("optional.toml")
             suite.write_text(OPTIONAL, encoding="utf-8")
@@ -367,7 +368,7 @@ def oneruler(once: Once) -> Path:
     def make(root: Path) -> None:
         order = BuildOrder(
             root,
-            dataset="oneruler",
+            suite="oneruler",
             lengths=("8k",),
             languages=Languages(("en", "zh", "en-zh", "zh-en")),
             samples=6,

@@ -56,7 +56,15 @@ ORDER = {
         *("prediction", "frozen_release", "families", "run", "score", "published"),
         *("example", "analysis", "report", "publish", "export"),
     ),
-    "ruler_release": ("tables", "api", "commands", "app", "__main__", "inspect_tasks"),
+    "ruler_release": (
+        "tables",
+        "api",
+        "completion",
+        "commands",
+        "app",
+        "__main__",
+        "inspect_tasks",
+    ),
 }
 """The rooms, in the order in which data pass through them."""
 PROVES = re.compile(r"ruler_builder\.(proof|reading|families\.\w+\.proof)(\.|$)")

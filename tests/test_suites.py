@@ -41,7 +41,7 @@ DIGESTS = {
 
 @pytest.mark.parametrize("name", DIGESTS)
 def test_a_suite_is_known_by_its_digest(name: str) -> None:
-    suite = read_suite(Path(name))
+    suite = read_suite(name)
     described = json.loads(json.dumps({"tasks": suite.described(), "families": suite.families}))
     assert suite.name == name
     assert suite_digest(described) == DIGESTS[name]
@@ -140,7 +140,7 @@ def test_decimal_lengths_are_named_by_their_tokens(suite_release: Callable[[str]
     manifest = read_manifest(suite_release("ruler_decimal"))
     assert {entry["max_length"] for entry in manifest["files"].values()} == {4000}
     assert "vt_4000" in {entry["config"] for entry in manifest["files"].values()}
-    assert read_suite(Path("ruler_decimal")).lengths[-1] == "128000"
+    assert read_suite("ruler_decimal").lengths[-1] == "128000"
     assert [length_name(tokens) for tokens in (128_000, 131_072, 0)] == ["128000", "128k", "0k"]
     assert parse_length("128000") != parse_length("128k")
 

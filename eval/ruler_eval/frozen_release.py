@@ -153,6 +153,11 @@ class Release:
         return path
 
 
+def place_of(source: str) -> str:
+    """A release as it is opened from any folder: its whole path, or the Hub repository's name."""
+    return str(Path(source).absolute()) if Path(source).is_dir() else source
+
+
 def chosen_files(
     names: Iterable[str],
     manifest: Manifest,
@@ -161,9 +166,9 @@ def chosen_files(
 ) -> list[str]:
     """The files of configurations as users name them, each once, for `ruler run` and `export`.
 
-    Beside the names that ruler_dataset.files_of knows: `all` for everything, shell wildcards
-    (`*_4k`, `niah_*_pl`), and in oneruler a name without a language (`all_8k`, `niah_*_8k`) for
-    every language.
+    Beside the names that ruler_dataset.files_of knows: `all` for everything, and shell wildcards
+    (`*_4k`, `niah_*_pl`), in oneruler also without a language (`niah_*_8k`): all that is there,
+    pairs too.
     With `skip_missing` a group stands for those of its tasks that are there. Raises RulerError for
     a name or a pattern that stands for nothing.
     """
@@ -177,11 +182,6 @@ def chosen_files(
                 held = {(file["task"], file["length"]) for file in files.values()}
                 wanted = {place for place in held if fnmatch.fnmatchcase("_".join(place), name)}
                 found = _in_every_language(wanted, files, tokenizer)
-        elif manifest["dataset"] == "oneruler" and re.fullmatch(r".+_\d+[km]", name):
-            known = Names.in_manifest(manifest)
-            config = known.parse(f"{name}_en")
-            wanted = {(task, config.length) for task in known.expand(config.task)}
-            found = _in_every_language(wanted, files, tokenizer)
         else:
             found = ruler_dataset.files_of(name, manifest, tokenizer, skip_missing)
         if tokenizer is not None:

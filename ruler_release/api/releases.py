@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 def build(
     root: Place,
     *,
-    dataset: str = "ruler",
+    suite: Place = "ruler",
     tokenizers: Names = "tekken",
     lengths: Names = "all",
     tasks: Names = "default",
@@ -35,7 +35,6 @@ def build(
     seed: int = 0,
     reserve: int = 128,
     workers: int | None = 1,
-    suite: Place | None = None,
     mirror: Place | None = None,
     sources: Names | None = None,
     skip_impossible: bool = False,
@@ -48,7 +47,8 @@ def build(
 
     Args:
         root: The folder. Stopped anywhere, the same call goes on.
-        dataset: `ruler` or `oneruler`.
+        suite: What to make: a suite by its name (`ruler`, `oneruler`, `ruler_2024`, …), or a TOML
+            file of one's own.
         tokenizers: `qwen2.5`, `NAME=hf:ORG/NAME[@REVISION]` or `NAME=FOLDER`.
         lengths: Windows by name: `4k` is 4 x 1024 tokens, `10000` that many, `0k` the evidence
             alone, `all` what a full release has.
@@ -61,7 +61,6 @@ def build(
         seed: Draws other rows; published releases use 0.
         reserve: Tokens of each window that are kept for a chat template.
         workers: Processes that work at a time; None: one a core, where the rows repay it.
-        suite: The name of a suite, such as `ruler_2024`, or a TOML file of one's own.
         mirror: A folder that holds the sources; None: $RULER_MIRROR, the cache, the network.
         sources: `embedded` for the project's own small texts, or `NAME=embedded`.
         skip_impossible: Leave out what its window cannot hold, instead of building nothing.
@@ -87,7 +86,6 @@ def build(
         lengths=several(lengths),
         tasks=several(tasks),
         languages=Languages(several(languages), instruction_language, skip_restricted),
-        suite=path(suite),
         mirror=path(mirror),
         sources=several(sources),
         shard=Shard.parse(shard) if shard else None,

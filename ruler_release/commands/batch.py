@@ -33,7 +33,7 @@ _ANSWERS = "Output and error files of its batches, in any order."
 def write(
     dataset: flags.Dataset,
     configs: flags.Configs,
-    model: Annotated[str, Option(help="The model's name, as the API knows it.")],
+    model: Annotated[str, Option("--model", "-m", help="The model's name, as the API knows it.")],
     out: flags.Out,
     api: Annotated[str, Option(help=_API)] = "vllm",
     mode: Annotated[str | None, Option(help=_MODE)] = None,

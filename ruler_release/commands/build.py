@@ -9,8 +9,8 @@ import typer
 from typer import Argument, Option
 
 from ruler_common.text import plain
-from ruler_release import api
-from ruler_release.commands.flags import Mirror, Root, Workers
+from ruler_release import api, completion
+from ruler_release.commands.flags import Mirror, NoDataset, Root, Suite, Workers
 
 _LANGUAGES = (
     "Of oneruler, comma-separated: pl, en-ko (text English, instruction Korean), all, or default: "
@@ -20,7 +20,6 @@ _ENGINE = "Where --workers run: processes of this machine, or ray (DIR on shared
 _ADDRESS = "ray: HOST:PORT of a cluster; default: this machine's, else one made for the work."
 _MINI = "Of each file the first 40 rows of the frozen order."
 _SHARD = "i/n: the i-th of n parts, in whole files, longest first; each has a DIR of its own."
-_SUITE = "ruler_2024, ruler_complexity, ruler_correlation, ruler_decimal; or a file of your own."
 _TOKENIZER = "A name, NAME=hf:ORG/NAME[@REVISION] or NAME=FOLDER; repeatable."
 _LENGTHS = "Comma-separated: 4k,128k,1m, 0k (evidence alone), 10000; or all."
 _TASKS = "Comma-separated tasks or groups; or default, every task."
@@ -35,11 +34,16 @@ _PARTS = "What the shards made: their folders."
 
 def build(
     root: Root,
-    dataset: Annotated[str, Option(help="ruler or oneruler.")] = "ruler",
-    tokenizers: Annotated[list[str] | None, Option("--tokenizer", help=_TOKENIZER)] = None,
-    lengths: Annotated[str, Option(help=_LENGTHS)] = "all",
-    tasks: Annotated[str, Option(help=_TASKS)] = "default",
-    languages: Annotated[str, Option(help=_LANGUAGES)] = "default",
+    suite: Suite = "ruler",
+    tokenizers: Annotated[
+        list[str] | None,
+        Option("--tokenizer", help=_TOKENIZER, autocompletion=completion.tokenizers),
+    ] = None,
+    lengths: Annotated[str, Option(help=_LENGTHS, autocompletion=completion.lengths)] = "all",
+    tasks: Annotated[str, Option(help=_TASKS, autocompletion=completion.tasks)] = "default",
+    languages: Annotated[
+        str, Option(help=_LANGUAGES, autocompletion=completion.languages)
+    ] = "default",
     instruction_language: Annotated[str | None, Option(help=_INSTRUCTION_LANGUAGE)] = None,
     skip_restricted: Annotated[bool, Option("--skip-restricted", help=_SKIP_RESTRICTED)] = False,
     samples: Annotated[int | None, Option(min=1, help="Rows a file; 500, in oneruler 50.")] = None,
@@ -47,21 +51,22 @@ def build(
     seed: Annotated[int, Option(help="Draws other rows; published sets use 0.")] = 0,
     reserve: Annotated[int, Option(min=0, help="Tokens kept for a chat template.")] = 128,
     workers: Workers = None,
-    suite: Annotated[Path | None, Option(help=_SUITE)] = None,
     mirror: Mirror = None,
     sources: Annotated[list[str] | None, Option(help=_SOURCES)] = None,
     skip_impossible: Annotated[bool, Option("--skip-impossible", help=_SKIP_IMPOSSIBLE)] = False,
     shard: Annotated[str | None, Option(help=_SHARD)] = None,
     engine: Annotated[str, Option(help=_ENGINE)] = "processes",
     address: Annotated[str | None, Option(help=_ADDRESS)] = None,
+    dataset: NoDataset = None,
 ) -> None:
     """Build a release, or extend one; stopped anywhere, the same command resumes.
 
     Example: `ruler build ruler --tokenizer qwen2.5 --lengths 4k,128k --workers 2`
 
-    Example: `ruler build oneruler --dataset oneruler --languages pl,ko --lengths 8k`
+    Example: `ruler build oneruler --suite oneruler --languages pl,ko --lengths 8k`
     """
     asked = locals()
+    del asked["dataset"]
     from ruler_release.tables import build_tables
 
     for name in ("lengths", "tasks", "languages"):

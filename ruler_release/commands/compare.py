@@ -41,7 +41,7 @@ def compare(
     a: Annotated[Path, Argument(help="A RUN folder that was scored, or a results.json.")],
     b: Annotated[Path, Argument(help="The other one.")],
     more: Annotated[list[Path] | None, Argument(help="More of them: then all are ranked.")] = None,
-    out: Annotated[Path | None, Option(help="Write the comparison as JSON.")] = None,
+    out: Annotated[Path | None, Option("--out", "-o", help="Write the comparison as JSON.")] = None,
     max_drop: Annotated[float | None, Option(help=_MAX_DROP)] = None,
     name: ModelNames = None,
     markdown: Markdown = False,
@@ -58,7 +58,7 @@ def compare(
     """
     from ruler_eval.analysis.decide import EXIT_CODES
     from ruler_eval.analysis.ranks import ranks
-    from ruler_eval.report import analysis_tables
+    from ruler_eval.report import comparison_tables
 
     not_a_folder(out, "comparison.json")
     if more:
@@ -66,22 +66,23 @@ def compare(
             raise RulerError("--max-drop is of two models: name two results.")
         ranked = ranks(_named([a, b, *more], name or ()))
         write_json(out, ranked)
-        typer.echo(plain(analysis_tables.ranking(ranked, markdown)))
+        typer.echo(plain(comparison_tables.ranking(ranked, markdown)))
         return
     found = api.compare(*_named([a, b], name or ()).values(), max_drop=max_drop)
     write_json(out, found)
     if "seeds" in found:
-        typer.echo(plain(analysis_tables.seeds(found, markdown)))
+        typer.echo(plain(comparison_tables.seeds(found, markdown)))
         return
-    typer.echo(plain(analysis_tables.comparison(found, markdown)))
+    typer.echo(plain(comparison_tables.comparison(found, markdown)))
     if "decision" in found:
-        typer.echo("\n" + analysis_tables.decision(found["decision"]))
         raise typer.Exit(EXIT_CODES[found["decision"]["verdict"]])
 
 
 def correlate(
     results: Annotated[list[Path], Argument(help="Two results.json files or more.")],
-    out: Annotated[Path | None, Option(help="Write matrix and clusters as JSON.")] = None,
+    out: Annotated[
+        Path | None, Option("--out", "-o", help="Write matrix and clusters as JSON.")
+    ] = None,
     name: ModelNames = None,
     markdown: Markdown = False,
 ) -> None:
@@ -125,7 +126,7 @@ def analyze(
     configs: Annotated[str | None, Option("--configs", "-c", help=_CONFIGS)] = None,
     limit: Annotated[int, Option(min=1, help=_LIMIT)] = 1,
     mirror: Mirror = None,
-    out: Annotated[Path | None, Option(help="Write all of it as JSON.")] = None,
+    out: Annotated[Path | None, Option("--out", "-o", help="Write all of it as JSON.")] = None,
     name: ModelNames = None,
     markdown: Markdown = False,
 ) -> None:
@@ -177,22 +178,27 @@ def _lines(path: Path) -> list[dict[str, Any]]:
 
 
 def _named(paths: Sequence[Path], names: Sequence[str]) -> dict[str, Results]:
-    """The results by the name given with --name, else the model's, else the file's."""
+    """The results by the name given with --name, else the model's, else the file's.
+
+    Of models with one name each says its file too: names that are alike tell nothing.
+    """
     from ruler_eval.score.results_file import load
 
     if names and len(names) != len(paths):
         raise RulerError(
             f"There are {len(names)} --name for {len(paths)} results: give one for each, in order."
         )
+    opened = [load(path) for path in paths]
+    models = [str(results["model"] or "") for results in opened]
     found: dict[str, Results] = {}
-    for number, path in enumerate(paths):
-        results = load(path)
-        label = names[number] if names else str(results["model"] or path)
-        if names:
-            results["model"] = label
-        if label in found:
-            label = str(path)
-        if label in found:
+    for number, (path, results) in enumerate(zip(paths, opened, strict=True)):
+        label = names[number] if names else models[number] or str(path)
+        if not names and models.count(models[number]) > 1:
+            label = f"{models[number]} ({path})".lstrip()
+        if label in found and names:
             raise RulerError(f"'{label}' is named twice: give other --name labels.")
+        if label in found:
+            label = f"{label}, argument {number + 1}"
+        results["model"] = label
         found[label] = results
     return found

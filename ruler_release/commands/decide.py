@@ -9,7 +9,7 @@ import typer
 from typer import Argument, Option
 
 from ruler_common.text import plain
-from ruler_release import api
+from ruler_release import api, completion
 from ruler_release.commands import flags
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ _BASE_MODEL = "Model A too is run now, in step, with the same options."
 _OUT = "The folder of B's run; an existing one is resumed."
 _DATASET = "The release; default: the one that A was run on."
 _CONFIGS = "Configurations; default: those of A's run."
+_BACKEND = "vllm, ray, openai, hf, or oracle."
 _BASE_URL = "openai: the server, such as http://localhost:8000/v1."
 _ARGUMENT = "An argument of the backend itself, NAME=VALUE, repeatable."
 _RETRY = "Run the rows that failed once more."
@@ -33,12 +34,18 @@ def decide(
     base: Annotated[Path, Argument(help=_BASE)],
     max_drop: Annotated[float, Option(help=_MAX_DROP)],
     other: Annotated[Path | None, Argument(help=_OTHER)] = None,
-    model: Annotated[str | None, Option(help=_MODEL)] = None,
-    backend: Annotated[str | None, Option(help="vllm, ray, openai, hf, or oracle.")] = None,
-    out: Annotated[Path | None, Option(help=_OUT)] = None,
+    model: Annotated[str | None, Option("--model", "-m", help=_MODEL)] = None,
+    backend: Annotated[
+        str | None,
+        Option("--backend", "-b", help=_BACKEND, autocompletion=completion.backends),
+    ] = None,
+    out: Annotated[Path | None, Option("--out", "-o", help=_OUT)] = None,
     base_model: Annotated[str | None, Option(help=_BASE_MODEL)] = None,
-    dataset: Annotated[str | None, Option(help=_DATASET)] = None,
-    configs: Annotated[str | None, Option(help=_CONFIGS)] = None,
+    dataset: Annotated[str | None, Option("--dataset", "-d", help=_DATASET)] = None,
+    configs: Annotated[
+        str | None,
+        Option("--configs", "-c", help=_CONFIGS, autocompletion=completion.configurations),
+    ] = None,
     limit: flags.Limit = None,
     tokenizer: Annotated[str | None, Option(help="Tokenizer that checks the budget.")] = None,
     chat_template: flags.ChatTemplate = None,

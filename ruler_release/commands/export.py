@@ -10,6 +10,7 @@ from typer import Argument, Option
 
 from ruler_common.errors import RulerError
 from ruler_common.text import plain
+from ruler_release import completion
 from ruler_release.commands.flags import names_in
 
 _FORMAT = "upstream (the reference code's JSON lines), kvpress, lm-eval, lighteval or nemo."
@@ -19,9 +20,18 @@ _TOKENIZER = "Whose rows; default: tekken's, or those of the only tokenizer ther
 
 def export(
     source: Annotated[str, Argument(metavar="DIR_OR_REPO", help="The release.")],
-    form: Annotated[str, Option("--format", help=_FORMAT)],
+    form: Annotated[str, Option("--format", help=_FORMAT, autocompletion=completion.formats)],
     to: Annotated[Path, Option(help="The folder to make.")],
-    configs: Annotated[str, Option(help=_CONFIGS, show_default=False)] = "",
+    configs: Annotated[
+        str,
+        Option(
+            "--configs",
+            "-c",
+            help=_CONFIGS,
+            show_default=False,
+            autocompletion=completion.configurations,
+        ),
+    ] = "",
     tokenizer: Annotated[str | None, Option(help=_TOKENIZER)] = None,
     revision: Annotated[str | None, Option(help="The release's revision on the Hub.")] = None,
 ) -> None:

@@ -6,7 +6,7 @@ A flag of one command alone stands in that command's module.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,7 +14,7 @@ from typer import Argument, Context, Option
 
 from ruler_common.errors import RulerError
 from ruler_common.files import write_whole
-from ruler_common.names import GROUPS, LENGTHS, TASKS
+from ruler_release import completion
 
 _FILES = (
     "A RUN folder, or prediction files: of the reference code, lm-evaluation-harness, NeMo-Skills, "
@@ -37,6 +37,8 @@ _LIMIT = (
     "So many rows of each configuration: the first of the frozen random order, not of the file."
 )
 _THINKING = "off, on (8192 tokens of room) or the tokens of room for reasoning."
+_SUITE = "ruler, oneruler, ruler_2024, ruler_complexity, ruler_correlation, ruler_decimal; or a "
+_SUITE += "TOML file of your own."
 _MIRROR = "Folder that holds the sources; searched first."
 _WORKERS = "Processes that work at a time; default: one a core, where rows repay it."
 _TOKENIZER_PLACES = "Where a tokenizer lies now: NAME=FOLDER; repeatable."
@@ -45,36 +47,20 @@ _CHAT_TEMPLATE = "vllm, ray, hf: a jinja2 file, used instead of the tokenizer's 
 _MODEL_NAMES = "What to call each model, in order; repeatable."
 
 
-def backends(incomplete: str) -> list[str]:
-    """The backends that a shell completes."""
-    from ruler_eval.run.backends.start import BACKENDS
-
-    return [name for name in BACKENDS if name.startswith(incomplete)]
-
-
-def configurations(ctx: Context, incomplete: str) -> list[str]:
-    """The configurations that a shell completes: of a release that is here, else published ones.
-
-    Of names with commas between them the last is completed.
-    """
-    before, comma, begun = incomplete.rpartition(",")
-    names = _names(str(ctx.params.get("dataset") or ""))
-    return [f"{before}{comma}{name}" for name in names if name.startswith(begun)]
-
-
-def _names(dataset: str) -> Iterator[str]:
-    from ruler_common.manifest import read_manifest
-
-    if dataset and (Path(dataset) / "manifest.json").is_file():
-        yield from sorted(file["config"] for file in read_manifest(Path(dataset))["files"].values())
-        return
-    known = "oneruler" if "oneruler" in dataset else "ruler"
-    for name in (*GROUPS[known], *TASKS[known]):
-        for length in LENGTHS[known]:
-            yield f"{name}_{length}"
+def _refuse_dataset(context: Context, given: str | None) -> None:
+    """`--dataset` names a release; what is made of nothing is a suite."""
+    if given is not None:
+        raise RulerError(
+            f"`{context.command_path}` takes no --dataset, which names a release: "
+            f"write --suite {given}."
+        )
 
 
 # of the builder
+Suite = Annotated[str, Option("--suite", help=_SUITE, autocompletion=completion.suites)]
+NoDataset = Annotated[
+    str | None, Option("--dataset", "-d", hidden=True, callback=_refuse_dataset, is_eager=True)
+]
 Root = Annotated[Path, Argument(metavar="DIR", help="Folder of the release.")]
 Workers = Annotated[int | None, Option(min=1, help=_WORKERS, show_default=False)]
 Mirror = Annotated[Path | None, Option(envvar="RULER_MIRROR", help=_MIRROR)]
@@ -87,7 +73,9 @@ Dataset = Annotated[
 DataRevision = Annotated[str | None, Option(help="The data set's revision.")]
 
 # of `ruler run`, `ruler decide` and `ruler batch write`
-Configs = Annotated[str, Option("--configs", "-c", help=_CONFIGS, autocompletion=configurations)]
+Configs = Annotated[
+    str, Option("--configs", "-c", help=_CONFIGS, autocompletion=completion.configurations)
+]
 Out = Annotated[Path, Option("--out", "-o", help="Folder of this run; an existing one is resumed.")]
 Direct = Annotated[bool, Option("--direct", help=_DIRECT)]
 Thinking = Annotated[str, Option(help=_THINKING)]
@@ -104,13 +92,13 @@ Reference = Annotated[str | None, Option("--dataset", "-d", help=_REFERENCE)]
 Length = Annotated[str | None, Option(help=_LENGTH)]
 Tokenizer = Annotated[str | None, Option(help=_TOKENIZER)]
 Configuration = Annotated[
-    str | None, Option("--config", help=_CONFIG, autocompletion=configurations)
+    str | None, Option("--config", help=_CONFIG, autocompletion=completion.configurations)
 ]
 Columns = Annotated[str | None, Option(help=_COLUMNS)]
 References = Annotated[Path | None, Option(help=_REFERENCES)]
 Name = Annotated[str | None, Option(help="What to call the model.")]
 ModelNames = Annotated[list[str] | None, Option("--name", help=_MODEL_NAMES)]
-Cut = Annotated[str, Option(help=_CUT)]
+Cut = Annotated[str, Option(help=_CUT, autocompletion=completion.cuts)]
 Markdown = Annotated[bool, Option("--markdown", help="Tables in Markdown.")]
 
 

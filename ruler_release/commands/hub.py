@@ -73,7 +73,9 @@ def push(
 def fetch(
     repo: Annotated[str, Argument(metavar="ORG/NAME", help="A release on the Hub.")],
     to: Annotated[Path, Option("--to", metavar="DIR", help="Folder to make or extend.")],
-    configs: Annotated[str, Option(help="Comma-separated: niah_mk_4k,vt_4k; all if none.")] = "",
+    configs: Annotated[
+        str, Option("--configs", "-c", help="Comma-separated: niah_mk_4k,vt_4k; all if none.")
+    ] = "",
     tokenizer: Annotated[list[str] | None, Option(help=_TOKENIZER)] = None,
     revision: Annotated[str | None, Option(help="Tag or commit; else main.")] = None,
     verify: Annotated[bool, Option("--verify", help="Prove the laws afterwards.")] = False,

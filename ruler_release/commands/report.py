@@ -30,7 +30,7 @@ def report(
     runs: Annotated[list[Path], Argument(metavar="RUN...", help=_RUNS)],
     out: Annotated[Path, Option("--out", "-o", help=_PAGE)] = Path("report.html"),
     names: ModelNames = None,
-    dataset: Annotated[str | None, Option(help=_DATASET)] = None,
+    dataset: Annotated[str | None, Option("--dataset", "-d", help=_DATASET)] = None,
     revision: DataRevision = None,
     references: Annotated[Path | None, Option(help=_REFERENCES)] = None,
     json_file: Annotated[Path | None, Option("--json", help=_JSON_FILE)] = None,

@@ -21,11 +21,11 @@ _ALLOW_MISSING = "Also of a run that lacks rows; notes say so."
 
 def results(
     path: Annotated[Path, Argument(metavar="RESULTS", help=_RESULTS)],
-    model: Annotated[str, Option(help="The model's repository, ORG/MODEL.")],
+    model: Annotated[str, Option("--model", "-m", help="The model's repository, ORG/MODEL.")],
     dataset_repo: Annotated[str | None, Option(help=_DATASET)] = None,
     revision: Annotated[str | None, Option(help=_REVISION)] = None,
     source: Annotated[str | None, Option(help=_SOURCE)] = None,
-    out: Annotated[Path, Option(help="Folder of the model's files.")] = Path(),
+    out: Annotated[Path, Option("--out", "-o", help="Folder of the model's files.")] = Path(),
     create_pr: Annotated[bool, Option("--create-pr", help=_CREATE_PR)] = False,
     allow_missing: Annotated[bool, Option("--allow-missing", help=_ALLOW_MISSING)] = False,
     own_rows: Annotated[bool, Option("--own-rows", help=_OWN_ROWS)] = False,

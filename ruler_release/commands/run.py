@@ -9,7 +9,7 @@ import typer
 from typer import Option
 
 from ruler_common.text import plain
-from ruler_release import api
+from ruler_release import api, completion
 from ruler_release.commands import flags
 
 if TYPE_CHECKING:
@@ -50,12 +50,12 @@ def run(
             "--backend",
             "-b",
             help="vllm, ray, openai, hf, or oracle (no model).",
-            autocompletion=flags.backends,
+            autocompletion=completion.backends,
         ),
     ],
     out: flags.Out,
     model: Annotated[str, Option("--model", "-m", help=_MODEL)] = "",
-    mode: Annotated[str | None, Option(help=_MODE)] = None,
+    mode: Annotated[str | None, Option(help=_MODE, autocompletion=completion.modes)] = None,
     direct: flags.Direct = False,
     thinking: flags.Thinking = "off",
     limit: flags.Limit = None,

@@ -84,7 +84,7 @@ def errors(
     files: flags.Files,
     dataset: flags.Reference = None,
     strict: Annotated[bool, Option("--strict", help=_STRICT)] = False,
-    out: Annotated[Path | None, Option(help=_ERRORS_OUT)] = None,
+    out: Annotated[Path | None, Option("--out", "-o", help=_ERRORS_OUT)] = None,
     cut: flags.Cut = "protocol",
     markdown: flags.Markdown = False,
     length: flags.Length = None,

@@ -10,6 +10,7 @@ from typer import Argument, Option
 
 from ruler_common.errors import RulerError
 from ruler_common.files import write_whole
+from ruler_release import completion
 from ruler_release.commands.flags import DataRevision, Dataset
 
 _RUN = "A RUN folder or prediction file; repeatable."
@@ -17,7 +18,14 @@ _FULL = "The whole text, page by page, evidence marked."
 
 
 def show(
-    config: Annotated[str, Argument(metavar="CONFIG", help="Such as niah_single_2_4k.")],
+    config: Annotated[
+        str,
+        Argument(
+            metavar="CONFIG",
+            help="Such as niah_single_2_4k.",
+            autocompletion=completion.configurations,
+        ),
+    ],
     index: Annotated[int, Argument(metavar="INDEX", help="The row's index, from 0.")],
     dataset: Dataset,
     run: Annotated[list[Path] | None, Option(help=_RUN)] = None,

@@ -8,36 +8,41 @@ import typer
 from typer import Argument, Option
 
 from ruler_common.text import plain
-from ruler_release.commands.flags import Mirror
+from ruler_release import completion
+from ruler_release.commands.flags import Mirror, NoDataset
 
 app = typer.Typer(name="sources", help="List the sources, or fetch them.")
 
+_SUITE = "Of this suite, such as oneruler; else of ruler and oneruler."
 _NAMES = "Sources, a dataset (oneruler), a language (pl), a tokenizer; all sources if none."
 
 
 @app.callback(invoke_without_command=True)
 def list_sources(
     context: typer.Context,
-    dataset: Annotated[str | None, Option(help="ruler or oneruler; both if none.")] = None,
+    suite: Annotated[
+        str | None, Option("--suite", help=_SUITE, autocompletion=completion.suites)
+    ] = None,
     mirror: Mirror = None,
+    dataset: NoDataset = None,
 ) -> None:
     """List each source with its state, size and licence.
 
-    Example: `ruler sources --dataset oneruler`
+    Example: `ruler sources --suite oneruler`
     """
     if context.invoked_subcommand is not None:
         return
+    from ruler_builder.release.suite import read_suite
     from ruler_builder.sources.download import Store
     from ruler_builder.sources.registry import states
-    from ruler_common.names import TASKS, check_name
+    from ruler_common.names import TASKS
     from ruler_release.tables import source_tables
 
     store = Store(mirror)
-    if dataset is not None:
-        check_name("dataset", dataset, TASKS, "ruler sources --help")
-    for name in [dataset] if dataset else TASKS:
+    datasets = [read_suite(suite).dataset] if suite else list(TASKS)
+    for name in datasets:
         source_tables.show_sources(name, states(store, name))
-    if dataset == "oneruler":
+    if datasets == ["oneruler"]:
         source_tables.show_rights()
     source_tables.show_remedy()
 

@@ -12,7 +12,7 @@ Without a mirror: --tokenizer tekken --sources embedded. Bounds, for 13 tasks at
 most twice the building, 1.5 GB a process (3 GB at 1m), an essay file of 500 rows at most 15 MB. For
 the 26 languages of oneruler at 128k with a Hugging Face tokenizer: building at most 1.0 T, 1.5 GB:
 
-    … --dataset oneruler --tokenizer qwen2.5 --samples 50 --every 10 --build-only
+    … --suite oneruler --tokenizer qwen2.5 --samples 50 --every 10 --build-only
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def main() -> None:
     parser.add_argument("--samples", type=int, default=100)
     parser.add_argument("--sources", default="")
     parser.add_argument("--tasks", default="all")
-    parser.add_argument("--dataset", default="ruler")
+    parser.add_argument("--suite", default="ruler")
     parser.add_argument("--languages", default="all")
     parser.add_argument("--every", type=int, default=1, help="T from every so many rows alone")
     parser.add_argument("--build-only", action="store_true", help="neither two workers nor verify")
@@ -91,8 +91,8 @@ def main() -> None:
     how = ["--sources", options.sources] if options.sources else []
     how += ["--tokenizer", options.tokenizer, "--lengths", options.length]
     how += ["--samples", str(options.samples), "--tasks", options.tasks]
-    if options.dataset == "oneruler":
-        how += ["--dataset", "oneruler", "--languages", options.languages]
+    if options.suite == "oneruler":
+        how += ["--suite", "oneruler", "--languages", options.languages]
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         one = timed("build", str(folder / "one"), *how)
@@ -121,7 +121,7 @@ def main() -> None:
             ),
             default=0.0,
         )
-    tokens, files = parse_length(options.length, options.dataset), len(manifest["files"])
+    tokens, files = parse_length(options.length, options.suite), len(manifest["files"])
     print(f"{options.tokenizer}, {files} files x {options.samples} rows x {tokens} tokens")
     print(f"  T                       {t:8.1f} s   ({megabytes:.0f} MB of text)")
     print(f"  build, one worker       {one.processor / t:8.2f} T   peak {one.memory:.2f} GB")

@@ -172,7 +172,7 @@ def measure(step: Step, work: Path, workers: int, verify: bool) -> Measured:
     if (root / MANIFEST).exists():  # whole, but not frozen yet: measured from its beginning
         shutil.rmtree(root)
     root.parent.mkdir(parents=True, exist_ok=True)
-    flags = ("--dataset", step.dataset, "--tokenizer", step.tokenizer, "--lengths", step.length)
+    flags = ("--suite", step.dataset, "--tokenizer", step.tokenizer, "--lengths", step.length)
     build = run("build", root, *flags, "--workers", str(workers))
     files = read_manifest(root)["files"].values()
     return Measured(

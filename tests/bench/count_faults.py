@@ -62,7 +62,7 @@ def main() -> None:
         asked: dict[str, Any] = {"samples": 6, "sources": ("embedded",)}
         build(BuildOrder(ruler, lengths=("4k",), **asked), Silent())
         languages = Languages(("en", "zh", "en-zh", "zh-en"))
-        of_many = {**asked, "dataset": "oneruler", "languages": languages}
+        of_many = {**asked, "suite": "oneruler", "languages": languages}
         build(BuildOrder(oneruler, lengths=("8k",), **of_many), Silent())
         faults = [
             *(("RULER", ruler, f"4k/{task}", fault) for (task, _), fault in RULER.items()),

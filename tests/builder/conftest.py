@@ -65,7 +65,7 @@ def every_language(mirror: Path, once: Once) -> Path:
     def make(root: Path) -> None:
         order = BuildOrder(
             root,
-            dataset="oneruler",
+            suite="oneruler",
             tokenizers=("cl100k_base",),
             lengths=("8k",),
             tasks=EVERY_LANGUAGES_TASKS,

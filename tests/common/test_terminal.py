@@ -7,7 +7,15 @@ import sys
 
 import pytest
 
-from ruler_common.terminal import bytes_bar, print_table, rows_bar, steps, table
+from ruler_common.terminal import (
+    bytes_bar,
+    narrow_table,
+    print_table,
+    rows_bar,
+    sentences,
+    steps,
+    table,
+)
 
 
 class Terminal(io.StringIO):
@@ -71,6 +79,25 @@ def test_a_table_is_text_or_markdown() -> None:
         r"| -------- | --: |",
         r"| a\|b\\nc |   1 |",
     ]
+
+
+def test_in_80_columns_a_long_name_stands_whole_above_its_numbers() -> None:
+    names = ["n" * 79 + end for end in "12"]
+    rows = [[name, "1.0"] for name in (*names, "vt")]
+    assert narrow_table(["task", "4K"], rows).splitlines() == [
+        *("task   4K", "----  ---", names[0], "      1.0", names[1], "      1.0", "vt    1.0")
+    ]
+    assert names[1] in narrow_table(["task", "4K"], rows, markdown=True).splitlines()[3]
+
+
+def test_a_text_is_broken_where_its_words_end_and_obeyed_nowhere() -> None:
+    text = "A name such as a-model-of-several-parts\x1b[31m and " + "words " * 20
+    lines = sentences(text).splitlines()
+    assert max(map(len, lines)) <= 80
+    assert "\x1b" not in lines[0]
+    assert "a-model-of-several-parts" in lines[0]
+    assert len(sentences(f"*{text}", markdown=True).splitlines()) == 1
+    assert sentences("*a*", markdown=True) == r"\*a\*"
 
 
 def test_numbers_of_a_printed_table_stand_right(capsys: pytest.CaptureFixture[str]) -> None:

@@ -150,13 +150,16 @@ def _oneruler_row(config, index, none):
     outputs = {
         "niah_single": values[:1],
         "niah_single_nonone": values[:1],
+        "niah_multikey": values[:1],
+        "niah_multiquery": values[:2],
         "niah_multivalue": values,
         "niah_none": [none],
         "cwe_easy": [f"słowo{letter}" for letter in "abcdefghij"],
+        "cwe_hard": [f"słowo{letter}" for letter in "abcdefghij"],
     }[config.task]
     needles = [f"„kot” to: {value}." for value in values]
     units = ["Był dzień."] * 20
-    for place, text in enumerate(needles if config.task != "cwe_easy" else []):
+    for place, text in enumerate(needles if not config.task.startswith("cwe") else []):
         units.insert(5 * place, text)
     context = " ".join(units)
     evidence = [

@@ -7,9 +7,12 @@ import json
 import pytest
 
 from ruler_common.errors import RulerError
-from ruler_common.names import TASKS
+from ruler_common.manifest import read_manifest
+from ruler_common.names import GROUPS, LANGUAGES, TASKS, Config, Names
+from ruler_dataset import load
 from ruler_eval.frozen_release import chosen_files
-from tests.eval.scoring_helpers import ruler
+from ruler_eval.run.run_order import rows_asked
+from tests.eval.scoring_helpers import ruler, write_oneruler
 
 
 def manifest(dataset, *configs):
@@ -19,10 +22,20 @@ def manifest(dataset, *configs):
         name = "_".join(filter(None, (task, length, languages)))
         name += f"_{tokenizer}" * (tokenizer != "tekken")
         pair = (languages.split("-") * 2)[:2] if languages else ("en", "en")
-        files[name] = {"config": name, "task": task, "length": length, "tokenizer": tokenizer}
-        files[name] |= {"language": pair[0], "instruction_language": pair[1]}
-    groups = {"all": list(TASKS[dataset])}
-    return {"dataset": dataset, "tasks": TASKS[dataset], "groups": groups, "files": files}
+        file = {"config": name, "task": task, "length": length, "tokenizer": tokenizer}
+        file |= {"language": pair[0], "instruction_language": pair[1]}
+        files[Config.of(dataset, file).path] = file
+    return {
+        **{"dataset": dataset, "tasks": TASKS[dataset], "groups": GROUPS[dataset], "files": files},
+        "tokenizers": {file["tokenizer"]: {} for file in files.values()},
+    }
+
+
+def chosen(names, manifest, *arguments, **more):
+    """The names of the chosen files."""
+    return [
+        manifest["files"][p]["config"] for p in chosen_files(names, manifest, *arguments, **more)
+    ]
 
 
 RULER = manifest(
@@ -43,34 +56,46 @@ ONERULER = manifest(
 
 
 @pytest.mark.parametrize(
-    ("names", "chosen"),
+    ("names", "found"),
     [
         (["all"], "vt_4k vt_8k cwe_4k cwe_8k vt_4k_qwen2.5"),
         (["*_4k"], "vt_4k cwe_4k"),
         (["vt_*", "*_8k"], "vt_4k vt_8k vt_4k_qwen2.5 cwe_8k"),
     ],
 )
-def test_everything_and_patterns(names, chosen):
-    assert chosen_files(names, RULER) == chosen.split()
+def test_everything_and_patterns(names, found):
+    assert chosen(names, RULER) == found.split()
 
 
 def test_a_tokenizer_narrows_everything():
-    assert chosen_files(["all"], RULER, "qwen2.5") == ["vt_4k_qwen2.5"]
+    assert chosen(["all"], RULER, "qwen2.5") == ["vt_4k_qwen2.5"]
 
 
-def test_oneruler_takes_a_length_for_every_language():
-    assert chosen_files(["all_8k"], ONERULER) == [
+def test_oneruler_takes_a_length_for_all_26_languages_and_no_pair():
+    assert chosen(["all_8k_cl100k"], ONERULER, skip_missing=True) == [
+        *("niah_none_8k_ko_cl100k", "cwe_easy_8k_ko_cl100k"),
+        *("niah_none_8k_pl_cl100k", "cwe_easy_8k_pl_cl100k"),
+    ]
+    names = ["niah_none_32k_ko_cl100k", "niah_none_32k_pl_cl100k"]
+    assert chosen(["niah_none_32k"], ONERULER, "cl100k", skip_missing=True) == names
+    for name in ("all_8k_cl100k", "niah_none_8k_cl100k"):
+        with pytest.raises(RulerError, match=rf"no '{name}': it lacks niah_.*_cs_.* more\. What"):
+            chosen_files([name], ONERULER)
+    with pytest.raises(RulerError, match=r"holds no 'all_8k'\. What"):  # under tekken
+        chosen_files(["all_8k"], ONERULER, skip_missing=True)
+
+
+def test_a_pattern_without_a_language_takes_what_is_there_pairs_too():
+    assert chosen(["*_8k"], ONERULER) == [
         *("niah_none_8k_pl_cl100k", "niah_none_8k_ko_cl100k", "niah_none_8k_en-ko_cl100k"),
         *("cwe_easy_8k_pl_cl100k", "cwe_easy_8k_ko_cl100k"),
     ]
-    assert chosen_files(["niah_none_32k"], ONERULER)[-1] == "niah_none_32k_en-ko_cl100k"
-    assert chosen_files(["*_8k"], ONERULER) == chosen_files(["all_8k"], ONERULER)
-    assert chosen_files(["niah_*k"], ONERULER) == [
+    assert chosen(["niah_*k"], ONERULER) == [
         f"niah_none_{length}_{pair}_cl100k"
         for length in ("8k", "32k")
         for pair in ("pl", "ko", "en-ko")
     ]
-    assert chosen_files(["*_pl_*"], ONERULER) == [
+    assert chosen(["*_pl_*"], ONERULER) == [
         f"{task}_{length}_pl_cl100k"
         for task in ("niah_none", "cwe_easy")
         for length in ("8k", "32k")
@@ -80,8 +105,36 @@ def test_oneruler_takes_a_length_for_every_language():
 @pytest.mark.parametrize("name", ["*_64k", "niah_none_128k"])
 def test_what_stands_for_nothing_is_refused(name):
     dataset = ONERULER if name.startswith("niah_none") else RULER
-    with pytest.raises(RulerError, match="What there is: ruler list"):
+    with pytest.raises(RulerError, match=r"What (there is|it holds): ruler list"):
         chosen_files([name], dataset)
+
+
+@pytest.fixture(scope="module")
+def many(tmp_path_factory):
+    """ONERULER's rows in all 26 languages and a pair: one row in Polish stands for each."""
+    places = [*LANGUAGES, "en-pl"]
+    root = tmp_path_factory.mktemp("many") / "oneruler"
+    return write_oneruler(root, places, rows=1, tasks=TASKS["oneruler"])
+
+
+@pytest.mark.parametrize("name", ["all_8k", "niah_8k", "niah_none_8k", "all_8k_pl", "cwe_8k_ko"])
+def test_a_name_is_the_same_rows_in_load_and_in_a_run(name, many):
+    loaded = load(many, name, "cl100k")
+    there = {(row["task"], row["language"], row["instruction_language"]) for row in loaded}
+    manifest = read_manifest(many)
+    run = [
+        Names.of("oneruler").parse(config) for config in rows_asked([f"{name}_cl100k"], manifest)
+    ]
+    assert {(one.task, one.language, one.instruction_language) for one in run} == there
+    assert len(run) == len(there) == loaded.num_rows
+
+
+def test_all_8k_is_what_the_card_lists_under_that_name(many):
+    files, names = read_manifest(many)["files"].values(), Names.of("oneruler")
+    (listed,) = names.whole_languages(Config.of("oneruler", file) for file in files)
+    assert listed[0] == "all_8k_cl100k"
+    assert {*listed[1]} == {*names.configs("all_8k_cl100k", ["cl100k"])}
+    assert len(listed[1]) == 26 * 7
 
 
 def test_a_group_that_lacks_a_task_names_it_and_offers_the_rest(built, tmp_path):

@@ -47,7 +47,7 @@ def pairs(dataset: str, chosen: Languages | None) -> list[Pair]:
     """The asked pairs in their order, each once. Raises RulerError for an unknown language."""
     if dataset == "ruler":
         if chosen not in (None, Languages()):
-            raise RulerError("RULER is in English: languages belong to --dataset oneruler.")
+            raise RulerError("RULER is in English: languages belong to --suite oneruler.")
         return [Pair("en", "en")]
     chosen = chosen or Languages()
     if chosen.instruction is not None:

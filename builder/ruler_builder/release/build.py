@@ -72,7 +72,7 @@ def build(order: BuildOrder, report: BuildProgress) -> Built:
 
 
 def _build(order: BuildOrder, report: BuildProgress) -> Built:
-    suite, root = read_suite(order.suite, order.dataset), order.root
+    suite, root = read_suite(order.suite), order.root
     jobs = file_jobs(order, suite)
     lengths_asked = length_names(order, suite)
     shared = new_settings(suite, order.seed, order.reserve, lengths_asked, order.mini)

@@ -73,7 +73,7 @@ def _whole_manifest(root: Path) -> Manifest:
     odd = [name for name, s in manifest["sources"].items() if s["variant"] != CANONICAL]
     if odd:
         raise RulerError(f"'{root}' was built from another {odd[0]} than the canonical one.")
-    suite = read_suite(dataset=dataset)
+    suite = read_suite(dataset)
     standard = json.loads(json.dumps([suite.families, suite.described()]))
     if [manifest["families"], manifest["tasks"]] != standard:
         raise RulerError(f"'{root}' was built with another suite than {dataset}'s own.")

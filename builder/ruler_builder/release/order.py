@@ -33,18 +33,18 @@ ENGINES = ("processes", "ray")  # of this machine, or actors of a Ray cluster
 class BuildOrder:
     """What to build, as the command line says it.
 
-    Lengths by name; `suite` is the name of a suite in suites, or a file; `tasks` are
-    names of tasks and groups, or `default` for every task of the suite; `samples` in rows a file
-    (None: 500, in oneruler 50); `languages` as ruler_builder/oneruler/language_pairs.py reads them;
-    `skip_impossible`: leave out what cannot be built for its window, and build the rest; `address`
-    of a running Ray cluster (None: the one this machine belongs to, else one of its own); `shard`:
-    which part of the files to build, into a folder of its own (None: all of them); `mini`: of each
-    file the first MINI_ROWS of the frozen order.
+    Lengths by name; `suite` is the name of one of the suites, or the path of a TOML file; `tasks`
+    are names of tasks and groups, or `default` for every task of the suite; `samples` in rows a
+    file (None: 500, in oneruler 50); `languages` as ruler_builder/oneruler/language_pairs.py reads
+    them; `skip_impossible`: leave out what cannot be built for its window, and build the rest;
+    `address` of a running Ray cluster (None: the one this machine belongs to, else one of its own);
+    `shard`: which part of the files to build, into a folder of its own (None: all of them); `mini`:
+    of each file the first MINI_ROWS of the frozen order.
     """
 
     root: Path
     _: KW_ONLY
-    dataset: str = "ruler"
+    suite: str | Path = "ruler"
     tokenizers: tuple[str, ...] = ("tekken",)
     lengths: tuple[str, ...] = ("all",)
     tasks: tuple[str, ...] = ("default",)
@@ -53,7 +53,6 @@ class BuildOrder:
     seed: int = 0
     reserve: int = 128
     workers: int | None = 1  # None: one a core, where the rows repay it
-    suite: Path | None = None
     mirror: Path | None = None
     sources: tuple[str, ...] = ()
     skip_impossible: bool = False

@@ -1,7 +1,7 @@
 """A suite: the tasks of a dataset, their parameters and wording, read from TOML.
 
-    suite = read_suite()                      # ruler_builder/suites/ruler.toml
-    suite = read_suite(Path("ruler_2024"))    # suites/ruler_2024.toml, or a file
+    suite = read_suite("ruler_2024")          # ruler_builder/suites/ruler_2024.toml
+    suite = read_suite(Path("mine.toml"))     # a file of one's own
     task = suite.task(key, counted_sources)   # the task named by key.task
 
 Unknown or impossible parameters are refused with a sentence.
@@ -90,22 +90,21 @@ class Suite:
         return {task: listed(self._family(task), params) for task, params in self.params.items()}
 
 
-def read_suite(path: Path | None = None, dataset: str = "ruler") -> Suite:
-    """A dataset's own suite, another of the project's by its name, or a file's.
+def read_suite(path: str | Path = "ruler") -> Suite:
+    """One of the project's suites by its name, or that of a TOML file, given by its path.
 
-    What a file does not word is worded as the dataset's, which it names itself. Raises RulerError
-    for anything unknown, impossible or missing.
+    A name of the project's is never a file of that name: write `./ruler` for one. A file names its
+    dataset (`ruler` where it does not); what it does not word is worded as that dataset's own suite
+    is. Raises RulerError for anything unknown, impossible or missing.
     """
-    shipped = path is None or (str(path) in suite_names() and not path.is_file())
-    called = (str(path) if path else dataset) if shipped else OWN_SUITE
-    found: dict[str, Any] = {"dataset": dataset}
-    if path:
-        found = read_suite_file(str(path)) if shipped else read_toml(path)
-    see = str(path) if path else "ruler build --help"
-    dataset = check_name("dataset", str(found.get("dataset", dataset)), TASKS, see)
+    shipped = path in suite_names()
+    if isinstance(path, str) and not (shipped or path.endswith(".toml") or Path(path).is_file()):
+        see = "docs/build.md; a suite of your own is a TOML file"
+        check_name("suite", path, suite_names(), see)
+    called = str(path) if shipped else OWN_SUITE
+    found = read_suite_file(str(path)) if shipped else read_toml(Path(path))
+    dataset = check_name("dataset", str(found.get("dataset", "ruler")), TASKS, str(path))
     standard = read_suite_file(dataset)
-    if path is None:
-        found = standard
     for key in found:
         check_name("suite key", key, _KEYS, str(path))
     tasks = _tables(found, "tasks", path)
@@ -152,7 +151,7 @@ def suite_in(manifest: Manifest) -> Suite:
     """
     name, dataset = manifest.get("suite", OWN_SUITE), manifest["dataset"]
     if name in suite_names() and read_suite_file(name)["dataset"] == dataset:
-        return read_suite(None if name == dataset else Path(name), dataset)
+        return read_suite(name)
     suite = Suite(
         dataset=dataset,
         groups={group: tuple(tasks) for group, tasks in manifest["groups"].items()},
@@ -172,12 +171,12 @@ _NAME = re.compile(
 _NAME_HINT = "letters, digits and '_', and no length (4k, 4000)"
 
 
-def _table(parent: Mapping[str, Any], key: str, path: Path | None) -> dict[str, Any]:
+def _table(parent: Mapping[str, Any], key: str, path: str | Path) -> dict[str, Any]:
     if not isinstance(table := parent.get(key, {}), dict):
         raise RulerError(f"'{path}': {key} must be a table, not {table!r}.")
     return table
 
 
-def _tables(parent: Mapping[str, Any], key: str, path: Path | None) -> dict[str, dict[str, Any]]:
+def _tables(parent: Mapping[str, Any], key: str, path: str | Path) -> dict[str, dict[str, Any]]:
     tables = _table(parent, key, path)
     return {name: _table(tables, name, path) for name in tables}

@@ -24,7 +24,7 @@ from ruler_common.errors import RulerError
 from ruler_common.manifest_form import Manifest
 from ruler_common.rows import indices_of
 from ruler_common.work import Shard
-from ruler_eval.frozen_release import Release, chosen_files
+from ruler_eval.frozen_release import Release, chosen_files, place_of
 from ruler_eval.run.backends.backend import ClusterOptions, ModelOptions
 from ruler_eval.run.backends.secrets import check_argument
 from ruler_eval.run.backends.start import engine_of
@@ -196,7 +196,7 @@ def new_session(order: RunOrder, files: Mapping[str, str]) -> Session:
         "started": now(),
         "shard": order.shard,
         "limit": order.limit,
-        "source": order.dataset,
+        "source": place_of(order.dataset),
         "configs": list(files),
         "concurrency": order.options.most[0] if order.backend == "openai" else None,
         "replicas": order.cluster.replicas if order.backend == "ray" else None,

@@ -22,7 +22,7 @@ from ruler_common.manifest import has_threshold
 from ruler_common.names import Names, check_name
 from ruler_common.rows import full_rows
 from ruler_eval.families.table import rule_task
-from ruler_eval.frozen_release import PartialRow, Release
+from ruler_eval.frozen_release import PartialRow, Release, place_of
 from ruler_eval.prediction import Prediction
 from ruler_eval.score import depth, intervals, join
 from ruler_eval.score.aggregates import summary
@@ -208,7 +208,7 @@ def _dataset(
     manifest = release.manifest
     found: ScoredDataset = {
         "name": release.dataset,
-        "source": release.source,
+        "source": place_of(release.source),
         "data_version": release.manifest["data_version"],
         "builder_version": release.manifest.get("builder_version"),
         "revision": release.revision,

@@ -139,6 +139,6 @@ def test_a_changed_suite_with_the_standard_names_is_not_called_ruler(manifest):
 
 @pytest.mark.parametrize("dataset", ["ruler", "oneruler"])
 def test_the_standard_suites_are_known_by_their_parameters_and_wording(dataset):
-    suite = read_suite(dataset=dataset)
+    suite = read_suite(dataset)
     described = {"dataset": dataset, "tasks": suite.described(), "families": suite.families}
     assert is_standard(json.loads(json.dumps(described)))

@@ -63,7 +63,7 @@ def task_of(
         language=code,
         instruction_language=instruction or code,
     )
-    return read_suite(dataset="oneruler").task(key, counted_sources)
+    return read_suite("oneruler").task(key, counted_sources)
 
 
 def digests(counted_sources: CountedSources) -> dict[str, str]:

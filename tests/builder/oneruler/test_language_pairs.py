@@ -11,7 +11,7 @@ from ruler_common.names import LANGUAGES
 
 def test_ruler_is_in_english() -> None:
     assert pairs("ruler", None) == pairs("ruler", Languages()) == [Pair("en", "en")]
-    with pytest.raises(RulerError, match="--dataset oneruler"):
+    with pytest.raises(RulerError, match="--suite oneruler"):
         pairs("ruler", Languages(("pl",)))
 
 

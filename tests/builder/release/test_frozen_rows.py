@@ -29,6 +29,6 @@ FILES = {"ruler": len(RULER), "oneruler": 8 * len(LANGUAGES)}
 def test_a_part_built_again_has_the_frozen_rows(mirror: Path, tmp_path: Path, dataset: str) -> None:
     frozen = read_frozen(DATA_VERSION)
     assert frozen, f"data version {DATA_VERSION} has no frozen rows"
-    order = BuildOrder(tmp_path / dataset, dataset=dataset, mirror=mirror, **PARTS[dataset])
+    order = BuildOrder(tmp_path / dataset, suite=dataset, mirror=mirror, **PARTS[dataset])
     found = compare(build(order, Silent()).manifest, frozen)
     assert (found.different, found.unlisted, len(found.same)) == ([], [], FILES[dataset])

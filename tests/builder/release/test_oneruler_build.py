@@ -31,7 +31,7 @@ Rows = list[dict[str, Any]]
 
 
 def order(root: Path, *names: str, **more: Any) -> BuildOrder:
-    usual = {"dataset": "oneruler", "lengths": ("8k",), "samples": 2, "sources": ("embedded",)}
+    usual = {"suite": "oneruler", "lengths": ("8k",), "samples": 2, "sources": ("embedded",)}
     return BuildOrder(root, languages=Languages(names or ("en",)), **(usual | more))
 
 
@@ -107,7 +107,7 @@ def test_the_manifest_says_how_often_the_book_began_again_in_each_row(tmp_path: 
 
 def test_a_default_order_is_more_than_the_embedded_texts() -> None:
     with pytest.raises(RulerError, match="no text of its own"):
-        build(BuildOrder(Path("never"), dataset="oneruler", sources=("embedded",)), Silent())
+        build(BuildOrder(Path("never"), suite="oneruler", sources=("embedded",)), Silent())
     assert not Path("never").exists()
 
 
@@ -152,8 +152,8 @@ def test_the_embedded_texts_are_never_mixed_with_the_published(
 
 
 def test_ruler_takes_no_language(tmp_path: Path) -> None:
-    with pytest.raises(RulerError, match="--dataset oneruler"):
-        build(order(tmp_path / "no", "pl", dataset="ruler"), Silent())
+    with pytest.raises(RulerError, match="--suite oneruler"):
+        build(order(tmp_path / "no", "pl", suite="ruler"), Silent())
 
 
 # ---- Planted breaches --------------------------------------------------------------------------

@@ -208,7 +208,7 @@ def test_a_release_in_a_folder_of_a_suites_name_hides_no_suite(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "ruler").mkdir()  # as `ruler quickstart` makes it
-    assert read_suite(Path("ruler")) == read_suite()
+    assert read_suite("ruler") == read_suite()
 
 
 def test_a_suite_that_is_not_there_is_refused(tmp_path: Path) -> None:
@@ -281,6 +281,6 @@ def test_a_template_that_cannot_be_filled_is_refused(
 
 @pytest.mark.parametrize("dataset", ["ruler", "oneruler"])
 def test_the_standard_suites_name_every_parameter_of_a_task(dataset: str) -> None:
-    suite, named = read_suite(dataset=dataset), standard_suite(dataset)
+    suite, named = read_suite(dataset), standard_suite(dataset)
     assert named.tasks == suite.described()
     assert named.families == suite.families

@@ -130,7 +130,7 @@ def test_the_list_has_one_row_a_language_and_says_what_is_odd(folder: Path) -> N
         file = registry()[name].canonical.file
         (folder / file.path).parent.mkdir(parents=True, exist_ok=True)
         (folder / file.path).write_bytes(bytes(file.bytes if name != "book-pl" else 3))
-    lines = ruler("sources", "--dataset", "oneruler", "--mirror", folder).splitlines()
+    lines = ruler("sources", "--suite", "oneruler", "--mirror", folder).splitlines()
     rows = {line.split()[0]: line.split() for line in lines if line and line[0].isalpha()}
     assert rows["cs"][1] == "missing"
     assert rows["pl"][1:3] == ["book-pl", "damaged"]

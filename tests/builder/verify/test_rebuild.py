@@ -48,9 +48,7 @@ def oneruler(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """ONERULER in Chinese, two tasks of 4 rows at 8k; not to be changed."""
     root = tmp_path_factory.mktemp("oneruler") / "o"
     tasks = ("niah_multivalue", "cwe_easy")
-    return built(
-        root, dataset="oneruler", lengths=("8k",), tasks=tasks, languages=Languages(("zh",))
-    )
+    return built(root, suite="oneruler", lengths=("8k",), tasks=tasks, languages=Languages(("zh",)))
 
 
 def differences(report: VerifyReport, path: str) -> list[tuple[int, str]]:
@@ -96,7 +94,7 @@ def test_extended_merged_and_crossed_releases_are_made_anew(tmp_path: Path) -> N
     assert verify(own).proved
     crossed = built(
         tmp_path / "crossed",
-        dataset="oneruler",
+        suite="oneruler",
         lengths=("8k",),
         tasks=("niah_none",),
         languages=Languages(("en-zh", "zh")),

@@ -10,7 +10,7 @@ import pytest
 from ruler_common.errors import RulerError
 from ruler_eval.analysis.compare import compare, holm, mcnemar
 from ruler_eval.analysis.decide import decide
-from ruler_eval.report import analysis_tables
+from ruler_eval.report import comparison_tables
 from tests.eval.scoring_helpers import right, ruler
 
 
@@ -83,26 +83,62 @@ def test_a_difference_whose_exact_p_is_not_below_005_is_never_called_better():
     cell = found["configurations"]["vt_4k"]
     assert cell["interval"][0] > 0
     assert (cell["p"], cell["better"]) == (0.0625, None)
-    shown = analysis_tables.comparison(found).splitlines()
-    (line,) = [line.split() for line in shown if line.startswith("vt_4k")]
-    assert line[-4:-2] == ["0.062", "0.062"]  # no letter between p (Holm) and what is detectable
+    shown = comparison_tables.comparison(found).splitlines()
+    first, second = [line.split() for line in shown if line.startswith("vt_4k")]
+    assert second[1:3] == ["0.062", "0.062"]
+    assert first[-1] not in "AB"
 
 
 def test_a_comparison_begins_with_its_verdict_and_explains_its_columns():
     found = compare(results(vt_4k=[1.0] * 20), results("b", vt_4k=[0.0] * 12 + [1.0] * 8))
-    _, _, first, second, *_ = shown = analysis_tables.comparison(found).splitlines()
+    shown = comparison_tables.comparison(found).splitlines()
     low, high = found["all"]["interval"]
-    assert first == (
-        f"A is better over 1 configuration: by 60.0 points, 95 % interval of A − B "
+    assert " ".join(shown[:2]) == (
+        f"a (A) leads b (B) by 60.0 points over 1 configuration, 95 % interval "
         f"[{low:.1f}, {high:.1f}]."
     )
-    assert second.startswith("Taken one by one, A is better in 1 and B in 0; after Holm's")
     assert any(line.startswith("detectable: ") for line in shown)
     assert any(line.startswith("least: ") for line in shown)
+    worse = " ".join(comparison_tables.comparison_verdict(compare(*loses()[::-1])).split())
+    assert "b (B) leads a (A) by 70.0 points over 2 configurations, 95 % interval [" in worse
+    assert "A is better in 0 and B in 2; after Holm's adjustment 2 of 2 tests stand." in worse
     same = compare(results(vt_4k=[1.0] * 20), results("b", vt_4k=[1.0] * 20))
-    shown = analysis_tables.comparison(same)
-    assert "A and B are not told apart over 1 configuration: they differ by 0.0 points" in shown
+    shown = comparison_tables.comparison(same)
+    assert shown.startswith("a (A) and b (B) are not told apart over 1 configuration: A − B is")
     assert "  better" not in shown  # a column without a word
+
+
+def loses():
+    """Two results, b of which loses 12 and 16 rows of 20."""
+    names = {"vt_4k": 12, "cwe_4k": 16}
+    right = results("b", **{name: [1.0] * 20 for name in names})
+    wrong = results("a", **{name: [0.0] * n + [1.0] * (20 - n) for name, n in names.items()})
+    return right, wrong
+
+
+def test_a_comparison_fits_80_columns_and_cuts_no_name(tmp_path):
+    tasks = [f"niah_single_nonone_{length}_en-ko_qwen2.5" for length in ("8k", "128k")]
+    scores = {name: [1.0] * 20 for name in (*tasks, "vt_4k")}
+    long = "org/" + "a-model-with-a-long-name-" * 4
+    a, b = (results(f"{long}{end}", **scores) for end in "12")
+    for name in tasks:
+        a["configurations"][name]["rows"]["score"] = [0.0] * 20
+    shown = comparison_tables.comparison(compare(a, b))
+    assert max(map(len, shown.splitlines())) <= 80
+    whole = "".join(shown.split())
+    assert f"{long}1(A)" in whole
+    assert f"{long}2(B)" in whole
+    assert [shown.count(task) for task in tasks] == [2, 2]
+    assert tasks[1] in shown.splitlines()  # its numbers stand below
+
+
+def test_models_of_one_name_are_called_by_their_files_too(write_run):
+    runs = [write_run(right, name, configs=["vt_4k"]) for name in ("one", "two")]
+    for run in runs:
+        assert ruler("score", run, "--name", "qwen")[2] == 0
+    stdout, error, _ = ruler("compare", *runs)
+    assert all(f"qwen ({run})" in " ".join(stdout.split()) for run in runs), error
+    assert ruler("compare", runs[0], runs[0])[2] == 0
 
 
 def test_of_fewer_than_ten_rows_neither_is_called_better_and_nothing_is_decided():
@@ -185,9 +221,10 @@ def test_the_command_compares_two_runs(write_run, tmp_path):
     good, bad = tmp_path / "good", tmp_path / "bad/results.json"
     stdout, _, code = ruler("compare", good, bad, "--out", out)
     assert code == 0
-    assert stdout.startswith("A: good, own rows: ")
-    assert " · B: bad, own rows: " in stdout
-    (line,) = [line for line in stdout.splitlines() if line.startswith("mean over all")]
+    assert stdout.startswith("good (A) leads bad (B) by 20.0 points over 26 configurations")
+    assert "\nA: good, own rows: " in stdout
+    assert "\nB: bad, own rows: " in stdout
+    line, _ = [line for line in stdout.splitlines() if line.startswith("mean over all")]
     assert "+20.0" in line
     assert json.loads(out.read_text())["all"]["difference"] == pytest.approx(20)
 
@@ -236,6 +273,6 @@ def test_models_are_called_by_their_labels(write_run):
     run = write_run(right, configs=["vt_4k"])
     ruler("score", run)
     stdout, _, _ = ruler("compare", run, run, "--name", "base", "--name", "tuned")
-    assert stdout.startswith("A: base, ")
-    assert " · B: tuned, " in stdout
+    assert stdout.startswith("base (A) and tuned (B) ")
+    assert "\nB: tuned, " in stdout
     assert "give one for each" in ruler("compare", run, run, "--name", "base")[1]

@@ -82,7 +82,9 @@ def test_the_command_ranks_three_runs(write_run, tmp_path):
     out = tmp_path / "ranks.json"
     stdout, error, code = ruler("compare", *runs, "--out", out)
     assert code == 0, error
-    assert stdout.split()[:4] == ["model", "Avg.", "rank", "95"]
+    assert stdout.startswith("all has the highest average, ")
+    assert "; at 95 % no other can be first." in stdout
+    assert stdout.split("\n\n")[1].split()[:4] == ["model", "Avg.", "rank", "95"]
     assert [one["model"] for one in json.loads(out.read_text())["average"]] == [
         *("all", "most", "none")
     ]

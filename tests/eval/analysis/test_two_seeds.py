@@ -9,7 +9,7 @@ import pytest
 
 from ruler_common.errors import RulerError
 from ruler_eval.analysis.two_seeds import compare_seeds, seeds_of
-from ruler_eval.report import analysis_tables
+from ruler_eval.report import comparison_tables
 from ruler_release import api
 from tests.eval.analysis.test_compare import results
 
@@ -39,7 +39,7 @@ def test_a_model_that_knows_the_published_rows_scores_higher_on_them() -> None:
     low, high = every["interval"]
     assert 0 < low < every["difference"] < high
     assert (every["higher"], found["seeds"]) == ("a", {"a": 0, "b": 7})
-    assert "Seed 0 minus seed 7: " in analysis_tables.seeds(found)
+    assert "Seed 0 minus seed 7: " in comparison_tables.seeds(found)
 
 
 @pytest.mark.parametrize(("share", "rows"), [(0.5, 50), (0.9, 100), (0.99, 100), (1.0, 20)])
@@ -67,10 +67,10 @@ def test_rows_that_ask_the_same_under_both_seeds_are_shown_and_counted_in_no_mea
     assert [c["same_questions"] for c in found["configurations"].values()] == [False, True]
     assert found["all"] is not None
     assert (found["all"]["difference"], found["all"]["configurations"]) == (0, 1)
-    assert "qa_1_4k *" in analysis_tables.seeds(found)
+    assert "qa_1_4k *" in comparison_tables.seeds(found)
     alone = compare_seeds(*(of_seed(s, ("qa_1_4k",), qa_1_4k=right) for s in (0, 7)))
     assert alone["all"] is None
-    assert "No configuration asks something else" in analysis_tables.seeds(alone)
+    assert "No configuration asks something else" in comparison_tables.seeds(alone)
 
 
 def test_of_fewer_than_ten_rows_neither_is_called_higher() -> None:

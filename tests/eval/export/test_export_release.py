@@ -28,6 +28,7 @@ def two(tmp_path):
         one = dataclasses.replace(config, tokenizer=tokenizer)
         files[one.path] = {"config": one.name, "tokenizer": tokenizer, "rows": 1}
     manifest = {"format": 1, "dataset": "ruler", "tasks": ["vt"], "groups": {}, "files": files}
+    manifest["tokenizers"] = {"tekken": {}, "qwen2.5": {}}
     return Release("x", tmp_path, manifest)
 
 

@@ -25,6 +25,7 @@ from ruler_eval.run.row_state import Expected, record_of
 from ruler_eval.run.run_order import RunOrder
 from ruler_eval.run.runner import OpenRun, run
 from ruler_eval.run.work_plan import Beginning, Part, sent_rows, wave_size
+from tests import in_process
 from tests.eval.run import small_release
 
 
@@ -241,7 +242,23 @@ def test_a_release_on_the_hub_is_run_at_one_commit(
     _, errors = process.communicate(timeout=60)
     assert process.returncode == 0, errors
     assert lines(tmp_path / "HUB") == lines(order.out)
-    assert json.loads((tmp_path / "HUB/run.json").read_text())["data_revision"] == commit
+    kept_settings = json.loads((tmp_path / "HUB/run.json").read_text())
+    assert kept_settings["data_revision"] == commit
+    assert [session["source"] for session in kept_settings["sessions"]] == ["org/ruler"]
+
+
+def test_a_run_is_scored_from_another_folder_than_it_was_made_in(
+    small: Path, tmp_path: Path
+) -> None:
+    asked = ("--configs", "all_4k", "--backend", "oracle", "--out", tmp_path / "RUN")
+    done = in_process.ruler("run", "--dataset", small.name, *asked, cwd=small.parent)
+    assert done.code == 0, done.stderr
+    (session,) = json.loads((tmp_path / "RUN/run.json").read_text())["sessions"]
+    assert session["source"] == str(small.absolute())
+    scored = in_process.ruler("score", tmp_path / "RUN", cwd=tmp_path)
+    assert scored.code == 0, scored.stderr
+    results = json.loads((tmp_path / "RUN/results.json").read_text())
+    assert results["dataset"]["source"] == str(small.absolute())
 
 
 def test_killed_at_any_moment_it_loses_only_the_rows_in_flight(

@@ -1,29 +1,13 @@
-"""Names that a shell completes, short flags, and the groups of `ruler --help`."""
+"""Short flags, and the groups of `ruler --help`."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-import typer
 from typer.main import get_command
 
 from ruler_release.app import PANELS, app
-from ruler_release.commands import flags
 from tests.eval.scoring_helpers import ruler
-
-
-def completed(text: str, **given: object) -> list[str]:
-    context = typer.Context(get_command(app))
-    context.params = given
-    return flags.configurations(context, text)
-
-
-def test_configurations_are_completed_from_the_release_or_the_published_names(release: Path):
-    assert completed("all_1", dataset="ORG/ruler") == ["all_16k", "all_128k"]
-    assert completed("vt_4k,qa_1_6") == ["vt_4k,qa_1_64k"]
-    assert "niah_none_8k" in completed("niah_none", dataset="ORG/oneruler")
-    assert completed("vt_", dataset=str(release)) == ["vt_4k"]
-    assert flags.backends("o") == ["openai", "oracle"]
 
 
 def test_the_most_used_flags_have_a_letter(release: Path, tmp_path: Path):
@@ -43,3 +27,20 @@ def test_every_command_is_in_a_group_of_the_help():
     ]
     commands = get_command(app).commands
     assert {command.rich_help_panel for command in commands.values()} == {*PANELS}
+
+
+LETTERS = {"--dataset": "-d", "--configs": "-c", "--backend": "-b", "--model": "-m", "--out": "-o"}
+
+
+def test_a_letter_means_the_same_in_every_command():
+    found = 0
+    waiting = [get_command(app)]
+    while waiting:
+        command = waiting.pop()
+        waiting += getattr(command, "commands", {}).values()
+        for parameter in command.params:
+            letters = [name for name in parameter.opts if len(name) == 2 and name[0] == "-"]
+            wanted = [LETTERS[name] for name in parameter.opts if name in LETTERS]
+            assert letters == wanted, f"{command.name} {parameter.opts}"
+            found += bool(wanted)
+    assert found > 20

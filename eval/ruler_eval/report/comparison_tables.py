@@ -1,0 +1,186 @@
+"""What `ruler compare` prints, in 80 columns: the verdict first, then the tables behind it.
+
+    print(comparison(found))
+
+Of two runs paired differences, of two seeds unpaired ones, of three runs or more their ranks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ruler_common.terminal import narrow_table, sentences
+from ruler_eval.analysis.decide import Decision
+from ruler_eval.analysis.ranks import Ranked
+from ruler_eval.report.score_tables import bounds, number, p_value
+
+_TESTS = """p is of one test alone; p (Holm) is adjusted for all {tests} of this table."""
+_BETTER = """better: the model for which the interval (from, to: 95 %) excludes 0 and p, where there
+is one, is below 0.05, of 10 rows or more."""
+_ONE_LOOK = """Some rows have no answer. Such a verdict is of one look, at rows chosen before it: to
+run more rows and compare again is a second look, which its 95 % do not allow. `ruler decide` may
+look again."""
+_DETECTABLE = """detectable: a true difference of so many points is found in 80 of 100 repetitions
+with as many rows; smaller ones are mostly missed."""
+_LEAST = """least: the smallest difference that so many rows of right or wrong can show at all."""
+_NOTHING = ("", "-", "0", "0.0")
+
+
+def comparison(found: Mapping[str, Any], markdown: bool = False) -> str:
+    """Verdict and tables of two runs; differences are A − B in points."""
+    cells = found["configurations"]
+    means = {f"mean at {length.upper()}": mean for length, mean in found["lengths"].items()}
+    means["mean over all"] = found["all"]
+    header = ["", "n", "A", "B", "A − B", "from", "to", "better"]
+    rows = [[name, str(cell["n"]), *_difference(cell)] for name, cell in cells.items()]
+    rows += [[name, "", *_difference(mean)] for name, mean in means.items()]
+    differences = narrow_table(*_without_nothing(header, rows, "A", "B", "A − B"), markdown)
+    header = ["", "p", "p (Holm)", "detectable", "least"]
+    rows = [
+        [
+            *(name, p_value(cell["p"]), p_value(cell["p_holm"])),
+            *(_detectable(cell["detectable"]), number(cell["least"])),
+        ]
+        for name, cell in cells.items()
+    ]
+    rows += [[name, "", "", _detectable(mean["detectable"]), ""] for name, mean in means.items()]
+    header, rows = _without_nothing(header, rows)
+    tests = sum(cell["p"] is not None for cell in cells.values())
+    notes = [_TESTS.format(tests=tests)] * (tests > 1) + [_DETECTABLE]
+    notes += [_LEAST] * ("least" in header)
+    parts = [comparison_verdict(found, markdown), _sides(found, markdown), differences]
+    parts += [sentences(_BETTER, markdown), "What so many rows can show"]
+    parts += [narrow_table(header, rows, markdown), *(sentences(note, markdown) for note in notes)]
+    return "\n\n".join(parts)
+
+
+def comparison_verdict(found: Mapping[str, Any], markdown: bool = False) -> str:
+    """Who leads over all and by how much, what `--max-drop` says, and the count of leads."""
+    every, cells = found["all"], found["configurations"].values()
+    count = every["configurations"]
+    over = f"over {count} configuration{'s' * (count != 1)}"
+    names = {side: f"{found[side]['model'] or 'unnamed'} ({side.upper()})" for side in ("a", "b")}
+    first = f"{names['a']} and {names['b']} are not told apart {over}: A − B is "
+    first += f"{every['difference']:+.1f} points, 95 % interval {bounds(every['interval'])}."
+    if lead := every["better"]:
+        low, high = every["interval"] if lead == "a" else [-end for end in every["interval"][::-1]]
+        other = names["b" if lead == "a" else "a"]
+        first = f"{names[lead]} leads {other} by {abs(every['difference']):.1f} points {over}, "
+        first += f"95 % interval {bounds((low, high))}."
+    shown = [first, decision(found["decision"])] if "decision" in found else [first]
+    better = {side: sum(cell["better"] == side for cell in cells) for side in ("a", "b")}
+    sure = sum(cell["p_holm"] is not None and cell["p_holm"] < 0.05 for cell in cells)
+    tests = sum(cell["p"] is not None for cell in cells)
+    if count > 1:
+        holm = f"; after Holm's adjustment {sure} of {tests} tests stand" * (tests > 0)
+        shown += [f"Taken one by one, A is better in {better['a']} and B in {better['b']}{holm}."]
+    return "\n".join(sentences(text, markdown) for text in shown)
+
+
+def decision(found: Decision) -> str:
+    """The sentence of `ruler compare --max-drop`."""
+    limit, interval = f"{found['max_drop']:g}", bounds(found["interval"])
+    drop = f"--max-drop {limit}: B lost {found['drop']:.1f} points, {interval}"
+    allowed = f"the {limit} allowed"
+    text = f"{drop}: {found['rows']:,} rows cannot tell whether it is less than {allowed}."
+    if found["verdict"] != "unknown":
+        sure = "less" if found["verdict"] == "smaller" else "more"
+        text = f"{drop}: surely {sure} than {allowed}."
+    return text if found["whole"] else f"{text} {_ONE_LOOK}"
+
+
+def seeds(found: Mapping[str, Any], markdown: bool = False) -> str:
+    """The difference between the results of two seeds in a sentence, and the table behind it."""
+    cells, every = found["configurations"], found["all"]
+    a, b = found["seeds"]["a"], found["seeds"]["b"]
+    first = "No configuration asks something else under the other seed."
+    if every:
+        shown = f"{every['difference']:.1f} {bounds(every['interval'])}"
+        first = f"Seed {a} minus seed {b}: {shown}, {every['configurations']} configurations."
+    header = ["", "n A", "n B", "A", "B", "A − B", "from", "to", "higher", "detectable"]
+    rows = [
+        [
+            *(name + " *" * cell["same_questions"], str(cell["n_a"]), str(cell["n_b"])),
+            *_of_seeds(cell),
+        ]
+        for name, cell in cells.items()
+    ]
+    rows += [[f"mean at {n.upper()}", "", "", *_of_seeds(m)] for n, m in found["lengths"].items()]
+    if every:
+        rows.append(["mean over all", "", "", *_of_seeds(every)])
+    header, rows = _without_nothing(header, rows, "A", "B", "A − B")
+    parts = [sentences(first, markdown), _sides(found, markdown)]
+    parts += [narrow_table(header, rows, markdown), sentences(_DETECTABLE, markdown)]
+    if any(cell["same_questions"] for cell in cells.values()):
+        parts.append("* asks the same under both seeds: in no mean, and no sign of known rows.")
+    return "\n\n".join(parts)
+
+
+def ranking(found: Mapping[str, Sequence[Ranked]], markdown: bool = False) -> str:
+    """Who is first, and the models by their average, with their ranks under it and both weighted.
+
+    The ranks that the rows leave possible are those of 95 %.
+    """
+    titles = {"average": "Avg.", "weighted_inc": "inc", "weighted_dec": "dec"}
+    places = {key: {one["model"]: one for one in found[key]} for key in titles}
+    rows = []
+    for one in found["average"]:
+        row = [one["model"]]
+        for key in titles:
+            mine = places[key][one["model"]]
+            first, last = mine["ranks"]
+            row += [number(mine["score"]), str(mine["rank"])]
+            row += [str(first) if first == last else f"{first}-{last}"]
+        rows.append(row)
+    header = ["model"]
+    for title in titles.values():
+        header += [title, "rank", "95 %"]
+    best, *others = found["average"]
+    rivals = [one["model"] for one in others if one["ranks"][0] == 1]
+    text = f"{best['model']} has the highest average, {number(best['score'])}; "
+    also = f"{', '.join(rivals)} may be first too (95 %)."
+    text += also if rivals else "at 95 % no other can be first."
+    weights = "inc, dec: averages in which longer, and in which shorter, lengths weigh more. "
+    weights += "95 %: the ranks that so many rows leave possible."
+    shown = [sentences(text, markdown), narrow_table(header, rows, markdown)]
+    return "\n\n".join([*shown, sentences(weights, markdown)])
+
+
+def _sides(found: Mapping[str, Any], markdown: bool) -> str:
+    """A line for each side: the model, the seed of two, its rows."""
+    shown = []
+    for side in ("a", "b"):
+        model, seed = found[side], found.get("seeds", {}).get(side)
+        partial = ", PARTIAL: only rows with a prediction count" * model["partial"]
+        name = f"{model['model'] or 'unnamed model'}, {model['rows']}{partial}"
+        text = f"{side.upper()}: " + f"seed {seed}, " * (seed is not None) + name
+        shown.append(sentences(text, markdown))
+    return "\n".join(shown)
+
+
+def _without_nothing(
+    header: Sequence[str], rows: Sequence[Sequence[str]], *kept: str
+) -> tuple[list[str], list[list[str]]]:
+    """The columns that say something in any row, those `kept`, and the first, of names."""
+    said = [
+        i
+        for i, name in enumerate(header)
+        if i == 0 or name in kept or any(row[i] not in _NOTHING for row in rows)
+    ]
+    return [header[i] for i in said], [[row[i] for i in said] for row in rows]
+
+
+def _difference(cell: Mapping[str, Any]) -> list[str]:
+    shown = [number(cell["a"]), number(cell["b"]), f"{cell['difference']:+.1f}"]
+    return [*shown, *map(number, cell["interval"]), (cell.get("better") or "").upper()]
+
+
+def _of_seeds(mean: Mapping[str, Any]) -> list[str]:
+    shown = _difference(mean)[:-1]
+    return [*shown, (mean["higher"] or "").upper(), _detectable(mean["detectable"])]
+
+
+def _detectable(value: float) -> str:
+    """Never 0.0: a difference of nothing cannot be found."""
+    return number(value) if value >= 0.05 else "< 0.1"
