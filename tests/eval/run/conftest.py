@@ -11,6 +11,16 @@ from typing import Any
 
 import pytest
 
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # a tiny model: threads would only wait
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark `hf` what asks a model of its own: the gate runs it where torch is."""
+    for item in items:
+        if "tiny" in getattr(item, "fixturenames", ()):
+            item.add_marker("hf")
+
 
 @pytest.fixture(scope="session")
 def small(tmp_path_factory: pytest.TempPathFactory) -> Path:

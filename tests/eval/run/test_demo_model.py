@@ -55,6 +55,7 @@ def test_a_model_that_was_converted_is_not_converted_again(
     assert demo_model.convert(tmp_path / "no file", folder) == folder
 
 
+@pytest.mark.hf
 def test_a_file_that_is_no_model_leaves_nothing_behind(tmp_path: Path) -> None:
     pytest.importorskip("gguf", reason="the demo extra is not installed")
     wrong = tmp_path / "wrong.gguf"

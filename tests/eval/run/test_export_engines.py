@@ -16,9 +16,10 @@ from ruler_score.ruler_score import score_row
 from tests.eval.run import small_release
 
 pytest.importorskip("torch", reason="the hf extra is not installed")
+pytestmark = pytest.mark.hf
 
 
-@pytest.mark.parametrize("mode", ["completion", "prefill"])
+@pytest.mark.parametrize("mode", ["prefill", pytest.param("completion", marks=pytest.mark.nightly)])
 def test_lm_eval_asks_a_model_what_ruler_run_asks_it(
     mode: str, small: Path, tiny: Path, tiny_tokenizer: Any, tmp_path: Path
 ) -> None:
@@ -50,7 +51,7 @@ def test_lm_eval_asks_a_model_what_ruler_run_asks_it(
             assert sample["score"] == score_row(answer, row["outputs"], row["task"]).score
 
 
-@pytest.mark.parametrize("mode", ["completion", "chat"])
+@pytest.mark.parametrize("mode", ["chat", pytest.param("completion", marks=pytest.mark.nightly)])
 def test_inspect_asks_a_model_what_ruler_run_asks_it(
     mode: str, small: Path, tiny: Path, tmp_path: Path
 ) -> None:
