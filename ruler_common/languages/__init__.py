@@ -1,9 +1,10 @@
-"""The words that scoring reads in an answer, in each of ONERULER's 26 languages: one TOML each.
+"""What is known of each of ONERULER's 26 languages, a TOML each, and above all its words.
 
     facts("pl").none.published      # ('brak',)
 
 A file has the tags an answer may stand in (the published one first), the words for "and", the words
-of a lead-in and of a count beside a word of a list, and what passes as "there is no such number".
+of a lead-in and of a count beside a word of a list, what passes as "there is no such number", the
+commonest function words, the script of its book, and the size of its Wikipedia.
 The metric is one module that works alone, so docs/embed_languages.py writes the same facts into it.
 
 What passes as none has four sources, kept apart and printed so in the card: `published` is the word
@@ -15,10 +16,10 @@ lists; no native speaker has checked them yet.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-
-from pydantic import BaseModel, ConfigDict, Field
+from typing import Any
 
 from ruler_common.errors import RulerError
 from ruler_common.names import LANGUAGES, check_name
@@ -26,11 +27,8 @@ from ruler_common.parsing import read_toml
 from ruler_common.text import one_line
 
 
-class _Facts(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class NoneFacts(_Facts):
+@dataclass(frozen=True, kw_only=True)
+class NoneFacts:
     """What passes as "there is no such number".
 
     `published` passes anywhere in an answer, and an answer of numbers that holds it is wrong.
@@ -40,7 +38,7 @@ class NoneFacts(_Facts):
     `may_end_before`; or begin what the regular expression `may_begin` matches.
     """
 
-    published: tuple[str, ...] = Field(min_length=1)
+    published: tuple[str, ...]
     inflected: tuple[str, ...]
     prompt: tuple[str, ...]
     usual: tuple[str, ...]
@@ -50,19 +48,28 @@ class NoneFacts(_Facts):
     may_begin: str = ""
 
 
-class ListFacts(_Facts):
+@dataclass(frozen=True, kw_only=True)
+class ListFacts:
     """`lead_in`: the words that may stand before a list; `counts`: beside a number in it."""
 
     lead_in: tuple[str, ...]
     counts: tuple[str, ...]
 
 
-class LanguageFacts(_Facts):
-    """What scoring knows of a language; `touching`: an "and" may touch the words beside it."""
+@dataclass(frozen=True, kw_only=True)
+class LanguageFacts:
+    """What is known of a language.
+
+    `script` is that of its book; `wikipedia_articles` as the paper counts them (Table 2);
+    `function_words` are the commonest; where `touching`, an "and" may touch the words beside it.
+    """
 
     name: str
-    answer_tags: tuple[str, ...] = Field(min_length=1)
-    conjunctions: tuple[str, ...] = Field(alias="and", min_length=1)
+    script: str
+    wikipedia_articles: int
+    answer_tags: tuple[str, ...]
+    conjunctions: tuple[str, ...]
+    function_words: tuple[str, ...]
     none: NoneFacts
     cwe: ListFacts
     touching: bool = False
@@ -77,7 +84,21 @@ def facts(code: str) -> LanguageFacts:
 
 def read_facts(path: Path) -> LanguageFacts:
     """Read the facts of a file. Raises RulerError for a file of another form."""
+    read = _tuples(read_toml(path))
     try:
-        return LanguageFacts.model_validate(read_toml(path))
-    except ValueError as error:
+        none, cwe = NoneFacts(**read.pop("none")), ListFacts(**read.pop("cwe"))
+        return LanguageFacts(conjunctions=read.pop("and"), none=none, cwe=cwe, **read)
+    except (KeyError, TypeError) as error:
         raise RulerError(f"'{path}' is no file of a language: {one_line(error)}") from None
+
+
+def _tuples(table: dict[str, Any]) -> dict[str, Any]:
+    """A TOML table whose lists are tuples."""
+    return {
+        key: tuple(value)
+        if isinstance(value, list)
+        else _tuples(value)
+        if isinstance(value, dict)
+        else value
+        for key, value in table.items()
+    }

@@ -19,7 +19,8 @@ import numpy as np
 from typing_extensions import TypedDict
 
 from ruler_common.errors import RulerError
-from ruler_common.names import languages_of
+from ruler_common.languages import facts
+from ruler_common.names import LANGUAGES, languages_of
 from ruler_eval.analysis.language_answers import (
     NIAH,
     error_kinds,
@@ -27,19 +28,19 @@ from ruler_eval.analysis.language_answers import (
     reasoning,
     words_right,
 )
-from ruler_eval.analysis.language_groups import best_and_worst, by_task, crossed, over_models
+from ruler_eval.analysis.language_groups import (
+    best_and_worst,
+    by_task,
+    crossed,
+    over_models,
+    score_of,
+)
 from ruler_eval.analysis.paired import paired_mean, percent
 from ruler_eval.score.aggregates import combine
 from ruler_eval.score.config_naming import ABLATION
 from ruler_eval.score.results_file import Cell, Interval, Results, lengths_of
 
-WIKIPEDIA_ARTICLES = {
-    "en": 6_961_391, "de": 2_992_863, "fr": 2_668_204, "sv": 2_605_454, "nl": 2_180_999,
-    "ru": 2_031_560, "es": 2_013_009, "it": 1_906_293, "pl": 1_649_832, "zh": 1_465_839,
-    "ja": 1_452_150, "uk": 1_368_238, "vi": 1_293_417, "pt": 1_144_604, "fa": 1_030_086,
-    "sr": 703_048, "ko": 699_221, "no": 643_075, "fi": 589_626, "cs": 563_790, "hu": 554_772,
-    "da": 306_973, "ta": 172_122, "hi": 165_001, "sw": 97_374, "st": 1_383,
-}  # fmt: skip
+WIKIPEDIA_ARTICLES = {code: facts(code).wikipedia_articles for code in LANGUAGES}
 """Articles of each language's Wikipedia, as the paper counts them (Table 2)."""
 HIGH_RESOURCE = 250_000
 """Articles from which a language counts as one of high resource (section 2)."""
@@ -101,6 +102,7 @@ def analyze(
             "crossed": crossed(_niah(cells)),
             "wikipedia": wikipedia(rankings[name]),
             "resources": resources(cells),
+            "scripts": scripts(cells),
             "none_ablation": none_ablation(cells),
             "cross_lingual": cross_lingual(cells),
             "reasoning": reasoning(cells),
@@ -206,6 +208,18 @@ def resources(cells: Cells) -> list[dict[str, Any]]:
         high, low = means["high"]["score"], means["low"]["score"]
         gap = None if high is None or low is None else high - low
         found.append({"length": length, **means, "gap": gap})
+    return found
+
+
+def scripts(cells: Cells) -> list[dict[str, Any]]:
+    """The languages by the script of their books and by length: niah means."""
+    found = []
+    single = {n: c for n, c in _niah(cells).items() if "-" not in languages_of(c)}
+    for script in sorted({facts(c["language"]).script for c in single.values()}):
+        mine = {n: c for n, c in single.items() if facts(c["language"]).script == script}
+        for length in lengths_of(mine.values()):
+            here = {n: c for n, c in mine.items() if c["length"] == length}
+            found.append({"script": script, "length": length, **score_of(here)})
     return found
 
 

@@ -59,6 +59,14 @@ def resources(model: Model) -> list[list[str]]:
     ]
 
 
+def scripts(model: Model) -> list[list[str]]:
+    """Of each script and length the languages, and their mean with its interval."""
+    return [
+        [item["script"], item["length"].upper(), str(item["languages"]), *_mean(item)]
+        for item in model["scripts"]
+    ]
+
+
 def none_ablation(model: Model) -> list[list[str]]:
     """Of each length and language the scores with and without the offer, and their difference."""
     return [
@@ -112,6 +120,10 @@ def _of_model(name: str, model: Model, markdown: bool) -> Iterator[str]:
         )
     header = ["length", "high", "95 % interval", "low", "95 % interval", "gap"]
     yield _titled("Languages of high and of low resource", header, resources(model), markdown)
+    header = ["script", "length", "languages", "score", "95 % interval"]
+    yield _titled(
+        "Languages by the script of their books", header, scripts(model), markdown, (0, 1)
+    )
     header = ["length", "task", "English", "95 % interval", "other high", "95 % interval"]
     header += ["low", "95 % interval"]
     rows = [

@@ -86,6 +86,15 @@ def test_resource_groups_and_their_gap(found):
     assert item["gap"] == pytest.approx(item["high"]["score"] - item["low"]["score"])
 
 
+def test_languages_by_the_script_of_their_books(found):
+    scripts = found["models"]["first"]["scripts"]
+    assert [(one["script"], one["languages"]) for one in scripts] == [("Hangul", 1), ("Latin", 3)]
+    ranking = {one["language"]: one["score"] for one in found["models"]["first"]["languages"]}
+    assert scripts[0]["score"] == pytest.approx(ranking["ko"])
+    latin = [ranking[code] for code in ("en", "pl", "sw")]
+    assert scripts[1]["score"] == pytest.approx(sum(latin) / 3)
+
+
 def test_the_papers_figures_of_wikipedia_have_four_languages_of_low_resource():
     low = {code for code, articles in WIKIPEDIA_ARTICLES.items() if articles < HIGH_RESOURCE}
     assert set(WIKIPEDIA_ARTICLES) == set(LANGUAGES)

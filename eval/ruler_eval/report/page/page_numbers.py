@@ -8,7 +8,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-from ruler_eval.report.language_tables import Model, none_ablation, ranking, reasoning, resources
+from ruler_eval.report.language_tables import (
+    Model,
+    none_ablation,
+    ranking,
+    reasoning,
+    resources,
+    scripts,
+)
 from ruler_eval.report.page.page_model import (
     ComplexityPanel,
     DepthMap,
@@ -188,6 +195,9 @@ def _languages(page: PageData, found: Languages) -> Iterator[tuple[str, NumberTa
     header = ["length", "model", "high", "95 % interval", "low", "95 % interval", "gap"]
     rows = _by_model(models, resources, 0)
     yield "resources", NumberTable("Languages of high and of low resource", header, rows)
+    header = ["script", "length", "model", "languages", "score", "95 % interval"]
+    rows = _by_model(models, scripts, 0, 1)
+    yield "scripts", NumberTable("Languages by the script of their books", header, rows)
 
 
 def _by_model(
