@@ -13,6 +13,7 @@ from ruler_release.commands.flags import Mirror, NoDataset
 
 app = typer.Typer(name="sources", help="List the sources, or fetch them.")
 
+_FOR = "A folder, a Hub repository (ORG/NAME), or a name such as gpt-4o."
 _SUITE = "Of this suite, such as oneruler; else of ruler and oneruler."
 _NAMES = "Sources, a dataset (oneruler), a language (pl), a tokenizer; all sources if none."
 
@@ -74,9 +75,20 @@ def fetch(
         typer.echo(plain(f"{name}: {path}"))
 
 
-def tokenizers() -> None:
-    """List the named tokenizers."""
-    from ruler_builder.tokens.tokenizers import named
-    from ruler_release.tables import source_tables
+def tokenizers(
+    model: Annotated[str | None, Option("--for", metavar="MODEL", help=_FOR)] = None,
+    mirror: Mirror = None,
+) -> None:
+    """List the named tokenizers; or count with a model's, to say which frozen rows suit it.
 
-    source_tables.show_tokenizers(named())
+    Example: `ruler tokenizers --for Qwen/Qwen3-8B`
+    """
+    from ruler_builder.release.suited_rows import suited_rows
+    from ruler_builder.sources.download import Store
+    from ruler_builder.tokens.tokenizers import named
+    from ruler_release.tables import tokenizer_tables
+
+    if model is None:
+        tokenizer_tables.show_tokenizers(named())
+    else:
+        tokenizer_tables.show_suited(suited_rows(model, Store(mirror)))

@@ -1,8 +1,6 @@
-"""What `ruler sources` and `ruler tokenizers` show: sources, the books' rights, tokenizers."""
+"""What `ruler sources` shows: sources, and the books' rights."""
 
 from __future__ import annotations
-
-from typing import Any
 
 from ruler_builder.sources.registry import SourceState, restricted
 from ruler_common.terminal import out, print_table
@@ -53,10 +51,3 @@ def show_remedy() -> None:
         "Missing ones: ruler sources fetch, or name a folder with --mirror. Without them, the"
     )
     out.print("project's own texts: --sources embedded.")
-
-
-def show_tokenizers(named: dict[str, dict[str, Any]]) -> None:
-    """The named tokenizers."""
-    rows = [(name, entry["library"], entry["title"]) for name, entry in named.items()]
-    print_table("", "name", "counted by", "what it is", rows=rows)
-    out.print("Any other: --tokenizer NAME=hf:ORG/NAME[@REVISION] or NAME=FOLDER")
