@@ -7,11 +7,17 @@ a part of the rows.
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from ruler_eval.run.records import read_lines
 from ruler_release import api
 
 pytest.importorskip("vllm.version", reason="vLLM has its own environment: setup.sh")
@@ -101,3 +107,22 @@ def test_it_stops_by_itself_with_the_right_verdict(
     found = decided(base, changed(change), base.parent / f"run-{change}")
     assert (found["verdict"], found["of"]) == (verdict, ROWS)
     assert found["rows"] < ROWS
+
+
+def test_killed_in_the_middle_and_resumed_it_says_the_same(base: Path, changed: Any) -> None:
+    model, out = changed("rounded"), base.parent / "run-killed"
+    whole = decided(base, model, base.parent / "run-rounded")
+    command = [sys.executable, "-m", "ruler_release", "decide", str(base), "--model", str(model)]
+    command += ["--max-drop", str(MAX_DROP), "--backend", "hf", "--out", str(out)]
+    command += ["--engine-arg", "dtype=float32"]
+    process = subprocess.Popen(command, start_new_session=True)
+    path = out / "find_1k_smollm2.jsonl"
+    while len(list(read_lines(path))) < 4:
+        assert process.poll() is None
+        time.sleep(0.05)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    assert 4 <= len(list(read_lines(path))) < whole["rows"]
+    again = decided(base, model, out)
+    for what in ("verdict", "rows", "of", "interval"):
+        assert again[what] == whole[what], what
