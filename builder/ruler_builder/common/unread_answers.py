@@ -43,9 +43,19 @@ def _stands_elsewhere(
         parts.append(row["input"][at:start])
         at = end
     rest = "\n".join(parts).lower()
-    return any(
-        re.search(rf"(?<!\w){re.escape(one)}(?!\w)", rest) for one in references if one in rest
-    )
+    return any(_stands_alone(one, rest) for one in references)
+
+
+def _stands_alone(word: str, text: str) -> bool:
+    """Whether a word stands in a text with no letter, digit or _ beside it.
+
+    `find` names the places: a pattern alone is tried at each of the text's characters.
+    """
+    alone = re.compile(rf"(?<!\w){re.escape(word)}(?!\w)")
+    at = text.find(word)
+    while at >= 0 and not alone.match(text, at):
+        at = text.find(word, at + 1)
+    return at >= 0
 
 
 def counted(rows: Iterable[frozenset[str]]) -> UnreadFigures:

@@ -31,6 +31,9 @@ def row(question: str, outputs: list[str], other: str) -> dict[str, object]:
         ("Is it old?", ["no"], "Rain fell.", {"unknown"}),
         ("Who built it?", ["Ada Lin"], "ADA LIN slept.", {"gold_document", "elsewhere"}),
         ("Who built it?", ["Ada Lin"], "Ada Lindt slept.", {"gold_document"}),
+        ("Who built it?", ["Ada Lin"], "Ada Lindt met Ada Lin.", {"gold_document", "elsewhere"}),
+        ("What is sung?", ["la la"], "Xla la la.", {"elsewhere"}),  # places that overlap
+        ("What is sung?", ["la la"], "Xla la lay.", set()),
         ("Where?", ["Oslo", "the port"], "In the port.", {"elsewhere"}),
     ],
 )
