@@ -601,6 +601,7 @@ _GROUPED = re.compile(  # 1,234,567 and, as in India, 12,34,567
     r"(?<!\d)(?<!\d[.,٬])\d{1,3}([ ,.'٬])\d{3}(?:\1\d{3})+(?!\d)"
     r"|(?<!\d)(?<!\d[.,])\d{1,2}(?:,\d\d)+,\d{3}(?!,?\d)"
 )
+_NUMBER = re.compile(r"\d{2,}")
 _MAY_BE_GROUPED = re.compile(r"\d[ ,.'٬]\d\d")
 _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _MARKS = "\u0300-\u036f\u0900-\u0963\u0b80-\u0bcf"  # vowel signs and accents are parts of words
@@ -800,7 +801,7 @@ def numbers(text: str) -> frozenset[str]:
     """The numbers of two digits or more in a normalized text; 1,234,567 is 1234567."""
     if _MAY_BE_GROUPED.search(text):  # most texts have none: be quick
         text = _GROUPED.sub(lambda number: re.sub(r"\D", "", number[0]), text)
-    return frozenset(re.findall(r"\d{2,}", text))
+    return frozenset(_NUMBER.findall(text))
 
 
 def listed_items(text: str) -> list[str]:

@@ -19,7 +19,7 @@ from scipy.stats import t as student
 from ruler_eval.analysis.paired import bounds, paired_mean
 
 TRIALS = int(sys.argv[1]) if len(sys.argv) > 1 else 4000
-ROWS = (10, 15, 20, 30, 50, 500)
+ROWS = (10, 15, 20, 25, 30, 50, 500)
 Draw = Callable[[np.random.Generator, int], np.ndarray]
 """Differences of so many rows, (TRIALS, rows)."""
 

@@ -84,6 +84,13 @@ def _csv(file: Path) -> Records:
     reader = csv.DictReader(io.StringIO(text, newline=""))
     try:
         for row in reader:
-            yield f"{file}:{reader.line_num}", row
+            where = f"{file}:{reader.line_num}"
+            more: Any = row.pop(None, [])
+            if any(more):  # an answer with a comma in it would be read in part
+                raise RulerError(
+                    f"'{where}' has {len(row) + len(more)} cells and the first line {len(row)}: "
+                    "put a text that holds commas between quotation marks."
+                )
+            yield where, row
     except csv.Error as error:
         raise RulerError(f"'{file}' is no CSV file: {error}.") from error
