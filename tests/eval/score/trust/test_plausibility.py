@@ -110,6 +110,5 @@ def test_the_first_line_and_the_notes_say_so(write_run):
     stdout, _, _ = ruler("score", write_run(answer, configs=["vt_4k", "cwe_4k"]))
     first, *rest = [" ".join(part.split()) for part in stdout.split("\n\n")]
     assert "DOUBTFUL answers in 2 of 2 configurations, see the notes" in first
-    assert "Note: vt_4k: 4 of 5 answers begin with a mark of their own that holds most" in " ".join(
-        rest
-    )
+    said = "Note: vt_4k: 4 of 5 answers begin with a mark of their own that holds most"
+    assert said in " ".join(rest)
