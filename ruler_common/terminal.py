@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress
 
 COLUMNS = 80  # of a terminal, which what is printed to be read fits
+_NAME = 24  # columns that the first one has at least, if it needs them
 MANY = 100  # files; more are summed up instead of listed
 Step = TypeVar("Step")
 
@@ -172,39 +173,62 @@ def table(
 
 
 def narrow_table(
-    header: Sequence[str], rows: Iterable[Sequence[str]], markdown: bool = False
+    header: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    markdown: bool = False,
+    left: Sequence[int] = (0,),
+    below: Sequence[str] = (),
 ) -> str:
-    """A table in COLUMNS columns: a name too long for them stands whole on a line of its own.
+    """A table in COLUMNS columns, nothing of it cut; `below` has a line to stand below each row.
 
-    In Markdown it is a table as any other. Columns of numbers that are too many stay as they are.
+    A first cell that is too long stands whole on a line of its own, above its row; columns that are
+    too many follow in tables of their own, with the first cells again. In Markdown it is one table
+    as any other, without what stands below.
     """
-    rows = [list(row) for row in rows]
-    widths = [
-        max(3, *(width(plain(row[i])) for row in (header, *rows))) for i in range(len(header))
-    ]
+    lines = [[line_of(cell) for cell in row] for row in rows]
+    if markdown:
+        return table(header, lines, markdown, left)
+    columns = zip(map(line_of, header), *lines, strict=True)
+    widths = [max(3, *map(width, column)) for column in columns]
+    room = COLUMNS - min(widths[0], _NAME)
+    parts: list[list[int]] = [[]]
+    for place, wide in enumerate(widths[1:], 1):
+        if parts[-1] and sum(2 + widths[i] for i in parts[-1]) + 2 + wide > room:
+            parts.append([])
+        parts[-1].append(place)
+    drawn = []
+    for part in parts:
+        shown = (0, *part)
+        head, *cut = ([line[i] for i in shown] for line in ([*map(line_of, header)], *lines))
+        sides = [place for place, i in enumerate(shown) if i in left]
+        drawn.append(_with_long_names(head, cut, sides, below if part == parts[-1] else ()))
+    return "\n\n".join(drawn)
+
+
+def _with_long_names(
+    header: list[str], rows: list[list[str]], left: Sequence[int], below: Sequence[str]
+) -> str:
+    """A table whose first cells stand above their rows where these would be too wide."""
+    widths = [max(3, *map(width, column)) for column in zip(header, *rows, strict=True)]
     room = COLUMNS - sum(2 + one for one in widths[1:])
-    if markdown or widths[0] <= room:
-        return table(header, rows, markdown)
-    lines: list[Sequence[str]] = []
-    over: dict[int, str] = {}  # the line below which a name's numbers stand
-    for row in rows:
-        if width(name := line_of(row[0])) > room:
-            over[len(lines)] = name
-            row = ["", *row[1:]]
-        lines.append(row)
-    first, rule, *drawn = table(header, lines).split("\n")
+    long = [width(row[0]) > room for row in rows]
+    short = [["", *row[1:]] if over else row for row, over in zip(rows, long, strict=True)]
+    first, rule, *drawn = table(header, short, left=left).split("\n")
     shown = [first, rule]
     for place, line in enumerate(drawn):
-        shown += [over[place], line] if place in over else [line]
+        shown += [rows[place][0]] * long[place] + [line] + list(below[place : place + 1])
     return "\n".join(shown)
 
 
 def sentences(text: str, markdown: bool = False) -> str:
-    """A text in lines of COLUMNS columns; in Markdown in one. Signs of neither are obeyed."""
+    """A text in lines of COLUMNS columns, its words whole, for paths are copied.
+
+    In Markdown it is one line. No sign of either is obeyed.
+    """
     from textwrap import fill
 
     line = line_of(" ".join(text.split()), markdown)
-    return line if markdown else fill(line, COLUMNS, break_on_hyphens=False)
+    return line if markdown else fill(line, COLUMNS, break_on_hyphens=False, break_long_words=False)
 
 
 def print_table(title: str, *columns: str, rows: Sequence[Sequence[Any]]) -> None:

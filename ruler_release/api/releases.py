@@ -6,7 +6,7 @@ rows = load("out", "niah_mk_4k")
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from ruler_builder.proof.verify_report import VerifyReport
     from ruler_builder.release.build import Built
+    from ruler_builder.release.build_size import BuildSize
 
 
 def build(
@@ -41,6 +42,7 @@ def build(
     shard: str | None = None,
     engine: str = "processes",
     address: str | None = None,
+    on_size: Callable[[BuildSize], None] | None = None,
     progress: bool = False,
 ) -> Built:
     """Build a release into the folder `root`, or extend the one that is there; `ruler build`.
@@ -67,6 +69,7 @@ def build(
         shard: `i/n`, the i-th of n parts, each in a folder of its own.
         engine: Where workers run: `processes`, or `ray`.
         address: Of a Ray cluster, HOST:PORT; None: this machine's, or one made for the work.
+        on_size: Is given what is to be made, before any work; what it raises ends the build.
         progress: Show a bar.
 
     Returns:
@@ -74,6 +77,7 @@ def build(
     """
     from ruler_builder.oneruler.language_pairs import Languages
     from ruler_builder.release.build import build as build_release
+    from ruler_builder.release.build_size import size_of
     from ruler_builder.release.order import BuildOrder
     from ruler_common.terminal import rows_bar
     from ruler_common.work import Shard
@@ -90,6 +94,8 @@ def build(
         sources=several(sources),
         shard=Shard.parse(shard) if shard else None,
     )
+    if on_size is not None:
+        on_size(size_of(order))
     with rows_bar("Building", progress) as bar:
         return build_release(order, bar)
 

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from typer import Argument, Option
 
+from ruler_common.errors import RulerError
 from ruler_common.text import plain
 from ruler_release import api, completion
 from ruler_release.commands.flags import Mirror, NoDataset, Root, Suite, Workers
+
+if TYPE_CHECKING:
+    from ruler_builder.release.build_size import BuildSize
 
 _LANGUAGES = (
     "Of oneruler, comma-separated: pl, en-ko (text English, instruction Korean), all, or default: "
@@ -21,13 +26,18 @@ _ADDRESS = "ray: HOST:PORT of a cluster; default: this machine's, else one made 
 _MINI = "Of each file the first 40 rows of the frozen order."
 _SHARD = "i/n: the i-th of n parts, in whole files, longest first; each has a DIR of its own."
 _TOKENIZER = "A name, NAME=hf:ORG/NAME[@REVISION] or NAME=FOLDER; repeatable."
-_LENGTHS = "Comma-separated: 4k,128k,1m, 0k (evidence alone), 10000; or all."
+_LENGTHS = (
+    "Comma-separated: 4k,128k,1m, 0k (evidence alone), 10000; or all. If not given: all, after "
+)
+_LENGTHS += "a question."
 _TASKS = "Comma-separated tasks or groups; or default, every task."
 _INSTRUCTION_LANGUAGE = "Language of the instructions, whatever the text's."
 _SKIP_RESTRICTED = "Leave out books not free everywhere."
 _SOURCES = "`embedded`, or NAME=embedded; repeatable."
 _SKIP_IMPOSSIBLE = "Leave out what its window cannot hold."
 _PUBLISHED = "Mark as published: rows never change again."
+_YES = "Ask nothing, however many rows."
+_MANY_ROWS = 10_000
 _TO = "Folder of the digests; else the package's own."
 _PARTS = "What the shards made: their folders."
 
@@ -39,7 +49,7 @@ def build(
         list[str] | None,
         Option("--tokenizer", help=_TOKENIZER, autocompletion=completion.tokenizers),
     ] = None,
-    lengths: Annotated[str, Option(help=_LENGTHS, autocompletion=completion.lengths)] = "all",
+    lengths: Annotated[str | None, Option(help=_LENGTHS, autocompletion=completion.lengths)] = None,
     tasks: Annotated[str, Option(help=_TASKS, autocompletion=completion.tasks)] = "default",
     languages: Annotated[
         str, Option(help=_LANGUAGES, autocompletion=completion.languages)
@@ -57,6 +67,7 @@ def build(
     shard: Annotated[str | None, Option(help=_SHARD)] = None,
     engine: Annotated[str, Option(help=_ENGINE)] = "processes",
     address: Annotated[str | None, Option(help=_ADDRESS)] = None,
+    yes: Annotated[bool, Option("--yes", help=_YES)] = False,
     dataset: NoDataset = None,
 ) -> None:
     """Build a release, or extend one; stopped anywhere, the same command resumes.
@@ -66,14 +77,32 @@ def build(
     Example: `ruler build oneruler --suite oneruler --languages pl,ko --lengths 8k`
     """
     asked = locals()
-    del asked["dataset"]
+    del asked["dataset"], asked["yes"]
     from ruler_release.tables import build_tables
 
+    def on_size(size: BuildSize) -> None:
+        build_tables.show_size(size)
+        if lengths is None and not yes and size.rows > _MANY_ROWS:
+            _ask(size)
+
+    asked["lengths"] = lengths or "all"
     for name in ("lengths", "tasks", "languages"):
         asked[name] = asked[name].split(",")
     asked["tokenizers"] = tokenizers or "tekken"
-    built = api.build(**asked, progress=True)
+    built = api.build(**asked, on_size=on_size, progress=True)
     build_tables.show_built(root, built)
+
+
+def _ask(size: BuildSize) -> None:
+    """Let somebody at a terminal decide; elsewhere raise RulerError."""
+    if not sys.stdin.isatty():
+        raise RulerError(
+            f"Without --lengths this makes {size.rows:,} rows: name lengths, such as "
+            "--lengths 4k,8k, or add --yes."
+        )
+    if not typer.confirm("Make them all?"):
+        typer.echo("Nothing was made. Some lengths alone: --lengths 4k,8k")
+        raise typer.Exit(1)
 
 
 def list_release(

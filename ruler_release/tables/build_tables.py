@@ -7,10 +7,13 @@ from typing import TYPE_CHECKING
 
 from ruler_common.frozen_rows import sentence_of
 from ruler_common.manifest_form import FileEntry, Manifest
-from ruler_common.terminal import MANY, out, print_table
+from ruler_common.terminal import MANY, err, out, print_table, sentences
 
 if TYPE_CHECKING:  # `ruler list` needs nothing that builds
     from ruler_builder.release.build import Built
+    from ruler_builder.release.build_size import BuildSize
+
+_WORTH_A_WORD = 1000  # rows
 
 
 def show_files(manifest: Manifest) -> None:
@@ -41,6 +44,21 @@ def _show_lengths(entries: list[FileEntry]) -> None:
     ]
     columns = ("tokenizer", "length", "files", "rows", "least fill", "run out", "bytes")
     print_table("", *columns, rows=rows)
+
+
+def show_size(size: BuildSize) -> None:
+    """What a build is about to make, on stderr; nothing of a small one."""
+    if size.rows < _WORTH_A_WORD:
+        return
+    minutes = size.cpu_seconds / 60
+    time = f"{minutes:.0f} minutes" if minutes >= 1.5 else "a minute"
+    space = f"{size.bytes / 1e9:.1f} GB" if size.bytes >= 1e9 else f"{size.bytes / 1e6:.0f} MB"
+    files = f"{size.files} file{'s' * (size.files != 1)}"
+    text = (
+        f"To make: {size.rows:,} rows in {files}, {size.tokens / 1e6:,.0f} million tokens: about "
+    )
+    text += f"{space} and {time} of CPU time, several times that without the extra `fast`."
+    err.print(sentences(text), highlight=False)
 
 
 def show_built(root: Path, built: Built) -> None:

@@ -59,7 +59,7 @@ def main() -> None:
     """Build, verify twice, print."""
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder) / "ruler"
-        built, _ = ruler("build", root, "--samples", ROWS, "--seed", 7)
+        built, _ = ruler("build", root, "--samples", ROWS, "--seed", 7, "--yes")
         print(f"build                 {built:6.0f} s of CPU")
         for name, flags in (("laws alone", ["--laws-only"]), ("laws and made anew", [])):
             seconds, most = ruler("verify", root, *flags)

@@ -90,12 +90,30 @@ def test_in_80_columns_a_long_name_stands_whole_above_its_numbers() -> None:
     assert names[1] in narrow_table(["task", "4K"], rows, markdown=True).splitlines()[3]
 
 
+def test_columns_that_are_too_many_follow_below_with_the_names_again() -> None:
+    header = ["task", *(f"{2**i}K" for i in range(16))]
+    rows = [[name, *["100.0"] * 16] for name in ("vt", "niah_multikey_1")]
+    shown = narrow_table(header, rows)
+    assert max(map(len, shown.splitlines())) <= 80
+    first, second = shown.split("\n\n")
+    assert first.split("\n")[0].split() + second.split("\n")[0].split()[1:] == header
+    assert [part.split("\n")[2].split()[0] for part in (first, second)] == ["vt", "vt"]
+    assert len(narrow_table(header, rows, markdown=True).splitlines()) == 4
+
+
+def test_a_line_can_stand_below_each_row() -> None:
+    rows = [["vt", "1"], ["n" * 90, "2"]]
+    shown = narrow_table(["task", "rows"], rows, below=["  one", "  two"]).splitlines()
+    assert shown[2:] == ["vt       1", "  one", "n" * 90, "         2", "  two"]
+
+
 def test_a_text_is_broken_where_its_words_end_and_obeyed_nowhere() -> None:
     text = "A name such as a-model-of-several-parts\x1b[31m and " + "words " * 20
     lines = sentences(text).splitlines()
     assert max(map(len, lines)) <= 80
     assert "\x1b" not in lines[0]
     assert "a-model-of-several-parts" in lines[0]
+    assert sentences("/a" * 60) == "/a" * 60
     assert len(sentences(f"*{text}", markdown=True).splitlines()) == 1
     assert sentences("*a*", markdown=True) == r"\*a\*"
 

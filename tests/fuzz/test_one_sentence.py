@@ -36,7 +36,7 @@ OPENAI = f"{RUN} --backend openai --model m"
         (f"{OPENAI} --base-url http://127.0.0.1/v1\x0b", "--base-url takes http://HOST:PORT"),
         ("list case/[x]", "'case/[x]' is neither a folder nor a Hub repository"),
         ("score case/[x]", "There is no file or folder 'case/[x]'"),
-        ("build case/[/x] --sources nope", "Unknown kind of source 'nope'"),
+        ("build case/[/x] --yes --sources nope", "Unknown kind of source 'nope'"),
     ],
 )
 def test_a_mistake(sandbox: Sandbox, command: str, sentence: str) -> None:

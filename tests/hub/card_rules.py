@@ -50,7 +50,7 @@ def _of_dataset(card: dict[str, Any]) -> list[str]:
         strange = [value for value in card.get(key, ()) if value not in known]
         found += [f'"{key}" must be of a list, not {value!r}' for value in strange]
     for config in card.get("configs", ()):
-        if set(config) != {"config_name", "data_files"} or not re.fullmatch(
+        if set(config) - {"data_dir"} != {"config_name", "data_files"} or not re.fullmatch(
             r"[\w.+-]+", config["config_name"]
         ):
             found.append(f'"configs" holds {config}')

@@ -6,14 +6,15 @@
 Nothing is typed by hand that the manifest, the errata, the changelog or the citation file knows:
 figures are added up in figures.py, origins gathered in provenance.py, prose stands in the
 templates and what both cards say in dataset_cards/_parts.md. The metadata lists every configuration
-with its files, one a line; a group lists the files of its tasks.
+with its files, one a line; a group lists the files of its tasks below their folder.
 """
 
 from __future__ import annotations
 
 import json
+import posixpath
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -29,7 +30,7 @@ from ruler_common.errors import RulerError
 from ruler_common.frozen_rows import sentence_of
 from ruler_common.languages import facts
 from ruler_common.manifest_form import Manifest
-from ruler_common.names import DEFAULT_TOKENIZER, Config, Names, in_tokens, languages_of
+from ruler_common.names import DEFAULT_TOKENIZER, SPLIT, Config, Names, in_tokens, languages_of
 from ruler_common.outside.parquet_bounds import open_parquet
 from ruler_common.rows import COLUMNS, MINI_ROWS
 from ruler_common.text import markdown_text, plain
@@ -55,6 +56,30 @@ def configurations(manifest: Manifest) -> list[dict[str, Any]]:
         found.append({"task": config.task, "name": config.name, "paths": paths})
     for name, members in names.whole_languages(configs):
         found.append({"task": "all", "name": name, "paths": [member.path for member in members]})
+    return found
+
+
+def files_of_config(paths: Sequence[str]) -> str:
+    """A configuration's files as the card's metadata has them, in YAML; each is named, none by `*`.
+
+    A group names the folder of its files once, as its `data_dir`: the metadata of a release of
+    thousands of configurations is a seventh shorter so. The Hub reads it whole at every call.
+    """
+    if len(paths) == 1:
+        return f"data_files: [{{split: {SPLIT}, path: {paths[0]}}}]"
+    folder = posixpath.commonpath(paths)
+    names = ", ".join(posixpath.relpath(path, folder) for path in paths)
+    return f"data_dir: {folder}, data_files: [{{split: {SPLIT}, path: [{names}]}}]"
+
+
+def paths_of_configs(metadata: Mapping[str, Any]) -> dict[str, list[str]]:
+    """The files of each configuration in a card's metadata, in whichever of its forms."""
+    found = {}
+    for config in metadata["configs"]:
+        (files,) = config["data_files"]
+        paths = [files["path"]] if isinstance(files["path"], str) else files["path"]
+        at = [posixpath.join(config.get("data_dir", ""), path) for path in paths]
+        found[config["config_name"]] = [f"{files['split']}: {path}" for path in at]
     return found
 
 
@@ -106,6 +131,7 @@ def templates() -> jinja2.Environment:
     )
     environment.filters["percent"] = lambda share: f"{100 * share:.2f} %"
     environment.filters |= {"count": "{:,}".format, "cell": _cell}
+    environment.filters["files_of_config"] = files_of_config
     environment.filters |= {"text": markdown_text, "code": code}
     return environment
 

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ruler_common.terminal import table
+from ruler_common.terminal import COLUMNS, line_of, narrow_table, sentences, width
 from ruler_eval.analysis.errors.error_kinds import KINDS
 
-_SHOWN = 60  # characters of an example
+_SHOWN = 60  # characters of a reference or an answer in an example
 
 
 def report(found: Sequence[dict[str, Any]], markdown: bool = False) -> str:
-    """A row for each configuration and kind: rows, share of the wrong ones, one example."""
+    """A row for each configuration and kind: rows, share of the wrong ones; below it an example."""
     if not found:
         return "No wrong answers."
-    rows = []
+    rows, examples = [], []
     for config in dict.fromkeys(error["config"] for error in found):
         wrong = [error for error in found if error["config"] == config]
         for kind in KINDS:
@@ -23,11 +23,20 @@ def report(found: Sequence[dict[str, Any]], markdown: bool = False) -> str:
             if same:
                 share = f"{100 * len(same) / len(wrong):.0f} %"
                 detail = _detail(kind, same)
-                rows.append([config, kind, str(len(same)), share, detail, _example(same[0])])
-    header = ["configuration", "kind", "rows", "share", "mean", "an example"]
+                rows.append([config, kind, str(len(same)), share, detail])
+                examples.append(_example(same[0]))
+    header = ["configuration", "kind", "rows", "share", "mean"]
+    said = [i for i in range(len(header)) if any(row[i] for row in rows)]
     kinds = [kind for kind in KINDS if any(error["kind"] == kind for error in found)]
-    meanings = "\n".join(f"{kind}: {KINDS[kind]}" for kind in kinds)
-    parts = [table(header, rows, markdown, left=(0, 1, 5)), meanings, from_memory(found, markdown)]
+    meanings = "\n".join(sentences(f"{kind}: {KINDS[kind]}", markdown) for kind in kinds)
+    header, rows = [header[i] for i in said], [[row[i] for i in said] for row in rows]
+    if markdown:
+        header.append("an example")
+        rows = [[*row, example] for row, example in zip(rows, examples, strict=True)]
+    left = (0, 1, len(header) - 1) if markdown else (0, 1)
+    below = [_indented(example) for example in examples]
+    parts = [narrow_table(header, rows, markdown, left, below), meanings]
+    parts.append(from_memory(found, markdown))
     return "\n\n".join(filter(None, parts))
 
 
@@ -41,7 +50,7 @@ def from_memory(found: Sequence[dict[str, Any]], markdown: bool = False) -> str:
         rows.append([config, str(len(wrong)), str(same), f"{100 * same / len(wrong):.0f} %"])
     title = "Wrong answers that are the model's own without documents (RULER, section 5)"
     header = ["configuration", "wrong", "from memory", "share"]
-    return f"{title}\n\n{table(header, rows, markdown)}" if rows else ""
+    return f"{title}\n\n{narrow_table(header, rows, markdown)}" if rows else ""
 
 
 def _detail(kind: str, errors: Sequence[dict[str, Any]]) -> str:
@@ -60,6 +69,16 @@ def _example(error: dict[str, Any]) -> str:
     wanted = _short(", ".join(error["outputs"]))
     given = "nothing" if error["prediction"] is None else repr(_short(error["prediction"]))
     return f"row {error['index']}: {wanted} <- {given}".replace("|", "/")
+
+
+def _indented(example: str) -> str:
+    """An example below its row; what does not fit the line is left out, and a sign says so."""
+    line = "  " + line_of(example)
+    if width(line) <= COLUMNS:
+        return line
+    while width(line) > COLUMNS - 1:
+        line = line[:-1]
+    return line + "…"
 
 
 def _short(text: str) -> str:

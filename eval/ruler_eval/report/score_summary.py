@@ -2,16 +2,15 @@
 
     print(summary(results))
 
-Rows are tasks and columns lengths; of several languages first languages by lengths, then the tasks'
-means over them. score_tables.py has every table, as `ruler score --all` prints them.
+Rows are tasks and columns lengths; of several languages rows are languages, each the mean of its
+tasks. score_tables.py has every table, as `ruler score --all` prints them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from textwrap import fill
 
-from ruler_common.terminal import line_of, table
+from ruler_common.terminal import line_of, narrow_table, sentences
 from ruler_eval.report.score_tables import (
     TROUBLES,
     chosen,
@@ -27,36 +26,43 @@ from ruler_eval.score.aggregates import EVERY_LANGUAGE, EVERY_PAIR
 from ruler_eval.score.results_file import Cell, GroupSummary, Results
 
 _MEANS = {EVERY_LANGUAGE: "mean over languages", EVERY_PAIR: "mean over pairs"}
-_WEIGHTED = """inc, dec: averages in which longer, and in which shorter, lengths weigh more.
-effective: the longest length at or above the threshold{threshold}; relative: with 85 % of the
-score at the shortest. from, to: 95 % interval."""
+_MEANING = {
+    "from": "from, to: 95 % interval.",
+    "inc": "inc, dec: averages in which longer, and in which shorter, lengths weigh more.",
+    "effective": "effective: the longest length at or above the threshold{threshold}.",
+    "relative": "relative: the longest with 85 % of the score at the shortest.",
+}
+"""Columns of the averages, explained below them."""
+_BY_TASK = "The tasks of each language and of the means: --all."
 _MARK = "* a mean over other tasks than the others of this row"
 
 
 def summary(results: Results, markdown: bool = False, depth: bool = False) -> str:
     """Headline, notes, rows in trouble; scores by task and length; with `depth` by depth; averages.
 
-    Of ONERULER's languages a row each, and the tables of their mean.
+    Of ONERULER's languages a row each; the averages are those of the mean over them.
     """
-    parts = [line_of(headline(results), markdown), _troubles(results)]
-    parts.append("\n".join(line_of(f"Note: {note}.", markdown) for note in results["notes"]))
+    parts = [sentences(headline(results), markdown), _troubles(results)]
+    parts.append("\n".join(sentences(f"Note: {note}.", markdown) for note in results["notes"]))
     for tokenizer, by_language in results["summary"].items():
         name = line_of(f"{results['dataset']['name']}, {tokenizer}", markdown)
-        if len(by_language) > 1:
-            title = f"Scores by language and length ({name}), mean of the tasks"
-            parts.append(f"{title}\n\n{_languages(by_language, markdown)}")
         languages = _shown(by_language)
         groups = by_language[languages]
         also = "" if languages == "en" else f", {_MEANS.get(languages, languages)}"
         cells = list(chosen(results, tokenizer, languages).values())
-        rows = task_rows(cells, groups["all"]["lengths"], results["dataset"]["tasks"])
-        parts.append(f"Scores ({name}{also})\n\n{_scores(rows, groups['all'], markdown)}")
+        if len(by_language) > 1:
+            title = f"Scores by language and length ({name}), mean of the tasks"
+            parts.append(f"{title}\n\n{_languages(by_language, markdown)}")
+        else:
+            rows = task_rows(cells, groups["all"]["lengths"], results["dataset"]["tasks"])
+            parts.append(f"Scores ({name}{also})\n\n{_scores(rows, groups['all'], markdown)}")
         relative = relative_to_alone(cells, groups, results["dataset"]["tasks"], markdown)
         if relative:
             parts.append(f"Scores in percent of those at 0k (the evidence alone)\n\n{relative}")
         if depth:
             parts.append(_by_depth(chosen(results, tokenizer, languages), markdown))
         parts.append(f"Averages ({name}{also})\n\n{_averages(groups, markdown)}")
+        parts += [_BY_TASK] * (len(by_language) > 1)
     return "\n\n".join(filter(None, parts))
 
 
@@ -72,7 +78,7 @@ def _troubles(results: Results) -> str:
     found = [f"{count:,} {name}" for name, count in counts.items() if count]
     total = sum(cell["n"] for cell in cells)
     where = " (by configuration: --all)" if found else ""
-    return f"{total:,} rows{': ' if found else ''}{', '.join(found)}{where}"
+    return sentences(f"{total:,} rows{': ' if found else ''}{', '.join(found)}{where}")
 
 
 def _languages(by_language: Mapping[str, Mapping[str, GroupSummary]], markdown: bool) -> str:
@@ -91,7 +97,7 @@ def _languages(by_language: Mapping[str, Mapping[str, GroupSummary]], markdown: 
         name = _MEANS.get(languages, languages)
         average = number(by_language[languages]["all"]["average"]["score"])
         rows.append([name, *(means.get(length, "-") for length in lengths), average])
-    return table(["language", *map(str.upper, lengths), "Avg."], rows, markdown)
+    return narrow_table(["language", *map(str.upper, lengths), "Avg."], rows, markdown)
 
 
 def _scores(rows: list[list[str]], group: GroupSummary, markdown: bool) -> str:
@@ -103,12 +109,15 @@ def _scores(rows: list[list[str]], group: GroupSummary, markdown: bool) -> str:
         rows.append([name, *(number(end[place] if end else None) for end in ends)])
     if any(mean["tasks"] < group["tasks"] for mean in lengths.values()):
         rows.append(["tasks scored", *(str(mean["tasks"]) for mean in lengths.values())])
-    text = table(["task", *map(str.upper, lengths)], rows, markdown)
+    text = narrow_table(["task", *map(str.upper, lengths)], rows, markdown)
     return text + f"\n{_MARK}" * any(mean.endswith("*") for mean in means.values())
 
 
 def _averages(groups: Mapping[str, GroupSummary], markdown: bool) -> str:
-    """A row a group; a group of which tasks are lacking says so in a row of its own."""
+    """A row a group; a group of which tasks are lacking says so in a row of its own.
+
+    Columns that say nothing are left out.
+    """
     rows = []
     for name, group in sorted(groups.items(), key=lambda item: item[0] != "all"):
         average = group["average"]
@@ -124,10 +133,20 @@ def _averages(groups: Mapping[str, GroupSummary], markdown: bool) -> str:
         if any(mean["tasks"] < group["tasks"] for mean in group["lengths"].values()):
             rows.append([f"  ({mean_name(group)})", *[""] * 7])
     header = ["group", "Avg.", "from", "to", "inc", "dec", "effective", "relative"]
+    far = [mean for mean in groups["all"]["lengths"].values() if mean["tokens"]]
+    shown = [
+        i
+        for i, name in enumerate(header)
+        if any(row[i] not in ("", "-") for row in rows)
+        and (len(far) > 1 or name not in ("inc", "dec"))  # of one length all averages are the same
+    ]
     level = groups["all"]["threshold"]
     threshold = f" ({level:.1f} for all)" if level is not None else ""
-    explained = fill(" ".join(_WEIGHTED.format(threshold=threshold).split()), 80)
-    return f"{table(header, rows, markdown)}\n\n{explained}"
+    names = [header[i] for i in shown]
+    meanings = [_MEANING[name].format(threshold=threshold) for name in names if name in _MEANING]
+    drawn = narrow_table(names, [[row[i] for i in shown] for row in rows], markdown)
+    explained = sentences(" ".join(meanings), markdown)
+    return f"{drawn}\n\n{explained}" if shown[1:] else "None: too few tasks were scored."
 
 
 def _by_depth(cells: Mapping[str, Cell], markdown: bool) -> str:
@@ -138,4 +157,4 @@ def _by_depth(cells: Mapping[str, Cell], markdown: bool) -> str:
         if cell["depth"]
     ]
     header = ["depth of the evidence, %", *(str(10 * place) for place in range(10))]
-    return table(header, rows, markdown) if rows else ""
+    return narrow_table(header, rows, markdown) if rows else ""

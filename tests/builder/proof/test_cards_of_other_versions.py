@@ -95,7 +95,7 @@ def a_column_less(root: Path) -> None:
 
 FAULTS: dict[str, Fault] = {
     "another licence": in_file("README.md", "license: other", "license: mit"),
-    "a file left out": in_file("README.md", "path: [data/", "path: [more/data/"),
+    "a file left out": in_file("README.md", "path: data/", "path: more/data/"),
     "a field more": in_file("README.md", "license: other", "gated: x\nlicense: other"),
     "no metadata": in_file("README.md", "---\n", ""),
     "metadata that are none": in_file("README.md", "license: other", "license: ["),
@@ -113,6 +113,15 @@ FAULTS: dict[str, Fault] = {
     "a task": in_file("eval.yaml", "config: ", "config: x"),
     "no YAML": in_file("eval.yaml", "name: ", "name: ["),
 }
+
+
+def test_files_listed_in_another_form_are_the_same_files(old: Path) -> None:
+    """Every path in a list, as versions before 0.3 had them."""
+    text = (old / "README.md").read_text(encoding="utf-8")
+    changed = re.sub(r"path: (data/[^\]}]+)", r"path: [\1]", text)
+    assert changed.count("path: [data/") == 2
+    (old / "README.md").write_text(changed, encoding="utf-8")
+    assert named(old) == {}
 
 
 @pytest.mark.parametrize("name", share(3, FAULTS))

@@ -119,7 +119,7 @@ def loses():
 def test_a_comparison_fits_80_columns_and_cuts_no_name(tmp_path):
     tasks = [f"niah_single_nonone_{length}_en-ko_qwen2.5" for length in ("8k", "128k")]
     scores = {name: [1.0] * 20 for name in (*tasks, "vt_4k")}
-    long = "org/" + "a-model-with-a-long-name-" * 4
+    long = "o/" + "a-model-with-a-long-name-" * 3
     a, b = (results(f"{long}{end}", **scores) for end in "12")
     for name in tasks:
         a["configurations"][name]["rows"]["score"] = [0.0] * 20

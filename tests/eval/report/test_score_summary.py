@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from ruler_common.names import Names, parse_length
+from ruler_common.names import TASKS, Names, parse_length
 from ruler_eval.report.score_summary import summary
 from ruler_eval.score import aggregates
 from ruler_eval.score.results_file import load
-from tests.eval.scoring_helpers import right, ruler
+from tests.eval.scoring_helpers import right, ruler, write_oneruler
 
 
 @pytest.fixture
@@ -38,6 +38,32 @@ def test_scores_and_averages_of_six_lengths_fit_80_columns(results):
     assert row[1:5] == [f"{value:.1f}" for value in numbers]
     (ends,) = [line.split() for line in lines if line.startswith("95 % from")]
     assert ends[-1] == f"{group['lengths']['128k']['interval'][0]:.1f}"
+
+
+def test_all_that_is_printed_fits_80_columns(results):
+    results["notes"].append("a note of many words, " * 12)
+    lines = summary(results, depth=True).splitlines()
+    assert max(map(len, lines)) <= 80
+
+
+def test_of_languages_it_shows_them_by_length_and_the_rest_is_behind_all(tmp_path):
+    root = write_oneruler(
+        tmp_path / "oneruler", ["pl", "ko", "en-ko"], ("8k", "32k"), tasks=TASKS["oneruler"]
+    )
+    run = tmp_path / "run"
+    given = ("-d", root, "-c", "all", "-b", "oracle", "-o", run)
+    assert ruler("run", *given)[2] == 0
+    stdout, error, code = ruler("score", run)
+    assert code == 0, error
+    assert max(map(len, stdout.splitlines())) <= 80
+    heads = [line.split() for line in stdout.splitlines() if line.startswith(("language", "group"))]
+    assert heads[0] == ["language", "8K", "32K", "Avg."]
+    assert heads[1][:4] == ["group", "Avg.", "from", "to"]
+    assert "effective" not in heads[1]  # ONERULER has no threshold
+    assert not any(line.startswith("niah_none") for line in stdout.splitlines())
+    assert "--all" in stdout
+    whole, _, _ = ruler("score", run, "--all")
+    assert any(line.startswith("niah_none") for line in whole.splitlines())
 
 
 def test_depth_is_printed_where_it_is_asked_for(results):

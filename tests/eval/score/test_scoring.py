@@ -402,7 +402,7 @@ def test_of_two_files_of_one_configuration_it_says_which_was_read_first(write_ru
     run = write_run(right, configs=["vt_4k"])
     text = (run / "vt_4k.jsonl").read_text()
     (run / "vt_4k-old.jsonl").write_text(text.replace('"prediction": " ', '"prediction": "not '))
-    stdout, _, _ = ruler("score", run)
+    stdout = " ".join(ruler("score", run)[0].split())
     old, new = run / "vt_4k-old.jsonl", run / "vt_4k.jsonl"
     assert f"vt_4k: 5 duplicated predictions, the first at {new}:1; of each row's the" in stdout
     assert f"first that did not fail counts; read in this order: {old}, {new}." in stdout

@@ -108,5 +108,7 @@ def test_the_first_line_and_the_notes_say_so(write_run):
         return "<plan>" + right(config, row) + " and so on</plan> it is." if row["index"] else "no"
 
     stdout, _, _ = ruler("score", write_run(answer, configs=["vt_4k", "cwe_4k"]))
-    assert "DOUBTFUL answers in 2 of 2 configurations, see the notes" in stdout.splitlines()[0]
-    assert "Note: vt_4k: 4 of 5 answers begin with a mark of their own that holds most" in stdout
+    first, *rest = [" ".join(part.split()) for part in stdout.split("\n\n")]
+    assert "DOUBTFUL answers in 2 of 2 configurations, see the notes" in first
+    said = "Note: vt_4k: 4 of 5 answers begin with a mark of their own that holds most"
+    assert said in " ".join(rest)

@@ -1,0 +1,81 @@
+"""How much a build makes is said before it starts, and a full release is not made by accident."""
+
+from __future__ import annotations
+
+import io
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+from ruler_builder.release.build_size import BuildSize, size_of
+from ruler_builder.release.order import BuildOrder
+from ruler_common.names import parse_length
+from ruler_common.work import Shard
+from tests import in_process
+
+MEASURED = Path(__file__).parents[2] / "bench/RELEASE.md"
+
+
+def test_a_full_release_is_39000_rows_and_parts_of_it_are_parts() -> None:
+    whole = size_of(BuildOrder(Path("never")))
+    assert (whole.dataset, whole.files, whole.rows) == ("ruler", 78, 39_000)
+    assert whole.tokens == 13 * 500 * sum(4096 * 2**i for i in range(6))
+    shards = [size_of(BuildOrder(Path("never"), shard=Shard(i, 3))) for i in (1, 2, 3)]
+    assert sum(shard.tokens for shard in shards) == whole.tokens
+    assert max(shard.rows for shard in shards) < whole.rows
+    assert size_of(BuildOrder(Path("never"), suite="oneruler")).rows == 4 * 12_200
+
+
+def test_what_is_there_is_not_counted(release: Path) -> None:
+    order = BuildOrder(release, lengths=("4k", "8k"), samples=20)
+    there = size_of(BuildOrder(release, lengths=("4k",), samples=20))
+    assert there == BuildSize("ruler", 0, 0, 0)
+    assert size_of(order).rows == 13 * 20
+
+
+def test_bytes_and_time_are_near_those_measured() -> None:
+    lines = re.findall(r"^\| (\w+) \| \S+ \| (\w+) \|(.*)\|$", MEASURED.read_text(), re.M)
+    assert len(lines) > 40
+    for dataset, length, rest in lines:
+        files, rows, _, cpu, *_, size = [one.strip().replace(",", "") for one in rest.split("|")]
+        tokens = int(rows) * parse_length(length, dataset)
+        found = BuildSize(dataset, int(files), int(rows), tokens)
+        assert 0.5 < found.cpu_seconds / float(cpu) < 2, (dataset, length)
+        assert 0.5 < found.bytes / 1e6 / float(size) < 2, (dataset, length)
+
+
+def test_without_lengths_nothing_is_made_where_nobody_can_be_asked(tmp_path: Path) -> None:
+    done = in_process.ruler("build", tmp_path / "out")
+    assert done.code == 2
+    assert "To make: 39,000 rows in 78 files, 1,677 million tokens" in done.stderr
+    assert done.stderr.splitlines()[-1].startswith("Error: Without --lengths this makes 39,000")
+    assert not (tmp_path / "out").exists()
+
+
+class Somebody(io.StringIO):
+    """A person at a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+def test_somebody_at_a_terminal_is_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "stdin", Somebody("n\n"))
+    done = in_process.ruler("build", tmp_path / "out")
+    assert done.code == 1
+    assert "Make them all?" in done.stdout
+    assert "Nothing was made." in done.stdout
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_small_build_or_one_of_named_lengths_asks_nothing(tmp_path: Path) -> None:
+    small = ("--samples", 1, "--tasks", "vt", "--sources", "embedded")
+    done = in_process.ruler("build", tmp_path / "out", *small, "--lengths", "2k")
+    assert (done.code, "To make" in done.stderr) == (0, False), done.stderr
+    full = ("--lengths", "all", "--mirror", "none")
+    assert "is not a folder" in in_process.ruler("build", tmp_path / "no", *full).stderr
+    assert (
+        "is not a folder" in in_process.ruler("build", tmp_path / "no", "--yes", *full[2:]).stderr
+    )
