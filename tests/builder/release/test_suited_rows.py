@@ -34,7 +34,10 @@ def mirror_of(folder: Path, mirror: Path, *names: str) -> Path:
 
 @pytest.mark.mirror
 def test_a_model_with_more_special_tokens_has_the_rows_of_its_family(
-    mirror: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    mirror: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """As Qwen3's tokenizer is Qwen2.5's with tokens such as <think>."""
     model = tmp_path / "Qwen3-8B"
@@ -45,7 +48,8 @@ def test_a_model_with_more_special_tokens_has_the_rows_of_its_family(
         described["added_tokens"].append({**last, "id": last["id"] + place, "content": text})
     (model / "tokenizer.json").write_text(json.dumps(described))
     own = mirror_of(tmp_path / "mirror", mirror, "qwen2.5")
-    found = suited_rows(str(model), Store(own))
+    monkeypatch.chdir(tmp_path)  # a short name: what is printed fits 80 columns
+    found = suited_rows(model.name, Store(own))
     assert [one.tokenizer for one in found.beside if one.exact] == ["qwen2.5"]
     assert found.beside[0].tokenizer == found.by_name == "qwen2.5"
     assert [one.tokenizer for one in found.beside if not one.exact] == ["tekken"]

@@ -137,7 +137,7 @@ def test_a_manifest_written_in_another_way_is_named(how: str, root: Path) -> Non
 
 
 def test_a_language_that_no_file_has_is_named(tmp_path: Path) -> None:
-    asked = {"dataset": "oneruler", "lengths": ("8k",), "tasks": ("niah_none",), "samples": 2}
+    asked = {"suite": "oneruler", "lengths": ("8k",), "tasks": ("niah_none",), "samples": 2}
     root = built(tmp_path / "r", languages=Languages(("zh", "en")), **asked)
     path = "data/tekken/8k/zh/niah_none.parquet"
     manifest = manifest_of(root)
