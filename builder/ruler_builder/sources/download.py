@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-import requests
 from filelock import FileLock
 from platformdirs import user_cache_path
 
@@ -103,6 +102,8 @@ def download(file: Pinned, on_bytes: OnBytes | None = None) -> Path:
 
 
 def _download(file: Pinned, target: Path, on_bytes: OnBytes | None) -> Path:
+    import requests  # 30 MB of memory in every process of a build, and seldom needed
+
     ways: list[tuple[str, str, Callable[[Path], None]]] = [
         (f"{url}: ", ".part", partial(_request, url, size=file.bytes, on_bytes=on_bytes))
         for url in file.urls
@@ -148,6 +149,8 @@ def _kept(file: Pinned, part: Path, target: Path) -> Path:
 
 def _request(url: str, part: Path, size: int, on_bytes: OnBytes | None) -> None:
     """Load a URL into `part`, going on where it ends by an HTTP Range request."""
+    import requests
+
     have = part.stat().st_size if part.exists() else 0
     if have >= size:
         return
