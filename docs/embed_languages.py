@@ -1,4 +1,4 @@
-"""Write what scoring knows of each language into the metric, which is one module that works alone.
+"""Write what scoring knows of each language into the metric, which imports nothing of the rest.
 
 python -m docs.embed_languages            # after a change of ruler_common/languages/*.toml
 """
@@ -12,22 +12,59 @@ from pathlib import Path
 from ruler_common.languages import LanguageFacts, facts
 from ruler_common.names import LANGUAGES
 
-MODULE = Path(__file__).parent.parent / "eval/ruler_score/ruler_score.py"
-_BEGINS, _ENDS = (
-    "LANGUAGES: dict[str, LanguageRules] = {\n",
-    '}  # fmt: skip\n"""ONERULER\'s 26 languages',
-)
+MODULE = Path(__file__).parent.parent / "eval/ruler_score/language_rules.py"
+_HEAD = '''\
+"""What scoring knows of each of ONERULER's 26 languages, written by docs/embed_languages.py.
+
+    LANGUAGES["pl"].none        # ('brak',)
+
+The words are those of ruler_common/languages/*.toml: change them there, and write this anew. Here
+they go with the metric wherever it is copied.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class LanguageRules(NamedTuple):
+    """The words that scoring reads in the answers of a language.
+
+    `tags`: what an answer may stand in, the published tag first. `conjunctions`: the words before
+    the last item of a list, no items themselves; where `touching`, no spaces part words, and they
+    may touch those beside them. `none`: what the prompt asks for when there is no answer, and
+    variants of it. `none_alone`: what says the same as the whole answer, `none_phrases` in any
+    place (… is up to three words). `lead_in`: the words that may stand before a list, `counts`
+    those beside a number in it, with spaces between. The rest says where letters may touch a none
+    word: `NoneFacts` of ruler_common/languages.
+    """
+
+    tags: tuple[str, ...]
+    conjunctions: tuple[str, ...]
+    none: tuple[str, ...]
+    none_alone: tuple[str, ...]
+    none_phrases: tuple[str, ...]
+    lead_in: str
+    counts: str
+    touching: bool = False
+    not_after: tuple[str, ...] = ()
+    may_follow: str = ""
+    may_end_before: tuple[str, ...] = ()
+    may_begin: str = ""
+
+
+LANGUAGES: dict[str, LanguageRules] = {
+'''
+_END = '''\
+}  # fmt: skip
+"""By ISO 639-1."""
+'''
 _WIDTH = 100  # characters of a line
 
 
-def embedded(module: str) -> str:
-    """The metric's text with the facts of today."""
-    before, _, rest = module.partition(_BEGINS)
-    _, ends, after = rest.partition(_ENDS)
-    if not ends:
-        raise ValueError(f"'{MODULE.name}' has no table of languages to write.")
-    written = "".join(_entry(code, facts(code)) for code in LANGUAGES)
-    return f"{before}{_BEGINS}{written}{_ENDS}{after}"
+def module() -> str:
+    """The module's text, with the facts of today."""
+    return _HEAD + "".join(_entry(code, facts(code)) for code in LANGUAGES) + _END
 
 
 def _entry(code: str, of: LanguageFacts) -> str:
@@ -87,4 +124,4 @@ def _quoted(text: str) -> str:
 
 
 if __name__ == "__main__":
-    MODULE.write_text(embedded(MODULE.read_text(encoding="utf-8")), encoding="utf-8")
+    MODULE.write_text(module(), encoding="utf-8")

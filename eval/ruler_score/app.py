@@ -3,20 +3,24 @@
 pip install gradio && python eval/ruler_score/app.py
 """
 
+import importlib
 import runpy
 from pathlib import Path
 from typing import Any
 
+import evaluate
 import gradio as gr  # type: ignore[import-not-found]
 
-from ruler_score import ANSWER_TAGS, ONERULER_TASKS, RULER_TASKS, SCORE_VERSION, compute
+HERE = Path(__file__).parent
+metric = evaluate.load(str(HERE / "ruler_score.py"))
+rules = importlib.import_module(type(metric).__module__)
 
 
 def score(prediction: str, references: str, task: str, language: str) -> dict[str, Any]:
     """The metric of one row; references stand one a line, a language marks ONERULER."""
     wanted = [line for line in references.splitlines() if line]
     try:
-        result: dict[str, Any] = compute(
+        result: dict[str, Any] = rules.compute(
             [prediction], [wanted], tasks=task or None, languages=[language or None]
         )
     except ValueError as error:
@@ -24,7 +28,7 @@ def score(prediction: str, references: str, task: str, language: str) -> dict[st
     return result
 
 
-test_cases = runpy.run_path(str(Path(__file__).with_name("tests.py")))["test_cases"]
+test_cases = runpy.run_path(str(HERE / "tests.py"))["test_cases"]
 examples = [
     [
         case["predictions"][0],
@@ -35,17 +39,20 @@ examples = [
     for case in test_cases
     if "compat" not in case
 ]
+tasks = dict.fromkeys([*rules.RULER_TASKS, *rules.ONERULER_TASKS])
 page = gr.Interface(
     fn=score,
     inputs=[
         gr.Textbox(label="prediction", lines=3),
         gr.Textbox(label="references, one a line", lines=3),
-        gr.Dropdown(["", *dict.fromkeys([*RULER_TASKS, *ONERULER_TASKS])], label="task"),
-        gr.Dropdown(["", *ANSWER_TAGS], label="language (ONERULER only)"),
+        gr.Dropdown(
+            ["", *dict.fromkeys([*rules.RULER_TASKS, *rules.ONERULER_TASKS])], label="task"
+        ),
+        gr.Dropdown(["", *rules.ANSWER_TAGS], label="language (ONERULER only)"),
     ],
     outputs=gr.JSON(label="score"),
     examples=examples,
-    title=f"RULER score {SCORE_VERSION}",
+    title=f"RULER score {rules.SCORE_VERSION}",
     description="How to use it from Python, and the rules: see the Space's README.",
 )
 

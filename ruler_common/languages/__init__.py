@@ -5,7 +5,7 @@
 A file has the tags an answer may stand in (the published one first), the words for "and", the words
 of a lead-in and of a count beside a word of a list, what passes as "there is no such number", the
 commonest function words, the script of its book, and the size of its Wikipedia.
-The metric is one module that works alone, so docs/embed_languages.py writes the same facts into it.
+The metric works alone, so docs/embed_languages.py writes what it reads of them into it.
 
 What passes as none has four sources, kept apart and printed so in the card: `published` is the word
 that the prompt asks for, with the variants that the authors' script accepts; `inflected` are other

@@ -1,4 +1,4 @@
-"""Copied into an exported folder as utils.py: scores a row with ruler_score.py beside it.
+"""Copied into an exported folder as utils.py: scores a row with the metric beside it.
 
 `process_results({"task": "vt", "outputs": ["ABCDE"], …}, ["ABCDE"])` is
 `{"score": 1.0, "strict": 1.0}`; a row of ONERULER is scored by the language of its instruction.
@@ -11,6 +11,7 @@ import functools
 import importlib.util
 import json
 import os
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +20,14 @@ _HERE = Path(__file__).resolve().parent
 
 @functools.cache
 def _scoring() -> tuple[Any, dict[str, Any]]:
-    """The metric module of this folder, by its path, and scoring.json."""
-    spec = importlib.util.spec_from_file_location("frozen_ruler_score", _HERE / "ruler_score.py")
+    """The metric of this folder, by its path, and scoring.json."""
+    name, path = "frozen_ruler_score", _HERE / "ruler_score.py"
+    spec = importlib.util.spec_from_file_location(
+        name, path, submodule_search_locations=[str(_HERE)]
+    )
     assert spec is not None
     assert spec.loader is not None
-    rules = importlib.util.module_from_spec(spec)
+    rules = sys.modules[name] = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(rules)
     return rules, json.loads((_HERE / "scoring.json").read_text(encoding="utf-8"))
 

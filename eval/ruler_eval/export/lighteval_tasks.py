@@ -3,7 +3,7 @@
     lighteval accelerate "model_name=MODEL" ruler_direct_4k --custom-tasks TO/ruler_frozen.py
 
     TO/ruler_frozen.py                               the tasks, and the metric (lighteval_file.py)
-    TO/scoring.json  TO/utils.py  TO/ruler_score.py  what they read, and the rule (scorer_files.py)
+    TO/scoring.json  TO/utils.py  …                  what they read, and the rule (scorer_files.py)
 
 A task is `ruler_frozen_4k:vt` for base models, `ruler_direct_4k:vt` for chat models; without the
 part behind the colon, all tasks of that length, and their plain mean. The rows stay where they are:

@@ -5,7 +5,7 @@
     TO/ruler_frozen_vt_4k.yaml       a task a configuration: its file, its max_gen_toks
     TO/ruler_frozen_all_4k.yaml      a group: the plain mean of its tasks, as in RULER's tables
     TO/_frozen                       what all tasks share
-    TO/utils.py  ruler_score.py      the scoring rule: this project's metric module, copied
+    TO/utils.py  …                   the scorer and its rule (scorer_files.py)
     TO/scoring.json                  the data set, and whose rule each task follows
 
 The prompt is the row's: `input` (with its one-shot example), then `answer_prefix`, raw or, with

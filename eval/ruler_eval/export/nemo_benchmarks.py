@@ -6,7 +6,7 @@
     TO/ruler_frozen.py                               benchmarks and scorer (nemo_file.py)
     TO/chat.yaml  TO/completions.yaml                each benchmark with its budget of answer tokens
     TO/data/vt_4k.jsonl                              the rows
-    TO/scoring.json  TO/utils.py  TO/ruler_score.py  what the scorer reads, and the rule
+    TO/scoring.json  TO/utils.py  …                  the scorer and its rule (scorer_files.py)
 
 `ruler_direct_vt_4k` asks the chat endpoint, which cannot begin the assistant's turn: Table 6's line
 of RULER's paper and the answer prefix end the user's. `ruler_frozen_vt_4k` asks the completions

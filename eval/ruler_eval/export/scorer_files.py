@@ -1,7 +1,8 @@
 """What the folders for lm-evaluation-harness, lighteval and NeMo Evaluator share: the scorer.
 
-    TO/utils.py  TO/ruler_score.py     the scoring rule: this project's metric module, copied
-    TO/scoring.json                    the data set, and whose rule each task follows
+    TO/utils.py                                the scoring of one row
+    TO/ruler_score.py  TO/language_rules.py    its rule: this project's metric, copied
+    TO/scoring.json                            the data set, and whose rule each task follows
 
 Each of these harnesses has one budget of answer tokens for a task: `budget` reads it.
 """
@@ -21,14 +22,15 @@ from ruler_eval.export.export_job import ExportJob
 from ruler_eval.families.table import rule_task
 from ruler_eval.frozen_release import Release
 from ruler_eval.run.prompts import DIRECT
-from ruler_score import ruler_score
+from ruler_score import ruler_score_path
 
 FILE = "ruler_frozen.py"
 """The file of a harness's own that lists the tasks."""
+_METRIC = ("ruler_score.py", "language_rules.py")
 
 
 def write_scorer(job: ExportJob, **more: Any) -> None:
-    """Write the scorer's three files into the folder; scoring.json takes `more` in."""
+    """Write the scorer's files into the folder; scoring.json takes `more` in."""
     release = job.release
     rules = {
         config.task: rule_task(config.task, release.dataset, release) for config in job.configs
@@ -37,7 +39,8 @@ def write_scorer(job: ExportJob, **more: Any) -> None:
     scoring = json.dumps(facts, indent=1)
     (job.folder / "scoring.json").write_text(scoring + "\n", encoding="utf-8")
     shutil.copyfile(Path(str(exported_scorer.__file__)), job.folder / "utils.py")
-    shutil.copyfile(Path(str(ruler_score.__file__)), job.folder / "ruler_score.py")
+    for name in _METRIC:
+        shutil.copyfile(Path(ruler_score_path(), name), job.folder / name)
 
 
 def write_tasks(

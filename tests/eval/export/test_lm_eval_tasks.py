@@ -18,6 +18,7 @@ import yaml
 from ruler_common.names import GROUPS, TASKS
 from ruler_eval.export import lm_eval_tasks as folder
 from ruler_eval.frozen_release import Release
+from ruler_score import ruler_score_path
 from tests.eval.export.export_helpers import answer, in_hub_cache, scored
 from tests.eval.scoring_helpers import ruler, write_oneruler
 
@@ -78,7 +79,8 @@ def test_there_is_a_task_for_every_configuration_and_a_group_for_every_group(exp
     both = (*TASKS["ruler"], *GROUPS["ruler"])
     assert names == {f"ruler_frozen_{name}_{length}" for name in both for length in ("4k", "8k")}
     others = {path.name for path in exported.iterdir() if path.suffix != ".yaml"}
-    assert others == {"README.md", "_frozen", "ruler_score.py", "scoring.json", "utils.py"}
+    metric = {"ruler_score.py", "language_rules.py"}
+    assert others == {"README.md", "_frozen", "scoring.json", "utils.py", *metric}
 
 
 def test_a_group_is_there_only_with_all_its_tasks(built, tmp_path):
@@ -92,8 +94,8 @@ def test_a_group_is_there_only_with_all_its_tasks(built, tmp_path):
 
 
 def test_the_metric_is_a_copy_of_the_projects_own(exported):
-    own = Path(folder.ruler_score.__file__)
-    assert (exported / "ruler_score.py").read_bytes() == own.read_bytes()
+    for name in ("ruler_score.py", "language_rules.py"):
+        assert (exported / name).read_bytes() == Path(ruler_score_path(), name).read_bytes()
 
 
 def test_a_hub_repository_is_named_by_its_commit(built, tmp_path):
