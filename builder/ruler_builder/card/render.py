@@ -72,15 +72,25 @@ def files_of_config(paths: Sequence[str]) -> str:
     return f"data_dir: {folder}, data_files: [{{split: {SPLIT}, path: [{names}]}}]"
 
 
-def paths_of_configs(metadata: Mapping[str, Any]) -> dict[str, list[str]]:
-    """The files of each configuration in a card's metadata, in whichever of its forms."""
-    found = {}
-    for config in metadata["configs"]:
-        (files,) = config["data_files"]
-        paths = [files["path"]] if isinstance(files["path"], str) else files["path"]
-        at = [posixpath.join(config.get("data_dir", ""), path) for path in paths]
-        found[config["config_name"]] = [f"{files['split']}: {path}" for path in at]
-    return found
+def configs_in_full(metadata: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """A card's configurations in one form, whichever of its forms they have: whole paths in lists.
+
+    Every entry and every field of it is kept, those too that no card of this project has.
+    """
+    return [
+        {
+            **{key: value for key, value in config.items() if key != "data_dir"},
+            "data_files": [
+                {**files, "path": _joined(config.get("data_dir", ""), files["path"])}
+                for files in config["data_files"]
+            ],
+        }
+        for config in metadata["configs"]
+    ]
+
+
+def _joined(folder: str, paths: str | list[str]) -> list[str]:
+    return [posixpath.join(folder, path) for path in ([paths] if isinstance(paths, str) else paths)]
 
 
 def first_row(root: Path, manifest: Manifest) -> dict[str, Any] | None:

@@ -20,7 +20,7 @@ import yaml  # type: ignore[import-untyped]
 from ruler_builder.card import croissant, eval_yaml
 from ruler_builder.card.card_files import CARD
 from ruler_builder.card.provenance import licences
-from ruler_builder.card.render import configurations, paths_of_configs
+from ruler_builder.card.render import configs_in_full, configurations
 from ruler_common.manifest_form import Manifest
 from ruler_common.names import SPLIT
 from ruler_common.text import markdown_text
@@ -51,7 +51,7 @@ def tables_not_compared(found: str, right: str) -> list[str]:
 
 def _card(found: str, right: str, manifest: Manifest) -> Iterator[str]:
     (metadata, body), (mine, own) = _parts(found), _parts(right)
-    if paths_of_configs(metadata) != paths_of_configs(mine):  # which have had several forms
+    if configs_in_full(metadata) != configs_in_full(mine):  # which have had several forms
         yield "configs in its metadata is not that of this manifest"
     for key in sorted({*metadata, *mine} - _FREE_METADATA - {"configs"}):
         if metadata.get(key) != mine.get(key):

@@ -17,7 +17,7 @@ from huggingface_hub import DatasetCard, DatasetCardData, metadata_load
 
 from ruler_builder.card.croissant import croissant
 from ruler_builder.card.eval_yaml import FILE, eval_yaml
-from ruler_builder.card.render import configurations, first_row, paths_of_configs, render
+from ruler_builder.card.render import configs_in_full, configurations, first_row, render
 from ruler_builder.oneruler.language_pairs import Languages, pairs
 from ruler_builder.sources.registry import registry
 from ruler_common.manifest import read_manifest
@@ -124,8 +124,7 @@ def test_the_metadata_name_every_file_whatever_their_form(root: Path, manifest: 
         {"config_name": name, "data_files": [{"split": "test", "path": paths}]}
         for name, paths in known.items()
     ]
-    told = {name: [f"test: {path}" for path in paths] for name, paths in known.items()}
-    assert paths_of_configs(mine) == paths_of_configs({"configs": whole}) == told
+    assert configs_in_full(mine) == configs_in_full({"configs": whole}) == whole
 
 
 def test_a_group_holds_its_tasks_rows_in_the_order_of_the_contract(root: Path) -> None:

@@ -93,7 +93,19 @@ def a_column_less(root: Path) -> None:
     (root / "croissant.json").write_text(json.dumps(described), encoding="utf-8")
 
 
+def a_configuration_twice(root: Path) -> None:
+    """A second entry of the same name, with another file, before the true one."""
+    text = (root / "README.md").read_text(encoding="utf-8")
+    name = re.search(r"config_name: ([^\s,}]+)", text)
+    assert name
+    other = f"- {{config_name: {name[1]}, data_files: [{{split: test, path: other.parquet}}]}}"
+    change(root / "README.md", "\nconfigs:\n", f"\nconfigs:\n{other}\n")
+
+
 FAULTS: dict[str, Fault] = {
+    "a configuration twice": ("README.md", a_configuration_twice),
+    "a field of a configuration": in_file("README.md", "data_files: [", "sep: x, data_files: ["),
+    "a field of a file": in_file("README.md", "[{split: test, ", "[{x: y, split: test, "),
     "another licence": in_file("README.md", "license: other", "license: mit"),
     "a file left out": in_file("README.md", "path: data/", "path: more/data/"),
     "a field more": in_file("README.md", "license: other", "gated: x\nlicense: other"),
