@@ -64,7 +64,6 @@ class LanguageFacts:
     `function_words` are the commonest; where `touching`, an "and" may touch the words beside it.
     """
 
-    name: str
     script: str
     wikipedia_articles: int
     answer_tags: tuple[str, ...]

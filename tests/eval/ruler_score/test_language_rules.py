@@ -136,7 +136,7 @@ def test_the_metric_holds_the_facts_of_today():
 
 def test_a_file_of_another_form_is_one_sentence(tmp_path):
     path = tmp_path / "pl.toml"
-    path.write_text('name = "Polish"\n')
+    path.write_text('script = "Latin"\n')
     with pytest.raises(RulerError, match="is no file of a language"):
         read_facts(path)
     with pytest.raises(RulerError, match="Unknown language 'pq'"):
