@@ -40,10 +40,8 @@ from ruler_eval.score.aggregates import combine
 from ruler_eval.score.config_naming import ABLATION
 from ruler_eval.score.results_file import Cell, Interval, Results, lengths_of
 
-WIKIPEDIA_ARTICLES = {code: facts(code).wikipedia_articles for code in LANGUAGES}
-"""Articles of each language's Wikipedia, as the paper counts them (Table 2)."""
 HIGH_RESOURCE = 250_000
-"""Articles from which a language counts as one of high resource (section 2)."""
+"""Wikipedia articles (Table 2) from which a language is one of high resource (section 2)."""
 Cells = Mapping[str, Cell]
 
 
@@ -58,7 +56,7 @@ class LanguageScore(TypedDict):
     cells: int
     score: float
     interval: Interval | None
-    articles: int | None
+    articles: int
 
 
 def analyze(
@@ -89,13 +87,15 @@ def analyze(
     }
     errors = _at_lengths(errors, places, lengths)
     rankings = {name: ranked(cells) for name, cells in shown.items()}
-    resource = {code: _resource_of(code) for code in WIKIPEDIA_ARTICLES}
+    resource = {code: _resource_of(code) for code in LANGUAGES}
     models = {
         name: {
             "languages": rankings[name],
             "best_and_worst": best_and_worst(_ranked_codes(rankings[name]), _niah(cells)),
             "largest_and_smallest": best_and_worst(
-                sorted(_ranked_codes(rankings[name]), key=lambda code: -WIKIPEDIA_ARTICLES[code]),
+                sorted(
+                    _ranked_codes(rankings[name]), key=lambda code: -facts(code).wikipedia_articles
+                ),
                 {n: c for n, c in cells.items() if c["task"] == "niah_single"},
             ),
             "tasks": by_task(cells, resource),
@@ -163,7 +163,7 @@ def ranked(cells: Cells) -> list[LanguageScore]:
             "cells": len(on),
             "score": score,
             "interval": interval,
-            "articles": WIKIPEDIA_ARTICLES.get(language),
+            "articles": facts(language).wikipedia_articles,
         }
         for score, language, interval, on in found
     ]
@@ -180,13 +180,11 @@ def wikipedia(ranking: list[LanguageScore]) -> dict[str, float] | None:
     """
     from scipy.stats import pearsonr, spearmanr
 
-    known = [
-        (item["score"], item["articles"]) for item in ranking if item["articles"] and item["rank"]
-    ]
+    known = [(item["score"], item["articles"]) for item in ranking if item["rank"]]
     scores = [score for score, _ in known]
     if len(known) < 3 or len(set(scores)) == 1:
         return None
-    sizes = np.log10([float(articles) for _, articles in known if articles])
+    sizes = np.log10([float(articles) for _, articles in known])
     return {
         "languages": len(known),
         "pearson": float(pearsonr(scores, sizes).statistic),
@@ -202,9 +200,7 @@ def resources(cells: Cells) -> list[dict[str, Any]]:
         for group in ("high", "low"):
             niah = [(n, c) for n, c in _niah(cells).items() if c["length"] == length]
             mine = {name: cell for name, cell in niah if _resource(cell) == group}
-            score, _, interval = combine(mine)
-            languages = len({languages_of(cell) for cell in mine.values()})
-            means[group] = {"score": score, "interval": interval, "languages": languages}
+            means[group] = score_of(mine)
         high, low = means["high"]["score"], means["low"]["score"]
         gap = None if high is None or low is None else high - low
         found.append({"length": length, **means, "gap": gap})
@@ -310,4 +306,4 @@ def _resource(cell: Cell) -> str:
 
 
 def _resource_of(code: str) -> str:
-    return "high" if WIKIPEDIA_ARTICLES[code] >= HIGH_RESOURCE else "low"
+    return "high" if facts(code).wikipedia_articles >= HIGH_RESOURCE else "low"

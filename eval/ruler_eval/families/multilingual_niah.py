@@ -25,11 +25,13 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping
+from functools import cache
 from typing import NamedTuple
 
+from ruler_common.names import LANGUAGES
 from ruler_eval.families.answer_text import numbers_in
 from ruler_eval.families.family import Family
-from ruler_eval.families.function_words import FREQUENT
+from ruler_eval.families.function_words import frequent
 from ruler_eval.families.given_answer import GivenAnswer
 from ruler_eval.families.niah import other_needle
 from ruler_score.ruler_score import NONE_WORDS, ONERULER_TASKS, normalize
@@ -46,7 +48,6 @@ _SAMPLE = 20_000  # characters of a text that tell its language
 _SYLLABLES = re.compile("[\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af]")  # no space ends a word there
 _TWINS = ("da", "no")
 _NONE = {normalize(word) for words in NONE_WORDS.values() for word in words}
-_LISTS = Counter(word for words in FREQUENT.values() for word in words)  # how many lists hold it
 
 
 class Form(NamedTuple):
@@ -105,9 +106,15 @@ def language_of(text: str) -> str:
     seen = Counter(words)
 
     def share(language: str) -> float:  # a word of many languages tells little
-        return sum(seen[word] / _LISTS[word] ** 2 for word in FREQUENT[language])
+        return sum(seen[word] / _lists()[word] ** 2 for word in frequent(language))
 
-    return max(sorted(FREQUENT), key=share)
+    return max(sorted(LANGUAGES), key=share)
+
+
+@cache
+def _lists() -> Counter[str]:
+    """How many languages' lists hold a word."""
+    return Counter(word for language in LANGUAGES for word in frequent(language))
 
 
 def _needles(context: str) -> dict[str, list[str]]:

@@ -13,9 +13,9 @@ import unicodedata
 from collections.abc import Collection, Iterator
 
 from ruler_eval.families.answer_text import find_whole
-from ruler_eval.families.function_words import FREQUENT
+from ruler_eval.families.function_words import frequent
 
-_STOP = FREQUENT["en"] | {
+_STOP = frequent("en") | {
     *("and", "or", "from", "between", "were", "into", "than", "then", "there", "their", "they"),
     *("she", "her", "him", "we", "its", "who", "whom", "whose", "which", "what", "when", "where"),
     *("document", "documents", "passage", "text", "context", "mentions", "mentioning", "states"),
