@@ -198,7 +198,7 @@ def new_session(order: RunOrder, files: Mapping[str, str]) -> Session:
         "limit": order.limit,
         "source": place_of(order.dataset),
         "configs": list(files),
-        "concurrency": order.options.most[0] if order.backend == "openai" else None,
+        "concurrency": order.options.concurrency,
         "replicas": order.cluster.replicas if order.backend == "ray" else None,
         "versions": versions,
         "machine": platform.platform(),
