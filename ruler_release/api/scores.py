@@ -86,7 +86,7 @@ def run(
         concurrency: openai: requests at a time, at most; None: 32 for each replica behind, and
             more while that is faster.
         tokens_in_flight: openai: prompt tokens sent at once, at most; None: twice what vLLM says
-            that its caches hold, else 2 << 20 for each replica, and more with the requests.
+            that its caches hold, else 2 << 20 for each replica.
         replicas_behind: openai: engines behind the address.
         timeout: openai: seconds for a request, beyond those for what was sent before it.
         retries: openai: tries for one row, at most.

@@ -204,12 +204,11 @@ class OpenAI(Backend):
             ) from error
 
     async def _complete(self, prompt: Prompt) -> Completion:
-        options, path, body = self.options, f"/{self.endpoint}", self.request(prompt)
-        tokens = prompt_tokens(prompt)
+        options, tokens = self.options, prompt_tokens(prompt)
 
         def ask() -> Awaitable[Any]:
-            answer = self.patience.wait(self._server.ask(path, body), tokens)
-            return self.pace.watch(answer, tokens)
+            request = self._server.ask(f"/{self.endpoint}", self.request(prompt))
+            return self.pace.watch(self.patience.wait(request, tokens), tokens)
 
         found = await completed(prompt, ask, self.outage, options.retries, options.timeout)
         repeats = self.provider.repeats and self.mode == "prefill"

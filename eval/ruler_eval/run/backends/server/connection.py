@@ -67,11 +67,13 @@ class Connection:
     ) -> Any:
         """What a path answers with, all of it within so many seconds, if any are given.
 
-        The client would hold a body's objects as long as it waits: bytes take a tenth of that.
+        Nobody holds a body's objects as long as the answer is waited for: bytes take a tenth.
         """
-        client = self._client
-        content = {"content": json_bytes(body)} if _TAKES_BYTES else {"body": body}
-        send: Any = client.get if body is None else partial(client.post, **content)
+        send: Any = self._client.get
+        if body is not None:
+            content = {"content": json_bytes(body)} if _TAKES_BYTES else {"body": body}
+            send = partial(self._client.post, **content)
+        del body
         limit = None if seconds is None else min(seconds, self._timeout)
         return read(await asyncio.wait_for(send(path, cast_to=str), limit))
 

@@ -36,19 +36,18 @@ FLAT = 2
 
 
 class Pace:
-    """Requests at a time, from 1 to `most`; `tokens` in flight go with them, to `most_tokens`."""
+    """Requests at a time, from 1 to `most`; it begins with `first` of them and `tokens`."""
 
     def __init__(
         self,
         first: int,
         tokens: int,
         most: int | None = None,
-        most_tokens: int | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.now = self._first = self._fastest = first
         self.most = max(first, most or first)
-        self._tokens, self._most_tokens = tokens, most_tokens
+        self._tokens = tokens
         self._climbs, self._held = self.most > first, False
         self._best, self._flat, self._old = 0.0, 0, 0
         self._clock = clock
@@ -64,13 +63,12 @@ class Pace:
         behind = max(options.replicas_behind, engines)
         first = options.concurrency or min(MOST, REQUESTS * behind)
         tokens = options.tokens_in_flight or (2 * cache if cache else TOKENS) * behind
-        return cls(first, tokens, options.concurrency or MOST, options.tokens_in_flight)
+        return cls(first, tokens, options.concurrency or MOST)
 
     @property
     def tokens(self) -> int:
-        """Prompt tokens at a time: they grow and fall with the requests."""
-        tokens = self._tokens * self.now // self._first
-        return tokens if self._most_tokens is None else min(tokens, self._most_tokens)
+        """Prompt tokens at a time: fewer with fewer requests; more would only wait in memory."""
+        return self._tokens * min(self.now, self._first) // self._first
 
     def full(self, requests: int, tokens: int) -> bool:
         """Whether one more is too many, with it as many tokens."""

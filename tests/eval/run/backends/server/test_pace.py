@@ -65,7 +65,7 @@ def test_it_grows_while_that_is_faster_and_goes_back_to_what_was_as_fast() -> No
         server.after(pace)
         seen += [pace.now] if pace.now not in seen else []
     assert seen == [32, 48, 72, 108, 162]
-    assert (pace.now, pace.tokens) == (108, 10800)
+    assert (pace.now, pace.tokens) == (108, 3200)
     pace.failed(TimeoutError())
     for _ in range(20_000):
         server.after(pace)
