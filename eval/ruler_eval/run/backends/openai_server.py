@@ -130,7 +130,7 @@ class OpenAI(Backend):
         chat = self.endpoint == "chat/completions"
         self._extra = extra_fields(self.options, self.provider, chat, template_arguments)
         asks = "continue_final_message" in self._extra
-        check_provider(self.provider, mode, chat, asks)
+        check_provider(self.provider, mode, chat, asks, ids=self.tokenizer is not None)
         if mode == "prefill" and chat and self.tokenizes and not self._rendered:
             raise RulerError(
                 "The server cannot render a turn to continue (no chat template?): "
