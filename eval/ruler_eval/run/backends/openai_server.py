@@ -95,7 +95,7 @@ class OpenAI(Backend):
             return kind, None, None
         parent = model.get("parent")  # an adapter's window is its model's
         found = [model, served.get(parent, {}) if isinstance(parent, str) else {}]
-        limits = [server_replies.integer(one.get("max_model_len"), least=1) for one in found]
+        limits = [server_replies.window_in(one) for one in found]
         version = inside(self._server.beside("version"), "version") if kind.name == "vllm" else None
         known = safe(version, MOST_SHOWN) if isinstance(version, str) else None
         return kind, known, limits[0] or limits[1]

@@ -63,6 +63,12 @@ def served_models(page: Any) -> dict[str, dict[str, Any]]:
     return {name: model for model in models if isinstance(name := inside(model, "id"), str)}
 
 
+def window_in(model: Any) -> int | None:
+    """The window of a model by its entry of /v1/models: vLLM's field, or llama.cpp's."""
+    window = integer(inside(model, "max_model_len"), least=1)
+    return window or integer(inside(model, "meta", "n_ctx"), least=1)
+
+
 def read_completion(prompt: Prompt, reply: Any) -> Completion:
     """Read the JSON of a chat or raw completion; Malformed if it is neither.
 

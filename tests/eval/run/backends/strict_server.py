@@ -25,7 +25,8 @@ SAMPLING = {"temperature", "top_p", "seed"}
 class Rules:
     """What a provider takes: fields, and whether the last turn may be the assistant's.
 
-    `last` is what the last turn must have for that (None: never). `owner` is what /models says.
+    `last` is what the last turn must have for that (None: never), which an answer `repeats`. `owner`
+    is what /models says.
     """
 
     fields: set[str]
@@ -35,6 +36,7 @@ class Rules:
     reply: dict[str, Any] = field(default_factory=dict)
     not_both: tuple[str, str] | None = None
     thinking_off: bool = False
+    repeats: bool = False
 
 
 ENGINE = CHAT | SAMPLING | {"max_tokens", "top_k", "min_p", "chat_template_kwargs"}
@@ -51,6 +53,7 @@ RULES = {
         CHAT | {"temperature", "top_p", "random_seed", "max_tokens"},
         status=422,
         last={"prefix": True},
+        repeats=True,
         reply={
             "content": [
                 {"type": "thinking", "thinking": [{"type": "text", "text": "let me see"}]},
@@ -68,6 +71,7 @@ RULES = {
         ENGINE | {"repeat_penalty"},
         last={},
         owner="llamacpp",
+        repeats=True,
         reply={"content": "an answer", "reasoning_content": "let me see"},
         thinking_off=True,
     ),
@@ -119,7 +123,7 @@ def strict_server(rules: Rules) -> Iterator[tuple[str, list[dict[str, Any]]]]:
                 return self._send(rules.status, {"error": {"message": why}})
             message = {"role": "assistant", "content": "an answer", **rules.reply}
             last = request["messages"][-1]
-            if last.get("prefix"):  # it answers with the whole turn
+            if rules.repeats and last["role"] == "assistant":  # it answers with the whole turn
                 message["content"] = last["content"] + "an answer"
             self._send(200, {"choices": [{"finish_reason": "stop", "message": message}]})
 

@@ -13,6 +13,7 @@ import pytest
 from ruler_common.errors import RulerError
 from ruler_eval.run.backends.backend import ModelOptions
 from ruler_eval.run.backends.server.providers import provider_for, providers
+from ruler_eval.run.backends.server_replies import window_in
 from ruler_eval.run.records import read_lines
 from ruler_eval.run.run_order import RunOrder
 from ruler_eval.run.runner import run
@@ -124,6 +125,14 @@ def test_what_it_does_not_take_is_refused_before_a_row(order: RunOrder) -> None:
 )
 def test_a_provider_is_found_by_host_and_model(host: str, model: str, name: str) -> None:
     assert provider_for(None, host, ["system"], model).name == name
+
+
+def test_a_window_is_read_where_vllm_and_llama_cpp_tell_it() -> None:
+    assert window_in({"max_model_len": 9, "meta": {"n_ctx": 7}}) == 9
+    assert window_in({"max_model_len": None, "meta": {"n_ctx": 7}}) == 7
+    assert (
+        window_in({"meta": {"n_ctx": "7"}}) is window_in({"meta": None}) is window_in(None) is None
+    )
 
 
 def test_every_entry_names_its_documentation_and_is_tried() -> None:

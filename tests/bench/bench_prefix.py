@@ -1,0 +1,117 @@
+"""How much of the prompts comes from a prefix cache, beside what their common beginnings allow.
+
+    python -m tests.bench.bench_prefix RELEASE all_4k --tokenizer FOLDER
+    python -m tests.bench.bench_prefix RELEASE qa_1_4k,vt_4k --tokenizer FOLDER --limit 6 \\
+        --base-url http://localhost:8000/v1 --model NAME
+
+Rows are rendered, tokenised and ordered as a run sends them, in waves. By task, as shares of the
+prompt tokens: `allowed`, whole blocks of `--block` ids that begin an earlier prompt too (a trie
+over ids; the last token is always computed); `cache`, those of them that are still there in a cache
+of `--cache` tokens whose least recently used blocks go first, rows one after another (simulated);
+with --base-url `vLLM`, by the counters of a real server that has answered nothing before.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import tempfile
+import urllib.request
+from collections import Counter, OrderedDict
+from collections.abc import Sequence
+from pathlib import Path
+
+from ruler_eval.run.backends.backend import ModelOptions
+from ruler_eval.run.prompts import Prompter, load_tokenizer
+from ruler_eval.run.run_order import RunOrder
+from ruler_eval.run.runner import OpenRun
+from ruler_eval.run.work_plan import sent_rows
+
+
+class Cache:
+    """Blocks of token ids by all that stands before them; the end of a prompt is let go first."""
+
+    def __init__(self, tokens: float, block: int) -> None:
+        self._most, self._size = tokens / block, block
+        self._blocks: OrderedDict[int, None] = OrderedDict()
+
+    def read(self, ids: Sequence[int]) -> int:
+        """How many tokens of a prompt are there; then all of it is."""
+        keys, key, size = [], 0, self._size
+        for at in range(0, len(ids) - size + 1, size):
+            key = hash((key, *ids[at : at + size]))
+            keys.append(key)
+        usable = keys[: (len(ids) - 1) // size]
+        found = next((n for n, key in enumerate(usable) if key not in self._blocks), len(usable))
+        for key in reversed(keys):
+            self._blocks[key] = None
+            self._blocks.move_to_end(key)
+        while len(self._blocks) > self._most:
+            self._blocks.popitem(last=False)
+        return found * size
+
+
+def counters(base_url: str) -> tuple[float, float]:
+    """Tokens that a vLLM server looked up in its cache so far, and those that it found."""
+    with urllib.request.urlopen(base_url.removesuffix("/v1") + "/metrics") as reply:
+        text = reply.read().decode()
+    names = ("queries", "hits")
+    found = [re.findall(rf"^vllm:prefix_cache_{n}_total\{{.*\}} (\S+)", text, re.M) for n in names]
+    return sum(map(float, found[0])), sum(map(float, found[1]))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("dataset")
+    parser.add_argument("configs", help="separated by commas; groups too")
+    parser.add_argument("--tokenizer", required=True)
+    parser.add_argument("--limit", type=int)
+    parser.add_argument("--cache", type=int, default=1 << 19)
+    parser.add_argument("--block", type=int, default=16, help="vLLM's on a GPU; on a CPU 128")
+    parser.add_argument("--base-url")
+    parser.add_argument("--model", default="m")
+    asked = parser.parse_args()
+    options = ModelOptions(asked.model, tokenizer=asked.tokenizer, base_url=asked.base_url)
+    tokenizer = load_tokenizer(asked.tokenizer)
+    mode = "prefill" if tokenizer.chat_template else "completion"
+    prompter = Prompter(mode, tokenizer, fast=True)
+    tokens, allowed, cached = Counter[str](), Counter[str](), Counter[str]()
+    told: dict[str, float] = {}
+    with tempfile.TemporaryDirectory() as folder:
+
+        def order(configs: tuple[str, ...], out: str) -> RunOrder:
+            place = Path(folder) / out
+            return RunOrder(
+                *(asked.dataset, configs, "openai", place),
+                options=options, mode=mode, limit=asked.limit, quiet=True,
+            )  # fmt: skip
+
+        endless, bounded = Cache(float("inf"), asked.block), Cache(asked.cache, asked.block)
+        with OpenRun(order(tuple(asked.configs.split(",")), "PLAN")) as work:
+            configs = [part.config for part in work.parts]
+            parts = [part for wave in work.in_order for part in wave]
+            for config, row in sent_rows(work.plan[0], parts):
+                ids = prompter(config, row).token_ids or ()
+                tokens[config] += len(ids)
+                allowed[config] += endless.read(ids)
+                cached[config] += bounded.read(ids)
+        for config in configs if asked.base_url else []:
+            queries, hits = counters(asked.base_url)
+            with OpenRun(order((config,), config)) as work:
+                work.answer([part for wave in work.in_order for part in wave])
+                assert not work.finish(work.parts).total["error"]
+            after = counters(asked.base_url)
+            told[config] = (after[1] - hits) / (after[0] - queries)
+    print(f"{'':28}{'allowed':>9}{'cache':>9}" + ("    vLLM" if told else "") + "  of allowed")
+    for config in configs:
+        limit = allowed[config] / tokens[config]
+        found = [cached[config] / tokens[config], *([told[config]] if told else [])]
+        share = f"{found[-1] / limit:11.1%}" if limit else ""
+        print(f"{config:28}{limit:9.2%}" + "".join(f"{one:9.2%}" for one in found) + share)
+    total = sum(tokens.values())
+    limit, found_all = sum(allowed.values()) / total, sum(cached.values()) / total
+    print(f"{'all':28}{limit:9.2%}{found_all:9.2%}{found_all / limit:11.1%}")
+
+
+if __name__ == "__main__":
+    main()
