@@ -25,8 +25,8 @@ SAMPLING = {"temperature", "top_p", "seed"}
 class Rules:
     """What a provider takes: fields, and whether the last turn may be the assistant's.
 
-    `last` is what the last turn must have for that (None: never), which an answer `repeats`. `owner`
-    is what /models says.
+    `last` is what the last turn must have for that (None: never), which an answer `repeats`.
+    `owner` is what /models says.
     """
 
     fields: set[str]
