@@ -9,8 +9,11 @@ import re
 import unicodedata
 from pathlib import Path
 
-from ruler_common.languages import LanguageFacts, facts
+from ruler_common.languages import FOLDER
 from ruler_common.names import LANGUAGES
+from ruler_common.parsing import read_toml
+from ruler_score.language_rules import LanguageRules
+from ruler_score.ruler_score import read_rules
 
 MODULE = Path(__file__).parent.parent / "eval/ruler_score/language_rules.py"
 _HEAD = '''\
@@ -35,8 +38,9 @@ class LanguageRules(NamedTuple):
     may touch those beside them. `none`: what the prompt asks for when there is no answer, and
     variants of it. `none_alone`: what says the same as the whole answer, `none_phrases` in any
     place (… is up to three words). `lead_in`: the words that may stand before a list, `counts`
-    those beside a number in it, with spaces between. The rest says where letters may touch a none
-    word: `NoneFacts` of ruler_common/languages.
+    those beside a number in it, with spaces between. `fold`: letters, each with what it is folded
+    to before the case is. The rest says where letters may touch a none word: `NoneFacts` of
+    ruler_common/languages.
     """
 
     tags: tuple[str, ...]
@@ -47,6 +51,7 @@ class LanguageRules(NamedTuple):
     lead_in: str
     counts: str
     touching: bool = False
+    fold: tuple[tuple[str, ...], ...] = ()
     not_after: tuple[str, ...] = ()
     may_follow: str = ""
     may_end_before: tuple[str, ...] = ()
@@ -64,27 +69,14 @@ _WIDTH = 100  # characters of a line
 
 def module() -> str:
     """The module's text, with the facts of today."""
-    return _HEAD + "".join(_entry(code, facts(code)) for code in LANGUAGES) + _END
+    tables = {code: read_toml(FOLDER / f"{code}.toml") for code in LANGUAGES}
+    entries = (_entry(code, read_rules(table)) for code, table in tables.items())
+    return _HEAD + "".join(entries) + _END
 
 
-def _entry(code: str, of: LanguageFacts) -> str:
+def _entry(code: str, rules: LanguageRules) -> str:
     """A language's `LanguageRules` as Python."""
-    none, cwe = of.none, of.cwe
-    fields = {
-        "tags": of.answer_tags,
-        "conjunctions": of.conjunctions,
-        "none": none.published,
-        "none_alone": none.inflected,
-        "none_phrases": tuple(dict.fromkeys((*none.prompt, *none.usual))),
-        "lead_in": " ".join(cwe.lead_in),
-        "counts": " ".join(cwe.counts),
-        "touching": of.touching,
-        "not_after": none.not_after,
-        "may_follow": none.may_follow,
-        "may_end_before": none.may_end_before,
-        "may_begin": none.may_begin,
-    }
-    lines = "".join(_field(name, value) for name, value in fields.items() if value)
+    lines = "".join(_field(name, value) for name, value in rules._asdict().items() if value)
     return f'    "{code}": LanguageRules(\n{lines}    ),\n'
 
 

@@ -19,10 +19,10 @@ import re
 import sys
 import unicodedata
 import warnings
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
-from .language_rules import LANGUAGES
+from .language_rules import LANGUAGES, LanguageRules
 
 SCORE_VERSION = "1.4.0"
 """Changes with everything that can move a score."""
@@ -41,6 +41,8 @@ ANSWER_TAGS = {language: rules.tags[0] for language, rules in LANGUAGES.items()}
 """The tag each language asks the answer to stand in (its `answer_numbers`)."""
 NONE_WORDS = {language: rules.none for language, rules in LANGUAGES.items()}
 """What the prompts ask for when there is no answer, and variants of it that are accepted."""
+Language = str | LanguageRules
+"""A language: one of the 26 by its ISO 639-1 code, any other by its rules (`read_rules`)."""
 AUTHORS_NONE_WORDS = {**NONE_WORDS, "fa": ("هیچ کدام",), "sr": ("nema",)}
 """The variants that the authors' script accepts."""
 
@@ -234,15 +236,57 @@ def nothing_else(prediction: str, references: Sequence[str], task: str) -> bool:
     return True
 
 
+# ---- Languages -------------------------------------------------------------------------------
+
+
+def rules_for(language: Language) -> LanguageRules:
+    """The rules of a language; KeyError for a code that is none of the 26."""
+    return LANGUAGES[language] if isinstance(language, str) else language
+
+
+def read_rules(table: Mapping[str, Any]) -> LanguageRules:
+    """The rules in a table of a language: its TOML file, or its `facts` in a release's manifest.
+
+    Raises ValueError for a table of another form.
+    """
+    try:
+        none, cwe = table["none"], table["cwe"]
+        found = LanguageRules(
+            tags=tuple(table["answer_tags"]),
+            conjunctions=tuple(table["and"]),
+            none=tuple(none["published"]),
+            none_alone=tuple(none["inflected"]),
+            none_phrases=tuple(dict.fromkeys((*none["prompt"], *none["usual"]))),
+            lead_in=" ".join(cwe["lead_in"]),
+            counts=" ".join(cwe["counts"]),
+            touching=bool(table.get("touching", False)),
+            fold=tuple(map(tuple, table.get("fold", ()))),
+            not_after=tuple(none.get("not_after", ())),
+            may_follow=str(none.get("may_follow", "")),
+            may_end_before=tuple(none.get("may_end_before", ())),
+            may_begin=str(none.get("may_begin", "")),
+        )
+        hash(found)  # lists of words, no lists in lists
+    except (KeyError, TypeError, AttributeError) as error:
+        raise ValueError(f"this is no table of a language: {error!r}.") from None
+    return found
+
+
 # ---- Text in any language --------------------------------------------------------------------
 
 
-def normalize(text: str) -> str:
-    """NFKC, case folded, no zero-width characters, digits as 0 … 9, apostrophes as '."""
-    if text.isascii():
+def normalize(text: str, language: Language | None = None) -> str:
+    """NFKC, case folded, no zero-width characters, digits as 0 … 9, apostrophes as '.
+
+    Some languages fold letters in a way of their own, as Turkish I to ı; none of the 26 does.
+    """
+    folds = rules_for(language).fold if language else ()
+    if text.isascii() and not folds:
         return text.casefold()
-    text = unicodedata.normalize("NFKC", _FORMAT.sub("", text)).translate(_APOSTROPHES).casefold()
-    text = unicodedata.normalize("NFKC", text)
+    text = unicodedata.normalize("NFKC", _FORMAT.sub("", text)).translate(_APOSTROPHES)
+    for letter, folded in folds:
+        text = text.replace(letter, folded)
+    text = unicodedata.normalize("NFKC", text.casefold())
     for arabic, persian in _ARABIC_TO_PERSIAN:
         text = text.replace(arabic, persian)
     return _OTHER_DIGIT.sub(lambda digit: str(unicodedata.decimal(digit[0])), text)
@@ -286,17 +330,17 @@ def listed_items(text: str) -> list[str]:
     return [item for item in cleaned if item and item not in ("and", "&")]
 
 
-def says_none(text: str, language: str, none_word: str | None = None) -> bool:
+def says_none(text: str, language: Language, none_word: str | None = None) -> bool:
     """Whether the language's none word (or `none_word`) stands in a normalized text as a word."""
     return bool(_none_pattern(language, none_word or "").search(text))
 
 
-def denies(text: str, language: str, none_word: str | None = None) -> bool:
+def denies(text: str, language: Language, none_word: str | None = None) -> bool:
     """Whether a normalized text says that there is no number: the none word or its equals."""
     return says_none(text, language, none_word) or bool(_denial_pattern(language).search(text))
 
 
-def read_answer(text: str, language: str) -> str:
+def read_answer(text: str, language: Language) -> str:
     """What stands in the last answer tag pair of a normalized text, else all of it without tags.
 
     Another tag pair is no answer's: its name is dropped, and what stands around it is read too.
@@ -314,31 +358,33 @@ def read_answer(text: str, language: str) -> str:
 
 
 @functools.lru_cache(maxsize=8)  # the rules of one row read the same answer
-def _answer(prediction: str, language: str) -> str:
-    return read_answer(normalize(prediction), language)
+def _answer(prediction: str, language: Language) -> str:
+    return read_answer(normalize(prediction, language), language)
 
 
 def exact_numbers(
-    prediction: str, references: Sequence[str], language: str, none_word: str | None = None
+    prediction: str, references: Sequence[str], language: Language, none_word: str | None = None
 ) -> float:
     """1 if the answer's numbers are exactly the references and the none word is not there."""
     answer = _answer(prediction, language)
-    wanted = {normalize(reference) for reference in references}
+    wanted = {normalize(reference, language) for reference in references}
     return float(numbers(answer) == wanted and not says_none(answer, language, none_word))
 
 
-def exact_none(prediction: str, language: str, none_word: str | None = None) -> float:
+def exact_none(prediction: str, language: Language, none_word: str | None = None) -> float:
     """1 if the answer says none and there is no number of two digits or more."""
     answer = _answer(prediction, language)
     return float(denies(answer, language, none_word) and not numbers(answer))
 
 
-def common_words(prediction: str, references: Sequence[str], language: str) -> tuple[int, bool]:
+def common_words(
+    prediction: str, references: Sequence[str], language: Language
+) -> tuple[int, bool]:
     """How many of the words are in the answer's list (Figure 23), and whether nothing else is.
 
     Separators, numbering, counts, case and the word for "and" are ignored. Words may hold spaces.
     """
-    words = {normalize(reference).strip() for reference in references} - {""}
+    words = {normalize(reference, language).strip() for reference in references} - {""}
     best = _best_list(_answer(prediction, language), words, language)
     return best.found, best.alone
 
@@ -351,7 +397,7 @@ class _List(NamedTuple):
     alone: bool
 
 
-def _best_list(text: str, words: Collection[str], language: str) -> _List:
+def _best_list(text: str, words: Collection[str], language: Language) -> _List:
     """A normalized answer's list, with or without what looks like a lead-in: which fits better.
 
     Both are tried, since a word of the list may be a word of the lead-in.
@@ -362,7 +408,7 @@ def _best_list(text: str, words: Collection[str], language: str) -> _List:
     return max(lists, key=lambda one: (one.alone and one.found == len(words), one.found, one.alone))
 
 
-def _read_list(text: str, words: Collection[str], language: str) -> _List:
+def _read_list(text: str, words: Collection[str], language: Language) -> _List:
     listed = rest = _list_of_words(text, words, language)
     found = 0
     for word in sorted(words, key=len)[::-1]:
@@ -370,13 +416,13 @@ def _read_list(text: str, words: Collection[str], language: str) -> _List:
         found += len(ends) > 1
         starts = [*(end - len(word) for end in ends[1:]), len(rest)]
         rest = "\n".join(rest[end:start] for end, start in zip(ends, starts, strict=True))
-    known = {*LANGUAGES[language].conjunctions, "and"}
+    known = {*rules_for(language).conjunctions, "and"}
     return _List(listed, found, {*_WORDS.findall(rest)} <= known)
 
 
-def _list_of_words(text: str, words: Collection[str], language: str) -> str:
+def _list_of_words(text: str, words: Collection[str], language: Language) -> str:
     """A normalized answer without numbers and counts; lines end at "and"s that touch words."""
-    rules = LANGUAGES[language]
+    rules = rules_for(language)
 
     def kept(count: re.Match[str]) -> str:
         return count[0] if any(_stands(count[0], word) for word in words) else " "
@@ -398,10 +444,10 @@ def _list_of_words(text: str, words: Collection[str], language: str) -> str:
     return text
 
 
-def exact_words(prediction: str, references: Sequence[str], language: str) -> float:
+def exact_words(prediction: str, references: Sequence[str], language: Language) -> float:
     """1 if the listed words are exactly the references."""
     found, alone = common_words(prediction, references, language)
-    return float(alone and found == len({normalize(word) for word in references}))
+    return float(alone and found == len({normalize(word, language) for word in references}))
 
 
 # ---- ONERULER as its authors scored it --------------------------------------------------------
@@ -417,10 +463,10 @@ def authors_answer(prediction: str, model: str = "") -> str:
     return match[0] if match else prediction
 
 
-def authors_numbers(answer: str, references: Sequence[str], language: str) -> float:
+def authors_numbers(answer: str, references: Sequence[str], language: Language) -> float:
     """Numbers as a set, same count; any none word as a bare substring, even in a word, fails."""
     text = unicodedata.normalize("NFKC", answer)
-    if any(word in text or _squeeze(word) in text for word in AUTHORS_NONE_WORDS[language]):
+    if any(word in text or _squeeze(word) in text for word in _authors_none_words(language)):
         return 0.0
     found = dict.fromkeys(number for number in re.findall(r"\d+", text) if len(number) > 1)
     try:
@@ -430,10 +476,15 @@ def authors_numbers(answer: str, references: Sequence[str], language: str) -> fl
     return float(len(found) == len(wanted) and given == set(wanted))
 
 
-def authors_none(answer: str, language: str) -> float:
+def authors_none(answer: str, language: Language) -> float:
     """A none word as a bare substring is right, whatever numbers stand beside it."""
     text = _squeeze(unicodedata.normalize("NFKC", answer))
-    return float(any(_squeeze(word) in text for word in AUTHORS_NONE_WORDS[language]))
+    return float(any(_squeeze(word) in text for word in _authors_none_words(language)))
+
+
+def _authors_none_words(language: Language) -> tuple[str, ...]:
+    """What their script accepts; in a language that it does not know, what the prompt asks for."""
+    return AUTHORS_NONE_WORDS[language] if isinstance(language, str) else language.none
 
 
 def authors_words(answer: str, references: Sequence[str]) -> float:
@@ -451,27 +502,28 @@ def authors_leave_out(prediction: str | None, finish_reason: str | None, model: 
 
 
 def references_found(
-    prediction: str, references: Sequence[str], task: str | None, language: str | None = None
+    prediction: str, references: Sequence[str], task: str | None, language: Language | None = None
 ) -> list[bool]:
     """For each reference whether it stands in the prediction, as its benchmark reads it."""
     answer = split_reasoning(prediction).answer
     if not is_oneruler(task, language):
         text = postprocess(answer).lower()
         return [reference.lower() in text for reference in references]
-    answer = _answer(answer, language or "en")
+    language = language or "en"
+    answer = _answer(answer, language)
     if task == "niah_none":
-        return [denies(answer, language or "en", reference) for reference in references]
+        return [denies(answer, language, reference) for reference in references]
+    words = [normalize(reference, language).strip() for reference in references]
     if str(task).startswith("cwe"):
-        words = [normalize(reference).strip() for reference in references]
-        text = _best_list(answer, {*words} - {""}, language or "en").text
+        text = _best_list(answer, {*words} - {""}, language).text
         return [_stands(text, word) for word in words]
-    return [normalize(reference) in numbers(answer) for reference in references]
+    return [word in numbers(answer) for word in words]
 
 
 # ---- A row and many rows ---------------------------------------------------------------------
 
 
-def is_oneruler(task: str | None, language: str | None) -> bool:
+def is_oneruler(task: str | None, language: Language | None) -> bool:
     """Whether a task name means ONERULER's: two names are in both, and there the language tells."""
     return task in ONERULER_TASKS and (task not in RULER_TASKS or language is not None)
 
@@ -480,7 +532,7 @@ def score_row(
     prediction: str,
     references: Sequence[str],
     task: str | None = None,
-    language: str | None = None,
+    language: Language | None = None,
     none_word: str | None = None,
     compat: str | None = None,
     model: str = "",
@@ -509,7 +561,8 @@ def score_row(
         strict = exact_none(answer, language, none_word)
         authors = authors_none(whole, language) if compat else strict
     else:
-        found = len({*map(normalize, references)} & numbers(_answer(answer, language)))
+        wanted = {normalize(reference, language) for reference in references}
+        found = len(wanted & numbers(_answer(answer, language)))
         strict = exact_numbers(answer, references, language, none_word)
         authors = authors_numbers(whole, references, language) if compat else strict
     return TextScore(authors, strict, reasoning, found)
@@ -561,18 +614,20 @@ def _mean(values: Iterable[float]) -> float:
 
 
 @functools.lru_cache(maxsize=256)
-def _check_row(task: str | None, language: str | None, compat: str | None) -> None:
+def _check_row(task: str | None, language: Language | None, compat: str | None) -> None:
     _check_names([task], [language], compat)
 
 
 def _check_names(
-    tasks: Iterable[str | None], languages: Iterable[str | None], compat: str | None
+    tasks: Iterable[str | None], languages: Iterable[Language | None], compat: str | None
 ) -> None:
     known = {*RULER_TASKS, *ONERULER_TASKS}
     for task in set(tasks) - known - {None}:
         raise ValueError(f"Unknown task {task!r}; known: {', '.join(sorted(known))}.")
-    for language in set(languages) - {None, *ANSWER_TAGS}:
-        raise ValueError(f"Unknown language {language!r}; known: {', '.join(ANSWER_TAGS)}.")
+    codes = {language for language in languages if isinstance(language, str)}
+    for code in codes - ANSWER_TAGS.keys():
+        of = ", ".join(ANSWER_TAGS)
+        raise ValueError(f"Unknown language {code!r}; known: {of}; others by language_rules=.")
     if compat not in (None, "authors"):
         raise ValueError(f"Unknown compat {compat!r}; give 'authors' or None.")
 
@@ -601,51 +656,51 @@ def _stands(text: str, words: str) -> bool:
     return next(iter(_places(text, words)), None) is not None
 
 
-def _either(texts: Iterable[str]) -> str:
+def _either(texts: Iterable[str], language: Language) -> str:
     """A pattern of any of these texts, normalized, the longest first."""
-    words = {normalize(text).strip() for text in texts} - {""}
+    words = {normalize(text, language).strip() for text in texts} - {""}
     return "|".join(
         r"\s+".join(map(re.escape, text.split())) for text in sorted(words, key=len)[::-1]
     )
 
 
 @functools.cache
-def _none_pattern(language: str, none_word: str) -> re.Pattern[str]:
-    rules = LANGUAGES[language]
-    either = _either((*rules.none, none_word))
+def _none_pattern(language: Language, none_word: str) -> re.Pattern[str]:
+    rules = rules_for(language)
+    either = _either((*rules.none, none_word), language)
     before, after = _BEFORE, _AFTER
     if rules.not_after:
         before = "".join(f"(?<!{re.escape(word)})" for word in rules.not_after)
     if rules.may_follow:
         before = f"(?:{_BEFORE}|(?<=[{rules.may_follow}]))"
     if rules.may_end_before:
-        after += f"|(?={_either(rules.may_end_before)})"
+        after += f"|(?={_either(rules.may_end_before, language)})"
     begins = f"|(?:{either})(?={rules.may_begin})" if rules.may_begin else ""
     return re.compile(f"{before}(?:{either})(?:{after}){begins}")
 
 
 @functools.cache
-def _denial_pattern(language: str) -> re.Pattern[str]:
+def _denial_pattern(language: Language) -> re.Pattern[str]:
     """What says none as the whole answer, or as a phrase in any place."""
-    rules = LANGUAGES[language]
+    rules = rules_for(language)
     up_to_three = r"(?:[^\W\d]\S{0,40}\s{1,4}){0,3}?"
-    phrases = _either(phrase.replace("…", "0") for phrase in rules.none_phrases)
+    phrases = _either((phrase.replace("…", "0") for phrase in rules.none_phrases), language)
     phrases = phrases.replace(r"0\s+", up_to_three)
     before, after = ("(?<![a-z0-9])", "(?![a-z0-9])") if rules.touching else (_BEFORE, _AFTER)
-    alone = rf"\A\W*(?:{_either(rules.none_alone)})\W*\Z"
+    alone = rf"\A\W*(?:{_either(rules.none_alone, language)})\W*\Z"
     return re.compile(f"{alone}|{before}(?:{phrases}){after}")
 
 
 @functools.cache
-def _lead_in_word(language: str) -> re.Pattern[str]:
+def _lead_in_word(language: Language) -> re.Pattern[str]:
     """A word that may stand before a list, and what follows it up to the next word."""
-    rules = LANGUAGES[language]
-    known = _either((*rules.lead_in.split(), *rules.tags, *_ENGLISH_LEAD_IN))
+    rules = rules_for(language)
+    known = _either((*rules.lead_in.split(), *rules.tags, *_ENGLISH_LEAD_IN), language)
     after = "" if rules.touching else _AFTER
     return re.compile(rf"(?:{known}){after}[ \t\"'«»„“”*_#()]*")
 
 
-def _lead_in_end(text: str, language: str) -> int:
+def _lead_in_end(text: str, language: Language) -> int:
     """Where the list begins, in characters; 0 where nothing stands before it.
 
     Known words stand before it up to a colon, three of them up to a line's end, or four.
@@ -670,10 +725,10 @@ def _skipped(text: str, at: int) -> int:
 
 
 @functools.cache
-def _count_pattern(language: str) -> re.Pattern[str]:
+def _count_pattern(language: Language) -> re.Pattern[str]:
     """A count beside a word of a list: x30, 30 times, appears 30 times."""
-    rules = LANGUAGES[language]
-    word = f"(?:{_either((*rules.counts.split(), 'x', '×'))})"
+    rules = rules_for(language)
+    word = f"(?:{_either((*rules.counts.split(), 'x', '×'), language)})"
     before, after = ("", "") if rules.touching else (_BEFORE, _AFTER)
     in_front = rf"(?:{before}{word}(?:{after}[:\s]{{0,4}}|(?=\d))){{0,4}}"
     behind = rf"(?:\s?{word}{after}){{1,4}}{_AFTER}"
@@ -681,8 +736,8 @@ def _count_pattern(language: str) -> re.Pattern[str]:
 
 
 @functools.cache
-def _tag_pattern(language: str) -> re.Pattern[str]:
-    either = _either((*LANGUAGES[language].tags, "answer"))
+def _tag_pattern(language: Language) -> re.Pattern[str]:
+    either = _either((*rules_for(language).tags, "answer"), language)
     return re.compile(rf"[<‹]\s*(?:(/)\s*)?(?:{either})\s*[>›]")
 
 
@@ -702,6 +757,7 @@ Args:
     compat: None, or "authors" for ONERULER's published script, which reads the whole text.
     model: the model's name; with `compat`, deepseek's and o3's answers have rules of their own.
     finish_reasons: why each answer ended; with `compat`, o3's that end with `length` are dropped.
+    language_rules: of languages beside the 26, by code: `facts` in the release's manifest.json.
 Returns:
     score: the benchmark's rule, 0 … 100 (mean of the tasks' scores where tasks are mixed).
     strict: all references and nothing else of the kind asked for; for qa, as whole words.
@@ -741,6 +797,7 @@ def compute(
     compat: str | None = None,
     model: str = "",
     finish_reasons: Sequence[str | None] | None = None,
+    language_rules: Mapping[str, Mapping[str, Any]] | None = None,
     **unknown: Any,
 ) -> dict[str, Any]:
     """What the metric computes; see `_KWARGS_DESCRIPTION`. Raises ValueError for bad input."""
@@ -765,14 +822,15 @@ def compute(
         if len(found) != size:
             raise ValueError(f"{name} has {len(found)} items, predictions {size}: one a row.")
         columns[name] = found
-    known = [tasks] if isinstance(tasks, str) else columns["tasks"]
-    _check_names(known, columns["languages"], compat)
-    for task, language in set(zip(columns["tasks"], columns["languages"], strict=True)):
+    own = _own_rules(language_rules or {})
+    spoken = [own.get(code or "", code) for code in columns.pop("languages")]
+    _check_names([tasks] if isinstance(tasks, str) else columns["tasks"], spoken, compat)
+    for task, language in set(zip(columns["tasks"], spoken, strict=True)):
         if language is None and is_oneruler(task, None):
             raise ValueError(f"{task} is a task of ONERULER: give languages=, one for each row.")
     rows, kept_tasks = [], []
-    for text, wanted, task, language, none_word, ending in zip(
-        predictions, references, *columns.values(), strict=True
+    for text, wanted, language, task, none_word, ending in zip(
+        predictions, references, spoken, *columns.values(), strict=True
     ):
         if compat is None or not authors_leave_out(text, ending, model):
             rows.append(score_row(text or "", wanted, task, language, none_word, compat, model))
@@ -781,6 +839,19 @@ def compute(
         warnings.warn("No rows to score: the score is nan.", stacklevel=2)
     result = summarize(rows, kept_tasks)
     return {**result, "dropped": size - len(rows)} if compat else result
+
+
+def _own_rules(tables: Mapping[str, Mapping[str, Any]]) -> dict[str, LanguageRules]:
+    """The rules of languages that the metric does not have; ValueError for one that it has."""
+    found = {}
+    for code, table in tables.items():
+        if code in LANGUAGES:
+            raise ValueError(f"language_rules has {code!r}, whose rules the metric has already.")
+        try:
+            found[code] = read_rules(table)
+        except ValueError as error:
+            raise ValueError(f"language_rules[{code!r}]: {error}") from None
+    return found
 
 
 def check_rows(predictions: Any, references: Any) -> None:

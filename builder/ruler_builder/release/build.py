@@ -99,7 +99,7 @@ def _build(order: BuildOrder, report: BuildProgress) -> Built:
         _write_card_files(root, release)  # a newer version may word the card anew
         return Built(release, [])
     mirror = str(order.mirror.resolve()) if order.mirror else None
-    arguments = (suite, mirror, parse_choice(order.sources), root.resolve())
+    arguments = (suite, mirror, parse_choice(order.sources, order.own_sources), root.resolve())
     pool = partial(ray_pool, address=order.address) if order.engine == "ray" else worker_pool
     workers = order.workers or processes_for(sum(j.rows * j.config.max_length for j in todo))
     with pool(workers, FileBuilder, arguments, report.rows) as run:

@@ -23,13 +23,15 @@ class GivenAnswer:
 
     `task` is the one whose scoring rule holds; `state` and `thinking` say how the answer ended, in
     the words of score/scoring.RowScore. `raw` is the text without reasoning, `text` the same
-    normalized (in ONERULER the answer alone); `wanted` are the normalized references, `found` how
+    normalized (in ONERULER the answer alone); `language` is None in RULER, `function_words` are the
+    language's commonest; `wanted` are the normalized references, `found` how
     many of them stand in the answer; `is_list`: a list of words was asked for.
     """
 
     row: PartialRow
     task: str
-    language: str | None
+    language: rules_of.Language | None
+    function_words: frozenset[str]
     prediction: Prediction | None
     state: str
     thinking: str

@@ -9,7 +9,6 @@ import re
 from collections import Counter
 
 from ruler_eval.families.answer_text import normalize_long, words_of
-from ruler_eval.families.function_words import frequent
 from ruler_eval.families.given_answer import GivenAnswer
 from ruler_score.ruler_score import listed_items
 
@@ -72,6 +71,6 @@ def from_start(answer: GivenAnswer) -> bool:
 
 def frequent_words(answer: GivenAnswer) -> bool:
     """Two items or more, and half of the wrong ones, are function words and not in the list."""
-    words = frequent(answer.language or "en") - answer.words
+    words = answer.function_words - answer.words
     hits = sum(item in words for item in answer.wrong)
     return hits >= 2 and 2 * hits >= len(answer.wrong)

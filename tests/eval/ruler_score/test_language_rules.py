@@ -9,8 +9,9 @@ import pytest
 
 from docs import embed_languages
 from ruler_common.errors import RulerError
-from ruler_common.languages import facts, read_facts
+from ruler_common.languages import facts, facts_of
 from ruler_common.names import LANGUAGES as CODES
+from ruler_common.parsing import read_toml
 from ruler_score import ruler_score as rules
 from ruler_score.ruler_score import LANGUAGES, score_row
 from tests.eval.ruler_score.test_oneruler_cases import table
@@ -137,8 +138,8 @@ def test_the_metric_holds_the_facts_of_today():
 def test_a_file_of_another_form_is_one_sentence(tmp_path):
     path = tmp_path / "pl.toml"
     path.write_text('script = "Latin"\n')
-    with pytest.raises(RulerError, match="is no file of a language"):
-        read_facts(path)
+    with pytest.raises(RulerError, match="does not describe a language"):
+        facts_of(read_toml(path), path)
     with pytest.raises(RulerError, match="Unknown language 'pq'"):
         facts("pq")
 

@@ -158,7 +158,7 @@ def wrong_format(answer: GivenAnswer) -> bool:
         return answer.wanted <= rules_of.numbers(whole) or any(
             reference in digits and not answer.items for reference in answer.wanted
         )
-    script = _SCRIPTS.get(answer.language or "")
+    script = _SCRIPTS.get(answer.language) if isinstance(answer.language, str) else None
     letters = re.findall(r"[^\W\d_]", answer.text)
     if script is None or not answer.is_list or len(letters) < 10:
         return False

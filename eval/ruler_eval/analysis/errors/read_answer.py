@@ -9,6 +9,7 @@ from ruler_eval.families.family import Family
 from ruler_eval.families.given_answer import GivenAnswer
 from ruler_eval.frozen_release import PartialRow
 from ruler_eval.prediction import Prediction
+from ruler_eval.release_languages import Languages
 from ruler_eval.score.scoring import RowScore
 from ruler_score import ruler_score as rules_of
 
@@ -20,18 +21,21 @@ def read(
     language: str | None,
     result: RowScore,
     family: Family,
+    languages: Languages,
 ) -> GivenAnswer:
     """What a prediction offers as answers, beside what the row asks for."""
     raw = rules_of.split_reasoning(prediction.text if prediction else "").answer
-    text = rules_of.normalize(raw)
-    if rules_of.is_oneruler(task, language):
-        text = rules_of.read_answer(text, language or "en")
-    wanted = {rules_of.normalize(reference) for reference in row["outputs"]}
+    spoken = languages.rules(language) if language else None
+    text = rules_of.normalize(raw, spoken)
+    if rules_of.is_oneruler(task, spoken):
+        text = rules_of.read_answer(text, spoken or "en")
+    wanted = {rules_of.normalize(reference, spoken) for reference in row["outputs"]}
     references = sorted(set(row["outputs"]))
     return GivenAnswer(
         row=row,
         task=task,
-        language=language,
+        language=spoken,
+        function_words=frozenset(languages.facts(language or "en").function_words),
         prediction=prediction,
         state=result.state,
         thinking=result.thinking,
@@ -40,6 +44,6 @@ def read(
         text=text,
         items=family.items(raw, text, wanted),
         wanted=wanted,
-        found=sum(rules_of.references_found(raw, references, task, language)),
+        found=sum(rules_of.references_found(raw, references, task, spoken)),
         is_list=family.is_list,
     )

@@ -184,7 +184,7 @@ def _answer(release: Release, config: str, row: PartialRow, run: Path) -> RunAns
     task = rule_task(parsed.task, parsed.dataset, release)
     family = family_of(parsed.task, parsed.dataset, release)
     language = parsed.instruction_language if parsed.dataset == "oneruler" else None
-    rules = ScoringRules()
+    rules = ScoringRules().of(release)
     error = error_of(row, given, task, language, rules, family=family)
     return RunAnswer(
         model=str(predictions.run.get("model") or run),
