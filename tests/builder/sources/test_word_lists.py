@@ -111,7 +111,9 @@ LISTS = st.lists(st.text("abAB-ñ", min_size=1, max_size=6), max_size=30)
 @given(LISTS, LISTS)
 def test_holding_says_which_words_have_a_part_in_them(listed: list[str], parts: list[str]) -> None:
     expected = [any(part.casefold() in word.casefold() for part in parts) for word in listed]
-    assert np.array_equal(word_lists.holding(listed, parts), np.array(expected, dtype=bool))
+    assert np.array_equal(
+        word_lists.WordParts(listed).holding(parts), np.array(expected, dtype=bool)
+    )
 
 
 def test_the_manifest_names_the_lists_that_are_used() -> None:
