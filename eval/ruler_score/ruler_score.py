@@ -260,15 +260,17 @@ def read_rules(table: Mapping[str, Any]) -> LanguageRules:
             lead_in=" ".join(cwe["lead_in"]),
             counts=" ".join(cwe["counts"]),
             touching=bool(table.get("touching", False)),
-            fold=tuple(map(tuple, table.get("fold", ()))),
+            fold=tuple((ord(letter), str(folded)) for letter, folded in table.get("fold", ())),
             not_after=tuple(none.get("not_after", ())),
             may_follow=str(none.get("may_follow", "")),
             may_end_before=tuple(none.get("may_end_before", ())),
             may_begin=str(none.get("may_begin", "")),
         )
         hash(found)  # lists of words, no lists in lists
-    except (KeyError, TypeError, AttributeError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise ValueError(f"this is no table of a language: {error!r}.") from None
+    if any(phrase.count("…") > 2 for phrase in found.none_phrases):
+        raise ValueError("a phrase that says none has more than two ….")
     return found
 
 
@@ -284,9 +286,7 @@ def normalize(text: str, language: Language | None = None) -> str:
     if text.isascii() and not folds:
         return text.casefold()
     text = unicodedata.normalize("NFKC", _FORMAT.sub("", text)).translate(_APOSTROPHES)
-    for letter, folded in folds:
-        text = text.replace(letter, folded)
-    text = unicodedata.normalize("NFKC", text.casefold())
+    text = unicodedata.normalize("NFKC", text.translate(dict(folds)).casefold())
     for arabic, persian in _ARABIC_TO_PERSIAN:
         text = text.replace(arabic, persian)
     return _OTHER_DIGIT.sub(lambda digit: str(unicodedata.decimal(digit[0])), text)
@@ -672,7 +672,7 @@ def _none_pattern(language: Language, none_word: str) -> re.Pattern[str]:
     if rules.not_after:
         before = "".join(f"(?<!{re.escape(word)})" for word in rules.not_after)
     if rules.may_follow:
-        before = f"(?:{_BEFORE}|(?<=[{rules.may_follow}]))"
+        before = f"(?:{_BEFORE}|(?<=[{re.escape(rules.may_follow)}]))"
     if rules.may_end_before:
         after += f"|(?={_either(rules.may_end_before, language)})"
     begins = f"|(?:{either})(?={rules.may_begin})" if rules.may_begin else ""
@@ -851,6 +851,8 @@ def _own_rules(tables: Mapping[str, Mapping[str, Any]]) -> dict[str, LanguageRul
             found[code] = read_rules(table)
         except ValueError as error:
             raise ValueError(f"language_rules[{code!r}]: {error}") from None
+        if found[code].may_begin:  # a stranger's could take any time
+            raise ValueError(f"language_rules[{code!r}] has a regular expression, none.may_begin.")
     return found
 
 

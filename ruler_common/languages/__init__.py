@@ -35,6 +35,7 @@ FOLDER = Path(__file__).parent
 """Where the files of the 26 are: `pl.toml`."""
 OF_SOURCES = ("code", "licence", "book", "files")
 """What such a file says of the sources alone: the builder reads it, and it is no fact."""
+_FOLDS = ([1, 1], [1, 2])  # characters of a letter and of what it becomes
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -153,6 +154,8 @@ def own_facts(table: Mapping[str, Any], where: str | Path) -> LanguageFacts:
         raise _wrong(where, "written_by does not say who wrote its prompts and words")
     if found.none.may_begin:
         raise _wrong(where, "none.may_begin, a regular expression, is for the 26 languages alone")
+    if any(phrase.count("…") > 2 for phrase in (*found.none.prompt, *found.none.usual)):
+        raise _wrong(where, "a phrase of none.prompt or none.usual has more than two …")
     return found
 
 
@@ -163,8 +166,8 @@ def facts_of(table: Mapping[str, Any], where: str | Path) -> LanguageFacts:
         if name in known:
             known[name] = _read(kind, known[name], f"{name}.", where)
     found: LanguageFacts = _read(LanguageFacts, known, "", where)
-    if any(len(pair) != 2 or not all(pair) for pair in found.fold):
-        raise _wrong(where, "fold is no list of pairs of letters")
+    if any([len(part) for part in pair] not in _FOLDS for pair in found.fold):
+        raise _wrong(where, "fold is no list of pairs: a letter, and one or two that it becomes")
     if not all((found.answer_tags, found.none.published, found.sentences.stop)):
         raise _wrong(where, "it has no answer_tags, no none.published or no sentences.stop")
     if found.wikipedia_articles < 1:

@@ -149,6 +149,7 @@ FAULTS = {
     ),
     "a number as text": ("language.toml", "600_000", '"many"', "is not of type int"),
     "a regular expression": ("language.toml", "[cwe]", "may_begin = '(a+)+'\n[cwe]", "may_begin"),
+    "two dots": ("language.toml", '"sayı yok"', '"sayı … … … yok"', "more than two …"),
     "rights that lack": ("language.toml", "restricted = false", "", "restricted"),
     "another tag": (
         "language.toml",
