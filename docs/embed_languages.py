@@ -13,7 +13,7 @@ from ruler_common.languages import FOLDER
 from ruler_common.names import LANGUAGES
 from ruler_common.parsing import read_toml
 from ruler_score.language_rules import LanguageRules
-from ruler_score.ruler_score import read_rules
+from ruler_score.language_text import read_rules
 
 MODULE = Path(__file__).parent.parent / "eval/ruler_score/language_rules.py"
 _HEAD = '''\

@@ -20,7 +20,7 @@ from ruler_common.languages import LanguageFacts, facts, own_facts
 from ruler_common.manifest_form import Manifest
 from ruler_common.names import LANGUAGES
 from ruler_score.language_rules import LanguageRules
-from ruler_score.ruler_score import Language, read_rules
+from ruler_score.language_text import Language, read_rules
 
 
 @dataclass(frozen=True)

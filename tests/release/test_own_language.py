@@ -17,6 +17,7 @@ from ruler_common.manifest import read_manifest
 from ruler_dataset import load
 from ruler_eval.release_languages import Languages
 from ruler_score import ruler_score as rules_of
+from ruler_score.language_text import normalize
 from tests import documents, in_process
 
 FOLDER = documents.ROOT / "tests/languages/tr"
@@ -119,8 +120,8 @@ def test_another_folder_of_the_same_code_is_named(done: tuple[Path, str], copy: 
 def test_its_letters_fold_as_it_writes_them() -> None:
     spoken = Languages({"tr": _table()})
     tr = spoken.rules("tr")
-    assert rules_of.normalize("HİÇBİRİ IŞIK", tr) == "hiçbiri ışık"
-    assert rules_of.normalize("I\u0307", tr) == "i"  # the same letter of two characters
+    assert normalize("HİÇBİRİ IŞIK", tr) == "hiçbiri ışık"
+    assert normalize("I\u0307", tr) == "i"  # the same letter of two characters
     for said in ("HİÇBİRİ", "<YANIT> Hiçbiri </YANIT>", "Böyle bir sayı yok."):
         assert rules_of.score_row(said, ["hiçbiri"], "niah_none", tr).score == 1, said
     listed = "Yanıt: KIRMIZI, ışık, İnek ve 3. araba (30 kez)"

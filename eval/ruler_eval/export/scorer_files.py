@@ -1,7 +1,7 @@
 """What the folders for lm-evaluation-harness, lighteval and NeMo Evaluator share: the scorer.
 
     TO/utils.py                                the scoring of one row
-    TO/ruler_score.py  TO/language_rules.py    its rule: this project's metric, copied
+    TO/ruler_score.py, and what it imports     its rule: this project's metric, copied
     TO/scoring.json                            the data set, whose rule each task follows, and the
                                                languages that the metric does not have
 
@@ -27,7 +27,10 @@ from ruler_score import ruler_score_path
 
 FILE = "ruler_frozen.py"
 """The file of a harness's own that lists the tasks."""
-_METRIC = ("ruler_score.py", "language_rules.py")
+_METRIC = (
+    *("ruler_score.py", "ruler_rules.py", "oneruler_rules.py", "language_text.py"),
+    *("language_rules.py", "split_reasoning.py"),
+)
 
 
 def write_scorer(job: ExportJob, **more: Any) -> None:

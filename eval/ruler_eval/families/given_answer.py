@@ -13,6 +13,7 @@ from ruler_eval.families.answer_text import UUID, normalize_long, words_of
 from ruler_eval.frozen_release import PartialRow
 from ruler_eval.prediction import Prediction
 from ruler_score import ruler_score as rules_of
+from ruler_score.language_text import Language, normalize
 
 _UUID_LIKE = re.compile(r"(?<!\w)[0-9a-fx]{3,}(?:-[0-9a-f]{2,}){2,}")
 
@@ -30,7 +31,7 @@ class GivenAnswer:
 
     row: PartialRow
     task: str
-    language: rules_of.Language | None
+    language: Language | None
     function_words: frozenset[str]
     prediction: Prediction | None
     state: str
@@ -72,13 +73,13 @@ class GivenAnswer:
     def question(self) -> str:
         """The question, normalized; where it is not known alone, what follows the context."""
         known = self.row.get("question") or self.row["input"][self.row["context_end"] :]
-        return rules_of.normalize(str(known))
+        return normalize(str(known))
 
     @cached_property
     def first_line(self) -> str:
         """The answer's first line, normalized: small models explain on the lines after it."""
         lines = self.raw.strip().splitlines()
-        return rules_of.normalize(lines[0]) if lines else ""
+        return normalize(lines[0]) if lines else ""
 
     @cached_property
     def context(self) -> str:

@@ -34,7 +34,9 @@ from ruler_eval.families.family import Family
 from ruler_eval.families.function_words import frequent
 from ruler_eval.families.given_answer import GivenAnswer
 from ruler_eval.families.niah import other_needle
-from ruler_score.ruler_score import NONE_WORDS, ONERULER_TASKS, normalize
+from ruler_score.language_text import normalize
+from ruler_score.oneruler_rules import NONE_WORDS
+from ruler_score.ruler_score import ONERULER_TASKS
 
 TAGGED = re.compile(r"<(?P<tag>[^<>/\n]+)>(?P<text>[^<>]*)</(?P=tag)>")
 _OPEN, _CLOSE = '"“„«「', '"”“»」'

@@ -10,7 +10,7 @@ from collections import Counter
 
 from ruler_eval.families.answer_text import normalize_long, words_of
 from ruler_eval.families.given_answer import GivenAnswer
-from ruler_score.ruler_score import listed_items
+from ruler_score.language_text import listed_items
 
 _NUMBERED = re.compile(r"(?:^|\s)\d+\.\s")
 _NUMBER = re.compile(r"(?:^|(?<=\s))(\d{1,3})[.)]\s")

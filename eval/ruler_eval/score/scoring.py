@@ -47,6 +47,8 @@ from ruler_eval.score.trust.plausibility import AnsweredRow, doubts, sentences
 from ruler_eval.score.trust.proof import proof_of
 from ruler_eval.score.trust.stopped import is_part, mark_stopped
 from ruler_score import ruler_score as rules_of
+from ruler_score.oneruler_rules import authors_leave_out
+from ruler_score.split_reasoning import ReasoningState
 
 CUTS = ("protocol", "wrong", "score")
 _NOTHING = Prediction("", 0, "")  # in place of an answer that is missing
@@ -119,7 +121,7 @@ def row_score(
     scored = rules_of.score_row(prediction.text, row["outputs"], task, spoken, none_word, *how)
     thinking = _thinking(prediction, scored.reasoning)
     if rules.compat == "authors":  # they leave an answer out, or read all of it
-        if rules_of.authors_leave_out(prediction.text, prediction.finish_reason, rules.model):
+        if authors_leave_out(prediction.text, prediction.finish_reason, rules.model):
             return RowScore(0.0, 0.0, "cut", thinking)
         truncated = thinking == "cut" or prediction.finish_reason == "length"
         state: State = "cut" if truncated else "ok"
@@ -132,7 +134,7 @@ def row_score(
     return RowScore(0.0, 0.0, "cut", thinking, found=scored.found)
 
 
-def _thinking(prediction: Prediction, in_text: rules_of.ReasoningState) -> Reasoning:
+def _thinking(prediction: Prediction, in_text: ReasoningState) -> Reasoning:
     if in_text == "truncated" or prediction.thinking_ended is False:
         return "cut"
     return "ended" if prediction.thinking else in_text

@@ -8,12 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ruler_score.ruler_score import (
-    REASONING_TAGS,
-    opened_reasoning,
-    score_row,
-    split_reasoning,
-)
+from ruler_score.ruler_score import score_row
+from ruler_score.split_reasoning import REASONING_TAGS, opened_reasoning, split_reasoning
 
 FAMILIES = {
     **{

@@ -12,6 +12,8 @@ from ruler_eval.prediction import Prediction
 from ruler_eval.release_languages import Languages
 from ruler_eval.score.scoring import RowScore
 from ruler_score import ruler_score as rules_of
+from ruler_score.language_text import normalize, read_answer
+from ruler_score.split_reasoning import split_reasoning
 
 
 def read(
@@ -24,12 +26,12 @@ def read(
     languages: Languages,
 ) -> GivenAnswer:
     """What a prediction offers as answers, beside what the row asks for."""
-    raw = rules_of.split_reasoning(prediction.text if prediction else "").answer
+    raw = split_reasoning(prediction.text if prediction else "").answer
     spoken = languages.rules(language) if language else None
-    text = rules_of.normalize(raw, spoken)
+    text = normalize(raw, spoken)
     if rules_of.is_oneruler(task, spoken):
-        text = rules_of.read_answer(text, spoken or "en")
-    wanted = {rules_of.normalize(reference, spoken) for reference in row["outputs"]}
+        text = read_answer(text, spoken or "en")
+    wanted = {normalize(reference, spoken) for reference in row["outputs"]}
     references = sorted(set(row["outputs"]))
     return GivenAnswer(
         row=row,
