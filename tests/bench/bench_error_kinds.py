@@ -5,8 +5,8 @@
 
 PREDICTIONS holds the folders kvpress_* and reference_* with published predictions; RELEASE the rows
 of qa that ask the same questions. Both samples that rules were made with and samples that were kept
-apart until they were measured are in tests/eval/data/wrong_answers.tsv, and all but the last
-three were used to mend the rules in the end: what is printed is how well they hold now, not what they
+apart until they were measured are in tests/eval/data/wrong_answers.tsv, and all but the last three
+were used to mend the rules in the end: what is printed is how well they hold now, not what they
 will give on answers that nobody read. That was measured before each mending; the module's FRESH has
 it.
 """
