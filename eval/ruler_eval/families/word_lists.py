@@ -18,9 +18,10 @@ _BULLET = re.compile(r"^\s*(?:[-*•]|\d{1,3}[.)])\s", re.MULTILINE)
 _LEAD_IN = re.compile(r"^[^\n]*\w[^\n]*:\s*\n", re.MULTILINE)
 _COUNT = re.compile(  # "(appears 30 times)", ": 30", "- 30 times", "x3", "(appears" cut off
     r"\s*[(\[][^()\[\]\n]{0,40}\d[^()\[\]\n]{0,40}[)\]]|\s*\((?:appear|occur)[^()\n]*$"
+    r"|(?<=\S)[ \t]*\([^()\n]{3,}\)[ \t]*$"  # a remark, such as "(tie with the first)"
     r"|(?<=[^\W\d])[*_`\"']*(?:\s*[:=–—-]\s*|\s+)(?:[x×]\s?\d+|\b\d+\b)(?:\s*(?:times|occurrences?))?"
     r"(?=\s*(?:[\n,;]|\s\d{1,3}[.)]\s|$))",
-    re.IGNORECASE,
+    re.IGNORECASE | re.MULTILINE,
 )
 _LEAST_ITEMS = 4  # that no honest answer has in the list's own order by chance
 
