@@ -16,50 +16,8 @@ from ruler_score.language_rules import LanguageRules
 from ruler_score.language_text import read_rules
 
 MODULE = Path(__file__).parent.parent / "eval/ruler_score/language_rules.py"
-_HEAD = '''\
-"""What scoring knows of each of ONERULER's 26 languages, written by docs/embed_languages.py.
-
-    LANGUAGES["pl"].none        # ('brak',)
-
-The words are those of ruler_common/languages/*.toml: change them there, and write this anew. Here
-they go with the metric wherever it is copied.
-"""
-
-from __future__ import annotations
-
-from typing import NamedTuple
-
-
-class LanguageRules(NamedTuple):
-    """The words that scoring reads in the answers of a language.
-
-    `tags`: what an answer may stand in, the published tag first. `conjunctions`: the words before
-    the last item of a list, no items themselves; where `touching`, no spaces part words, and they
-    may touch those beside them. `none`: what the prompt asks for when there is no answer, and
-    variants of it. `none_alone`: what says the same as the whole answer, `none_phrases` in any
-    place (… is up to three words). `lead_in`: the words that may stand before a list, `counts`
-    those beside a number in it, with spaces between. `fold`: letters, by their numbers in
-    Unicode, each with what it becomes before the case is folded. The rest says where letters may
-    touch a none word: `NoneFacts` of ruler_common/languages.
-    """
-
-    tags: tuple[str, ...]
-    conjunctions: tuple[str, ...]
-    none: tuple[str, ...]
-    none_alone: tuple[str, ...]
-    none_phrases: tuple[str, ...]
-    lead_in: str
-    counts: str
-    touching: bool = False
-    fold: tuple[tuple[int, str], ...] = ()
-    not_after: tuple[str, ...] = ()
-    may_follow: str = ""
-    may_end_before: tuple[str, ...] = ()
-    may_begin: str = ""
-
-
-LANGUAGES: dict[str, LanguageRules] = {
-'''
+_MARK = "\nLANGUAGES: dict[str, LanguageRules] = {\n"
+"""All below it is made."""
 _END = '''\
 }  # fmt: skip
 """By ISO 639-1."""
@@ -71,7 +29,8 @@ def module() -> str:
     """The module's text, with the facts of today."""
     tables = {code: read_toml(FOLDER / f"{code}.toml") for code in LANGUAGES}
     entries = (_entry(code, read_rules(table)) for code, table in tables.items())
-    return _HEAD + "".join(entries) + _END
+    above = MODULE.read_text(encoding="utf-8").partition(_MARK)[0]
+    return above + _MARK + "".join(entries) + _END
 
 
 def _entry(code: str, rules: LanguageRules) -> str:

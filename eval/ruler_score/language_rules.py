@@ -1,4 +1,4 @@
-"""What scoring knows of each of ONERULER's 26 languages, written by docs/embed_languages.py.
+"""What scoring knows of each of ONERULER's 26 languages; docs/embed_languages.py writes the table.
 
     LANGUAGES["pl"].none        # ('brak',)
 
