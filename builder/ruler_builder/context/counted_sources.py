@@ -14,7 +14,7 @@ from ruler_builder.context.haystacks import EssayHaystack, LineHaystack, RunOnHa
 from ruler_builder.oneruler import languages
 from ruler_builder.oneruler.languages import Language
 from ruler_builder.sources import corpora
-from ruler_builder.sources.registry import Sources
+from ruler_builder.sources.chosen_sources import Sources
 from ruler_builder.sources.word_lists import places_alone
 from ruler_builder.tokens.tokenizers import TokenCounter
 from ruler_common.manifest_form import LanguageEntry

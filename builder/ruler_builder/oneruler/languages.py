@@ -22,7 +22,8 @@ from typing import Any
 
 from ruler_builder.oneruler import errata
 from ruler_builder.sources import language_folder
-from ruler_builder.sources.registry import CANONICAL, NOUNS, Sources
+from ruler_builder.sources.chosen_sources import Sources
+from ruler_builder.sources.registry import CANONICAL, NOUNS
 from ruler_builder.sources.sentences import split
 from ruler_builder.sources.word_lists import vocabulary
 from ruler_common.errors import RulerError

@@ -18,15 +18,9 @@ from typing import NamedTuple
 
 from ruler_builder.oneruler import languages
 from ruler_builder.sources import corpora, word_lists
+from ruler_builder.sources.chosen_sources import Sources, choice_in, entry_of
 from ruler_builder.sources.download import Store
-from ruler_builder.sources.registry import (
-    SourceFile,
-    Sources,
-    choice_in,
-    entry_of,
-    prompts_of,
-    registry,
-)
+from ruler_builder.sources.registry import SourceFile, prompts_of, registry
 from ruler_builder.sources.sentences import sentence_starts
 from ruler_common.errors import RulerError
 from ruler_common.manifest_form import Manifest, SourceEntry

@@ -27,8 +27,8 @@ from ruler_builder.release.parquet_files import (
     rows_in_group,
 )
 from ruler_builder.release.suite import Suite
+from ruler_builder.sources.chosen_sources import SourceChoice, Sources
 from ruler_builder.sources.download import Store
-from ruler_builder.sources.registry import SourceChoice, Sources
 from ruler_builder.tokens.second_engine import EngineMismatch, confirm, is_sampled, with_engine
 from ruler_builder.tokens.tokenizers import TokenCounter, load_counter
 from ruler_common.errors import RulerError

@@ -16,8 +16,9 @@ import uuid
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from ruler_builder.sources.chosen_sources import Sources, parse_choice
 from ruler_builder.sources.download import Store
-from ruler_builder.sources.registry import EMBEDDED, Sources, parse_choice
+from ruler_builder.sources.registry import EMBEDDED
 from ruler_builder.tokens.tokenizers import TokenCounter, named
 
 CHINESE = "Chinese"

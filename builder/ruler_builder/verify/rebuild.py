@@ -26,8 +26,9 @@ from ruler_builder.proof.verify_report import WHOLE_FILE, FileReport
 from ruler_builder.reading.sources_at_hand import SourcesAtHand
 from ruler_builder.release.file_builder import FileBuilder, FileJob, indices_of
 from ruler_builder.release.suite import suite_in
+from ruler_builder.sources.chosen_sources import choice_in
 from ruler_builder.sources.download import Store
-from ruler_builder.sources.registry import SourceFile, choice_in, is_given
+from ruler_builder.sources.registry import SourceFile, is_given
 from ruler_builder.tokens.reference_counter import reference
 from ruler_builder.tokens.second_engine import EngineMismatch
 from ruler_builder.tokens.tokenizers import TokenCounter

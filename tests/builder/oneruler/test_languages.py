@@ -9,8 +9,8 @@ import pytest
 from ruler_builder.oneruler.errata import applied, fix, identity, is_word
 from ruler_builder.oneruler.languages import Language, dictionary, language, sentences
 from ruler_builder.sources import sentences as splitting
+from ruler_builder.sources.chosen_sources import Sources, parse_choice
 from ruler_builder.sources.download import Store
-from ruler_builder.sources.registry import Sources, parse_choice
 from ruler_builder.sources.sentences import split
 from ruler_builder.sources.word_lists import vocabulary
 from ruler_common.errors import RulerError

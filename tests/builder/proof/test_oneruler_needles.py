@@ -14,8 +14,8 @@ from ruler_builder.families.multilingual_niah.proof import parts_speech
 from ruler_builder.oneruler.languages import sentences
 from ruler_builder.reading.breaches import FileRules
 from ruler_builder.reading.sources_at_hand import SourcesAtHand
+from ruler_builder.sources.chosen_sources import Sources
 from ruler_builder.sources.download import Store
-from ruler_builder.sources.registry import Sources
 from ruler_builder.tokens.tokenizers import TokenCounter
 from ruler_common.languages import facts
 from tests.builder.proof.planting import read, wording_of
