@@ -19,7 +19,7 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 
-from ruler_builder.common.parquet_rows import RowsDigest, let_go, read_rows, rows_of
+from ruler_builder.common.parquet_rows import RowsDigest, read_rows, rows_of
 from ruler_builder.common.text_digests import digest_of_question, text_digest
 from ruler_builder.common.unread_answers import unread
 from ruler_builder.families.table import FAMILIES, with_optional
@@ -38,7 +38,7 @@ from ruler_common.files import UNREADABLE
 from ruler_common.manifest_form import Manifest
 from ruler_common.outside.parquet_bounds import open_parquet
 from ruler_common.rows import COLUMNS, Row
-from ruler_common.work import OnRows
+from ruler_common.work import OnRows, let_go
 
 
 class RowGroup(NamedTuple):

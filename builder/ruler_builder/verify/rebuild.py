@@ -18,7 +18,7 @@ from itertools import takewhile
 from pathlib import Path
 from typing import NamedTuple
 
-from ruler_builder.common.parquet_rows import let_go, read_rows, with_exact_depths
+from ruler_builder.common.parquet_rows import read_rows, with_exact_depths
 from ruler_builder.context.fit import Impossible
 from ruler_builder.families.table import sources_of
 from ruler_builder.families.task import DATA_VERSION
@@ -37,7 +37,7 @@ from ruler_common.frozen_rows import frozen_for, is_frozen
 from ruler_common.manifest_form import FileEntry, Manifest, TokenizerEntry
 from ruler_common.names import Config, Names, check_name
 from ruler_common.rows import COLUMNS
-from ruler_common.work import OnRows
+from ruler_common.work import OnRows, let_go
 
 _SHOWN = 40  # characters of a text that differs
 
