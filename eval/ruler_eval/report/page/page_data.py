@@ -30,6 +30,7 @@ from ruler_eval.report.page.page_model import (
 from ruler_eval.report.page.page_runs import ReportedRun
 from ruler_eval.report.page.page_verdict import verdict
 from ruler_eval.report.page.rows.page_rows import ConfigRows, rows_behind
+from ruler_eval.report.page.rows.rows_file import RowsFile
 from ruler_eval.report.score_tables import TROUBLES, chosen, doubts, rule_options
 from ruler_eval.score.results_file import Results, rows_of
 
@@ -39,8 +40,10 @@ _MOST_NOTES = 40
 _TITLES = {"ruler": "RULER", "oneruler": "ONERULER"}
 
 
-def page_data(runs: Sequence[ReportedRun], every_error: bool = False) -> PageData:
-    """All that the page shows of these runs.
+def page_data(
+    runs: Sequence[ReportedRun], every_error: bool = False, beside: RowsFile | None = None
+) -> PageData:
+    """All that the page shows of these runs; every row goes into the file `beside` it, if any.
 
     With `every_error` every wrong row is sorted into its kind, however long reading its text takes.
     Raises RulerError for answers or rows that are no longer those that were scored.
@@ -48,7 +51,7 @@ def page_data(runs: Sequence[ReportedRun], every_error: bool = False) -> PageDat
     series = page_scores.all_series(runs)
     lengths = page_scores.all_lengths(runs)
     tasks = page_scores.all_tasks(runs)
-    behind = rows_behind(runs, every_error)
+    behind = rows_behind(runs, every_error, beside)
     dataset = runs[0].results["dataset"]["name"]
     page: PageData = {
         "format": FORMAT,
@@ -80,6 +83,7 @@ def page_data(runs: Sequence[ReportedRun], every_error: bool = False) -> PageDat
         "languages": languages(runs, series, lengths),
         "correlation": _correlation(runs),
         "rows": _rows(runs, series, behind),
+        "rows_file": None if beside is None else {"name": beside.name, "bytes": beside.size},
     }
     page["verdict"] = [shortened(sentence, 8 * _LONGEST_FACT) for sentence in verdict(page)]
     return page

@@ -222,12 +222,27 @@ class ShownRow(TypedDict):
     evidence: list[ShownEvidence]
 
 
+RowsPart = tuple[int, int]
+"""Where a configuration's rows stand in the file beside the page: their first byte, and the end."""
+
+
 class ShownRows(TypedDict):
-    """The rows of a configuration that the page holds, wrong ones first, of so many."""
+    """The rows of a configuration that the page holds, wrong ones first, of so many.
+
+    `all` is where the file beside the page has all of them, if there is one.
+    """
 
     n: int
     wrong: int
     rows: list[ShownRow]
+    all: NotRequired[RowsPart]
+
+
+class RowsFileFacts(TypedDict):
+    """The file beside the page that holds every row: its name, and how many bytes it has."""
+
+    name: str
+    bytes: int
 
 
 class ComplexityPanel(TypedDict):
@@ -275,3 +290,4 @@ class PageData(TypedDict):
     languages: Languages | None
     correlation: dict[str, Any] | None
     rows: dict[str, dict[str, ShownRows]]
+    rows_file: RowsFileFacts | None

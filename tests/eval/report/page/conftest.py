@@ -69,9 +69,22 @@ def languages_file(once: Once, language_runs: list[Path]) -> Path:
     return once("page/oneruler.html", partial(write_page, language_runs))
 
 
-def write_page(runs: list[Path], path: Path) -> None:
+@pytest.fixture(scope="session")
+def two_runs(once: Once) -> list[Path]:
+    """Two runs on 120 rows a configuration, three row groups; half are wrong, and a third."""
+
+    def make(root: Path) -> None:
+        release = write_oneruler(root / "oneruler", ("pl",), rows=120)
+        for share in (2, 3):
+            write_run(root / f"run{share}", release, worse(share), f"Worse-{share}")
+
+    root = once("page/large", make)
+    return [root / "run2", root / "run3"]
+
+
+def write_page(runs: list[Path], path: Path, *more: object) -> None:
     """The page of some runs, and what it shows as JSON beside it."""
-    arguments = ["--out", path, "--json", path.with_suffix(".json")]
+    arguments = ["--out", path, "--json", path.with_suffix(".json"), *more]
     _, error, code = ruler("report", *runs, *arguments)
     assert code == 0, error
 
