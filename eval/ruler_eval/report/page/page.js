@@ -237,7 +237,11 @@
     const known = (await unpacked)[series] || {};
     const held = configs.filter((name) => known[name]).map((name) => ({ name, ...known[name] }));
     if (!rowsFile) return held;
-    return Promise.all(held.map(async (part) => (part.all ? { ...part, rows: await allRows(part.all) } : part)));
+    return Promise.all(held.map(async (part) => {
+      if (!part.all) return part;
+      const pages = new Map(part.rows.map((row) => [row.index, row.page]));
+      return { ...part, rows: (await allRows(part.all)).map((row) => ({ ...row, page: pages.get(row.index) })) };
+    }));
   }
   /* Every row of a configuration, from the file beside the page. A page from disk may read no other
      file by itself, so its reader opens it; a part is read when it is asked for. */
@@ -382,7 +386,27 @@
       define(details, "Answer", answerText(row, [], "del"));
     }
     if (row.evidence.length) define(details, "Evidence", evidence(row.evidence));
+    const prompt = wholePrompt(row, beside);
+    if (prompt) define(details, "Whole prompt", prompt);
     made.append(head, details);
+    return made;
+  }
+  /* A link to the page of the row's whole prompt, or the command that makes one. */
+  function wholePrompt(row, beside) {
+    const here = data.show[shownCell.series], there = data.show[beside];
+    if (row.page) {
+      const link = element("a", "", decodeURI(row.page));
+      link.href = row.page;
+      link.target = "_blank";
+      return link;
+    }
+    if (!here) return null;
+    const runs = [here, ...(there && there.release === here.release ? [there] : [])].map((one) => one.run).filter(Boolean);
+    const command = ["ruler show", row.config, row.index, here.release, ...runs, `--html ${row.config}-${row.index}.html`].join(" ");
+    const made = element("div", "command"), copy = element("button", "", "Copy");
+    copy.type = "button";
+    copy.addEventListener("click", () => navigator.clipboard.writeText(command).then(() => { copy.textContent = "Copied"; }));
+    made.append(element("code", "", command), copy);
     return made;
   }
   function answered(label, row, flags, tag) {

@@ -30,6 +30,7 @@ from ruler_eval.report.page.page_model import (
 from ruler_eval.report.page.page_runs import ReportedRun
 from ruler_eval.report.page.page_verdict import verdict
 from ruler_eval.report.page.rows.page_rows import ConfigRows, rows_behind
+from ruler_eval.report.page.rows.row_pages import show_command
 from ruler_eval.report.page.rows.rows_file import RowsFile
 from ruler_eval.report.score_tables import TROUBLES, chosen, doubts, rule_options
 from ruler_eval.score.results_file import Results, rows_of
@@ -84,6 +85,12 @@ def page_data(
         "correlation": _correlation(runs),
         "rows": _rows(runs, series, behind),
         "rows_file": None if beside is None else {"name": beside.name, "bytes": beside.size},
+        "row_pages": None,
+        "show": {
+            str(one["id"]): command
+            for one in series
+            if (command := show_command(runs[one["run"]])) is not None
+        },
     }
     page["verdict"] = [shortened(sentence, 8 * _LONGEST_FACT) for sentence in verdict(page)]
     return page

@@ -210,7 +210,10 @@ class ShownEvidence(TypedDict):
 
 
 class ShownRow(TypedDict):
-    """One row behind a number, as text; `score` is 0 … 1, `kind` None for a right answer."""
+    """One row behind a number, as text; `score` is 0 … 1, `kind` None for a right answer.
+
+    `page` is the address of the page of its whole prompt, where one was made.
+    """
 
     index: int
     score: float
@@ -220,6 +223,7 @@ class ShownRow(TypedDict):
     answer: str | None
     state: str
     evidence: list[ShownEvidence]
+    page: NotRequired[str]
 
 
 RowsPart = tuple[int, int]
@@ -245,6 +249,16 @@ class RowsFileFacts(TypedDict):
     bytes: int
 
 
+class ShowCommand(TypedDict):
+    """What `ruler show` takes to show a row of a series: its release and its run, as a shell does.
+
+    `run` is "" where the answers are in several places.
+    """
+
+    release: str
+    run: str
+
+
 class ComplexityPanel(TypedDict):
     """A series' tasks that differ in one parameter alone; the title names it, `niah: keys`.
 
@@ -266,9 +280,10 @@ class Languages(TypedDict):
 
 
 class PageData(TypedDict):
-    """The whole page, in its order; `rows` are by the series' id, then by configuration.
+    """The whole page, in its order; `rows` and `show` are by the series' id.
 
-    `correlation` is what analysis/correlate.py finds, None of too few models and lengths.
+    `correlation` is what analysis/correlate.py finds, None of too few models and lengths;
+    `row_pages` is the address of the folder of the rows' own pages, None without.
     """
 
     format: int
@@ -291,3 +306,5 @@ class PageData(TypedDict):
     correlation: dict[str, Any] | None
     rows: dict[str, dict[str, ShownRows]]
     rows_file: RowsFileFacts | None
+    row_pages: str | None
+    show: dict[str, ShowCommand]

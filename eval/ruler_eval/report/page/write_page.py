@@ -5,6 +5,7 @@ write_report(open_runs([Path("runs/qwen")]), Path("report.html"))
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -17,15 +18,17 @@ from ruler_eval.report.page.figures.page_figures import figures
 from ruler_eval.report.page.page_data import as_json, page_data
 from ruler_eval.report.page.page_render import render
 from ruler_eval.report.page.page_runs import ReportedRun
+from ruler_eval.report.page.rows.row_pages import write_row_pages
 from ruler_eval.report.page.rows.rows_file import rows_file
 
 
 @dataclass(frozen=True, kw_only=True)
 class Beside:
-    """What is written beside the page: its data, every row, its figures as PNG and SVG."""
+    """What is written beside the page: its data, every row, pages of rows, its figures."""
 
     json: Path | None = None
     rows: Path | None = None
+    row_pages: Path | None = None
     png: Path | None = None
 
 
@@ -49,6 +52,9 @@ def write_report(
     _check_places(out, beside)
     with nullcontext() if beside.rows is None else rows_file(beside.rows) as rows:
         page = page_data(runs, every_error, rows)
+    if beside.row_pages is not None:
+        address = Path(os.path.relpath(beside.row_pages, out.parent)).as_posix()
+        write_row_pages(page, runs, beside.row_pages, address)
     charts = figures(page)
     write_whole(out, render(page, charts))
     if beside.json is not None:

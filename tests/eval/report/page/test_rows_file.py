@@ -6,28 +6,11 @@ import gzip
 import json
 from pathlib import Path
 
-import pytest
-
 from ruler_eval.report.page.page_data import page_data
 from ruler_eval.report.page.page_runs import open_runs
 from ruler_eval.report.page.rows.rows_file import rows_file
-from tests.conftest import Once
-from tests.eval.report.page.conftest import write_page
 
 CONFIG = "niah_single_8k_pl_cl100k"
-
-
-@pytest.fixture(scope="session")
-def large_page(once: Once, two_runs: list[Path]) -> Path:
-    """A page of 120 rows a configuration, every row in report.rows.gz beside it."""
-
-    def make(folder: Path) -> None:
-        folder.mkdir()
-        rows = folder / "report.rows.gz"
-        write_page(two_runs, folder / "report.html", "--rows", rows)
-        rows.with_name("other.rows.gz").write_bytes(rows.read_bytes()[::-1])
-
-    return once("page/with-rows", make) / "report.html"
 
 
 def lines_of(path: Path) -> list[dict[str, object]]:
