@@ -9,6 +9,7 @@ page says how many rows were sorted.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from operator import itemgetter
 
 from ruler_eval.analysis.errors.error_kinds import error_of
 from ruler_eval.analysis.errors.memory import memory_of
@@ -77,7 +78,7 @@ class ConfigRows:
     def file(self) -> tuple[object, ...]:
         """What is the same for configurations whose rows are read together."""
         release = self.run.release
-        return (self.number, self.name) if release is None else (release.root, self.name)
+        return None if release is None else release.root, self.name
 
     @property
     def wanted(self) -> set[int]:
@@ -202,9 +203,10 @@ def _collect(file: Sequence[ConfigRows], groups: int) -> None:
     """Read one file's rows for every run on it, the texts of no more than so many row groups."""
     first = file[0]
     if first.run.release is None:
-        for index in sorted(first.wanted & first.answers.keys()):
-            if (row := _of_file(first.answers[index], first)) is not None:
-                first.take(row)
+        together = [(index, rows) for rows in file for index in rows.wanted & rows.answers.keys()]
+        for index, rows in sorted(together, key=itemgetter(0)):  # what is kept of a text is used
+            if (row := _of_file(rows.answers[index], rows)) is not None:
+                rows.take(row)
         return
     for columns, most in (((*_COLUMNS, "input"), groups), (_COLUMNS, None)):
         wanted = [rows.wanted if most else rows.kept - rows.shown.keys() for rows in file]
