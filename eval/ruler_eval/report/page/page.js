@@ -49,6 +49,8 @@
   function keepShown(part) {
     if (part.data && part.data.values) part.data.values = part.data.values.filter(isShown);
     for (const layer of part.layer || []) keepShown(layer);
+    /* An empty layer would be a picture without a name. */
+    if (part.layer) part.layer = part.layer.filter((layer) => !layer.data || !layer.data.values || layer.data.values.length);
   }
   function withoutLegend(part) {
     for (const [name, channel] of Object.entries(part.encoding || {})) {
@@ -504,7 +506,7 @@
 
   /* Both colour schemes, and paper. */
   dark.addEventListener("change", drawAll);
-  addEventListener("beforeprint", () => { printing = true; for (const part of all(".group")) part.hidden = false; drawAll(); });
+  addEventListener("beforeprint", () => { printing = true; get("run-facts").open = true; for (const part of all(".group")) part.hidden = false; drawAll(); });
   addEventListener("afterprint", () => { printing = false; if (tabs.length) choose("0"); drawAll(); });
   let width = innerWidth;
   addEventListener("resize", () => { if (innerWidth !== width) { width = innerWidth; drawAll(); } });
