@@ -16,6 +16,7 @@ from ruler_common.frozen_rows import are_frozen
 from ruler_common.text import shortened, visible
 from ruler_eval.analysis.correlate import correlate
 from ruler_eval.analysis.errors.error_kinds import KINDS
+from ruler_eval.report.config_tables import TROUBLES
 from ruler_eval.report.page import page_scores
 from ruler_eval.report.page.page_differences import pairs
 from ruler_eval.report.page.page_languages import languages
@@ -32,7 +33,7 @@ from ruler_eval.report.page.page_verdict import verdict
 from ruler_eval.report.page.rows.page_rows import ConfigRows, rows_behind
 from ruler_eval.report.page.rows.row_pages import show_command
 from ruler_eval.report.page.rows.rows_file import RowsFile
-from ruler_eval.report.score_tables import TROUBLES, chosen, doubts, rule_options
+from ruler_eval.report.score_tables import chosen, doubts, rule_options
 from ruler_eval.score.results_file import Results, rows_of
 
 FORMAT = 1
