@@ -142,8 +142,6 @@ def resembles(text: str, value: str) -> bool:
         return True
     if value.isdecimal() and len(value) >= _LONG_NUMBER and _ratio(text, value) >= _ALIKE:
         return True
-    if abs(len(text) - len(value)) > 2 or len(set(text) ^ set(value)) > 4:  # two for each edit
-        return False
     return _edits(text, value) <= 2
 
 
@@ -159,17 +157,18 @@ def loops(text: str) -> bool:
     """
     end = " ".join(_NUMBERING.sub(" ", text.replace("-", "")).split())[-_LONGEST_END:]
     for period in range(1, len(end) // 2 + 1):
-        size = period  # of the end that repeats what stands one period before it
-        while size < len(end) and end[-1 - size] == end[-1 - size + period]:
-            size += 1
-        times = 2 if period >= _SENTENCE else 4
-        if size >= max(_LEAST_LOOP, times * period):
+        if end[-1] != end[-1 - period]:
+            continue
+        size = max(_LEAST_LOOP, (2 if period >= _SENTENCE else 4) * period)
+        if size <= len(end) and end[-size:-period] == end[period - size :]:
             return True
     return False
 
 
 def _ratio(a: str, b: str) -> float:
     """How much two texts have in common, in their order (0 … 1); 0 where it is not enough."""
+    if 2 * min(len(a), len(b)) < _ALIKE * (len(a) + len(b)):
+        return 0.0
     matcher = difflib.SequenceMatcher(None, a, b, autojunk=False)
     return matcher.ratio() if matcher.quick_ratio() >= _ALIKE else 0.0  # this is no smaller
 
@@ -179,6 +178,8 @@ def _edits(a: str, b: str) -> int:
 
     Edits are insertions, deletions, changes, and swaps of neighbours.
     """
+    if abs(len(a) - len(b)) > 2 or len(set(a) ^ set(b)) > 4:  # two characters for each edit
+        return 3
     before, row = [0] * (len(b) + 1), list(range(len(b) + 1))
     for i, x in enumerate(a, 1):
         new = [i]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from functools import lru_cache
 
 from ruler_eval.families.answer_text import normalize_long, words_of
 from ruler_eval.families.given_answer import GivenAnswer
@@ -67,7 +68,12 @@ def from_start(answer: GivenAnswer) -> bool:
     """The items are the first of the numbered list."""
     if len(answer.items) < _LEAST_ITEMS:
         return False
-    return answer.items == listed_items(answer.context[:2000])[: len(answer.items)]
+    return tuple(answer.items) == _listed(answer.context[:2000])[: len(answer.items)]
+
+
+@lru_cache(maxsize=4)  # several runs answer one row
+def _listed(text: str) -> tuple[str, ...]:
+    return tuple(listed_items(text))
 
 
 def frequent_words(answer: GivenAnswer) -> bool:

@@ -23,7 +23,7 @@ from ruler_eval.score.effective_length import (
     written,
 )
 from tests.eval.score.paper_tables import NOT_WRITTEN_AS_MORE, ROUNDED_OTHERWISE, TABLES, published
-from tests.eval.scoring_helpers import right, ruler
+from tests.eval.scoring_helpers import effective_lengths, right, ruler
 
 LENGTHS = [4096 * 2**i for i in range(6)]
 CATEGORY_OF = {3: ALL_TASKS, 12: ALL_TASKS} | {13 + i: c for i, c in enumerate(CATEGORIES)}
@@ -211,7 +211,6 @@ def test_both_effective_lengths_stand_in_the_table(write_run):
         return right(config, row) if row["index"] % 2 and config.endswith("_4k") else ""
 
     stdout, _, _ = ruler("score", write_run(half), "--all")
-    (header,) = [line.split() for line in stdout.splitlines() if line.startswith("group")]
-    (row,) = [line.split() for line in stdout.splitlines() if line.startswith("all ")]
-    assert header[1:4] == ["effective", "threshold", "relative"]
-    assert row[1:4] == ["<4K", "85.6", "4K"]
+    found = effective_lengths(stdout)
+    assert found["group"][:3] == ["effective", "threshold", "relative"]
+    assert found["all"][:3] == ["<4K", "85.6", "4K"]

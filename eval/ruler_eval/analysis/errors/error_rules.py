@@ -78,9 +78,9 @@ def complete(answer: GivenAnswer) -> bool:
 def refused(answer: GivenAnswer) -> bool:
     """Declined, and nothing right was given; not to find the answer is no refusal."""
     text = answer.text.replace("’", "'")
-    if answer.found or garbled(answer):
+    if answer.found or not _REFUSAL.search(text) or says_nothing(text):
         return False
-    return bool(_REFUSAL.search(text)) and not says_nothing(text)
+    return not garbled(answer)
 
 
 def says_none(answer: GivenAnswer) -> bool:
@@ -89,13 +89,11 @@ def says_none(answer: GivenAnswer) -> bool:
         return False
     if answer.language is not None:
         none_word = answer.row.get("none_word") or None
-        return not answer.is_list and language_text.says_none(
-            answer.text, answer.language, none_word
-        )
-    if garbled(answer) or (not answer.is_list and any(map(_is_value(answer), answer.wrong))):
+        how = answer.language, none_word
+        return not answer.is_list and language_text.says_none(answer.text, *how)
+    if not says_nothing(answer.first_line if answer.is_qa else answer.text):
         return False
-    text = answer.first_line if answer.is_qa else answer.text
-    return says_nothing(text)
+    return answer.is_list or not (garbled(answer) or any(map(_is_value(answer), answer.wrong)))
 
 
 def _is_value(answer: GivenAnswer) -> Callable[[str], bool]:

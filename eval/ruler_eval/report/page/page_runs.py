@@ -33,13 +33,17 @@ _LONGEST_NAME = 80  # characters
 
 @dataclass(frozen=True, kw_only=True)
 class ReportedRun:
-    """A scored run; `answers` are by configuration and index, `problem` says why there are none."""
+    """A scored run; `answers` are by configuration and index, `problem` says why there are none.
+
+    `places` are the folders or files that hold its answers.
+    """
 
     label: str
     results: Results
     release: Release | None = None
     answers: Mapping[str, Mapping[int, Prediction]] = field(default_factory=dict)
     problem: str | None = None
+    places: Sequence[Path] = ()
 
     @property
     def names(self) -> Names:
@@ -117,8 +121,9 @@ def _with_answers(
     if not found or len(found) < len(results["predictions"]):
         problem = "the files that were scored are not here any more"
         return ReportedRun(label=label, results=results, problem=problem)
+    places = _together(found)
     try:
-        predictions, release = source.open(_together(found), keep_prompts=True)
+        predictions, release = source.open(places, keep_prompts=True)
     except RulerError as error:
         if source.dataset is not None or source.references is not None:
             raise
@@ -132,7 +137,9 @@ def _with_answers(
         name: join.by_index(name, groups.get(name, []), release is None, [])[0]
         for name in results["configurations"]
     }
-    return ReportedRun(label=label, results=results, release=release, answers=answers)
+    return ReportedRun(
+        label=label, results=results, release=release, answers=answers, places=places
+    )
 
 
 def _here(name: str, folder: Path) -> Path | None:
