@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 from filelock import FileLock
+from hypothesis import settings
 
 from ruler_builder.context.counted_sources import CountedSources
 from ruler_builder.oneruler.language_pairs import Languages
@@ -27,6 +28,9 @@ from tests.shares import ALL, TURN, files_are_named, leave_out_nightly
 MOST_WORKERS = 8
 """Each loads the tokenizers it needs: some hundred MB."""
 _home = tempfile.TemporaryDirectory(prefix="ruler-tests-")
+
+settings.register_profile("no deadline", deadline=None)  # a busy machine fails no test
+settings.load_profile("no deadline")
 
 
 def pytest_configure() -> None:

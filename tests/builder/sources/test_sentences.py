@@ -10,7 +10,7 @@ from ruler_builder.sources.sentences import iter_starts, sentence_starts, split
 from ruler_common.languages import facts
 from tests.shares import examples
 
-LAWS = settings(max_examples=examples(100), deadline=None)
+LAWS = settings(max_examples=examples(100))
 SENTENCES = st.lists(
     st.sampled_from(
         [

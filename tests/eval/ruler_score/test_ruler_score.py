@@ -45,7 +45,7 @@ def cases_on_the_hub():
 LISTS = st.text(alphabet="ab1 2.\n\t,;:()&-…'•、\u00a0\r\x0b|éا٣*/", max_size=40)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(LISTS, st.sampled_from(["", " (30 times)", "\n2) ", "...", "and b", " 1. a 2. b"]))
 def test_the_quick_ways_of_reading_a_list_find_what_the_whole_ones_do(text, more):
     text += more + text[:7]
@@ -112,7 +112,6 @@ def test_strict_wants_all_and_nothing_else_of_the_kind(task, prediction, referen
     assert score_row(prediction, references, task).strict == strict
 
 
-@settings(deadline=None)
 @given(st.text(max_size=80), st.lists(st.text(min_size=1, max_size=8), min_size=1, max_size=5))
 def test_scores_lie_between_0_and_1_and_strict_is_never_above(prediction, references):
     for task in rules.RULER_TASKS:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ruler_score.ruler_score import score_row
@@ -123,7 +123,6 @@ def test_channels_end_with_the_final_one(text, answer, state):
     assert (found.answer, found.state) == (answer, state)
 
 
-@settings(deadline=None)
 @given(
     st.lists(st.sampled_from([*PIECES, *REASONING_TAGS, "a", "1234567", " ", "\n"]), max_size=12)
 )

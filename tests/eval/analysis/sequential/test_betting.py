@@ -51,7 +51,7 @@ def test_the_other_side_is_the_mirror_image(limit: float, differences: np.ndarra
     assert evidence(-limit, -differences) == pytest.approx((larger, smaller))
 
 
-@settings(deadline=None, max_examples=30)  # the first imports scipy
+@settings(max_examples=30)  # the first imports scipy
 @given(st.lists(st.sampled_from([0.0, 0.0, 1.0, -1.0, 0.4]), min_size=30, max_size=90))
 def test_the_anytime_interval_holds_the_limits_without_a_verdict(values: list[float]) -> None:
     waves = np.split(np.array(values), [10, 20])
