@@ -238,6 +238,8 @@ def report(
     revision: str | None = None,
     references: Place | None = None,
     json_file: Place | None = None,
+    rows_file: Place | None = None,
+    row_pages: Place | None = None,
     png: Place | None = None,
     every_error: bool = False,
 ) -> Path:
@@ -251,23 +253,20 @@ def report(
         revision: The release's on the Hub.
         references: The data folder that runs without a release were scored by.
         json_file: Where to write what the page shows as JSON, if at all.
+        rows_file: Where to write every row, which the page opens on demand, if at all.
+        row_pages: A folder for a page of each shown row with its whole prompt, if at all.
         png: A folder for the figures as PNG and SVG, if at all.
         every_error: Sort every wrong row into its kind of error, also of very long texts.
 
     Returns:
         The page's path. Raises RulerError for what cannot be shown.
     """
-    from ruler_eval.report.page.write_page import write_report
+    from ruler_eval.report.page.page_runs import open_runs
+    from ruler_eval.report.page.write_page import Beside, write_report
 
-    write_report(
-        paths(runs),
-        Path(out),
-        several(names),
-        text(dataset),
-        revision,
-        path(references),
-        json_file=path(json_file),
-        png=path(png),
-        every_error=every_error,
+    opened = open_runs(paths(runs), several(names), text(dataset), revision, path(references))
+    beside = Beside(
+        json=path(json_file), rows=path(rows_file), row_pages=path(row_pages), png=path(png)
     )
+    write_report(opened, Path(out), beside, every_error)
     return Path(out)

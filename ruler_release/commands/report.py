@@ -22,6 +22,8 @@ _EVERY_ERROR = (
     "Without it, of a release whose texts are that large an even share is sorted."
 )
 _JSON_FILE = "Write what the page shows as JSON."
+_ROWS = "Write every row, compressed, which the page opens on demand: it holds 20 of each cell."
+_ROW_PAGES = "Write a page of each row that the page shows: its whole prompt, linked from the row."
 _PAGE = "The page: one HTML file."
 _PNG = "Write the figures as PNG and SVG."
 
@@ -34,6 +36,8 @@ def report(
     revision: DataRevision = None,
     references: Annotated[Path | None, Option(help=_REFERENCES)] = None,
     json_file: Annotated[Path | None, Option("--json", help=_JSON_FILE)] = None,
+    rows_file: Annotated[Path | None, Option("--rows", metavar="FILE", help=_ROWS)] = None,
+    row_pages: Annotated[Path | None, Option(metavar="FOLDER", help=_ROW_PAGES)] = None,
     png: Annotated[Path | None, Option(metavar="FOLDER", help=_PNG)] = None,
     every_error: Annotated[bool, Option("--every-error", help=_EVERY_ERROR)] = False,
 ) -> None:
@@ -44,4 +48,5 @@ def report(
     One file that opens from disk, without a network.
     """
     api.report(**locals())
-    typer.echo("Written: " + ", ".join(str(path) for path in (out, json_file, png) if path))
+    written = filter(None, (out, json_file, rows_file, row_pages, png))
+    typer.echo(f"Written: {', '.join(map(str, written))}")

@@ -1,10 +1,10 @@
 """How long `ruler report` takes: `python -m tests.bench.bench_report [ROWS] [RELEASE]`.
 
 The whole command, start-up included, in seconds of the processor and of the clock, with the size
-of its page. Three models x 13 tasks x 6 lengths, ROWS in all (39,000), are the real answers of
-example, repeated, of the third every second one is right: once with their references, once by
-results.json alone. With RELEASE, a folder of the frozen rows, a model answers every row of it, and
-a third of its answers are wrong.
+of its page, and how soon Chromium, where it is installed, paints it. Three models x 13 tasks x 6
+lengths, ROWS in all (70,200), are the real answers of example, repeated, of the third every second
+one is right: once with their references, once by results.json alone. With RELEASE, a folder of the
+frozen rows, a model answers every row of it, and a third of its answers are wrong.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from ruler_common.names import LENGTHS, parse_length
 from ruler_eval.example.write_example import FIRST_LINE, write_example
 from ruler_eval.frozen_release import Release
 
-ROWS = int(sys.argv[1]) if len(sys.argv) > 1 else 39_000
+ROWS = int(sys.argv[1]) if len(sys.argv) > 1 else 70_200
 RELEASE = Path(sys.argv[2]) if len(sys.argv) > 2 else None
 EXAMPLE = Path(ruler_eval.example.__file__).parent
 
@@ -110,6 +110,26 @@ def write_run(folder: Path, release: Release) -> Path:
     return run
 
 
+def first_paint(page: Path) -> str:
+    """After how many seconds a browser shows something of a page: the middle one of five times."""
+    if (chromium := shutil.which("chromium")) is None:
+        return ""
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        times = []
+        for _ in range(5):
+            shown = browser.new_page()
+            shown.goto(page.as_uri())
+            shown.wait_for_function("() => performance.getEntriesByType('paint').length > 1")
+            first = "performance.getEntriesByName('first-contentful-paint')[0].startTime"
+            times.append(shown.evaluate(first))
+            shown.close()
+        browser.close()
+    return f", first paint after {sorted(times)[2] / 1000:.2f} s"
+
+
 def measured(name: str, folder: Path, runs: Sequence[Path], *arguments: object) -> None:
     """Print a line: rows, seconds, bytes of the page, memory."""
     out = folder / "report.html"
@@ -118,7 +138,7 @@ def measured(name: str, folder: Path, runs: Sequence[Path], *arguments: object) 
     rows = sum(cell["n"] for found in results for cell in found["configurations"].values())
     print(
         f"{name:40} {rows:7,} rows {seconds:6.2f} s of the processor {clock:6.2f} s "
-        f"{out.stat().st_size:9,} bytes {memory:5,} MB",
+        f"{out.stat().st_size:9,} bytes {memory:5,} MB{first_paint(out)}",
         flush=True,
     )
 

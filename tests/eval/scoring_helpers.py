@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import re
 
 import ruler_dataset
 from tests import in_process
@@ -107,7 +108,7 @@ WRITTEN_TASKS = ("niah_single", "niah_multivalue", "niah_none", "cwe_easy")
 
 def write_oneruler(root, languages=("pl", "en-ko"), lengths=("8k",), rows=4, tasks=WRITTEN_TASKS):
     """A release of ONERULER by hand: four tasks in two languages, short rows."""
-    from ruler_score.ruler_score import NONE_WORDS
+    from ruler_score.oneruler_rules import NONE_WORDS
 
     files = {}
     for task, pair, length in itertools.product(tasks, languages, lengths):
@@ -189,3 +190,10 @@ def _oneruler_row(config, index, none):
         "evidence": evidence,
         "none_word": none,
     }
+
+
+def effective_lengths(stdout: str) -> dict[str, list[str]]:
+    """By group, the rest of its row in the table of effective lengths of `ruler score --all`."""
+    (table,) = [text for text in stdout.split("\n\n") if re.match("group +effective ", text)]
+    rows = (re.split(" {2,}", line) for line in table.splitlines())
+    return {name: rest for name, *rest in rows}

@@ -2,12 +2,15 @@
 
     shipment = report_shipment("org/long-context", Path("report.html"))
 
-The page is what `ruler report` wrote; here it is a file to send. A newer page replaces it, and no
+The page is what `ruler report` wrote; here it is a file to send, with the pages of rows that it
+links. A newer page replaces it, and no
 tag is made: the page itself says of which runs and rows it is.
 """
 
 from __future__ import annotations
 
+import html
+import re
 from collections.abc import Collection
 from pathlib import Path
 
@@ -15,6 +18,7 @@ from ruler_builder.common.project_files import project_file
 from ruler_builder.hub.push_plan import Shipment
 from ruler_common.errors import RulerError
 
+_ROW_PAGES = re.compile(rb'<meta name="row-pages" content="([^"]*)">')
 PAGE = "report.html"  # what `ruler report` writes by default
 MOST_BYTES = 10_000_000  # one of three models, six lengths and 13 tasks has less than 2,000,000
 
@@ -33,8 +37,25 @@ def report_shipment(repo: str, page: Path) -> Shipment:
         raise RulerError(f"'{page}' is no HTML page. Make one: ruler report RUN --out {PAGE}")
     card = project_file("dataset_cards") / "report_page.md"
     files: dict[str, Path | bytes] = {"index.html": content, "README.md": card}
+    files |= _row_pages(page, content)
     title = "A page of results"
     return Shipment.of_space(files, repo=repo, version=None, title=title, sdk="static")
+
+
+def _row_pages(page: Path, content: bytes) -> dict[str, Path]:
+    """The pages of single rows that the page links. Raises RulerError where they are not here."""
+    named = _ROW_PAGES.search(content)
+    if named is None:
+        return {}
+    folder = Path(html.unescape(named[1].decode()))
+    beside = folder.parts and not folder.is_absolute() and ".." not in folder.parts
+    found = sorted((page.parent / folder).rglob("*.html")) if beside else []
+    if not found:
+        raise RulerError(
+            f"'{page}' links pages of its rows in '{folder}': a folder that must lie beside it. "
+            f"Make both anew: ruler report RUN --out {page} --row-pages {page.with_suffix('')}-rows"
+        )
+    return {path.relative_to(page.parent).as_posix(): path for path in found}
 
 
 def check_space(repo: str, files: Collection[str]) -> None:

@@ -12,7 +12,7 @@ import unicodedata
 from collections.abc import Collection
 from functools import lru_cache
 
-from ruler_score import ruler_score as rules_of
+from ruler_score.language_text import normalize, numbers
 
 UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _BEYOND_ASCII = re.compile(r"([^\x00-\x7f]+)")
@@ -53,9 +53,9 @@ def values(raw: str, text: str, wanted: Collection[str]) -> list[str]:
 
 def numbers_in(text: str) -> list[str]:
     """The numbers of a normalized text, in its order; one with separators in it comes last."""
-    numbers = rules_of.numbers(text)
-    items = [item for item in re.findall(r"\d{2,}", text) if item in numbers]
-    return items + sorted(numbers - set(items))
+    found = numbers(text)
+    items = [item for item in re.findall(r"\d{2,}", text) if item in found]
+    return items + sorted(found - set(items))
 
 
 @lru_cache(maxsize=4)  # several runs answer one row
@@ -79,7 +79,7 @@ def normalize_long(text: str) -> str:
     data = text.encode("utf-8", "surrogatepass")
     beyond = set(data.translate(None, _ASCII).decode("utf-8", "surrogatepass"))
     if len(beyond) > _FEW:
-        return rules_of.normalize(text)
+        return normalize(text)
     if not all(map(_stands_alone, beyond)):
         parts = _BEYOND_ASCII.split(text)
         pairs = zip(parts[::2], [*parts[1::2], ""], strict=True)
@@ -88,14 +88,14 @@ def normalize_long(text: str) -> str:
         )
     data = data.lower()
     for character in beyond:
-        if (normalized := rules_of.normalize(character)) != character:
+        if (normalized := normalize(character)) != character:
             data = data.replace(character.encode(), normalized.encode())
     return data.decode()
 
 
 @lru_cache(maxsize=4096)
 def _normalize_few(text: str) -> str:
-    return rules_of.normalize(text)
+    return normalize(text)
 
 
 @lru_cache(maxsize=4096)
@@ -106,7 +106,7 @@ def _stands_alone(character: str) -> bool:
         ord(character) < _PLAIN
         and unicodedata.category(first) not in ("Cs", "Mc", "Me", "Mn")
         and not "\u1160" <= first <= "\u11ff"
-        and all(rules_of.normalize(c) == c for c in rules_of.normalize(character))
+        and all(normalize(c) == c for c in normalize(character))
     )
 
 
@@ -142,8 +142,6 @@ def resembles(text: str, value: str) -> bool:
         return True
     if value.isdecimal() and len(value) >= _LONG_NUMBER and _ratio(text, value) >= _ALIKE:
         return True
-    if abs(len(text) - len(value)) > 2 or len(set(text) ^ set(value)) > 4:  # two for each edit
-        return False
     return _edits(text, value) <= 2
 
 
@@ -159,17 +157,18 @@ def loops(text: str) -> bool:
     """
     end = " ".join(_NUMBERING.sub(" ", text.replace("-", "")).split())[-_LONGEST_END:]
     for period in range(1, len(end) // 2 + 1):
-        size = period  # of the end that repeats what stands one period before it
-        while size < len(end) and end[-1 - size] == end[-1 - size + period]:
-            size += 1
-        times = 2 if period >= _SENTENCE else 4
-        if size >= max(_LEAST_LOOP, times * period):
+        if end[-1] != end[-1 - period]:
+            continue
+        size = max(_LEAST_LOOP, (2 if period >= _SENTENCE else 4) * period)
+        if size <= len(end) and end[-size:-period] == end[period - size :]:
             return True
     return False
 
 
 def _ratio(a: str, b: str) -> float:
     """How much two texts have in common, in their order (0 … 1); 0 where it is not enough."""
+    if 2 * min(len(a), len(b)) < _ALIKE * (len(a) + len(b)):
+        return 0.0
     matcher = difflib.SequenceMatcher(None, a, b, autojunk=False)
     return matcher.ratio() if matcher.quick_ratio() >= _ALIKE else 0.0  # this is no smaller
 
@@ -179,6 +178,8 @@ def _edits(a: str, b: str) -> int:
 
     Edits are insertions, deletions, changes, and swaps of neighbours.
     """
+    if abs(len(a) - len(b)) > 2 or len(set(a) ^ set(b)) > 4:  # two characters for each edit
+        return 3
     before, row = [0] * (len(b) + 1), list(range(len(b) + 1))
     for i, x in enumerate(a, 1):
         new = [i]

@@ -30,7 +30,7 @@ def nowhere(answer: GivenAnswer) -> float | None:
     return None
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Family:
     """One task family, as its answers are given, scored, sorted and drawn."""
 

@@ -10,6 +10,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from ruler_eval.families.answer_text import find_whole, loops
@@ -23,7 +24,8 @@ from ruler_eval.families.short_answers import (
     stands_in,
     without_marks,
 )
-from ruler_score.ruler_score import QA_TASKS, normalize
+from ruler_score.language_text import normalize
+from ruler_score.ruler_score import QA_TASKS
 
 _QUESTION = re.compile(r"\n\nQuestion: (?P<question>.+)$", re.DOTALL)
 _DOCUMENT = re.compile(r"document \d+:\n", re.IGNORECASE)
@@ -97,6 +99,9 @@ class _Source(NamedTuple):
 _NONE = _Source(0, 0, False, 0)
 
 
+_Document = tuple[str, bool, float]  # normalized; whether it is gold; its depth, 0 … 1
+
+
 def _source(answer: GivenAnswer) -> _Source | None:
     """The document that an answer is from; of two like ones, the gold. None where it is not known.
 
@@ -104,37 +109,45 @@ def _source(answer: GivenAnswer) -> _Source | None:
     in a release's rows those without the reference too.
     """
     evidence = answer.row["evidence"]
-    words = _telling(answer)
+    words = _telling(answer.raw, answer.first_line, answer.question)
     if not answer.context or not evidence or not words:
         return None
-    spans = [answer.row["input"][one["start"] : one["end"]] for one in evidence]
-    gold = [(without_marks(normalize(text)), 0.0) for text in spans]
-    others = _other_documents(answer, [text for text, _ in gold])
-    phrase = without_marks(answer.first_line.strip(" .\"'"))
+    spans = tuple(answer.row["input"][one["start"] : one["end"]] for one in evidence)
+    documents = _documents(answer.context, answer.folded, spans)
+    return _best(documents, words, without_marks(answer.first_line.strip(" .\"'")))
+
+
+@lru_cache(maxsize=8)  # several rules ask for it
+def _best(documents: tuple[_Document, ...], words: frozenset[str], phrase: str) -> _Source:
     is_phrase = len(phrase.split()) <= _LONGEST_PHRASE
     for has in (stands_in, begins_in):  # as they are; else with other endings
-        sources = []
-        for own, documents in ((True, gold), (False, others)):
-            for text, depth in documents:
-                known = [word for word in words if has(text, word)]
-                whole = is_phrase and find_whole(phrase, text) >= 0
-                held = 1.0 if whole else len(known) / len(words)
-                sources.append(_Source(held, _at_once(known, text, has), own, depth))
-        best = max(sources, key=lambda source: source[:3])
-        if best.held >= (_HELD if is_phrase else _HELD_OF_SENTENCE):
-            return best
+        found = []
+        for text, gold, depth in documents:
+            known = [word for word in words if has(text, word)]
+            whole = is_phrase and find_whole(phrase, text) >= 0
+            found.append((1.0 if whole else len(known) / len(words), known, text, gold, depth))
+        most = max(held for held, *_ in found)
+        if most >= (_HELD if is_phrase else _HELD_OF_SENTENCE):
+            best = (
+                _Source(held, _at_once(known, text, has), gold, depth)
+                for held, known, text, gold, depth in found
+                if held == most
+            )
+            return max(best, key=lambda source: source[:3])
     return _NONE
 
 
-def _other_documents(answer: GivenAnswer, gold: list[str]) -> list[tuple[str, float]]:
-    """The documents that are not gold, normalized, each with its depth (0 … 1)."""
-    text = without_marks(answer.folded)
+@lru_cache(maxsize=4)  # several runs answer one row
+def _documents(context: str, folded: str, spans: tuple[str, ...]) -> tuple[_Document, ...]:
+    """The gold documents, which are the `spans`, and after them the others."""
+    gold = [without_marks(normalize(span)) for span in spans]
+    text = without_marks(folded)
     for own in gold:
         text = text.replace(own, "\n")
-    width = max(1, len(answer.context))
-    starts = [found.start() / width for found in _DOCUMENT.finditer(answer.context)]
-    parts = _DOCUMENT.split(text)
-    return list(zip(parts, [0.0, *starts], strict=False))
+    width = max(1, len(context))
+    depths = [0.0, *(found.start() / width for found in _DOCUMENT.finditer(context))]
+    others = zip(_DOCUMENT.split(text), depths, strict=False)
+    return (*((own, True, 0.0) for own in gold), *((one, False, depth) for one, depth in others))
 
 
 def _at_once(words: list[str], text: str, has: Callable[[str, str], bool]) -> int:
@@ -144,21 +157,21 @@ def _at_once(words: list[str], text: str, has: Callable[[str, str], bool]) -> in
     return max(sum(has(part, word) for word in words) for part in _SENTENCE_END.split(text))
 
 
-def _telling(answer: GivenAnswer) -> set[str]:
+@lru_cache(maxsize=8)
+def _telling(raw: str, first_line: str, question: str) -> frozenset[str]:
     """The words by which a source is known: of a sentence its names and numbers, if it has any.
 
     Words of the question count where there are no others; what only repeats it tells nothing.
     """
-    asked = set(content(answer.question))
-    given = set(content(answer.first_line))
-    if len(answer.first_line.split()) > _LONGEST_PHRASE:
-        first, _, rest = answer.raw.strip().splitlines()[0].partition(" ")
+    asked, given = frozenset(content(question)), frozenset(content(first_line))
+    if len(first_line.split()) > _LONGEST_PHRASE:
+        first, _, rest = raw.strip().splitlines()[0].partition(" ")
         named = first if _NAME.match(rest) else ""  # any sentence begins with a capital
-        names = set(content(normalize(" ".join([named, *_NAME.findall(rest)]))))
+        names = frozenset(content(normalize(" ".join([named, *_NAME.findall(rest)]))))
         if names - asked:
             return names - asked
         if len(asked & given) > len(asked) / 2 and given <= asked:
-            return set()
+            return frozenset()
     return given - asked or given
 
 

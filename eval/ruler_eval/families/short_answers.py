@@ -10,7 +10,8 @@ from __future__ import annotations
 import difflib
 import re
 import unicodedata
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
+from functools import lru_cache
 
 from ruler_eval.families.answer_text import find_whole
 from ruler_eval.families.function_words import frequent
@@ -35,6 +36,10 @@ _NUMBERS = {
     **{"nineteenth": "19", "twentieth": "20", "twenty": "20", "thirty": "30", "forty": "40"},
     **{"fifty": "50", "sixty": "60", "seventy": "70", "eighty": "80", "ninety": "90"},
 }
+_NAMES = {
+    number: [name for name, other in _NUMBERS.items() if other == number]
+    for number in _NUMBERS.values()
+}
 _WORD = re.compile(r"\d+(?:[.,]\d+)+|[^\W_]+")
 _MARKS = re.compile("[\u02b0-\u02ff\u0300-\u036f]+")
 _ORDINAL = re.compile(r"(\d+)(?:st|nd|rd|th)")
@@ -52,19 +57,21 @@ _LONG_STEM, _STEM = 7, 0.6  # letters, and share of a word's, in which two words
 _LEAST_LETTERS = 4
 _ENDING = 4  # letters that a word may have more: Turk and Turkish
 _SENTENCE = 2  # words that a longer answer has more than the reference
-_MANY = 3  # words shared, that no two answers share by chance
+_MANY = 3  # words shared, that no two answers share by chance: then less than a half is enough
+_NEARLY_HALF = 0.45
 _LEAST_RUN = 4  # words in a row, function words too, that a longer answer repeats
 _MOST = 0.75  # of the words, where a part of a longer answer is compared
 _INITIALS = range(2, 7)  # letters of an abbreviation
 
 
-def content(text: str) -> list[str]:
+@lru_cache(maxsize=16)  # several rules, and several runs' answers, are about one question
+def content(text: str) -> tuple[str, ...]:
     """The words of a normalized text in order, but for function words.
 
-    Plural endings are dropped, and small numbers are digits: "the three hills" is ["3", "hill"].
+    Plural endings are dropped, and small numbers are digits: "the three hills" is ("3", "hill").
     """
     words = (_plain(word) for word in _WORD.findall(without_marks(text)))
-    return [word for word in words if word]
+    return tuple(word for word in words if word)
 
 
 def without_marks(text: str) -> str:
@@ -86,10 +93,13 @@ def _plain(word: str) -> str:
 
 def stands_in(text: str, word: str) -> bool:
     """Whether a word of `content` stands in a normalized text."""
-    endings = ("", "th", "st", "nd", "rd") if word.isdecimal() else ("", "s")
-    forms = {word + ending for ending in endings}
-    forms.update(name for name, number in _NUMBERS.items() if number == word)
-    return any(find_whole(form, text) >= 0 for form in forms)
+    names: Collection[str] = ()
+    endings: Collection[str] = ("", "s")
+    if word.isdecimal():
+        names, endings = _NAMES.get(word, ()), ("", "th", "st", "nd", "rd")
+    if word in text and any(find_whole(word + ending, text) >= 0 for ending in endings):
+        return True
+    return any(find_whole(name, text) >= 0 for name in names)
 
 
 def begins_in(text: str, word: str) -> bool:
@@ -160,11 +170,12 @@ def near(text: str, references: Collection[str], question: str = "") -> bool:
     most of it word for word. Words are alike that differ by a few letters; a number with another
     digit is another number. Words of the question tell nothing, where there are others.
     """
-    return any(_near(text, reference, set(content(question))) for reference in references)
+    given, asked = content(text), set(content(question))
+    return any(_near(text, given, reference, asked) for reference in references)
 
 
-def _near(text: str, reference: str, asked: set[str]) -> bool:
-    given, wanted = content(text), content(reference)
+def _near(text: str, given: Sequence[str], reference: str, asked: set[str]) -> bool:
+    wanted: Sequence[str] = content(reference)
     if not given or not wanted:
         return False
     if _alike("".join(given), "".join(wanted), _ALIKE_WHOLE):
@@ -174,16 +185,13 @@ def _near(text: str, reference: str, asked: set[str]) -> bool:
     single = len(wanted) == 1
     given = [word for word in given if word not in asked] or given
     wanted = [word for word in wanted if word not in asked] or wanted
-    if _f1(given, wanted) > _half(given, wanted):
+    shared = _shared(given, wanted)
+    if _f1(shared, given, wanted) > (0.5 if shared < _MANY else _NEARLY_HALF):
         return True
     if len(given) <= len(wanted) + _SENTENCE or (len(wanted) == 1 and not single):
         return False
-    return any(_f1(part, wanted) >= _MOST for part in _parts(given, len(wanted)))
-
-
-def _half(given: list[str], wanted: list[str]) -> float:
-    """A half; where three words or more are shared, a little less."""
-    return 0.5 if _shared(given, wanted) < _MANY else 0.45
+    parts = _parts(given, len(wanted))
+    return any(_f1(_shared(part, wanted), part, wanted) >= _MOST for part in parts)
 
 
 def _much_of(reference: str, text: str) -> bool:
@@ -194,17 +202,17 @@ def _much_of(reference: str, text: str) -> bool:
     return run >= _LEAST_RUN and 2 * run >= len(wanted)
 
 
-def _parts(words: list[str], length: int) -> Iterator[list[str]]:
+def _parts(words: Sequence[str], length: int) -> Iterator[Sequence[str]]:
     for start in range(len(words) - length + 1):
         yield words[start : start + length]
 
 
-def _f1(given: list[str], wanted: list[str]) -> float:
+def _f1(shared: int, given: Sequence[str], wanted: Sequence[str]) -> float:
     """Twice the words that both have, over the words of both; each word once."""
-    return 2 * _shared(given, wanted) / (len(set(given)) + len(set(wanted)))
+    return 2 * shared / (len(set(given)) + len(set(wanted)))
 
 
-def _shared(given: list[str], wanted: list[str]) -> int:
+def _shared(given: Sequence[str], wanted: Sequence[str]) -> int:
     """How many words both have, or words that are alike."""
     rest = list(dict.fromkeys(wanted))
     shared = 0
@@ -217,9 +225,13 @@ def _shared(given: list[str], wanted: list[str]) -> int:
 
 def _akin(a: str, b: str) -> bool:
     """Whether two words are alike, or long ones of one stem: "multiplying", "multiplication"."""
+    if _alike(a, b):
+        return True
+    if a[:_LONG_STEM] != b[:_LONG_STEM]:
+        return False
     unlike = (i for i, (x, y) in enumerate(zip(a, b, strict=False)) if x != y)
     stem = next(unlike, min(len(a), len(b)))
-    return _alike(a, b) or (stem >= _LONG_STEM and stem > _STEM * min(len(a), len(b)))
+    return stem >= _LONG_STEM and stem > _STEM * min(len(a), len(b))
 
 
 def _alike(a: str, b: str, share: float = _ALIKE) -> bool:
@@ -229,8 +241,15 @@ def _alike(a: str, b: str, share: float = _ALIKE) -> bool:
     """
     if a == b:
         return True
-    if re.sub(r"\D", "", a) != re.sub(r"\D", "", b) or min(len(a), len(b)) < _LEAST_LETTERS:
+    if min(len(a), len(b)) < _LEAST_LETTERS or _digits(a) != _digits(b):
         return False
     if abs(len(a) - len(b)) <= _ENDING and (a.startswith(b) or b.startswith(a)):
         return True
-    return difflib.SequenceMatcher(None, a, b, autojunk=False).ratio() >= share
+    if 2 * min(len(a), len(b)) / (len(a) + len(b)) < share:  # were all of the shorter in common
+        return False
+    matcher = difflib.SequenceMatcher(None, a, b, autojunk=False)
+    return matcher.quick_ratio() >= share and matcher.ratio() >= share
+
+
+def _digits(word: str) -> str:
+    return "" if word.isalpha() else re.sub(r"\D", "", word)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from ruler_common.terminal import line_of, table
+from ruler_common.terminal import line_of, narrow_table, sentences
 from ruler_eval.analysis.complexity import Panel
 from ruler_eval.report.score_tables import number
 
@@ -32,17 +32,18 @@ def correlation(found: Mapping[str, Any], markdown: bool = False) -> str:
     ]
     parts = [f"Correlation over {number_of} pairs of model and length"]
     if found["by_chance"] >= _CAUTION:
-        parts.append(
+        caution = (
             f"Caution: with {number_of} observations tasks that have nothing to do with each other "
             f"reach ±{found['by_chance']:.2f} in one case of twenty."
         )
-    parts.append(table(["task", *(str(i) for i in range(1, len(tasks) + 1))], matrix, markdown))
+        parts.append(sentences(caution, markdown))
+    parts.append(narrow_table(["task", *map(str, range(1, len(tasks) + 1))], matrix, markdown))
     if merges:
         parts += ["Clusters as they join, by their rows above (average linkage of 1 − r)"]
-        parts += [table(["cluster", "joins", "distance"], merges, markdown, left=(0, 1))]
+        parts += [narrow_table(["cluster", "joins", "distance"], merges, markdown, left=(0, 1))]
     if found["constant"]:
         same = f"Never change, so correlate with nothing: {', '.join(found['constant'])}"
-        parts.append(line_of(same, markdown))
+        parts.append(sentences(same, markdown))
     if found["left_out"]:
         parts.append(f"Left out, because tasks are missing there: {len(found['left_out'])} pairs")
     return "\n\n".join(parts)
@@ -59,7 +60,7 @@ def complexity(found: Sequence[Panel], markdown: bool = False) -> str:
         parameter = panel.title.rpartition(": ")[2]
         header = [parameter, "task", *(length.upper() for length in panel.lengths)]
         title = line_of(f"{panel.title} ({panel.tokenizer})", markdown)
-        parts += [title, table(header, rows, markdown, left=(0, 1))]
+        parts += [title, narrow_table(header, rows, markdown, left=(0, 1))]
     return "\n\n".join(parts)
 
 

@@ -4,7 +4,7 @@ Beside published models (all, tekken): NVIDIA/RULER, README.md at 8c6666e, 2025-
 
 model                        effective    4K    8K  …  128K  Avg.  wAvg.(inc)  wAvg.(dec)
 own: smollm2-135m                  <4K  24.1     -         -  24.1        24.1        24.1
-Jamba-1.5-large (94B/398B)       >128K  96.7  96.6      95.1  96.0        95.7        96.3
+Jamba-1.5-large (94B/398B) [1]   >128K  96.7  96.6      95.1  96.0        95.7        96.3
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ruler_common.frozen_rows import are_frozen
-from ruler_common.terminal import line_of, table
+from ruler_common.terminal import narrow_table, sentences
 from ruler_eval.published.published_tables import ModelKind, PublishedTable, newest_tables
 from ruler_eval.report.score_tables import chosen, mean_name, number
 from ruler_eval.score.effective_length import Baseline
@@ -47,7 +47,7 @@ def beside_published(results: Results, baseline: Baseline = "chat", markdown: bo
                 )
                 title = f"{beside} published models ({name}): {published.source}, {published.date}"
                 label = results["model"] or "unnamed model"
-                parts.append(line_of(title, markdown))
+                parts.append(sentences(title, markdown))
                 parts.append(_table(own, f"own: {label}", published, markdown))
                 shown.append(published)
         for published in of_tasks:
@@ -56,14 +56,15 @@ def beside_published(results: Results, baseline: Baseline = "chat", markdown: bo
             if any(length in scores for length in published.lengths):
                 title = f"{beside} published models ({published.group}, {tokenizer}): "
                 label = results["model"] or "unnamed model"
-                parts.append(line_of(f"{title}{published.source}, {published.date}", markdown))
+                parts.append(sentences(f"{title}{published.source}, {published.date}", markdown))
                 parts.append(_task_table(scores, f"own: {label}", published, markdown))
                 shown.append(published)
     if not shown:
         return f"No published results fit what was scored of {data['name']}."
     if not are_frozen(rows):
-        parts.append(line_of(f"Note: not comparable, for these are {rows}.", markdown))
-    parts += [NOTE.format(rows=text) for text in dict.fromkeys(t.measured_on for t in shown)]
+        parts.append(sentences(f"Note: not comparable, for these are {rows}.", markdown))
+    measured = dict.fromkeys(table.measured_on for table in shown)
+    parts += [sentences(NOTE.format(rows=text), markdown) for text in measured]
     return "\n\n".join(parts)
 
 
@@ -79,7 +80,7 @@ def _task_table(
         [one.model, *(number(one.scores.get(name)) for name in lengths), number(one.average)]
         for one in published.models
     ]
-    return table(["model", *map(str.upper, lengths), "Avg."], rows, markdown)
+    return narrow_table(["model", *map(str.upper, lengths), "Avg."], rows, markdown)
 
 
 def _table(own: GroupSummary, label: str, published: PublishedTable, markdown: bool) -> str:
@@ -92,9 +93,10 @@ def _table(own: GroupSummary, label: str, published: PublishedTable, markdown: b
     first += [number(means[name]["score"] if name in means else None) for name in lengths]
     if averages:
         first += [number(own[key]["score"]) for key in ("average", "weighted_inc", "weighted_dec")]
-    rows = [first]
+    rows, sources = [first], list(dict.fromkeys(m.source for m in published.models if m.source))
     for model in published.models:
-        row = [model.model + (f" [{model.source}]" if model.source else "")]
+        mark = f" [{sources.index(model.source) + 1}]" if model.source else ""
+        row = [model.model + mark]
         row += [model.effective or "-"] * averages
         row += [number(model.scores.get(name)) for name in lengths]
         if averages:
@@ -102,4 +104,6 @@ def _table(own: GroupSummary, label: str, published: PublishedTable, markdown: b
         rows.append(row)
     header = ["model"] + ["effective"] * averages + [name.upper() for name in lengths]
     header += ["Avg.", "wAvg.(inc)", "wAvg.(dec)"] if averages else []
-    return table(header, rows, markdown)
+    drawn = narrow_table(header, rows, markdown)
+    named = ", ".join(f"[{place}] {source}" for place, source in enumerate(sources, 1))
+    return f"{drawn}\n\n{sentences(named, markdown)}" if named else drawn

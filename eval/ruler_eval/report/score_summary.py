@@ -11,10 +11,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from ruler_common.terminal import line_of, narrow_table, sentences
+from ruler_eval.report.config_tables import TROUBLES, by_depth
 from ruler_eval.report.score_tables import (
-    TROUBLES,
     chosen,
     headline,
+    interval_rows,
     marked,
     mean_name,
     number,
@@ -23,7 +24,7 @@ from ruler_eval.report.score_tables import (
     task_rows,
 )
 from ruler_eval.score.aggregates import EVERY_LANGUAGE, EVERY_PAIR
-from ruler_eval.score.results_file import Cell, GroupSummary, Results
+from ruler_eval.score.results_file import GroupSummary, Results
 
 _MEANS = {EVERY_LANGUAGE: "mean over languages", EVERY_PAIR: "mean over pairs"}
 _MEANING = {
@@ -60,7 +61,7 @@ def summary(results: Results, markdown: bool = False, depth: bool = False) -> st
         if relative:
             parts.append(f"Scores in percent of those at 0k (the evidence alone)\n\n{relative}")
         if depth:
-            parts.append(_by_depth(chosen(results, tokenizer, languages), markdown))
+            parts.append(by_depth(chosen(results, tokenizer, languages), markdown))
         parts.append(f"Averages ({name}{also})\n\n{_averages(groups, markdown)}")
         parts += [_BY_TASK] * (len(by_language) > 1)
     return "\n\n".join(filter(None, parts))
@@ -104,9 +105,7 @@ def _scores(rows: list[list[str]], group: GroupSummary, markdown: bool) -> str:
     """The tasks' scores, and their mean with its interval in two rows: one would be too wide."""
     lengths, means = group["lengths"], marked(group)
     rows.append([mean_name(group), *means.values()])
-    for place, name in enumerate(("95 % from", "95 % to")):
-        ends = (mean["interval"] for mean in lengths.values())
-        rows.append([name, *(number(end[place] if end else None) for end in ends)])
+    rows += interval_rows(mean["interval"] for mean in lengths.values())
     if any(mean["tasks"] < group["tasks"] for mean in lengths.values()):
         rows.append(["tasks scored", *(str(mean["tasks"]) for mean in lengths.values())])
     text = narrow_table(["task", *map(str.upper, lengths)], rows, markdown)
@@ -147,14 +146,3 @@ def _averages(groups: Mapping[str, GroupSummary], markdown: bool) -> str:
     drawn = narrow_table(names, [[row[i] for i in shown] for row in rows], markdown)
     explained = sentences(" ".join(meanings), markdown)
     return f"{drawn}\n\n{explained}" if shown[1:] else "None: too few tasks were scored."
-
-
-def _by_depth(cells: Mapping[str, Cell], markdown: bool) -> str:
-    """Ten bins of depth, in whole percent, for each configuration that has evidence."""
-    rows = [
-        [name, *("-" if b["score"] is None else f"{b['score']:.0f}" for b in cell["depth"])]
-        for name, cell in cells.items()
-        if cell["depth"]
-    ]
-    header = ["depth of the evidence, %", *(str(10 * place) for place in range(10))]
-    return narrow_table(header, rows, markdown) if rows else ""

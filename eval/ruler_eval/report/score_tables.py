@@ -10,21 +10,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Literal, get_args
+from typing import Literal
 
-from ruler_common.terminal import line_of, table
+from ruler_common.terminal import line_of, narrow_table, sentences
+from ruler_eval.report.config_tables import by_depth, shared_documents, troubles
 from ruler_eval.report.mini_error import error_note, mini_errors
 from ruler_eval.score.aggregates import EVERY_LANGUAGE, EVERY_PAIR, in_languages
 from ruler_eval.score.effective_length import written
 from ruler_eval.score.results_file import Cell, GroupSummary, Results, rows_of
 from ruler_eval.score.trust.proof import UNPROVED
-
-Trouble = Literal[
-    "missing", "failed", "does_not_fit", "cut", "cut_scored",
-    "thinking", "thinking_cut", "duplicated",
-]  # fmt: skip
-TROUBLES: tuple[Trouble, ...] = get_args(Trouble)
-
 
 _MEANS = {EVERY_LANGUAGE: "mean over languages", EVERY_PAIR: "mean over pairs of languages"}
 
@@ -48,7 +42,7 @@ def p_value(value: float | None) -> str:
 
 def report(results: Results, markdown: bool = False, intervals: bool = False) -> str:
     """The whole report: scores, aggregates, what went wrong with rows, scores by depth."""
-    parts = [line_of(headline(results), markdown)]
+    parts = [sentences(headline(results), markdown)]
     for tokenizer, by_language in results["summary"].items():
         for languages, groups in by_language.items():
             name = f"{results['dataset']['name']}, {tokenizer}"
@@ -67,9 +61,9 @@ def report(results: Results, markdown: bool = False, intervals: bool = False) ->
     if intervals:
         title = "Rows that share documents, and so are known less well"
         parts.append(_titled(title, shared_documents(results, markdown)))
-    parts.append(_titled("Scores by depth of the evidence", by_depth(results, markdown)))
+    parts.append(by_depth(results["configurations"], markdown))
     notes = [error_note(results)] * bool(results["dataset"].get("mini")) + results["notes"]
-    parts.append("\n".join(line_of(f"Note: {note}.", markdown) for note in notes))
+    parts.append("\n".join(sentences(f"Note: {note}.", markdown) for note in notes))
     return "\n\n".join(filter(None, parts))
 
 
@@ -128,7 +122,7 @@ def scores(
     rows = task_rows(cells, lengths, tasks, intervals)
     count, means = groups["all"]["tasks"], marked(groups["all"])
     rows.append([mean_name(groups["all"]), *means.values()])
-    rows.append(["95 % interval", *(bounds(mean["interval"]) for mean in lengths.values())])
+    rows += interval_rows(mean["interval"] for mean in lengths.values())
     rows.append(["strict", *(number(mean["strict"]) for mean in lengths.values())])
     if any(mean["tasks"] < count for mean in lengths.values()):
         rows.append(["tasks scored", *(str(mean["tasks"]) for mean in lengths.values())])
@@ -138,7 +132,7 @@ def scores(
         averages = {task: _average(cells, task, far) for task in tasks}
         averages[mean_name(groups["all"])] = number(groups["all"]["average"]["score"])
         rows = [[*row, averages.get(row[0], "")] for row in rows]
-    return table(header, rows, markdown) + _explained(means.values())
+    return narrow_table(header, rows, markdown) + _explained(means.values())
 
 
 def task_rows(
@@ -155,8 +149,7 @@ def task_rows(
         found = [by_place.get((task, length), []) for length in lengths]
         rows.append([task, *(_mean_of(here, "score") for here in found)])
         if intervals:
-            shown = [bounds(here[0]["interval"]) if len(here) == 1 else "-" for here in found]
-            rows.append(["", *shown])
+            rows += interval_rows(here[0]["interval"] if len(here) == 1 else None for here in found)
         for key in ("whole_word", "words_right"):
             if any(key in cell for here in found for cell in here):
                 name = "whole words" if key == "whole_word" else "right of 10"
@@ -165,6 +158,15 @@ def task_rows(
             twice = [str(sum(cell["duplicated"] for cell in here)) for here in found]
             rows.append([f"{task}, duplicated predictions", *twice])
     return rows
+
+
+def interval_rows(intervals: Iterable[Sequence[float] | None]) -> list[list[str]]:
+    """The ends of intervals, a row each: with both a column would be twice as wide."""
+    ends = [interval or (None, None) for interval in intervals]
+    return [
+        [f"95 % {name}", *(number(end[place]) for end in ends)]
+        for place, name in enumerate(("from", "to"))
+    ]
 
 
 def _average(cells: Iterable[Cell], task: str, lengths: Sequence[str]) -> str:
@@ -217,7 +219,7 @@ def relative_to_alone(
         return ""
     means = (groups["all"]["lengths"][length].get("relative_to_0k") for length in lengths)
     rows.append(["mean by mean", *map(number, means)])
-    return table(["task", *map(str.upper, lengths)], rows, markdown)
+    return narrow_table(["task", *map(str.upper, lengths)], rows, markdown)
 
 
 def mean_name(group: GroupSummary) -> str:
@@ -231,33 +233,36 @@ def mean_name(group: GroupSummary) -> str:
 
 
 def aggregates(groups: Mapping[str, GroupSummary], markdown: bool = False) -> str:
-    """A row for all tasks and each category, as in the paper's tables.
+    """A row for all tasks and each category: the averages, and in a second table the lengths.
 
     Means over fewer tasks, or over others, say so as in `scores`.
     """
     lengths = groups["all"]["lengths"]
-    header = ["group", "effective", "threshold", "relative", "eff. interval"]
-    header += [*map(str.upper, lengths), "Avg.", "interval", "wAvg.(inc)", "wAvg.(dec)", "area"]
-    rows = []
+    averages, effective = [], []
     for name, group in groups.items():
         means = marked(group)
         whole = all(mean["tasks"] == group["tasks"] for mean in group["lengths"].values())
-        rows.append(
+        label = name if whole else f"{name}, {mean_name(group)}"
+        averages.append(
             [
-                name if whole else f"{name}, {mean_name(group)}",
-                group["effective_length_name"],
-                number(group["threshold"]),
-                relative_name(group),
-                effective_between(group),
-                *(means.get(length, "-") for length in lengths),
+                *(label, *(means.get(length, "-") for length in lengths)),
                 number(group["average"]["score"]),
                 bounds(group["average"]["interval"]),
                 *(number(group[key]["score"]) for key in ("weighted_inc", "weighted_dec")),
                 number(group["area"]["score"] if "area" in group else None),
             ]
         )
+        found = group["effective_length_name"], number(group["threshold"])
+        effective.append([label, *found, relative_name(group), effective_between(group)])
     shown = (mean for group in groups.values() for mean in marked(group).values())
-    return table(header, rows, markdown) + _explained(shown)
+    header = ["group", *map(str.upper, lengths), "Avg.", "interval", "wAvg.(inc)", "wAvg.(dec)"]
+    of_lengths = ["group", "effective", "threshold", "relative", "eff. interval"]
+    return (
+        narrow_table([*header, "area"], averages, markdown)
+        + _explained(shown)
+        + "\n\n"
+        + narrow_table(of_lengths, effective, markdown)
+    )
 
 
 def relative_name(group: GroupSummary) -> str:
@@ -276,40 +281,6 @@ def effective_between(group: GroupSummary) -> str:
     shortest = min(tokens for tokens in names if tokens)
     ends = [f"<{written(shortest, names)}" if n is None else written(n, names) for n in found]
     return "-".join(dict.fromkeys(ends))
-
-
-def troubles(results: Results, markdown: bool = False) -> str:
-    """The counts beside the score, for the configurations that have any."""
-    cells = results["configurations"]
-    shown = [name for name in TROUBLES if any(cell[name] for cell in cells.values())]
-    rows = [
-        [config, str(cell["n"]), *(str(cell[name]) for name in shown)]
-        for config, cell in cells.items()
-        if any(cell[name] for name in shown)
-    ]
-    return table(["configuration", "n", *shown], rows, markdown) if rows else ""
-
-
-def shared_documents(results: Results, markdown: bool = False) -> str:
-    """The configurations whose rows share documents, and the design effect on their intervals."""
-    rows = [
-        [name, str(cell["n"]), str(cell["documents"]), f"{cell['design_effect']:.2f}"]
-        for name, cell in results["configurations"].items()
-        if "documents" in cell and "design_effect" in cell
-    ]
-    header = ["configuration", "n", "documents", "design effect"]
-    return table(header, rows, markdown) if rows else ""
-
-
-def by_depth(results: Results, markdown: bool = False) -> str:
-    """Ten bins of depth for each task and length that has evidence."""
-    rows = [
-        [name, *(number(bin["score"]) for bin in cell["depth"])]
-        for name, cell in results["configurations"].items()
-        if cell["depth"]
-    ]
-    header = ["configuration", *(f"{10 * i}-{10 * i + 10} %" for i in range(10))]
-    return table(header, rows, markdown) if rows else ""
 
 
 def _mean_of(cells: Sequence[Cell], key: Literal["score", "whole_word", "words_right"]) -> str:

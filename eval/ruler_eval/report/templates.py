@@ -1,4 +1,4 @@
-"""The templates of pages: every text is escaped, and a name that is not given is an error."""
+"""What pages share: their dress, and templates that escape every text and know every name."""
 
 from __future__ import annotations
 
@@ -6,6 +6,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
+from markupsafe import Markup
+
+
+def dress() -> Markup:
+    """The style that all pages wear."""
+    return Markup(Path(__file__).with_name("dress.css").read_text(encoding="utf-8"))
 
 
 def template(path: Path, **filters: Callable[..., str]) -> Template:

@@ -60,3 +60,25 @@ def test_what_is_no_page_and_what_is_another_space_is_refused(
         *("push", page, "--report", "org/new", "--dry-run")
     )
     assert "spaces/org/new" not in hub.repos
+
+
+def test_the_pages_of_rows_that_it_links_are_sent_with_it(
+    hub: StandIn, client: Client, page: Path
+) -> None:
+    def links(folder: str) -> None:
+        page.write_text(f'<!doctype html><meta name="row-pages" content="{folder}">')
+
+    links("report-rows")
+    push = ("push", page, "--report", REPO)
+    assert "'report-rows': a folder that must lie beside it." in client.ruler(*push, code=2)
+    folder = page.with_name("report-rows")
+    folder.mkdir()
+    (folder / "vt_4k-0.html").write_text("<!doctype html>")
+    (folder / "notes.txt").write_text("mine")
+    client.ruler(*push)
+    repo = hub.repos[f"spaces/{REPO}"]
+    sent = set(repo.commits[repo.main]) - {".gitattributes"}
+    assert sent == {"index.html", "README.md", "report-rows/vt_4k-0.html"}
+    for elsewhere in (".", "..", "report-rows/..", str(folder)):
+        links(elsewhere)
+        assert "a folder that must lie beside it" in client.ruler(*push, code=2)

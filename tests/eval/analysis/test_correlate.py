@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -97,8 +98,11 @@ def test_clusters_fit_a_terminal_and_are_ranges_of_the_matrix(write_run, tmp_pat
     paths = observed(tmp_path, 4)
     stdout, _, code = ruler("correlate", *paths)
     assert code == 0
-    table = stdout.split("Clusters as they join")[1]
-    assert max(map(len, table.splitlines())) <= 80
+    assert max(map(len, stdout.splitlines())) <= 80
+    matrix, table = stdout.split("Clusters as they join")
+    rows = re.findall(r"^(\d+ \w+)  ", matrix, re.MULTILINE)
+    assert {name.split()[1] for name in rows} == {*TASKS["ruler"]}
+    assert len(rows) == 2 * 13  # the columns beyond the tenth stand in a table of their own
     last = [line for line in table.splitlines() if line.strip()][-1].split()
     numbers = sorted(int(end) for side in last[:2] for end in side.split("-"))
     assert (numbers[0], numbers[-1]) == (1, 13)

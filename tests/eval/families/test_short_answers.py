@@ -13,10 +13,10 @@ WORDS = st.lists(st.sampled_from(SOME), min_size=1)
 
 
 def test_content_words_drop_what_carries_no_meaning():
-    assert content("the three hills of brovik's") == ["3", "hill", "brovik"]
-    assert content("on the 5th of may") == content("on the fifth of may") == ["5", "may"]
-    assert content("josé gómez") == ["jose", "gomez"]
-    assert content("17.5 million and 1,234") == ["17.5", "million", "1,234"]
+    assert content("the three hills of brovik's") == ("3", "hill", "brovik")
+    assert content("on the 5th of may") == content("on the fifth of may") == ("5", "may")
+    assert content("josé gómez") == ("jose", "gomez")
+    assert content("17.5 million and 1,234") == ("17.5", "million", "1,234")
 
 
 @pytest.mark.parametrize(
@@ -68,7 +68,7 @@ def test_words_of_the_question_do_not_make_an_answer_near():
     assert not near(said, right, "which river valley is the longest?")
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(WORDS)
 def test_every_answer_has_the_words_of_itself_and_is_near_itself(words):
     text = " ".join(words)

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 
 from ruler_common.names import TASKS, Names, parse_length
+from ruler_common.terminal import COLUMNS, width
+from ruler_eval.published.published_tables import newest_tables
+from ruler_eval.report.published_beside import beside_published
 from ruler_eval.report.score_summary import summary
+from ruler_eval.report.score_tables import report
 from ruler_eval.score import aggregates
 from ruler_eval.score.results_file import load
 from tests.eval.scoring_helpers import right, ruler, write_oneruler
@@ -44,6 +50,26 @@ def test_all_that_is_printed_fits_80_columns(results):
     results["notes"].append("a note of many words, " * 12)
     lines = summary(results, depth=True).splitlines()
     assert max(map(len, lines)) <= 80
+
+
+def test_with_all_tables_nothing_is_wider_and_no_name_is_cut(results):
+    results["notes"].append("a note of many words, " * 12)
+    results["model"] = "a-model-of-an-organisation/with-a-long-name-72b-instruct-awq-int4"
+    lines = f"{report(results, intervals=True)}\n\n{beside_published(results)}".splitlines()
+    assert max(map(width, lines)) <= COLUMNS
+    firsts = {line.partition("  ")[0] for line in lines}
+    (published,) = newest_tables("ruler")[:1]
+    models = {line.partition(" [")[0] for line in firsts}
+    assert {model.model for model in published.models} < models
+    with_depths = {name for name, cell in results["configurations"].items() if cell["depth"]}
+    assert {f"own: {results['model']}", *with_depths} < firsts
+    (low,) = {line for line in lines if line.startswith("95 % from")} & set(_below(lines, "mean"))
+    lengths = results["summary"]["tekken"]["en"]["all"]["lengths"].values()
+    assert low.split()[3:] == [f"{mean['interval'][0]:.1f}" for mean in lengths]
+
+
+def _below(lines, name):
+    return [after for line, after in itertools.pairwise(lines) if line.startswith(name)]
 
 
 def test_of_languages_it_shows_them_by_length_and_the_rest_is_behind_all(tmp_path):

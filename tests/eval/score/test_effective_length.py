@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ruler_common.errors import RulerError
@@ -23,7 +23,7 @@ from ruler_eval.score.effective_length import (
     written,
 )
 from tests.eval.score.paper_tables import NOT_WRITTEN_AS_MORE, ROUNDED_OTHERWISE, TABLES, published
-from tests.eval.scoring_helpers import right, ruler
+from tests.eval.scoring_helpers import effective_lengths, right, ruler
 
 LENGTHS = [4096 * 2**i for i in range(6)]
 CATEGORY_OF = {3: ALL_TASKS, 12: ALL_TASKS} | {13 + i: c for i, c in enumerate(CATEGORIES)}
@@ -144,7 +144,6 @@ def test_a_category_without_a_threshold_has_no_effective_length():
     assert (found["threshold"], found["effective_length_name"]) == (None, "-")
 
 
-@settings(deadline=None)
 @given(st.dictionaries(st.sampled_from(LENGTHS), st.floats(0, 100), min_size=1))
 def test_weighted_averages_lie_within_the_scores_and_meet_in_the_mean(by_length):
     found = summarized(CATEGORIES[1], by_length)
@@ -179,7 +178,6 @@ def test_the_effective_length_lies_between_those_of_the_intervals_ends():
     assert (low, found["effective_length"], high) == (4096, 8192, 8192)
 
 
-@settings(deadline=None)
 @given(
     st.dictionaries(st.sampled_from(LENGTHS), st.sampled_from([0.0, 60, 86, 90, 100]), min_size=1)
 )
@@ -211,7 +209,6 @@ def test_both_effective_lengths_stand_in_the_table(write_run):
         return right(config, row) if row["index"] % 2 and config.endswith("_4k") else ""
 
     stdout, _, _ = ruler("score", write_run(half), "--all")
-    (header,) = [line.split() for line in stdout.splitlines() if line.startswith("group")]
-    (row,) = [line.split() for line in stdout.splitlines() if line.startswith("all ")]
-    assert header[1:4] == ["effective", "threshold", "relative"]
-    assert row[1:4] == ["<4K", "85.6", "4K"]
+    found = effective_lengths(stdout)
+    assert found["group"][:3] == ["effective", "threshold", "relative"]
+    assert found["all"][:3] == ["<4K", "85.6", "4K"]

@@ -13,6 +13,7 @@ that need it do not hold. How often a reader gave the same kind: tests/bench/ben
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from typing import NamedTuple
 
 from ruler_eval.analysis.errors import error_rules as is_
@@ -40,12 +41,11 @@ class Rule(NamedTuple):
     meaning: str
     holds: Callable[[GivenAnswer], bool] | None
 
-    def applies(self, answer: GivenAnswer, family: Family) -> bool:
-        """Whether a wrong answer is of this kind, if it is of no earlier one."""
+    def of(self, family: Family) -> Callable[[GivenAnswer], bool] | None:
+        """When it holds of a family's wrong answers, if no earlier rule does; None: never."""
         if self.kind == DISTRACTOR:
-            return family.distance(answer) is not None
-        holds = self.holds or family.kinds.get(self.kind)
-        return holds is not None and holds(answer)
+            return lambda answer: family.distance(answer) is not None
+        return self.holds or family.kinds.get(self.kind)
 
 
 RULES = (
@@ -89,6 +89,11 @@ KINDS = {rule.kind: rule.meaning for rule in RULES}
 """The kinds and what they mean."""
 
 
+@cache
+def _rules_of(family: Family) -> list[tuple[str, Callable[[GivenAnswer], bool]]]:
+    return [(rule.kind, holds) for rule in RULES if (holds := rule.of(family)) is not None]
+
+
 class Error(NamedTuple):
     """A kind of KINDS; k of n references found; how near a distractor stood, in depth (0 … 1)."""
 
@@ -113,12 +118,13 @@ def error_of(
     the instruction) marks a row of ONERULER. `task` is the one whose scoring rule holds; `family`,
     if not given, is that task's.
     """
-    result = row_score(row, prediction, task, language, rules or ScoringRules())
+    rules = rules or ScoringRules()
+    result = row_score(row, prediction, task, language, rules)
     if (result.strict if strict else result.score) == 1:
         return None
     family = family or family_of(task, "ruler" if language is None else "oneruler")
-    answer = read(row, prediction, task, language, result, family)
-    kind = next(rule.kind for rule in RULES if rule.applies(answer, family))
+    answer = read(row, prediction, task, language, result, family, rules.languages)
+    kind = next(kind for kind, holds in _rules_of(family) if holds(answer))
     if kind in is_.WITHOUT_TEXT:
         return Error(kind, 0, answer.of)
     gap = family.distance(answer) if kind == DISTRACTOR else None

@@ -49,6 +49,8 @@
   function keepShown(part) {
     if (part.data && part.data.values) part.data.values = part.data.values.filter(isShown);
     for (const layer of part.layer || []) keepShown(layer);
+    /* An empty layer would be a picture without a name. */
+    if (part.layer) part.layer = part.layer.filter((layer) => !layer.data || !layer.data.values || layer.data.values.length);
   }
   function withoutLegend(part) {
     for (const [name, channel] of Object.entries(part.encoding || {})) {
@@ -235,8 +237,42 @@
   async function rowsOf(series, configs) {
     unpacked ||= unpack("page-rows").then((rows) => rows.json());
     const known = (await unpacked)[series] || {};
-    return configs.filter((name) => known[name]).map((name) => ({ name, ...known[name] }));
+    const held = configs.filter((name) => known[name]).map((name) => ({ name, ...known[name] }));
+    if (!rowsFile) return held;
+    return Promise.all(held.map(async (part) => {
+      if (!part.all) return part;
+      const pages = new Map(part.rows.map((row) => [row.index, row.page]));
+      return { ...part, rows: (await allRows(part.all)).map((row) => ({ ...row, page: pages.get(row.index) })) };
+    }));
   }
+  /* Every row of a configuration, from the file beside the page. A page from disk may read no other
+     file by itself, so its reader opens it; a part is read when it is asked for. */
+  let rowsFile = null;
+  const partsRead = new Map();
+  function allRows(place) {
+    if (!partsRead.has(place[0])) partsRead.set(place[0], readPart(...place));
+    return partsRead.get(place[0]);
+  }
+  async function readPart(start, end) {
+    const part = rowsFile.slice(start, end).stream();
+    const text = await new Response(part.pipeThrough(new DecompressionStream("gzip"))).text();
+    return text.trim().split("\n").map((line) => JSON.parse(line));
+  }
+  const fileInput = get("rows-file");
+  if (fileInput) fileInput.addEventListener("change", async () => {
+    rowsFile = fileInput.files[0] || null;
+    partsRead.clear();
+    try {
+      if (rowsFile && rowsFile.size !== Number(fileInput.dataset.bytes)) throw new Error("another file");
+      await open(shownCell, get("by-kind").value);
+      get("rows-problem").textContent = "";
+      list.focus();
+    } catch {
+      rowsFile = null;
+      fileInput.value = "";
+      get("rows-problem").textContent = `This is not the ${fileInput.dataset.name} that was written with this page.`;
+    }
+  });
   function choices(select, options, value) {
     select.replaceChildren(...options.map(([key, text]) => new Option(text, key)));
     select.value = options.some(([key]) => key === String(value)) ? value : options[0][0];
@@ -285,13 +321,28 @@
     const passed = rows.filter((row) => ofKind(row) && (depth === "" || at(row, Number(depth))) && ofPair(row));
     const differs = (row) => (other(row) && right(other(row)) !== right(row) ? 0 : 1);
     passed.sort((a, b) => differs(a) - differs(b) || right(a) - right(b));
-    const shown = passed.slice(0, most), n = parts.reduce((sum, part) => sum + part.n, 0);
+    const shown = passed.slice(0, most), left = passed.slice(most), held = rows.length, n = parts.reduce((sum, part) => sum + part.n, 0);
     const wrong = parts.reduce((sum, part) => sum + part.wrong, 0);
-    const about = `${n.toLocaleString("en")} rows, ${wrong.toLocaleString("en")} without the full score; ${shown.length} of them below`;
+    const about = `${n.toLocaleString("en")} rows, ${wrong.toLocaleString("en")} without the full score; ${passed.length.toLocaleString("en")} of them below`;
     get("rows-about").textContent = !n ? "The rows behind this number are not in the page: the answers were not at hand."
       : beside ? `${about}, first those that one of the two models got right.` : `${about}, those first.`;
-    list.replaceChildren(...shown.map((row) => article(row, parts.length > 1, beside, other(row))));
+    const drawn = (some) => some.map((row) => article(row, parts.length > 1, beside, other(row)));
+    list.replaceChildren(...drawn(shown));
     list.scrollTop = 0;
+    const more = get("more");
+    const count = () => { more.hidden = !left.length; more.textContent = `Show ${Math.min(most, left.length)} more of ${left.length.toLocaleString("en")}`; };
+    more.onclick = () => {
+      const added = drawn(left.splice(0, most));
+      list.append(...added);
+      count();
+      added[0].tabIndex = -1;
+      added[0].focus();
+    };
+    count();
+    if (fileInput) {
+      get("all-rows").hidden = held >= n;
+      get("all-rows").firstChild.textContent = `${held.toLocaleString("en")} of the ${n.toLocaleString("en")} rows are in the page. All: open ${fileInput.dataset.name}, which was written beside it`;
+    }
   }
   function step(by) {
     const cells = alike(shownCell), next = cells[cells.indexOf(shownCell) + by];
@@ -337,7 +388,27 @@
       define(details, "Answer", answerText(row, [], "del"));
     }
     if (row.evidence.length) define(details, "Evidence", evidence(row.evidence));
+    const prompt = wholePrompt(row, beside);
+    if (prompt) define(details, "Whole prompt", prompt);
     made.append(head, details);
+    return made;
+  }
+  /* A link to the page of the row's whole prompt, or the command that makes one. */
+  function wholePrompt(row, beside) {
+    const here = data.show[shownCell.series], there = data.show[beside];
+    if (row.page) {
+      const link = element("a", "", decodeURI(row.page));
+      link.href = row.page;
+      link.target = "_blank";
+      return link;
+    }
+    if (!here) return null;
+    const runs = [here, ...(there && there.release === here.release ? [there] : [])].map((one) => one.run).filter(Boolean);
+    const command = ["ruler show", row.config, row.index, here.release, ...runs, `--html ${row.config}-${row.index}.html`].join(" ");
+    const made = element("div", "command"), copy = element("button", "", "Copy");
+    copy.type = "button";
+    copy.addEventListener("click", () => navigator.clipboard.writeText(command).then(() => { copy.textContent = "Copied"; }));
+    made.append(element("code", "", command), copy);
     return made;
   }
   function answered(label, row, flags, tag) {
@@ -435,7 +506,7 @@
 
   /* Both colour schemes, and paper. */
   dark.addEventListener("change", drawAll);
-  addEventListener("beforeprint", () => { printing = true; for (const part of all(".group")) part.hidden = false; drawAll(); });
+  addEventListener("beforeprint", () => { printing = true; get("run-facts").open = true; for (const part of all(".group")) part.hidden = false; drawAll(); });
   addEventListener("afterprint", () => { printing = false; if (tabs.length) choose("0"); drawAll(); });
   let width = innerWidth;
   addEventListener("resize", () => { if (innerWidth !== width) { width = innerWidth; drawAll(); } });

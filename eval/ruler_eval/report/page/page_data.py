@@ -16,6 +16,7 @@ from ruler_common.frozen_rows import are_frozen
 from ruler_common.text import shortened, visible
 from ruler_eval.analysis.correlate import correlate
 from ruler_eval.analysis.errors.error_kinds import KINDS
+from ruler_eval.report.config_tables import TROUBLES
 from ruler_eval.report.page import page_scores
 from ruler_eval.report.page.page_differences import pairs
 from ruler_eval.report.page.page_languages import languages
@@ -30,7 +31,9 @@ from ruler_eval.report.page.page_model import (
 from ruler_eval.report.page.page_runs import ReportedRun
 from ruler_eval.report.page.page_verdict import verdict
 from ruler_eval.report.page.rows.page_rows import ConfigRows, rows_behind
-from ruler_eval.report.score_tables import TROUBLES, chosen, doubts, rule_options
+from ruler_eval.report.page.rows.row_pages import show_command
+from ruler_eval.report.page.rows.rows_file import RowsFile
+from ruler_eval.report.score_tables import chosen, doubts, rule_options
 from ruler_eval.score.results_file import Results, rows_of
 
 FORMAT = 1
@@ -39,8 +42,10 @@ _MOST_NOTES = 40
 _TITLES = {"ruler": "RULER", "oneruler": "ONERULER"}
 
 
-def page_data(runs: Sequence[ReportedRun], every_error: bool = False) -> PageData:
-    """All that the page shows of these runs.
+def page_data(
+    runs: Sequence[ReportedRun], every_error: bool = False, beside: RowsFile | None = None
+) -> PageData:
+    """All that the page shows of these runs; every row goes into the file `beside` it, if any.
 
     With `every_error` every wrong row is sorted into its kind, however long reading its text takes.
     Raises RulerError for answers or rows that are no longer those that were scored.
@@ -48,7 +53,7 @@ def page_data(runs: Sequence[ReportedRun], every_error: bool = False) -> PageDat
     series = page_scores.all_series(runs)
     lengths = page_scores.all_lengths(runs)
     tasks = page_scores.all_tasks(runs)
-    behind = rows_behind(runs, every_error)
+    behind = rows_behind(runs, every_error, beside)
     dataset = runs[0].results["dataset"]["name"]
     page: PageData = {
         "format": FORMAT,
@@ -80,6 +85,13 @@ def page_data(runs: Sequence[ReportedRun], every_error: bool = False) -> PageDat
         "languages": languages(runs, series, lengths),
         "correlation": _correlation(runs),
         "rows": _rows(runs, series, behind),
+        "rows_file": None if beside is None else {"name": beside.name, "bytes": beside.size},
+        "row_pages": None,
+        "show": {
+            str(one["id"]): command
+            for one in series
+            if (command := show_command(runs[one["run"]])) is not None
+        },
     }
     page["verdict"] = [shortened(sentence, 8 * _LONGEST_FACT) for sentence in verdict(page)]
     return page

@@ -210,7 +210,10 @@ class ShownEvidence(TypedDict):
 
 
 class ShownRow(TypedDict):
-    """One row behind a number, as text; `score` is 0 … 1, `kind` None for a right answer."""
+    """One row behind a number, as text; `score` is 0 … 1, `kind` None for a right answer.
+
+    `page` is the address of the page of its whole prompt, where one was made.
+    """
 
     index: int
     score: float
@@ -220,14 +223,40 @@ class ShownRow(TypedDict):
     answer: str | None
     state: str
     evidence: list[ShownEvidence]
+    page: NotRequired[str]
+
+
+RowsPart = tuple[int, int]
+"""Where a configuration's rows stand in the file beside the page: their first byte, and the end."""
 
 
 class ShownRows(TypedDict):
-    """The rows of a configuration that the page holds, wrong ones first, of so many."""
+    """The rows of a configuration that the page holds, wrong ones first, of so many.
+
+    `all` is where the file beside the page has all of them, if there is one.
+    """
 
     n: int
     wrong: int
     rows: list[ShownRow]
+    all: NotRequired[RowsPart]
+
+
+class RowsFileFacts(TypedDict):
+    """The file beside the page that holds every row: its name, and how many bytes it has."""
+
+    name: str
+    bytes: int
+
+
+class ShowCommand(TypedDict):
+    """What `ruler show` takes to show a row of a series: its release and its run, as a shell does.
+
+    `run` is "" where the answers are in several places.
+    """
+
+    release: str
+    run: str
 
 
 class ComplexityPanel(TypedDict):
@@ -251,9 +280,10 @@ class Languages(TypedDict):
 
 
 class PageData(TypedDict):
-    """The whole page, in its order; `rows` are by the series' id, then by configuration.
+    """The whole page, in its order; `rows` and `show` are by the series' id.
 
-    `correlation` is what analysis/correlate.py finds, None of too few models and lengths.
+    `correlation` is what analysis/correlate.py finds, None of too few models and lengths;
+    `row_pages` is the address of the folder of the rows' own pages, None without.
     """
 
     format: int
@@ -275,3 +305,6 @@ class PageData(TypedDict):
     languages: Languages | None
     correlation: dict[str, Any] | None
     rows: dict[str, dict[str, ShownRows]]
+    rows_file: RowsFileFacts | None
+    row_pages: str | None
+    show: dict[str, ShowCommand]

@@ -28,7 +28,7 @@ from ruler_eval.report.page.figures.vega_runtime import vega_runtime
 from ruler_eval.report.page.page_model import HeatCell, PageData
 from ruler_eval.report.page.page_numbers import TROUBLE_NAMES, tables
 from ruler_eval.report.page.rows.page_size import MOST_BYTES, fitted, packed
-from ruler_eval.report.templates import template
+from ruler_eval.report.templates import dress, template
 from ruler_eval.score.intervals import FEWEST_ROWS
 
 _HERE = Path(__file__).resolve().parent
@@ -75,6 +75,7 @@ def render(page: PageData, figures: Mapping[str, Figure]) -> str:
         kinds = page["errors"]["kinds"]
         known = {
             **{"series": page["series"], "tasks": page["tasks"], "kinds": kinds},
+            "show": page["show"],
             "families": {kind: family_of_kind(kind) for kind in kinds},
             "groups": [{"name": one["name"], "members": one["members"]} for one in page["groups"]],
         }
@@ -101,7 +102,7 @@ def render(page: PageData, figures: Mapping[str, Figure]) -> str:
         flawed=_flawed,
         crossed=instructions,
         tokens_of=_tokens_of,
-        css=Markup(_script("page.css") + _scale_css()),
+        css=dress() + Markup(_script("page.css") + _scale_css()),
         policy=_policy(runtime, js),
         runtime=Markup(packed(runtime)),
         js=Markup(js),

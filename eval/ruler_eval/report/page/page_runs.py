@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -21,6 +21,7 @@ from ruler_common.text import shortened
 from ruler_eval.analysis.errors.memory import answers_from_memory
 from ruler_eval.frozen_release import Release
 from ruler_eval.prediction import Prediction
+from ruler_eval.release_languages import Languages
 from ruler_eval.score import join
 from ruler_eval.score.prediction_files import Predictions
 from ruler_eval.score.prediction_source import PredictionSource
@@ -32,18 +33,26 @@ _LONGEST_NAME = 80  # characters
 
 @dataclass(frozen=True, kw_only=True)
 class ReportedRun:
-    """A scored run; `answers` are by configuration and index, `problem` says why there are none."""
+    """A scored run; `answers` are by configuration and index, `problem` says why there are none.
+
+    `places` are the folders or files that hold its answers.
+    """
 
     label: str
     results: Results
     release: Release | None = None
     answers: Mapping[str, Mapping[int, Prediction]] = field(default_factory=dict)
     problem: str | None = None
+    places: Sequence[Path] = ()
 
     @property
     def names(self) -> Names:
         """The task names of the run's data set."""
-        return self.release.names if self.release else Names.of(self.results["dataset"]["name"])
+        if self.release:
+            return self.release.names
+        dataset = self.results["dataset"]
+        names = Names.of(dataset["name"])
+        return replace(names, languages=(*names.languages, *dataset.get("languages", ())))
 
     @cached_property
     def memory(self) -> dict[str, dict[int, str]]:
@@ -55,7 +64,11 @@ class ReportedRun:
         """The rules the run was scored by."""
         rules = self.results["rules"]
         return ScoringRules(
-            rules["compat"], rules["cut"], self.results["partial"], self.results["model"] or ""
+            rules["compat"],
+            rules["cut"],
+            self.results["partial"],
+            model=self.results["model"] or "",
+            languages=Languages(self.results["dataset"].get("languages", {})),
         )
 
 
@@ -108,8 +121,9 @@ def _with_answers(
     if not found or len(found) < len(results["predictions"]):
         problem = "the files that were scored are not here any more"
         return ReportedRun(label=label, results=results, problem=problem)
+    places = _together(found)
     try:
-        predictions, release = source.open(_together(found), keep_prompts=True)
+        predictions, release = source.open(places, keep_prompts=True)
     except RulerError as error:
         if source.dataset is not None or source.references is not None:
             raise
@@ -123,7 +137,9 @@ def _with_answers(
         name: join.by_index(name, groups.get(name, []), release is None, [])[0]
         for name in results["configurations"]
     }
-    return ReportedRun(label=label, results=results, release=release, answers=answers)
+    return ReportedRun(
+        label=label, results=results, release=release, answers=answers, places=places
+    )
 
 
 def _here(name: str, folder: Path) -> Path | None:

@@ -11,6 +11,7 @@ from dataclasses import asdict
 from ruler_common.names import languages_of
 from ruler_eval.analysis.complexity import panels
 from ruler_eval.published.published_tables import newest_tables
+from ruler_eval.report.config_tables import TROUBLES
 from ruler_eval.report.page.page_model import (
     NEEDLES,
     ComplexityPanel,
@@ -24,7 +25,7 @@ from ruler_eval.report.page.page_model import (
     Series,
 )
 from ruler_eval.report.page.page_runs import ReportedRun
-from ruler_eval.report.score_tables import TROUBLES, chosen, relative_name
+from ruler_eval.report.score_tables import chosen, relative_name
 from ruler_eval.score.aggregates import EVERY_LANGUAGE, EVERY_PAIR, categories, combine
 from ruler_eval.score.depth import mean_bins
 from ruler_eval.score.results_file import Cell, DepthBin, GroupSummary

@@ -14,7 +14,7 @@ from pathlib import Path
 from ruler_common.text import shortened, visible
 from ruler_eval.report.show.row_text import LONGEST_ANSWER
 from ruler_eval.report.show.row_view import LONGEST_PIECE, RowView
-from ruler_eval.report.templates import template
+from ruler_eval.report.templates import dress, template
 
 
 def row_page(view: RowView) -> str:
@@ -25,4 +25,4 @@ def row_page(view: RowView) -> str:
         piece=partial(shortened, most=LONGEST_PIECE),
         answer=partial(shortened, most=LONGEST_ANSWER),
     )
-    return page.render(view=view)
+    return page.render(view=view, css=dress())

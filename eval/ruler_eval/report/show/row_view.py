@@ -10,7 +10,7 @@ before the context, the question after it, the answer prefix begins the answer.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -120,13 +120,20 @@ def row_view(release: Release, config: str, index: int, runs: Sequence[Path] = (
     """A row of a release with the answers of runs. Raises RulerError for what is not there."""
     name = _single(release, config)
     row = _row(release, name, index)
+    return view_of(release, name, row, [_answer(release, name, row, run) for run in runs])
+
+
+def view_of(
+    release: Release, config: str, row: PartialRow, answers: Sequence[RunAnswer]
+) -> RowView:
+    """The view of a row that was read with COLUMNS."""
     return RowView(
-        config=name,
-        rows=release.size(name),
-        tokenizer=release.parse(name).tokenizer,
+        config=config,
+        rows=release.size(config),
+        tokenizer=release.parse(config).tokenizer,
         row=row,
         pieces=tuple(_pieces(row)),
-        answers=tuple(_answer(release, name, row, run) for run in runs),
+        answers=tuple(answers),
     )
 
 
@@ -171,23 +178,40 @@ def _pieces(row: PartialRow) -> Iterator[Piece]:
 
 
 def _answer(release: Release, config: str, row: PartialRow, run: Path) -> RunAnswer:
-    """How a run answered a row, scored by the benchmark's own rules."""
+    """How a run answered a row, by its files."""
     predictions, _ = PredictionSource(dataset=release.source, revision=release.revision).open([run])
     join.same_data(predictions.run, release)
     groups = join.by_config(predictions, release.names)
     answers = {name: join.by_index(name, rows, False, [])[0] for name, rows in groups.items()}
+    model = str(predictions.run.get("model") or run)
     given = answers.get(config, {}).get(int(row["index"]))
-    memory = memory_of(config, release, answers_from_memory(answers, release))
-    row = {**row, "memory": memory.get(int(row["index"]))}
+    memory = answers_from_memory(answers, release)
+    rules = ScoringRules().of(release)
+    return run_answer(model, release, config, row, given, rules, memory)
+
+
+def run_answer(
+    model: str,
+    release: Release,
+    config: str,
+    row: PartialRow,
+    given: Prediction | None,
+    rules: ScoringRules,
+    memory: Mapping[str, Mapping[int, str]],
+) -> RunAnswer:
+    """How a run answered a row, scored by the benchmark's own rules.
+
+    `memory` is what the run answers without documents (analysis/errors/memory.py).
+    """
+    row = {**row, "memory": memory_of(config, release, memory).get(int(row["index"]))}
     join.same_references(row, given)
     parsed = release.parse(config)
     task = rule_task(parsed.task, parsed.dataset, release)
     family = family_of(parsed.task, parsed.dataset, release)
     language = parsed.instruction_language if parsed.dataset == "oneruler" else None
-    rules = ScoringRules()
     error = error_of(row, given, task, language, rules, family=family)
     return RunAnswer(
-        model=str(predictions.run.get("model") or run),
+        model=model,
         text=None if given is None or given.failed else given.text,
         state=_state(given),
         score=row_score(row, given, task, language, rules).score,

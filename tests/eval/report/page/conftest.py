@@ -31,8 +31,12 @@ def three_runs(once: Once, built: Path) -> list[Path]:
 
 @pytest.fixture(scope="session")
 def page_file(once: Once, three_runs: list[Path]) -> Path:
-    """The page of the three runs."""
-    return once("page/report.html", partial(write_page, three_runs))
+    """The page of the three runs, beside it pages of its rows."""
+
+    def make(path: Path) -> None:
+        write_page(three_runs, path, "--row-pages", path.with_name("row pages"))
+
+    return once("page/report.html", make)
 
 
 @pytest.fixture(scope="session")
@@ -69,9 +73,35 @@ def languages_file(once: Once, language_runs: list[Path]) -> Path:
     return once("page/oneruler.html", partial(write_page, language_runs))
 
 
-def write_page(runs: list[Path], path: Path) -> None:
+@pytest.fixture(scope="session")
+def two_runs(once: Once) -> list[Path]:
+    """Two runs on 120 rows a configuration, three row groups; half are wrong, and a third."""
+
+    def make(root: Path) -> None:
+        release = write_oneruler(root / "oneruler", ("pl",), rows=120)
+        for share in (2, 3):
+            write_run(root / f"run{share}", release, worse(share), f"Worse-{share}")
+
+    root = once("page/large", make)
+    return [root / "run2", root / "run3"]
+
+
+@pytest.fixture(scope="session")
+def large_page(once: Once, two_runs: list[Path]) -> Path:
+    """A page of 120 rows a configuration, every row in report.rows.gz beside it."""
+
+    def make(folder: Path) -> None:
+        folder.mkdir()
+        rows = folder / "report.rows.gz"
+        write_page(two_runs, folder / "report.html", "--rows", rows)
+        rows.with_name("other.rows.gz").write_bytes(rows.read_bytes()[::-1])
+
+    return once("page/with-rows", make) / "report.html"
+
+
+def write_page(runs: list[Path], path: Path, *more: object) -> None:
     """The page of some runs, and what it shows as JSON beside it."""
-    arguments = ["--out", path, "--json", path.with_suffix(".json")]
+    arguments = ["--out", path, "--json", path.with_suffix(".json"), *more]
     _, error, code = ruler("report", *runs, *arguments)
     assert code == 0, error
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from ruler_eval.report.page.figures.vega_runtime import made_anew, vega_runtime
@@ -11,24 +9,6 @@ from ruler_eval.report.page.page_data import page_data
 from ruler_eval.report.page.page_runs import open_runs
 from ruler_eval.report.page.rows import page_rows
 from ruler_eval.report.page.rows.page_rows import fair_shares
-from tests.conftest import Once
-from tests.eval.report.page.page_helpers import worse, write_run
-from tests.eval.scoring_helpers import write_oneruler
-
-ROWS = 120  # three row groups
-
-
-@pytest.fixture(scope="session")
-def two_runs(once: Once) -> list[Path]:
-    """Two runs on one release, half of whose rows are wrong, and a third of them."""
-
-    def make(root: Path) -> None:
-        release = write_oneruler(root / "oneruler", ("pl",), rows=ROWS)
-        for share in (2, 3):
-            write_run(root / f"run{share}", release, worse(share), f"Worse-{share}")
-
-    root = once("page/large", make)
-    return [root / "run2", root / "run3"]
 
 
 def test_of_a_large_release_some_texts_are_read_and_the_page_says_how_many(two_runs, monkeypatch):

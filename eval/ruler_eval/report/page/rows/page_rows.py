@@ -9,6 +9,7 @@ page says how many rows were sorted.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from operator import itemgetter
 
 from ruler_eval.analysis.errors.error_kinds import error_of
 from ruler_eval.analysis.errors.memory import memory_of
@@ -16,8 +17,9 @@ from ruler_eval.analysis.errors.prompt_rows import row_of_prompt
 from ruler_eval.families.table import family_of, rule_task
 from ruler_eval.frozen_release import BATCH_ROWS, PartialRow
 from ruler_eval.prediction import Prediction
-from ruler_eval.report.page.page_model import ShownRow, ShownRows
+from ruler_eval.report.page.page_model import RowsPart, ShownRow, ShownRows
 from ruler_eval.report.page.page_runs import ReportedRun
+from ruler_eval.report.page.rows.rows_file import RowsFile
 from ruler_eval.report.page.rows.shown_rows import shown_row
 from ruler_eval.score import join
 from ruler_eval.score.config_naming import read_name
@@ -40,14 +42,17 @@ class ConfigRows:
     `scores` are by index, `wrong` the indices without the full score, `kinds` those sorted.
     """
 
-    def __init__(self, number: int, run: ReportedRun, name: str, cell: Cell) -> None:
+    def __init__(
+        self, number: int, run: ReportedRun, name: str, cell: Cell, every_row: bool = False
+    ) -> None:
         self.number, self.run, self.name, self.cell = number, run, name, cell
         self.answers = run.answers[name]
         self.scores = dict(zip(cell["rows"]["index"], cell["rows"]["score"], strict=True))
         self.wrong = [index for index, score in self.scores.items() if score < 1]
-        right = [index for index, score in self.scores.items() if score >= 1]
-        self.right = right
-        self.order = [*self.wrong, *right][:MOST_ROWS]
+        self.right = [index for index, score in self.scores.items() if score >= 1]
+        self.order = [*self.wrong, *self.right][:MOST_ROWS]
+        self.every_row = every_row
+        self.part: RowsPart | None = None
         config = read_name(run.names, name, run.release is not None)
         self.task = rule_task(config.task, config.dataset, run.release)
         self.family = family_of(config.task, config.dataset, run.release)
@@ -73,12 +78,17 @@ class ConfigRows:
     def file(self) -> tuple[object, ...]:
         """What is the same for configurations whose rows are read together."""
         release = self.run.release
-        return (self.number, self.name) if release is None else (release.root, self.name)
+        return None if release is None else release.root, self.name
 
     @property
     def wanted(self) -> set[int]:
         """The rows that are to be shown or sorted, and are not yet."""
-        return (set(self.order) - self.shown.keys()) | (set(self.wrong) - self.kinds.keys())
+        return (self.kept - self.shown.keys()) | (set(self.wrong) - self.kinds.keys())
+
+    @property
+    def kept(self) -> set[int]:
+        """The rows that the page or the file beside it shows."""
+        return set(self.scores if self.every_row else self.order)
 
     def take(self, row: PartialRow) -> None:
         """Sort a wrong row into its kind, if its text is there, and keep what is shown of it."""
@@ -89,13 +99,22 @@ class ConfigRows:
             row = {**row, "memory": memory_of(self.name, release, self.run.memory).get(index)}
         if "input" in row and self.scores[index] < 1 and index not in self.kinds:
             self._sort(index, row, answer)
-        if index in self.order:
+        if self.every_row or index in self.order:
             self.shown[index] = self._shown(index, row)
 
     def on_page(self) -> ShownRows:
         """What the page holds of them; a row that was not found is its answer alone."""
-        rows = [self.shown.get(index) or self._shown(index, None) for index in self.order]
-        return {"n": len(self.scores), "wrong": len(self.wrong), "rows": rows}
+        rows = self._rows(self.order)
+        found: ShownRows = {"n": len(self.scores), "wrong": len(self.wrong), "rows": rows}
+        return found if self.part is None else {**found, "all": self.part}
+
+    def write_all(self, beside: RowsFile) -> None:
+        """Write every row into the file beside the page, and keep the page's own."""
+        self.part = beside.add(self.run.label, self.name, self._rows([*self.wrong, *self.right]))
+        self.shown = {index: self.shown[index] for index in self.order if index in self.shown}
+
+    def _rows(self, indices: Sequence[int]) -> list[ShownRow]:
+        return [self.shown.get(index) or self._shown(index, None) for index in indices]
 
     def _sort(self, index: int, row: PartialRow, answer: Prediction | None) -> None:
         error = error_of(row, answer, self.task, self.language, self.run.rules, family=self.family)
@@ -111,16 +130,17 @@ class ConfigRows:
 
 
 def rows_behind(
-    runs: Sequence[ReportedRun], every_error: bool = False
+    runs: Sequence[ReportedRun], every_error: bool = False, beside: RowsFile | None = None
 ) -> list[dict[str, ConfigRows]]:
     """For each run the rows of its configurations; none for a run without answers.
 
-    With `every_error` all texts are read that sorting the wrong rows takes.
+    With `every_error` all texts are read that sorting the wrong rows takes. Every row goes into
+    the file `beside` the page, if there is one.
     """
     together: dict[tuple[object, ...], list[ConfigRows]] = {}
     for number, run in enumerate(runs):
         for name, cell in run.results["configurations"].items() if run.answers else ():
-            rows = ConfigRows(number, run, name, cell)
+            rows = ConfigRows(number, run, name, cell, beside is not None)
             together.setdefault(rows.file, []).append(rows)
     _prefer_what_differs([rows for file in together.values() for rows in file])
     files = list(together.values())
@@ -131,6 +151,8 @@ def rows_behind(
         groups = max(1, share // size) if (size := _group_size(file)) else 0
         _collect(file, groups)
         for rows in file:
+            if beside is not None:
+                rows.write_all(beside)
             found[rows.number][rows.name] = rows
     return found
 
@@ -181,12 +203,13 @@ def _collect(file: Sequence[ConfigRows], groups: int) -> None:
     """Read one file's rows for every run on it, the texts of no more than so many row groups."""
     first = file[0]
     if first.run.release is None:
-        for index in sorted(first.wanted & first.answers.keys()):
-            if (row := _of_file(first.answers[index], first)) is not None:
-                first.take(row)
+        together = [(index, rows) for rows in file for index in rows.wanted & rows.answers.keys()]
+        for index, rows in sorted(together, key=itemgetter(0)):  # what is kept of a text is used
+            if (row := _of_file(rows.answers[index], rows)) is not None:
+                rows.take(row)
         return
     for columns, most in (((*_COLUMNS, "input"), groups), (_COLUMNS, None)):
-        wanted = [rows.wanted if most else set(rows.order) - rows.shown.keys() for rows in file]
+        wanted = [rows.wanted if most else rows.kept - rows.shown.keys() for rows in file]
         if indices := set().union(*wanted):
             for row in first.run.release.some_rows(first.name, columns, indices, most):
                 for rows, mine in zip(file, wanted, strict=True):
