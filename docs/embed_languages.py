@@ -9,52 +9,15 @@ import re
 import unicodedata
 from pathlib import Path
 
-from ruler_common.languages import LanguageFacts, facts
+from ruler_common.languages import FOLDER
 from ruler_common.names import LANGUAGES
+from ruler_common.parsing import read_toml
+from ruler_score.language_rules import LanguageRules
+from ruler_score.language_text import read_rules
 
 MODULE = Path(__file__).parent.parent / "eval/ruler_score/language_rules.py"
-_HEAD = '''\
-"""What scoring knows of each of ONERULER's 26 languages, written by docs/embed_languages.py.
-
-    LANGUAGES["pl"].none        # ('brak',)
-
-The words are those of ruler_common/languages/*.toml: change them there, and write this anew. Here
-they go with the metric wherever it is copied.
-"""
-
-from __future__ import annotations
-
-from typing import NamedTuple
-
-
-class LanguageRules(NamedTuple):
-    """The words that scoring reads in the answers of a language.
-
-    `tags`: what an answer may stand in, the published tag first. `conjunctions`: the words before
-    the last item of a list, no items themselves; where `touching`, no spaces part words, and they
-    may touch those beside them. `none`: what the prompt asks for when there is no answer, and
-    variants of it. `none_alone`: what says the same as the whole answer, `none_phrases` in any
-    place (… is up to three words). `lead_in`: the words that may stand before a list, `counts`
-    those beside a number in it, with spaces between. The rest says where letters may touch a none
-    word: `NoneFacts` of ruler_common/languages.
-    """
-
-    tags: tuple[str, ...]
-    conjunctions: tuple[str, ...]
-    none: tuple[str, ...]
-    none_alone: tuple[str, ...]
-    none_phrases: tuple[str, ...]
-    lead_in: str
-    counts: str
-    touching: bool = False
-    not_after: tuple[str, ...] = ()
-    may_follow: str = ""
-    may_end_before: tuple[str, ...] = ()
-    may_begin: str = ""
-
-
-LANGUAGES: dict[str, LanguageRules] = {
-'''
+_MARK = "\nLANGUAGES: dict[str, LanguageRules] = {\n"
+"""All below it is made."""
 _END = '''\
 }  # fmt: skip
 """By ISO 639-1."""
@@ -64,27 +27,15 @@ _WIDTH = 100  # characters of a line
 
 def module() -> str:
     """The module's text, with the facts of today."""
-    return _HEAD + "".join(_entry(code, facts(code)) for code in LANGUAGES) + _END
+    tables = {code: read_toml(FOLDER / f"{code}.toml") for code in LANGUAGES}
+    entries = (_entry(code, read_rules(table)) for code, table in tables.items())
+    above = MODULE.read_text(encoding="utf-8").partition(_MARK)[0]
+    return above + _MARK + "".join(entries) + _END
 
 
-def _entry(code: str, of: LanguageFacts) -> str:
+def _entry(code: str, rules: LanguageRules) -> str:
     """A language's `LanguageRules` as Python."""
-    none, cwe = of.none, of.cwe
-    fields = {
-        "tags": of.answer_tags,
-        "conjunctions": of.conjunctions,
-        "none": none.published,
-        "none_alone": none.inflected,
-        "none_phrases": tuple(dict.fromkeys((*none.prompt, *none.usual))),
-        "lead_in": " ".join(cwe.lead_in),
-        "counts": " ".join(cwe.counts),
-        "touching": of.touching,
-        "not_after": none.not_after,
-        "may_follow": none.may_follow,
-        "may_end_before": none.may_end_before,
-        "may_begin": none.may_begin,
-    }
-    lines = "".join(_field(name, value) for name, value in fields.items() if value)
+    lines = "".join(_field(name, value) for name, value in rules._asdict().items() if value)
     return f'    "{code}": LanguageRules(\n{lines}    ),\n'
 
 

@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
+from ruler_common.languages import own_languages
 from ruler_common.manifest import is_standard
 from ruler_common.manifest_form import OWN_SUITE, FileEntry, Manifest
 from ruler_common.parsing import read_toml
@@ -110,8 +111,11 @@ def compare(manifest: Manifest, frozen: FrozenRows) -> Comparison:
 
 def _reasons(manifest: Manifest, frozen: FrozenRows, entry: FileEntry) -> Iterator[str]:
     """What the release was made with otherwise than the frozen rows."""
+    spoken = {entry["language"], entry["instruction_language"]}
+    if other_languages := sorted(spoken & {*own_languages(manifest.get("languages", {}))}):
+        yield f"a language that is none of the 26 ({', '.join(other_languages)})"
     sources = sorted(manifest["sources"].items())
-    if embedded := [name for name, source in sources if source["variant"] != "canonical"]:
+    if embedded := [name for name, source in sources if source["variant"] == "embedded"]:
         yield f"embedded texts ({', '.join(embedded)})"
     if other := [
         name

@@ -11,8 +11,9 @@ from typing import cast
 
 from ruler_common.errors import RulerError
 from ruler_common.files import read_bytes
+from ruler_common.languages import facts_in
 from ruler_common.manifest_form import FORMAT_VERSION, MANIFEST, FileEntry, Manifest
-from ruler_common.names import LANGUAGES, TASKS, Config, in_tokens, length_name, parse_length
+from ruler_common.names import CODE, LANGUAGES, TASKS, Config, in_tokens, length_name, parse_length
 from ruler_common.parsing import parse_json
 from ruler_common.rows import CANARIES
 from ruler_common.text import printable
@@ -122,9 +123,7 @@ def _wrong_names(manifest: Manifest) -> Iterator[tuple[str, str]]:
     yield from (("tasks", what) for what in _alike([*manifest["tasks"], *manifest["groups"]]))
     if both := manifest["tasks"].keys() & manifest["groups"].keys():
         yield "groups", f"has '{min(both)}', which is a task too"
-    for code in manifest["languages"]:
-        if code not in LANGUAGES:
-            yield "languages", f"has '{code}', which is no language of {dataset}"
+    yield from _wrong_languages(manifest)
     for group, tasks in manifest["groups"].items():
         if unknown := set(tasks) - set(manifest["tasks"]):
             yield f"groups.{group}", f"has '{min(unknown)}', which is no task of the release"
@@ -140,10 +139,27 @@ def _wrong_names(manifest: Manifest) -> Iterator[tuple[str, str]]:
         yield from ((f"files.{path}", what) for what in _wrong_entry(manifest, path, entry))
 
 
+def _wrong_languages(manifest: Manifest) -> Iterator[tuple[str, str]]:
+    """What is wrong with the languages: one that is none of the 26 says what it is."""
+    dataset = manifest["dataset"]
+    for code, entry in manifest["languages"].items():
+        own = "facts" in entry and dataset == "oneruler" and re.fullmatch(CODE, code)
+        if code not in LANGUAGES and not own:
+            yield "languages", f"has '{code}', which is no language of {dataset}"
+        elif "facts" in entry and code in LANGUAGES:
+            yield f"languages.{code}", "has facts of its own, though it is one of the 26"
+        elif "facts" in entry:
+            try:
+                facts_in(manifest["languages"], code)
+            except RulerError as error:
+                yield f"languages.{code}", f"cannot be read: {error}"
+
+
 def _wrong_entry(manifest: Manifest, path: str, entry: FileEntry) -> Iterator[str]:
     """What is wrong with the names and numbers of a file's entry."""
     for code in (entry["language"], entry["instruction_language"]):
-        if code not in LANGUAGES or (manifest["dataset"] == "ruler" and code != "en"):
+        many = manifest["dataset"] == "oneruler"
+        if code not in ((*LANGUAGES, *manifest["languages"]) if many else ("en",)):
             yield f"has '{code}', which is no language of {manifest['dataset']}"
     if entry["task"] not in manifest["tasks"]:
         yield f"has '{entry['task']}', which is no task of the release"

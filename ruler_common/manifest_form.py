@@ -61,8 +61,9 @@ class FileEntry(TypedDict):
     unread: NotRequired[UnreadFigures]
 
 
-Variant = Literal["canonical", "embedded"]
-"""A source's own file, or the text that the project ships to stand in for it."""
+Variant = Literal["canonical", "embedded", "given"]
+"""A source's own file; the text that the project ships to stand in for it; a file of a language's
+folder that the builder was given."""
 
 
 class BookRights(TypedDict):
@@ -115,6 +116,9 @@ class LanguageEntry(TypedDict):
     stop: str
     nouns: list[str]
     errata: list[str]
+    # Of a language that is none of the 26: what scoring, analysis and proof need to know of it, in
+    # the form of ruler_common/languages/*.toml
+    facts: NotRequired[dict[str, Any]]
 
 
 class Manifest(TypedDict):

@@ -23,6 +23,8 @@ LANGUAGES = (  # the 26 of ONERULER, ISO 639-1
     "cs", "da", "de", "en", "es", "fa", "fi", "fr", "hi", "hu", "it", "ja", "ko",
     "nl", "no", "pl", "pt", "ru", "sr", "st", "sv", "sw", "ta", "uk", "vi", "zh",
 )
+CODE = "[a-z]{2,3}"
+"""A language's code: ISO 639-1, or 639-3 where that has none. A regular expression."""
 NIAH = (
     "niah_single_1", "niah_single_2", "niah_single_3",
     "niah_multikey_1", "niah_multikey_2", "niah_multikey_3",
@@ -166,11 +168,15 @@ class Config:
 
 @dataclass(frozen=True)
 class Names:
-    """The task and group names of one dataset; a suite of a user's own brings its own."""
+    """The task and group names of one dataset; a suite of a user's own brings its own.
+
+    So does a release whose `languages` are more than the 26.
+    """
 
     dataset: str
     tasks: tuple[str, ...]
     groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    languages: tuple[str, ...] = LANGUAGES
 
     @classmethod
     def of(cls, dataset: str) -> Names:
@@ -182,7 +188,8 @@ class Names:
     def in_manifest(cls, manifest: Manifest) -> Names:
         """The names a release was built with."""
         groups = {name: tuple(tasks) for name, tasks in manifest["groups"].items()}
-        return cls(manifest["dataset"], tuple(manifest["tasks"]), groups)
+        languages = tuple(dict.fromkeys((*LANGUAGES, *manifest.get("languages", ()))))
+        return cls(manifest["dataset"], tuple(manifest["tasks"]), groups, languages)
 
     def expand(self, name: str) -> tuple[str, ...]:
         """The tasks of a group, or the task itself."""
@@ -238,7 +245,7 @@ class Names:
     def parse(self, name: str) -> Config:
         """Read a configuration name: `niah_mk_128k_qwen2.5`, `cwe_easy_8k_pl`."""
         many = self.dataset == "oneruler"
-        languages = r"_(?P<language>[a-z]{2})(?:-(?P<instruction>[a-z]{2}))?" if many else ""
+        languages = rf"_(?P<language>{CODE})(?:-(?P<instruction>{CODE}))?" if many else ""
         lengths = r"\d+[km]" if many else r"\d+[km]|\d{4,7}"
         pattern = rf"(?P<task>.+?)_(?P<length>{lengths}){languages}"
         match = re.fullmatch(pattern + r"(?:_(?P<tokenizer>.+))?", name)
@@ -251,7 +258,7 @@ class Names:
         language = parts.get("language") or "en"
         instruction = parts.get("instruction") or language
         for code in (language, instruction):
-            check_name("language", code, LANGUAGES)
+            check_name("language", code, self.languages)
         tokenizer = parts["tokenizer"] or DEFAULT_TOKENIZER
         return Config(
             self.dataset,

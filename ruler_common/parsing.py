@@ -175,9 +175,17 @@ def read_toml(path: Path | Traversable) -> dict[str, Any]:
     """The contents of a TOML file; RulerError where it is missing or malformed."""
     try:
         text = read_text(path) if isinstance(path, Path) else path.read_text(encoding="utf-8")
-        return tomllib.loads(text)
     except OSError as error:
         raise RulerError(f"Cannot read '{path}': {error.strerror}.") from error
+    except ValueError as error:
+        raise RulerError(f"'{path}' is not valid TOML: {one_line(error)}.") from error
+    return parse_toml(text, path)
+
+
+def parse_toml(text: str | bytes, path: str | Path | Traversable) -> dict[str, Any]:
+    """The contents of a TOML text; RulerError that names its file where it is malformed."""
+    try:
+        return tomllib.loads(text if isinstance(text, str) else text.decode("utf-8"))
     except (ValueError, RecursionError) as error:  # tomllib's own is a ValueError
         why = _TOO_DEEP if isinstance(error, RecursionError) else one_line(error)
         raise RulerError(f"'{path}' is not valid TOML: {why}.") from error

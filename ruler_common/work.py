@@ -1,10 +1,13 @@
-"""Work: a part of it for each of several processes, and how much of it is done."""
+"""Work: a part of it for each of several processes, how much of it is done, what it leaves."""
 
 from __future__ import annotations
 
+import ctypes
 import os
 import re
 from collections.abc import Callable, Mapping
+from contextlib import suppress
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from ruler_common.errors import RulerError
@@ -54,3 +57,23 @@ class Shard(NamedTuple):
             if least + 1 == self.number:
                 mine.add(name)
         return mine
+
+
+@lru_cache(maxsize=1)
+def _trim() -> Any:
+    """Glibc's `malloc_trim`; None where the C library has no such thing."""
+    with suppress(OSError, AttributeError, TypeError):
+        return ctypes.CDLL(None).malloc_trim
+    return None
+
+
+def let_go() -> None:
+    """Give back the memory of texts and row groups that are done with.
+
+    pyarrow keeps it in its pool, and glibc in the heap of each thread that ever held a long text.
+    """
+    import pyarrow as pa
+
+    pa.default_memory_pool().release_unused()
+    if trim := _trim():
+        trim(0)

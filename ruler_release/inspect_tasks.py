@@ -25,7 +25,7 @@ import functools
 import math
 import statistics
 from collections import Counter, defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ParamSpec
 
 from click import ClickException
@@ -57,6 +57,7 @@ from ruler_common.errors import RulerError
 from ruler_common.names import Config, check_name
 from ruler_eval.families.table import rule_task
 from ruler_eval.frozen_release import Release, chosen_files
+from ruler_eval.release_languages import Languages
 from ruler_eval.run.prompts import MODES, Prompter
 from ruler_eval.run.reasoning import Reasoning
 from ruler_eval.score.formats.inspect_log import prediction
@@ -159,7 +160,7 @@ def _task(
     return Task(
         dataset=MemoryDataset(_samples(release, configs, prompter, limit), benchmark, source),
         solver=max_new_tokens(mode, thinking),
-        scorer=ruler_scorer(),
+        scorer=ruler_scorer(release.languages.own) if release.languages.own else ruler_scorer(),
         config=GenerateConfig(temperature=0.0),
         version=release.manifest["data_version"],
         metadata={"ruler_release": _settings(release, configs, prompter)},
@@ -267,17 +268,19 @@ def _squared_error(values: Sequence[float]) -> float:
         grouped(stderr(), "group", all=False, name_template="{group_name}_stderr"),
     ]
 )
-def ruler_scorer() -> Scorer:
+def ruler_scorer(languages: Mapping[str, Mapping[str, Any]] | None = None) -> Scorer:
     """The benchmark's rule for each row, 0 … 1, as `ruler score` has it by default.
 
-    A score's metadata has the strict score, and how the answer ended.
+    A score's metadata has the strict score, and how the answer ended. `languages` are the tables
+    of a release's languages that are none of the 26.
     """
+    rules = ScoringRules(languages=Languages(languages or {}))
 
     async def score(state: TaskState, target: Target) -> Score:
         row = {"outputs": list(target), "none_word": state.metadata["none_word"]}
         answer = prediction(state.metadata, state.output)
         rule, language = state.metadata["rule"], state.metadata["language"]
-        found = row_score(row, answer, rule, language, ScoringRules())
+        found = row_score(row, answer, rule, language, rules)
         ended = {"strict": found.strict, "state": found.state, "thinking": found.thinking}
         return Score(value=found.score, answer=answer.text, metadata=ended)
 

@@ -14,19 +14,23 @@ from typing import Any
 
 import pytest
 from filelock import FileLock
+from hypothesis import settings
 
 from ruler_builder.context.counted_sources import CountedSources
 from ruler_builder.oneruler.language_pairs import Languages
 from ruler_builder.release.build import build
 from ruler_builder.release.order import BuildOrder
+from ruler_builder.sources.chosen_sources import Sources, parse_choice
 from ruler_builder.sources.download import Store
-from ruler_builder.sources.registry import Sources, parse_choice
 from ruler_builder.tokens.tokenizers import TokenCounter, load_counter
 from tests.shares import ALL, TURN, files_are_named, leave_out_nightly
 
 MOST_WORKERS = 8
 """Each loads the tokenizers it needs: some hundred MB."""
 _home = tempfile.TemporaryDirectory(prefix="ruler-tests-")
+
+settings.register_profile("no deadline", deadline=None)  # a busy machine fails no test
+settings.load_profile("no deadline")
 
 
 def pytest_configure() -> None:

@@ -53,7 +53,8 @@ ORDER = {
         *("card", "release", "proof", "verify", "hub"),
     ),
     "ruler_eval": (
-        *("prediction", "frozen_release", "families", "run", "score", "published"),
+        *("release_languages", "prediction", "frozen_release", "families", "run", "score"),
+        "published",
         *("example", "analysis", "report", "publish", "export"),
     ),
     "ruler_release": (

@@ -14,7 +14,7 @@ ROOT = Path(__file__).resolve().parent.parent
 GUIDES = ("builder/README.md", "eval/README.md", "CONTRIBUTING.md")
 PAGES = ("README.md", *(f"docs/{path.name}" for path in sorted((ROOT / "docs").glob("*.md"))))
 """For users, and docs/architecture.md."""
-EXAMPLES = {"docs/formats.md", "docs/fresh_rows.md"}
+EXAMPLES = {"docs/formats.md", "docs/fresh_rows.md", "docs/languages.md"}
 """The paths in these are those of a user's files."""
 PATH = re.compile(r"[\w.-]+(?:/[\w.-]+)*/?")
 SUFFIXES = (".py", ".toml", ".md", ".txt", ".tsv", ".sh", ".yml", ".cff", "/", ".ci/run")

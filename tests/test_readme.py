@@ -259,6 +259,8 @@ def test_every_block_of_code_is_run_by_a_test() -> None:
         ("docs/many_machines.md", "Shards", "bash"),
         ("docs/other_tools.md", "Exports", "bash"),
         ("docs/other_tools.md", "Inspect", "bash"),  # these above
+        ("docs/languages.md", "Commands", "bash"),  # tests/release/test_own_language.py
+        ("docs/languages.md", "Scoring elsewhere", "python"),
         ("docs/run.md", "Behind a server", "bash"),  # tests/vllm/test_run_page.py
         ("docs/run.md", "Batch files", "bash"),
         ("docs/run.md", "Modes and reasoning", "jinja"),  # tests/eval/run/preparing

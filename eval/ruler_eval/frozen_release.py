@@ -13,6 +13,7 @@ import fnmatch
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from ruler_common.manifest import read_manifest
 from ruler_common.manifest_form import MANIFEST, FileEntry, Manifest
 from ruler_common.names import DEFAULT_TOKENIZER, Config, Names
 from ruler_common.rows import indices_of, refuse_nulls
+from ruler_eval.release_languages import Languages
 
 BATCH_ROWS = 50
 """Rows read at a time: a row group of the release."""
@@ -60,6 +62,11 @@ class Release:
     def names(self) -> Names:
         """The task and group names of the release."""
         return Names.in_manifest(self.manifest)
+
+    @cached_property
+    def languages(self) -> Languages:
+        """The languages, those too that the release brings along."""
+        return Languages.of(self.manifest)
 
     @property
     def configs(self) -> dict[str, str]:

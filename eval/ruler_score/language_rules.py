@@ -1,4 +1,4 @@
-"""What scoring knows of each of ONERULER's 26 languages, written by docs/embed_languages.py.
+"""What scoring knows of each of ONERULER's 26 languages; docs/embed_languages.py writes the table.
 
     LANGUAGES["pl"].none        # ('brak',)
 
@@ -19,8 +19,9 @@ class LanguageRules(NamedTuple):
     may touch those beside them. `none`: what the prompt asks for when there is no answer, and
     variants of it. `none_alone`: what says the same as the whole answer, `none_phrases` in any
     place (… is up to three words). `lead_in`: the words that may stand before a list, `counts`
-    those beside a number in it, with spaces between. The rest says where letters may touch a none
-    word: `NoneFacts` of ruler_common/languages.
+    those beside a number in it, with spaces between. `fold`: letters, by their numbers in
+    Unicode, each with what it becomes before the case is folded. The rest says where letters may
+    touch a none word: `NoneFacts` of ruler_common/languages.
     """
 
     tags: tuple[str, ...]
@@ -31,6 +32,7 @@ class LanguageRules(NamedTuple):
     lead_in: str
     counts: str
     touching: bool = False
+    fold: tuple[tuple[int, str], ...] = ()
     not_after: tuple[str, ...] = ()
     may_follow: str = ""
     may_end_before: tuple[str, ...] = ()

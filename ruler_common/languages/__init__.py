@@ -4,7 +4,10 @@
 
 A file has the tags an answer may stand in (the published one first), the words for "and", the words
 of a lead-in and of a count beside a word of a list, what passes as "there is no such number", the
-commonest function words, the script of its book, and the size of its Wikipedia.
+commonest function words, how its letters fold and its sentences end, the script of its book, and
+the size of its Wikipedia; and for the builder the book's rights and the published files' digests.
+A language that a release brings along (`ruler build --language-folder`)
+has the same in the manifest: `facts_in`.
 The metric works alone, so docs/embed_languages.py writes what it reads of them into it.
 
 What passes as none has four sources, kept apart and printed so in the card: `published` is the word
@@ -16,15 +19,23 @@ lists; no native speaker has checked them yet.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from ruler_common.errors import RulerError
+from ruler_common.manifest_form import LanguageEntry
 from ruler_common.names import LANGUAGES, check_name
 from ruler_common.parsing import read_toml
-from ruler_common.text import one_line
+from ruler_common.text import printable
+
+FOLDER = Path(__file__).parent
+"""Where the files of the 26 are: `pl.toml`."""
+OF_SOURCES = ("code", "licence", "book", "files")
+"""What such a file says of the sources alone: the builder reads it, and it is no fact."""
+_FOLDS = ([1, 1], [1, 2])  # characters of a letter and of what it becomes
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,13 +68,42 @@ class ListFacts:
 
 
 @dataclass(frozen=True, kw_only=True)
+class SentenceFacts:
+    """How sentences stand in the language's book, beyond what sentencex knows.
+
+    `spaced`: whether spaces part words and sentences. `stop` ends a sentence, and so a needle. In a
+    script with spaces and without capitals a closing quotation mark ends a sentence only where the
+    paragraph ends too, and nowhere unless `quotation_ends`; and what begins with one of `reported`,
+    and none of `not_reported`, belongs to the speech before it, quoted or not.
+    """
+
+    spaced: bool = True
+    stop: str = "."
+    quotation_ends: bool = True
+    reported: tuple[str, ...] = ()
+    not_reported: tuple[str, ...] = ()
+
+    @property
+    def separator(self) -> str:
+        """What stands between sentences, and between the parts of a prompt: a space or nothing."""
+        return " " if self.spaced else ""
+
+    def reports(self, text: str, at: int = 0) -> bool:
+        """Whether the words at an offset report the speech before them."""
+        return text.startswith(self.reported, at) and not text.startswith(self.not_reported, at)
+
+
+@dataclass(frozen=True, kw_only=True)
 class LanguageFacts:
     """What is known of a language.
 
-    `script` is that of its book; `wikipedia_articles` as the paper counts them (Table 2);
-    `function_words` are the commonest; where `touching`, an "and" may touch the words beside it.
+    `name` is English; `script` that of its book; `wikipedia_articles` as the paper counts them
+    (Table 2); `function_words` are the commonest; where `touching`, an "and" may touch the words
+    beside it. `fold` are letters whose case folds in a way of the language's own, each with what
+    it becomes. `written_by` says who wrote the files of a language that is not one of the 26.
     """
 
+    name: str
     script: str
     wikipedia_articles: int
     answer_tags: tuple[str, ...]
@@ -71,33 +111,100 @@ class LanguageFacts:
     function_words: tuple[str, ...]
     none: NoneFacts
     cwe: ListFacts
+    sentences: SentenceFacts = field(default_factory=SentenceFacts)
     touching: bool = False
+    fold: tuple[tuple[str, ...], ...] = ()
+    written_by: str = ""
+
+
+@cache
+def language_table(code: str) -> dict[str, Any]:
+    """All that the file of one of the 26 says, OF_SOURCES too. Raises RulerError for others."""
+    check_name("language", code, LANGUAGES)
+    return read_toml(FOLDER / f"{code}.toml")
 
 
 @cache
 def facts(code: str) -> LanguageFacts:
-    """The facts of a language, ISO 639-1. Raises RulerError for an unknown one."""
-    check_name("language", code, LANGUAGES)
-    return read_facts(Path(__file__).with_name(f"{code}.toml"))
+    """The facts of one of the 26 languages, ISO 639-1. Raises RulerError for an unknown one."""
+    table = language_table(code)
+    known = {name: value for name, value in table.items() if name not in OF_SOURCES}
+    return facts_of(known, FOLDER / f"{code}.toml")
 
 
-def read_facts(path: Path) -> LanguageFacts:
-    """Read the facts of a file. Raises RulerError for a file of another form."""
-    read = _tuples(read_toml(path))
+def facts_in(languages: Mapping[str, LanguageEntry], code: str) -> LanguageFacts:
+    """The facts of a language of a release, whose manifest has these; of the 26 or its own."""
+    entry = languages.get(code)
+    own = entry and entry.get("facts")
+    return facts(code) if own is None else own_facts(own, f"the release's language {code}")
+
+
+def own_languages(languages: Mapping[str, LanguageEntry]) -> list[str]:
+    """The codes of the languages that a release brings along."""
+    return [code for code, entry in languages.items() if "facts" in entry]
+
+
+def own_facts(table: Mapping[str, Any], where: str | Path) -> LanguageFacts:
+    """The facts of a language that is none of the 26. Raises RulerError for another table.
+
+    It says who wrote it, and has no regular expression: a stranger's could take any time.
+    """
+    found = facts_of(table, where)
+    if not found.written_by.strip():
+        raise _wrong(where, "written_by does not say who wrote its prompts and words")
+    if found.none.may_begin:
+        raise _wrong(where, "none.may_begin, a regular expression, is for the 26 languages alone")
+    if any(phrase.count("…") > 2 for phrase in (*found.none.prompt, *found.none.usual)):
+        raise _wrong(where, "a phrase of none.prompt or none.usual has more than two …")
+    return found
+
+
+def facts_of(table: Mapping[str, Any], where: str | Path) -> LanguageFacts:
+    """The facts in a table, that of a TOML file or of a manifest. Raises RulerError for others."""
+    known = {"conjunctions" if name == "and" else name: value for name, value in table.items()}
+    for name, kind in (("none", NoneFacts), ("cwe", ListFacts), ("sentences", SentenceFacts)):
+        if name in known:
+            known[name] = _read(kind, known[name], f"{name}.", where)
+    found: LanguageFacts = _read(LanguageFacts, known, "", where)
+    if any([len(part) for part in pair] not in _FOLDS for pair in found.fold):
+        raise _wrong(where, "fold is no list of pairs: a letter, and one or two that it becomes")
+    if not all((found.answer_tags, found.none.published, found.sentences.stop)):
+        raise _wrong(where, "it has no answer_tags, no none.published or no sentences.stop")
+    if found.wikipedia_articles < 1:
+        raise _wrong(where, "wikipedia_articles is below 1")
+    return found
+
+
+def _read(kind: Any, table: Any, above: str, where: str | Path) -> Any:
+    """A dataclass from a table, its lists as tuples, every value of the field's type."""
+    if not isinstance(table, Mapping):
+        raise _wrong(where, f"{above.rstrip('.') or 'it'} is no table")
+    types = {one.name: str(one.type) for one in fields(kind)}
+    values = {}
+    for name, value in table.items():
+        if name not in types:
+            raise _wrong(where, f"{above}{printable(name)} is unknown")
+        values[name] = _as_tuple(value) if isinstance(value, list) else value
+        if not _is_a(values[name], types[name]):
+            raise _wrong(where, f"{above}{name} is not of type {types[name]}")
     try:
-        none, cwe = NoneFacts(**read.pop("none")), ListFacts(**read.pop("cwe"))
-        return LanguageFacts(conjunctions=read.pop("and"), none=none, cwe=cwe, **read)
-    except (KeyError, TypeError) as error:
-        raise RulerError(f"'{path}' is no file of a language: {one_line(error)}") from None
+        return kind(**values)
+    except TypeError as error:  # a field is missing, which Python names
+        raise _wrong(where, f"{above}{str(error).rpartition(': ')[2]} is missing") from None
 
 
-def _tuples(table: dict[str, Any]) -> dict[str, Any]:
-    """A TOML table whose lists are tuples."""
-    return {
-        key: tuple(value)
-        if isinstance(value, list)
-        else _tuples(value)
-        if isinstance(value, dict)
-        else value
-        for key, value in table.items()
-    }
+def _as_tuple(value: Any) -> Any:
+    return tuple(map(_as_tuple, value)) if isinstance(value, list | tuple) else value
+
+
+def _is_a(value: Any, kind: str) -> bool:
+    """Whether a value is of a type as the dataclasses write it; tables were read before."""
+    if kind.startswith("tuple["):
+        inner = kind.removeprefix("tuple[").removesuffix(", ...]")
+        return isinstance(value, tuple) and all(_is_a(item, inner) for item in value)
+    plain = {"str": str, "int": int, "bool": bool}
+    return kind not in plain or type(value) is plain[kind]
+
+
+def _wrong(where: str | Path, what: str) -> RulerError:
+    return RulerError(f"'{where}' does not describe a language: {what}. See docs/languages.md.")

@@ -6,12 +6,12 @@ rows = load("out", "niah_mk_4k")
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ruler_release.api.arguments import Names, Place, filled, path, several
+from ruler_release.api.arguments import Names, Place, filled, path, paths, several
 
 if TYPE_CHECKING:
     import datasets
@@ -30,6 +30,7 @@ def build(
     tasks: Names = "default",
     languages: Names = "default",
     instruction_language: str | None = None,
+    language_folders: Place | Iterable[Place] = (),
     skip_restricted: bool = False,
     samples: int | None = None,
     mini: bool = False,
@@ -57,6 +58,8 @@ def build(
         tasks: Tasks and groups, or `default`: every task of the suite.
         languages: Of oneruler: `pl`, `en-ko` (text English, instruction Korean), `all`, `default`.
         instruction_language: The language of the instructions, whatever the text's.
+        language_folders: Folders of languages that are none of the 26; with them `default` is
+            these, and each crossed with English (docs/languages.md).
         skip_restricted: Leave out the languages whose book may not be free everywhere.
         samples: Rows a file; None is the papers' number, 500 (oneruler: 50).
         mini: Of each file the first 40 rows of the frozen order, under their own index.
@@ -79,9 +82,13 @@ def build(
     from ruler_builder.release.build import build as build_release
     from ruler_builder.release.build_size import size_of
     from ruler_builder.release.order import BuildOrder
+    from ruler_builder.sources.language_folder import language_folders as read_folders
+    from ruler_builder.sources.language_folder import restrictions
     from ruler_common.terminal import rows_bar
     from ruler_common.work import Shard
 
+    own_sources = read_folders(paths(language_folders))
+    own = restrictions(own_sources)
     order = filled(
         BuildOrder,
         locals(),
@@ -89,7 +96,8 @@ def build(
         tokenizers=several(tokenizers),
         lengths=several(lengths),
         tasks=several(tasks),
-        languages=Languages(several(languages), instruction_language, skip_restricted),
+        languages=Languages(several(languages), instruction_language, skip_restricted, own),
+        own_sources=own_sources,
         mirror=path(mirror),
         sources=several(sources),
         shard=Shard.parse(shard) if shard else None,
@@ -106,6 +114,7 @@ def verify(
     workers: int | None = 1,
     mirror: Place | None = None,
     tokenizers: Names | None = None,
+    language_folders: Place | Iterable[Place] = (),
     laws_only: bool = False,
     progress: bool = False,
 ) -> VerifyReport:
@@ -116,6 +125,7 @@ def verify(
         workers: Processes that work at a time; None: one a core, where the rows repay it.
         mirror: A folder that holds the sources; None: $RULER_MIRROR, the cache.
         tokenizers: Where unnamed tokenizers lie now, `NAME=FOLDER`.
+        language_folders: Folders of the release's languages that are none of the 26.
         laws_only: Make no row anew.
         progress: Show a bar.
 
@@ -130,7 +140,14 @@ def verify(
     specs = several(tokenizers)
     with rows_bar("Verifying", progress) as bar:
         return verify_release(
-            Path(root), workers, path(mirror), specs, laws_only, bar.total, bar.rows
+            Path(root),
+            workers,
+            path(mirror),
+            specs,
+            laws_only,
+            planned=bar.total,
+            on_progress=bar.rows,
+            language_folders=paths(language_folders),
         )
 
 

@@ -83,10 +83,12 @@ def run(
         revision: The model's on the Hub.
         data_revision: The release's on the Hub.
         base_url: openai: the server, such as http://localhost:8000/v1.
-        concurrency: openai: requests at a time, at most; None: 32 for each replica behind.
-        tokens_in_flight: openai: prompt tokens sent at once, at most; None: 2 << 20 for each.
+        concurrency: openai: requests at a time, at most; None: 32 for each replica behind, and
+            more while that is faster.
+        tokens_in_flight: openai: prompt tokens sent at once, at most; None: twice what vLLM says
+            that its caches hold, else 2 << 20 for each replica.
         replicas_behind: openai: engines behind the address.
-        timeout: openai: seconds for one request.
+        timeout: openai: seconds for a request, beyond those for what was sent before it.
         retries: openai: tries for one row, at most.
         give_up_after: openai: seconds to wait for a server that is gone; then the run stops.
         temperature: 0 is greedy.

@@ -12,7 +12,7 @@ from typer import Argument, Option
 from ruler_common.errors import RulerError
 from ruler_common.text import plain
 from ruler_release import api, completion
-from ruler_release.commands.flags import Mirror, NoDataset, Root, Suite, Workers
+from ruler_release.commands.flags import LanguageFolders, Mirror, NoDataset, Root, Suite, Workers
 
 if TYPE_CHECKING:
     from ruler_builder.release.build_size import BuildSize
@@ -55,6 +55,7 @@ def build(
         str, Option(help=_LANGUAGES, autocompletion=completion.languages)
     ] = "default",
     instruction_language: Annotated[str | None, Option(help=_INSTRUCTION_LANGUAGE)] = None,
+    language_folders: LanguageFolders = None,
     skip_restricted: Annotated[bool, Option("--skip-restricted", help=_SKIP_RESTRICTED)] = False,
     samples: Annotated[int | None, Option(min=1, help="Rows a file; 500, in oneruler 50.")] = None,
     mini: Annotated[bool, Option("--mini", help=_MINI)] = False,
@@ -85,7 +86,7 @@ def build(
         if lengths is None and not yes and size.rows > _MANY_ROWS:
             _ask(size)
 
-    asked["lengths"] = lengths or "all"
+    asked["lengths"], asked["language_folders"] = lengths or "all", language_folders or ()
     for name in ("lengths", "tasks", "languages"):
         asked[name] = asked[name].split(",")
     asked["tokenizers"] = tokenizers or "tekken"

@@ -42,6 +42,7 @@ _SUITE += "TOML file of your own."
 _MIRROR = "Folder that holds the sources; searched first."
 _WORKERS = "Processes that work at a time; default: one a core, where rows repay it."
 _TOKENIZER_PLACES = "Where a tokenizer lies now: NAME=FOLDER; repeatable."
+_LANGUAGE_FOLDER = "Folder of a language that is none of the 26 (docs/languages.md); repeatable."
 _DIRECT = "chat mode: the prefix in the user's turn (Table 6)."
 _CHAT_TEMPLATE = "vllm, ray, hf: a jinja2 file, used instead of the tokenizer's own template."
 _MODEL_NAMES = "What to call each model, in order; repeatable."
@@ -64,6 +65,9 @@ NoDataset = Annotated[
 Root = Annotated[Path, Argument(metavar="DIR", help="Folder of the release.")]
 Workers = Annotated[int | None, Option(min=1, help=_WORKERS, show_default=False)]
 Mirror = Annotated[Path | None, Option(envvar="RULER_MIRROR", help=_MIRROR)]
+LanguageFolders = Annotated[
+    list[Path] | None, Option("--language-folder", help=_LANGUAGE_FOLDER, show_default=False)
+]
 TokenizerPlaces = Annotated[list[str] | None, Option("--tokenizer", help=_TOKENIZER_PLACES)]
 
 # of a release to read

@@ -12,7 +12,7 @@ from ruler_common.errors import RulerError
 from ruler_common.text import plain
 from ruler_release import api
 from ruler_release.api.arguments import filled, several
-from ruler_release.commands.flags import TokenizerPlaces, Workers, names_in
+from ruler_release.commands.flags import LanguageFolders, TokenizerPlaces, Workers, names_in
 
 _MIRROR = "Folder that holds tokenizers' files."
 _ROOT = "Folder of the release; with --report the page."
@@ -39,6 +39,7 @@ def push(
     workers: Workers = None,
     mirror: Mirror = None,
     tokenizers: TokenizerPlaces = None,
+    language_folders: LanguageFolders = None,
 ) -> None:
     """Publish a release: verify, upload what the Hub lacks, commit once, read back, tag.
 
@@ -66,7 +67,10 @@ def push(
             "ruler push --metric --repo ORG/ruler_score; or a page: ruler push report.html "
             "--report ORG/SPACE"
         )
-    order = filled(PushOrder, locals(), repo=repo, tokenizers=several(tokenizers))
+    folders = tuple(language_folders or ())
+    order = filled(
+        PushOrder, locals(), repo=repo, tokenizers=several(tokenizers), language_folders=folders
+    )
     push_order(order, TerminalView())
 
 

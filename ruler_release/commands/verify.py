@@ -8,7 +8,7 @@ import typer
 from typer import Option
 
 from ruler_release import api
-from ruler_release.commands.flags import Mirror, Root, TokenizerPlaces, Workers
+from ruler_release.commands.flags import LanguageFolders, Mirror, Root, TokenizerPlaces, Workers
 
 _LAWS_ONLY = "Make no row anew: the laws alone."
 
@@ -18,6 +18,7 @@ def verify(
     workers: Workers = None,
     mirror: Mirror = None,
     tokenizers: TokenizerPlaces = None,
+    language_folders: LanguageFolders = None,
     laws_only: Annotated[bool, Option("--laws-only", help=_LAWS_ONLY)] = False,
     as_json: Annotated[bool, Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:
@@ -36,6 +37,7 @@ def verify(
         workers=workers,
         mirror=mirror,
         tokenizers=tokenizers,
+        language_folders=language_folders or (),
         laws_only=laws_only,
         progress=True,
     )

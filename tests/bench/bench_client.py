@@ -6,8 +6,10 @@
 Each line is the difference between two processes, of a few rows and of many, so that start, plan
 and imports do not count; memory is the peak of the larger. `text` sends the prompt as text, `ids`
 as token ids of the tokenizer's own library, `fast ids` of gigatoken where that is installed.
-With --lm-eval, lm-evaluation-harness' local-completions answers as many requests of the same
-prompts, also as token ids. The last column is the CPU per row as a share of the line `ids`.
+`tokenizer` is that library alone: no client that sends exact ids can take less. With --lm-eval,
+lm-evaluation-harness' local-completions answers as many requests of the same prompts, also as token
+ids; its reading of rows is not counted. The last columns: the CPU per row as a share of that of
+`ids`, and the rows a second of CORES cores by extrapolation: as many seconds of CPU in each second.
 """
 
 from __future__ import annotations
@@ -19,14 +21,30 @@ import sys
 
 from tests.bench import instant_server
 
-OURS = """
+CORES = 8
+BEGIN = """
 import json, resource, sys, tempfile
+from itertools import islice
 from pathlib import Path
 from ruler_eval.run.backends.backend import ModelOptions
 from ruler_eval.run.preparing import token_ids
+from ruler_eval.run.preparing.row_reader import RowReader
+from ruler_eval.run.prompts import load_tokenizer
 from ruler_eval.run.run_order import RunOrder
 from ruler_eval.run.runner import run
 dataset, config, url, tokenizer, way, rows = sys.argv[1:]
+
+def cpu():
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    return used.ru_utime + used.ru_stime
+
+def texts():
+    found = RowReader(dataset).all_rows(config, ("input", "answer_prefix"))
+    return [row["input"] + row["answer_prefix"] for _, row in islice(found, int(rows))]
+
+before = 0.0
+"""
+OURS = """
 if way == "ids":
     token_ids._engine = lambda tokenizer: None
 options = ModelOptions("m", base_url=url, tokenizer=None if way == "text" else tokenizer)
@@ -36,29 +54,31 @@ with tempfile.TemporaryDirectory() as folder:
     assert run(order).total == {"stop": int(rows)}
 """
 THEIRS = """
-import json, resource, sys
 from lm_eval.api.instance import Instance
 from lm_eval.models.openai_completions import LocalCompletionsAPI
-from ruler_eval.run.preparing.row_reader import RowReader
-dataset, config, url, tokenizer, way, rows = sys.argv[1:]
-reader = RowReader(dataset)
-sent = [reader(config, index)[1] for index in range(int(rows))]
 model = LocalCompletionsAPI(base_url=url + "/completions", model="m", tokenizer=tokenizer,
                             num_concurrent=32, max_length=10**7, batch_size=1)
-asked = [Instance("generate_until", {}, (row["input"] + row["answer_prefix"],
-         {"until": [], "max_gen_toks": 128}), 0) for row in sent]
+asked = [Instance("generate_until", {}, (text, {"until": [], "max_gen_toks": 128}), 0)
+         for text in texts()]
+before = cpu()
 assert len(model.generate_until(asked)) == int(rows)
 """
+TOKENIZER = """
+ids, sent = token_ids.TokenIds(load_tokenizer(tokenizer)), texts()
+before = cpu()
+for text in sent:
+    ids.exact(text, True)
+"""
 USED = """
-used = resource.getrusage(resource.RUSAGE_SELF)
-print(json.dumps([used.ru_utime + used.ru_stime, used.ru_maxrss / 1024]))
+most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+print(json.dumps([cpu() - before, most]))
 """
 
 
 def used(code: str, *arguments: str) -> tuple[float, float]:
     """CPU seconds and peak MB of a process that runs the code."""
     done = subprocess.run(
-        [sys.executable, "-c", code + USED, *arguments],
+        [sys.executable, "-c", BEGIN + code + USED, *arguments],
         check=True,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
@@ -77,7 +97,7 @@ def main() -> None:
     parser.add_argument("--lm-eval", action="store_true")
     asked = parser.parse_args()
     few = 2
-    ways = [("ids", OURS), ("fast ids", OURS), ("text", OURS)]
+    ways = [("ids", OURS), ("tokenizer", TOKENIZER), ("fast ids", OURS), ("text", OURS)]
     ways += [("lm-eval ids", THEIRS)] if asked.lm_eval else []
     first = None
     with instant_server.started() as url:
@@ -88,7 +108,8 @@ def main() -> None:
             row = (whole - start) / (asked.rows - few)
             first = first or row
             print(
-                f"{way:12} {row:7.4f} s of CPU a row, {megabytes:5.0f} MB, {row / first:6.2f}",
+                f"{way:12} {row:7.4f} s of CPU a row, {megabytes:5.0f} MB, {row / first:6.2f} of "
+                f"ids; {CORES} cores: {CORES / row:7.1f} rows a second",
                 flush=True,
             )
 

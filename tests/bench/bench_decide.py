@@ -1,15 +1,16 @@
-"""What `ruler decide` saves and how often it errs: `python -m tests.bench.bench_decide [ROWS.npz]`.
+"""What `ruler decide` saves and how often it errs: `python -m tests.bench.bench_decide [PLACE …]`.
 
-Simulated first: 2,000 runs of 13 tasks of 500 rows whose mean drop is exactly the limit, for rows
-right or wrong, with partial credit, skewed (all the drop in few rows) and with one task failed
-whole. A verdict "smaller" is false there, and so is "larger". Three lengths too, whose rows share
-half of their differences by index.
+Simulated first: 2,000 runs of 13 tasks of 500 rows at the exact limit, for rows right or wrong,
+with partial credit, skewed (all the drop in few rows) and with one task failed whole. Both verdicts
+are false there. "these rows" have the limit as their own mean, "drawn" ones that of what they are
+drawn from. Three lengths too, whose rows share half of their differences by index.
 
-Then, where a file of row scores is given (arrays `run|task`, scores 0 … 1), all pairs of its runs
-with the same model and length are replayed in several random orders: how many rows it took, and
-whether the verdict is that of all rows. What it saves depends on the pairs: where they hardly
-differ it takes about 11 % of the rows at 1 point, 7 at 2, 3 at 5. Ends with code 1 where errors are
-more than MOST_ERRORS, a verdict is the opposite, or fewer than 97 % are the same.
+Then, where places are given that run_scores.py reads, all pairs of runs of the same rows are
+replayed in several random orders: how many rows it took, and whether the verdict is that of all
+rows. Pairs are of one model (changed in its cache), of two models, and of one model at three
+lengths together. What it saves depends on the pairs: where they hardly differ it takes about 11 %
+of the rows at 1 point, 7 at 2, 3 at 5. Ends with code 1 where errors are more than MOST_ERRORS, a
+verdict is the opposite, or fewer than 97 % are the same.
 """
 
 from __future__ import annotations
@@ -21,8 +22,9 @@ import numpy as np
 
 from ruler_eval.analysis.decide import Verdict
 from ruler_eval.analysis.paired import bounds, paired_mean
-from ruler_eval.analysis.sequential.betting import ALPHA, LEAST, Bets
+from ruler_eval.analysis.sequential.betting import ALPHA, LEAST, LOOKED_AT, Bets
 from ruler_eval.run.work_plan import WAVE, WAVE_OVER_LENGTHS
+from tests.bench.run_scores import Run, by_lengths, run_scores, same_model, same_rows
 
 RUNS, TASKS, ROWS = 2000, 13, 500
 BATCH = 200
@@ -32,16 +34,18 @@ ORDERS = 4
 
 
 def verdicts_of(
-    drops: np.ndarray, limit: float, wave: int, distinct: int
+    drops: np.ndarray, limit: float, several: bool = False
 ) -> list[tuple[Verdict, int]]:
     """The verdicts of rows (pairs, strata, rows) in their order, and after how many rows of each.
 
-    `distinct` rows of each are looked at in waves, then all.
+    `several`: over several lengths.
     """
-    pairs, _, rows = drops.shape
-    bets = Bets(limit)
+    pairs, strata, rows = drops.shape
+    wave = WAVE_OVER_LENGTHS if several else WAVE
+    until = ROWS // 6 if several else int(rows * LOOKED_AT)
+    bets = Bets(limit, None if several else strata * rows)
     found: dict[int, tuple[Verdict, int]] = {}
-    for begin in range(0, min(distinct, rows - 1) // wave * wave, wave):
+    for begin in range(0, until // wave * wave, wave):
         bets.add(drops[:, :, begin : begin + wave].reshape(pairs, -1))
         smaller, larger = bets.evidence()
         for pair in np.flatnonzero(smaller >= LEAST):
@@ -98,67 +102,116 @@ def three_lengths(rng: np.random.Generator, d: float) -> np.ndarray:
     return np.concatenate([np.roll(m, -(ROWS * n // 6), 1) for n, m in enumerate(mixed)])
 
 
+ONE_LENGTH = (right_or_wrong, partial_credit, skewed, failed_whole)
+
+
+def moved(rng: np.random.Generator, drops: np.ndarray, mean: float) -> np.ndarray:
+    """The rows in a random order, so many of them changed that they have this mean exactly."""
+    flat, order = drops.flatten(), rng.permutation(drops.size)
+    lacking = mean * drops.size - flat.sum()
+    room = (1 if lacking > 0 else -1) - flat[order]
+    before = np.concatenate([[0.0], np.cumsum(room)[:-1]])
+    left = lacking - before  # what is lacking when a row's turn comes
+    flat[order] += np.where(
+        lacking * left > 0, np.sign(lacking) * np.minimum(abs(left), abs(room)), 0
+    )
+    return rng.permuted(flat.reshape(drops.shape), axis=1)
+
+
 def simulate() -> bool:
     """Errors at the exact limit, in percent of RUNS."""
-    print(f"exactly at the limit, {RUNS} runs    d   smaller  larger   rows")
+    print(f"exactly at the limit, {RUNS} runs        d   smaller  larger   rows")
     good = True
-    for draw in (right_or_wrong, partial_credit, skewed, failed_whole, three_lengths):
+    kinds = [(draw, own) for draw in ONE_LENGTH for own in (True, False)]
+    for draw, own in [*kinds, (three_lengths, False)]:
         for d in (0.01, 0.02, 0.05):
-            rng, lengths = np.random.default_rng(7), draw is three_lengths
-            looks = (WAVE_OVER_LENGTHS, ROWS // 6) if lengths else (WAVE, ROWS)
-            found = [
-                one
-                for _ in range(0, RUNS, BATCH)
-                for one in verdicts_of(np.array([draw(rng, d) for _ in range(BATCH)]), d, *looks)
-            ]
+            rng = np.random.default_rng(7)
+            found = []
+            for _ in range(0, RUNS, BATCH):
+                runs = [draw(rng, d) for _ in range(BATCH)]
+                if own:
+                    runs = [moved(rng, run, d) for run in runs]
+                found += verdicts_of(np.array(runs), d, draw is three_lengths)
             errors = [np.mean([v == side for v, _ in found]) for side in ("smaller", "larger")]
             rows = np.mean([rows for _, rows in found]) / ROWS
             shown = "  ".join(f"{100 * error:6.2f}" for error in errors)
-            print(f"{draw.__name__:32} {100 * d:3.0f}   {shown}   {100 * rows:4.0f} %", flush=True)
+            name = f"{draw.__name__}, {'these rows' if own else 'drawn'}"
+            print(f"{name:36} {100 * d:3.0f}   {shown}   {100 * rows:4.0f} %", flush=True)
             good &= max(errors) <= MOST_ERRORS
     return good
 
 
-def replay(path: str) -> bool:
+def replay(runs: dict[str, Run]) -> bool:
     """Pairs of real runs: the rows it took, and whether all rows say the same."""
-    runs: dict[str, dict[str, np.ndarray]] = {}
-    with np.load(path) as file:
-        for key in file.files:
-            run, _, task = key.rpartition("|")
-            runs.setdefault(run, {})[task] = file[key].astype(float)
-    pairs = [
-        (a, b) for a, b in permutations(runs, 2)
-        if runs[a].keys() == runs[b].keys() and a.split("__")[:4] == b.split("__")[:4]
-    ]  # fmt: skip
-    print(f"\n{len(pairs)} ordered pairs of {len(runs)} runs, {ORDERS} orders each")
-    print(" d   rows: decided  all  1 point off   same verdict  opposite")
+    one = [(a, b) for a, b in permutations(runs, 2) if same_rows(a, b)]
+    one = [(a, b) for a, b in one if runs[a].keys() == runs[b].keys()]
+    pairs = {
+        "one model": [([runs[a]], [runs[b]]) for a, b in one if same_model(a, b)],
+        "two models": [([runs[a]], [runs[b]]) for a, b in one if not same_model(a, b)],
+    }
+    three = [[*run.values()] for run in by_lengths(runs)]
+    pairs["both"] = [*pairs["one model"], *pairs["two models"]]
+    pairs["3 lengths"] = [*permutations(three, 2)]
+    print(f"\n{len(runs)} runs, ordered pairs, {ORDERS} orders each")
+    print("pairs             d   rows: decided  all  1 point off   same verdict  opposite")
     good = True
     for limit in (1, 2, 5):
-        every, decided, far, same, opposite = [], [], [], [], 0
-        for number, (a, b) in enumerate(pairs):
-            rng = np.random.default_rng(number)
-            drops = np.array([runs[a][task] - runs[b][task] for task in runs[a]])
-            whole = held(drops, limit / 100)
-            mixed = np.array([rng.permuted(drops, axis=1) for _ in range(ORDERS)])
-            for found, rows in verdicts_of(mixed, limit / 100, WAVE, drops.shape[1]):
-                share = rows / drops.shape[1]
-                every.append(share)
-                if whole != "unknown":
-                    decided.append(share)
-                    same.append(found == whole)
-                    opposite += found not in (whole, "unknown")
-                if abs(100 * drops.mean() - limit) >= 1:
-                    far.append(share)
-        shares = [100 * float(np.mean(some)) for some in (decided, every, far, same)]
-        print("{:2} {:14.1f} {:5.1f} {:10.1f} {:15.1f} {:8}".format(limit, *shares, opposite))
-        good &= shares[3] >= 97 and not opposite
+        for name, chosen in pairs.items():
+            if not chosen:
+                continue
+            some = np.array(
+                [row for n, (a, b) in enumerate(chosen) for row in replayed(a, b, limit, n)]
+            )
+            decided, far = some[some[:, 1] == 1], some[some[:, 2] == 1]
+            shares = [100 * np.mean(one[:, 0]) for one in (decided, some, far)]
+            same, opposite = 100 * np.mean(decided[:, 3]), int(decided[:, 4].sum())
+            print(
+                f"{name:10} {len(chosen):5} {limit:2} {shares[0]:14.1f} {shares[1]:5.1f} "
+                f"{shares[2]:10.1f} {same:15.1f} {opposite:8}",
+                flush=True,
+            )
+            good &= bool(same >= 97 and not opposite)
     return good
+
+
+def replayed(
+    a: list[Run], b: list[Run], limit: float, number: int
+) -> list[tuple[float, bool, bool, bool, bool]]:
+    """Share of rows, decided by all, a point or more off, same verdict, opposite; by order.
+
+    The two runs are given by length; each begins a sixth later in the order of a task.
+    """
+    rng, several = np.random.default_rng(number), len(a) > 1
+    drops = [
+        np.array([mine[task] - other[task] for task in mine])
+        for mine, other in zip(a, b, strict=True)
+    ]
+    mixed = []
+    for _ in range(ORDERS):
+        order = rng.permuted(np.tile(np.arange(ROWS), (len(drops[0]), 1)), axis=1)
+        shuffled = [np.take_along_axis(one, order, 1) for one in drops]
+        mixed.append(
+            np.concatenate([np.roll(s, -(ROWS * n // 6), 1) for n, s in enumerate(shuffled)])
+        )
+    whole, far = held(mixed[0], limit / 100), abs(100 * np.mean(drops) - limit) >= 1
+    return [
+        (
+            rows / ROWS,
+            whole != "unknown",
+            bool(far),
+            verdict == whole,
+            verdict not in (whole, "unknown"),
+        )
+        for verdict, rows in verdicts_of(np.array(mixed), limit / 100, several)
+    ]
 
 
 def main() -> None:
     """Print all figures; code 1 where one misses its limit."""
-    good = [simulate()] + [replay(path) for path in sys.argv[1:]]
-    sys.exit(not all(good))
+    good = simulate()
+    if sys.argv[1:]:
+        good &= replay(run_scores(sys.argv[1:]))
+    sys.exit(not good)
 
 
 if __name__ == "__main__":

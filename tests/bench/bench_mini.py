@@ -15,7 +15,7 @@ import numpy as np
 from ruler_common.names import LENGTHS
 from ruler_common.rows import MINI_ROWS, row_order
 from ruler_eval.report.mini_error import MINI_ERROR, TASKS_MEASURED
-from tests.bench.bench_until import Run
+from tests.bench.run_scores import Run, run_scores
 
 ORDERS, VERSION = 200, "1.0.0"
 
@@ -33,12 +33,8 @@ def errors(runs: dict[str, Run], orders: dict[str, np.ndarray]) -> tuple[np.ndar
 
 def main() -> None:
     """Print errors; code 1 where the figure that scores are shown with is too small."""
-    runs: dict[str, Run] = {}
-    with np.load(sys.argv[1]) as file:
-        for key in file.files:
-            name, _, task = key.rpartition("|")
-            runs.setdefault(name, {})[task] = file[key].astype(float)
-    runs = {name: run for name, run in runs.items() if len(run) == TASKS_MEASURED}
+    every = run_scores(sys.argv[1:])
+    runs = {name: run for name, run in every.items() if len(run) == TASKS_MEASURED}
     rng, names = np.random.default_rng(7), LENGTHS["ruler"]
     sizes = {task: len(rows) for run in runs.values() for task, rows in run.items()}
     random = {

@@ -1,11 +1,12 @@
-"""Whether `ruler run --until 1.0` holds what it says: `python -m tests.bench.bench_until NPZ`.
+"""Whether `ruler run --until 1.0` holds what it says: `python -m tests.bench.bench_until PLACE …`.
 
 Runs are replayed in random orders until the mean is known within ± 1 point: how many rows that
-took, and in how many orders the interval held the mean of all rows. Runs come from a file of row
-scores (arrays `run|task`, 0 … 1); three lengths are simulated, each run standing for 4k and worse
-copies of it for 8k and 16k, in which the same rows fail first. With --beside the run beside is
-another of the same model, changed in its cache: every pair whose names begin alike. Ends with code
-1 if a figure misses its limit.
+took, and in how many orders the interval held the mean of all rows. Runs come from places that
+run_scores.py reads. Where a model was run at three lengths, these are replayed together, each
+beginning elsewhere in the order, as `ruler run` does. With --beside the run beside is another of
+the same model, changed in its cache: every pair whose names begin alike; its three lengths are
+simulated, each run standing for 4k and worse copies of it for 8k and 16k, in which the same rows
+fail first. Ends with code 1 if a figure misses its limit.
 """
 
 from __future__ import annotations
@@ -21,9 +22,12 @@ from ruler_eval.analysis.sequential.mean_estimate import (
     mean_estimate,
 )
 from ruler_eval.analysis.sequential.sequential_test import LookPlan, Scores
+from tests.bench.run_scores import Run, by_lengths, run_scores, same_model
 
 ORDERS, HALF_WIDTH = 12, 1.0
-Run = dict[str, np.ndarray]
+LEAST_COVERAGE = 0.93
+MOST_ROWS = {1: 0.28, 3: 0.10}
+"""The share of rows that it may take, by the number of lengths."""
 
 
 def stopped(plan: LookPlan, scores: Scores, base: Scores | None = None) -> tuple[float, bool]:
@@ -57,7 +61,7 @@ def beside(runs: dict[str, Run], lengths: tuple[str, ...]) -> tuple[list[float],
     shares, holds = [], []
     step = 1 if len(lengths) == 1 else 4
     for number, (name, other) in enumerate([*permutations(runs, 2)][::step]):
-        if name.split("__")[:4] != other.split("__")[:4] or runs[name].keys() != runs[other].keys():
+        if not same_model(name, other) or runs[name].keys() != runs[other].keys():
             continue
         rng = np.random.default_rng([number, len(lengths)])
         lost = {task: rng.random((len(lengths), len(rows))) for task, rows in runs[name].items()}
@@ -77,48 +81,51 @@ def beside(runs: dict[str, Run], lengths: tuple[str, ...]) -> tuple[list[float],
     return shares, holds
 
 
-def worse(rng: np.random.Generator, scores: np.ndarray, by: float) -> np.ndarray:
-    """The same rows at a greater length: what was wrong stays so, a share is lost."""
-    return np.where(rng.random(len(scores)) < by, 0.0, scores)
+def replayed(several: list[dict[str, Run]]) -> tuple[list[float], list[bool]]:
+    """Rows and coverage of runs, each by its lengths, in ORDERS orders."""
+    shares, holds = [], []
+    for number, run in enumerate(several):
+        rng = np.random.default_rng([number, len(run)])
+        scores = {
+            f"{task}_{length}": dict(enumerate(rows))
+            for length, tasks in run.items()
+            for task, rows in tasks.items()
+        }
+        for _ in range(ORDERS):
+            share, held = stopped(plan_in(rng, next(iter(run.values())), tuple(run)), scores)
+            shares.append(share)
+            holds.append(held)
+    return shares, holds
+
+
+def shown(what: str, shares: list[float], holds: list[bool]) -> None:
+    """A line of rows and coverage."""
+    print(
+        f"{what}, {len(holds)} replays: {100 * np.mean(shares):.1f} % of the rows, coverage "
+        f"{100 * np.mean(holds):.1f} %",
+        flush=True,
+    )
 
 
 def main() -> None:
     """Print rows and coverage; code 1 where one misses its limit."""
-    runs: dict[str, Run] = {}
-    with np.load(sys.argv[1]) as file:
-        for key in file.files:
-            name, _, task = key.rpartition("|")
-            runs.setdefault(name, {})[task] = file[key].astype(float)
+    places = [place for place in sys.argv[1:] if place != "--beside"]
+    runs = run_scores(places)
     good = True
-    if sys.argv[2:] == ["--beside"]:
+    if "--beside" in sys.argv:
         for lengths in (("4k",), ("4k", "8k", "16k")):
             shares, holds = beside(runs, lengths)
-            print(
-                f"{len(lengths)} length(s), a run beside, {len(holds)} pairs: "
-                f"{100 * np.mean(shares):.1f} % of the rows, coverage {100 * np.mean(holds):.1f} %",
-                flush=True,
-            )
-            good &= bool(np.mean(holds) >= 0.93)
+            shown(f"{len(lengths)} length(s), a run beside", shares, holds)
+            good &= bool(np.mean(holds) >= LEAST_COVERAGE)
         sys.exit(not good)
-    for lengths, most in ((("4k",), 0.28), (("4k", "8k", "16k"), 0.10)):
-        shares, holds = [], []
-        for number, run in enumerate(runs.values()):
-            rng = np.random.default_rng([number, len(lengths)])
-            scores = {
-                f"{task}_{length}": dict(enumerate(worse(rng, rows, 0.05 * place)))
-                for task, rows in run.items()
-                for place, length in enumerate(lengths)
-            }
-            for _ in range(ORDERS):
-                share, held = stopped(plan_in(rng, run, lengths), scores)
-                shares.append(share)
-                holds.append(held)
-        print(
-            f"{len(lengths)} length(s), {len(holds)} replays: {100 * np.mean(shares):.1f} % of the "
-            f"rows, coverage {100 * np.mean(holds):.1f} %",
-            flush=True,
-        )
-        good &= bool(np.mean(shares) <= most and np.mean(holds) >= 0.93)
+    one = [{"4k": run} for run in runs.values()]
+    three = [{str(length): run for length, run in found.items()} for found in by_lengths(runs)]
+    for lengths, several in ((1, one), (3, three)):
+        if several:
+            shares, holds = replayed(several)
+            shown(f"{lengths} length(s), {len(several)} models and settings", shares, holds)
+            good &= bool(np.mean(shares) <= MOST_ROWS[lengths])
+            good &= bool(np.mean(holds) >= LEAST_COVERAGE)
     sys.exit(not good)
 
 

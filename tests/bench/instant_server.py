@@ -14,7 +14,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 MODELS = b'{"data": [{"id": "m", "owned_by": "vllm", "max_model_len": 100000000}]}'
-ANSWER = b'{"choices": [{"text": " 42", "message": {"content": " 42"}, "finish_reason": "stop"}]}'
+ANSWER = (
+    b'{"choices": [{"index": 0, "finish_reason": "stop",'
+    b' "text": " 42", "message": {"content": " 42"}}]}'
+)
 HEAD = b"HTTP/1.1 %b\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%b"
 
 

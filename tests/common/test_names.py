@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ruler_common.errors import RulerError
@@ -30,7 +30,6 @@ def configs(draw: st.DrawFn) -> Config:
     )
 
 
-@settings(deadline=None)
 @given(configs())
 def test_every_configuration_name_is_read_back(config: Config) -> None:
     assert Names.of(config.dataset).parse(config.name) == config

@@ -108,7 +108,7 @@ WRITTEN_TASKS = ("niah_single", "niah_multivalue", "niah_none", "cwe_easy")
 
 def write_oneruler(root, languages=("pl", "en-ko"), lengths=("8k",), rows=4, tasks=WRITTEN_TASKS):
     """A release of ONERULER by hand: four tasks in two languages, short rows."""
-    from ruler_score.ruler_score import NONE_WORDS
+    from ruler_score.oneruler_rules import NONE_WORDS
 
     files = {}
     for task, pair, length in itertools.product(tasks, languages, lengths):

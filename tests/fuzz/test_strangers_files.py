@@ -46,7 +46,7 @@ def fuzz(kind: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
 
     One draw a case: every other draw of hypothesis would take longer than what is drawn.
     """
-    cases = settings(max_examples=examples(CASES[kind]), database=None, deadline=None)
+    cases = settings(max_examples=examples(CASES[kind]), database=None)
     return lambda test: seed(TURN)(cases(given(rng=st.randoms(use_true_random=True))(test)))
 
 

@@ -1,8 +1,9 @@
 """`ruler decide` with a real language model and copies of it: rounded weights, and a layer less.
 
 The quickstart's model of 135 million parameters through transformers, on rows of 134 tokens. The
-copy without a layer has lost nearly all, the one rounded to 8 bits nothing: both verdicts come from
-a part of the rows.
+copies rounded to 8 bits, and to 4 in groups of 64 weights, have lost nothing or little; those with
+4 bits and one scale a row of weights, and without a layer, half and nearly all: every verdict comes
+from a part of the rows.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +24,7 @@ from ruler_release import api
 
 pytest.importorskip("vllm.version", reason="vLLM has its own environment: setup.sh")
 pytestmark = [pytest.mark.vllm, pytest.mark.nightly]
-ROWS, MAX_DROP = 30, 30.0
+ROWS, MAX_DROP = 120, 20.0
 RESERVE = 890
 """Tokens of the window of 1k that are left empty: short rows are enough to tell these apart."""
 SUITE = """
@@ -72,22 +74,30 @@ def changed(base: Path) -> Any:
 
     from ruler_builder.sources.quickstart_model import model_folder
 
-    def rounded(model: Any) -> None:
+    def rounded(model: Any, bits: int, group: int | None = None) -> None:
         with torch.no_grad():
             for weights in model.model.layers.parameters():
-                step = weights.abs().amax(-1, keepdim=True) / 127
-                weights.copy_((weights / step).round() * step)
+                scaled = weights.view(-1, group or weights.shape[-1])
+                step = scaled.abs().amax(-1, keepdim=True) / (2 ** (bits - 1) - 1)
+                scaled.copy_((scaled / step).round() * step)
 
     def layer_less(model: Any) -> None:
         del model.model.layers[LESS]
         model.config.num_hidden_layers -= 1
         model.config.layer_types = None
 
+    changes = {
+        "8 bits": partial(rounded, bits=8),
+        "4 bits in groups": partial(rounded, bits=4, group=64),
+        "4 bits": partial(rounded, bits=4),
+        "layer less": layer_less,
+    }
+
     def make(change: str) -> Path:
         folder = base.parent / change
         if not folder.exists():
             model = AutoModelForCausalLM.from_pretrained(model_folder(), dtype=torch.float32)
-            {"rounded": rounded, "layer_less": layer_less}[change](model)
+            changes[change](model)
             model.save_pretrained(folder)
             AutoTokenizer.from_pretrained(model_folder()).save_pretrained(folder)
         return folder
@@ -100,7 +110,15 @@ def decided(base: Path, model: Path, out: Path) -> Any:
     return api.decide(base, max_drop=MAX_DROP, out=out, **given)
 
 
-@pytest.mark.parametrize(("change", "verdict"), [("rounded", "smaller"), ("layer_less", "larger")])
+@pytest.mark.parametrize(
+    ("change", "verdict"),
+    [
+        ("8 bits", "smaller"),
+        ("4 bits in groups", "smaller"),
+        ("4 bits", "larger"),
+        ("layer less", "larger"),
+    ],
+)
 def test_it_stops_by_itself_with_the_right_verdict(
     base: Path, changed: Any, change: str, verdict: str
 ) -> None:
@@ -110,8 +128,8 @@ def test_it_stops_by_itself_with_the_right_verdict(
 
 
 def test_killed_in_the_middle_and_resumed_it_says_the_same(base: Path, changed: Any) -> None:
-    model, out = changed("rounded"), base.parent / "run-killed"
-    whole = decided(base, model, base.parent / "run-rounded")
+    model, out = changed("8 bits"), base.parent / "run-killed"
+    whole = decided(base, model, base.parent / "run-8 bits")
     command = [sys.executable, "-m", "ruler_release", "decide", str(base), "--model", str(model)]
     command += ["--max-drop", str(MAX_DROP), "--backend", "hf", "--out", str(out)]
     command += ["--engine-arg", "dtype=float32"]

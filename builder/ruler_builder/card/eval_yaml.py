@@ -25,7 +25,7 @@ from ruler_builder.card.render import configurations
 from ruler_builder.common.project_files import project_file
 from ruler_common.manifest import is_standard
 from ruler_common.manifest_form import Manifest
-from ruler_common.names import DEFAULT_TOKENIZER, LANGUAGES, SPLIT, Config
+from ruler_common.names import DEFAULT_TOKENIZER, SPLIT, Config, Names
 from ruler_common.parsing import read_toml
 from ruler_common.rows import MINI_ROWS
 
@@ -81,7 +81,7 @@ def headline(manifest: Manifest) -> list[str]:
     else:
         suffix = "" if tokenizer == DEFAULT_TOKENIZER else f"_{tokenizer}"
         wanted = [f"all_{length}{suffix}" for length in (longest, *shorter)]
-        wanted += [name("all", _SHORTEST, code) for code in LANGUAGES]
+        wanted += [name("all", _SHORTEST, code) for code in Names.in_manifest(manifest).languages]
     there = {config["name"]: config["paths"] for config in configurations(manifest)}
     found = [config for config in wanted if config in there]
     at_longest = f"data/{tokenizer}/{longest}/"

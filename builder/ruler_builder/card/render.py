@@ -28,7 +28,7 @@ from ruler_builder.families.table import FAMILIES, usual_of
 from ruler_builder.suites.wording import standard_suite
 from ruler_common.errors import RulerError
 from ruler_common.frozen_rows import sentence_of
-from ruler_common.languages import facts
+from ruler_common.languages import facts_in, own_languages
 from ruler_common.manifest_form import Manifest
 from ruler_common.names import DEFAULT_TOKENIZER, SPLIT, Config, Names, in_tokens, languages_of
 from ruler_common.outside.parquet_bounds import open_parquet
@@ -156,7 +156,7 @@ _ORIGINS = (  # what a template calls as provenance.py does
 
 def _facts(manifest: Manifest, row: Mapping[str, Any] | None) -> dict[str, Any]:
     """What the templates tell of a release."""
-    configs = configurations(manifest)
+    configs, spoken = configurations(manifest), manifest.get("languages") or {}
     entries = list(manifest["files"].values())
     by_task = tables.by_task(manifest)
     texts = tables.by_languages(manifest) if manifest["dataset"] == "oneruler" else by_task
@@ -173,7 +173,8 @@ def _facts(manifest: Manifest, row: Mapping[str, Any] | None) -> dict[str, Any]:
         "whole": whole,
         "size": tables.size_category(whole.rows),
         "texts": origins.text_languages(manifest),
-        "said": {code: facts(code).none for code in sorted(manifest.get("languages") or {})},
+        "said": {code: facts_in(spoken, code).none for code in sorted(spoken)},
+        "own": {code: facts_in(spoken, code) for code in own_languages(spoken)},
         "pairs": sorted({names for names in map(languages_of, entries) if "-" in names}),
         "tokenizers": tables.tokenizers(manifest),
         "families": _families(manifest),

@@ -83,10 +83,3 @@ def rows_of(table: pa.Table) -> Iterator[Row]:
     """The rows of a table, one at a time: as objects of Python they take twice its memory."""
     for batch in table.to_batches(max_chunksize=1):
         yield from cast(list[Row], batch.to_pylist())
-
-
-def let_go() -> None:
-    """Give back the memory of row groups that are done with, which pyarrow else keeps for more."""
-    import pyarrow as pa
-
-    pa.default_memory_pool().release_unused()

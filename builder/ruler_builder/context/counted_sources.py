@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Hashable, Sequence
-from dataclasses import asdict
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import repeat
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -16,9 +14,10 @@ from ruler_builder.context.haystacks import EssayHaystack, LineHaystack, RunOnHa
 from ruler_builder.oneruler import languages
 from ruler_builder.oneruler.languages import Language
 from ruler_builder.sources import corpora
-from ruler_builder.sources.registry import Sources
+from ruler_builder.sources.chosen_sources import Sources
 from ruler_builder.sources.word_lists import places_alone
 from ruler_builder.tokens.tokenizers import TokenCounter
+from ruler_common.manifest_form import LanguageEntry
 
 
 class CountedTexts(NamedTuple):
@@ -55,10 +54,11 @@ class CountedSources:
         self._noise: LineHaystack | None = None
         self._labels: CountedTexts | None = None
         self._languages: dict[str, Language] = {}
-        self.wording: dict[str, dict[str, Any]] = {}
+        self.wording: dict[str, LanguageEntry] = {}
         """The prompts and nouns of the languages used so far, for the manifest."""
         self._dictionaries: dict[str, Dictionary] = {}
         self._book: tuple[str, int, BookHaystack] | None = None  # one at a time: they are large
+        self.noun_clashes = cache(self._noun_clashes)
 
     @cached_property
     def essays(self) -> EssayHaystack:
@@ -102,7 +102,7 @@ class CountedSources:
         """The published prompts and nouns of a language of ONERULER."""
         if code not in self._languages:
             self._languages[code] = read = languages.language(code, self.sources)
-            self.wording[code] = json.loads(json.dumps(asdict(read)))
+            self.wording[code] = read.entry()
         return self._languages[code]
 
     def dictionary(self, code: str) -> Dictionary:
@@ -122,10 +122,12 @@ class CountedSources:
             self._book = held = code, tokens, book
         return held[2]
 
-    @cached_property
-    def noun_clashes(self) -> np.ndarray:
-        """For each two nouns whether one is part of the other in any language, as booleans."""
-        columns = languages.nouns(self.sources).values()
+    def _noun_clashes(self, codes: frozenset[str] = frozenset()) -> np.ndarray:
+        """For each two nouns whether one is part of the other in any language, as booleans.
+
+        Of the 26, and of the languages `codes` that are not among them.
+        """
+        columns = languages.nouns(self.sources, codes).values()
         folded = [[noun.casefold() for noun in column] for column in columns]
         clashes = [[[a in b or b in a for b in column] for a in column] for column in folded]
         found: np.ndarray = np.logical_or.reduce(np.array(clashes))

@@ -19,7 +19,7 @@ from ruler_builder.common.randomness import all_but, distinct
 from ruler_builder.context.counted_sources import CountedTexts
 from ruler_builder.context.prompt_builder import PromptBuilder
 from ruler_builder.families.task import NewRow, Task
-from ruler_builder.sources.word_lists import holding
+from ruler_builder.sources.word_lists import WordParts
 from ruler_builder.suites.list_counts import ListCounts, ListParams
 from ruler_builder.suites.wording import Frame
 
@@ -68,6 +68,10 @@ class NumberedWords(Task[P]):
     def further(self) -> list[str]:
         """The words at the end that are taken only when the others have run out."""
         return []
+
+    @cached_property
+    def _further(self) -> WordParts:
+        return WordParts(self.further)
 
     @cached_property
     def _labels(self) -> CountedTexts:
@@ -129,7 +133,7 @@ class NumberedWords(Task[P]):
         near, far = all_but(vocabulary, picked), np.arange(0)
         if further:
             common = self.words.texts[picked[: self.params.num_cw]]
-            far = np.flatnonzero(~holding(further, common.tolist())) + vocabulary
+            far = np.flatnonzero(~self._further.holding(common.tolist())) + vocabulary
         return np.concatenate([draw.permutation(near), draw.permutation(far)])
 
     def _tokens(self, common: np.ndarray, uncommon: np.ndarray, first: int) -> Callable[[int], int]:

@@ -44,6 +44,7 @@ class PushOrder:
     workers: int | None = 1
     mirror: Path | None = None
     tokenizers: tuple[str, ...] = ()  # where those of the user's own lie now, NAME=FOLDER
+    language_folders: tuple[Path, ...] = ()  # of languages that are none of the 26
 
 
 class PushView(Protocol):
@@ -172,7 +173,13 @@ def _verified(order: PushOrder, root: Path, view: PushView) -> str:
     """What was proved; RulerError where a law is broken."""
     with view.rows_bar("Verifying") as bar:
         report = verify(
-            root, order.workers, order.mirror, order.tokenizers, False, bar.total, bar.rows
+            root,
+            order.workers,
+            order.mirror,
+            order.tokenizers,
+            planned=bar.total,
+            on_progress=bar.rows,
+            language_folders=order.language_folders,
         )
     if not report.ok:
         raise RulerError(f"'{root}' breaks a law and is not pushed. Run: ruler verify {root}")

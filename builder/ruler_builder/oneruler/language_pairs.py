@@ -5,7 +5,8 @@ pairs("oneruler", Languages(("pl", "en-ko")))       # pl with pl, en with Korean
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from itertools import permutations
 from typing import NamedTuple
 
@@ -35,12 +36,19 @@ class Languages:
 
     `all` is the 26 languages, `default` these and the paper's six pairs. `instruction` is the
     instruction's language for every code; `skip_restricted` leaves out the languages whose book may
-    not be free everywhere.
+    not be free everywhere. `own` are languages that are none of the 26, and whether the book of
+    each may not be free; with them `default` is these, and each crossed with English.
     """
 
     names: tuple[str, ...] = ("default",)
     instruction: str | None = None
     skip_restricted: bool = False
+    own: Mapping[str, bool] = field(default_factory=dict)
+
+    @property
+    def known(self) -> tuple[str, ...]:
+        """Every code that can be asked for."""
+        return (*LANGUAGES, *self.own)
 
 
 def pairs(dataset: str, chosen: Languages | None) -> list[Pair]:
@@ -51,10 +59,10 @@ def pairs(dataset: str, chosen: Languages | None) -> list[Pair]:
         return [Pair("en", "en")]
     chosen = chosen or Languages()
     if chosen.instruction is not None:
-        check_name("language", chosen.instruction, LANGUAGES, "ruler build --help")
-    found = dict.fromkeys(pair for name in chosen.names for pair in _read(name, chosen.instruction))
+        check_name("language", chosen.instruction, chosen.known, "ruler build --help")
+    found = dict.fromkeys(pair for name in chosen.names for pair in _read(name, chosen))
     if chosen.skip_restricted:
-        closed = restricted()
+        closed = {*restricted(), *(code for code, shut in chosen.own.items() if shut)}
         kept = [pair for pair in found if pair.language not in closed]
         if not kept:
             languages = ", ".join(dict.fromkeys(pair.language for pair in found))
@@ -66,15 +74,19 @@ def pairs(dataset: str, chosen: Languages | None) -> list[Pair]:
     return list(found)
 
 
-def _read(name: str, instruction: str | None) -> list[Pair]:
-    name = name.strip()
+def _read(name: str, chosen: Languages) -> list[Pair]:
+    name, instruction = name.strip(), chosen.instruction
+    if name == "default" and chosen.own:
+        alone = [Pair(code, instruction or code) for code in chosen.own]
+        crossed = [pair for code in chosen.own for pair in (Pair(code, "en"), Pair("en", code))]
+        return alone if instruction else alone + crossed
     if name in ("all", "default"):
         every = [Pair(code, instruction or code) for code in LANGUAGES]
         crossed = [Pair(*pair) for pair in permutations(CROSSED, 2)]
         return every + (crossed if name == "default" and not instruction else [])
     codes = name.split("-")
     for code in codes:
-        known = [*LANGUAGES, "all", "default"] if len(codes) == 1 else LANGUAGES
+        known = (*chosen.known, *(("all", "default") if len(codes) == 1 else ()))
         check_name("language", code, known, "ruler build --help")
     if len(codes) > 2 or (len(codes) == 2 and instruction):
         raise RulerError(

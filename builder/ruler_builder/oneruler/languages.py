@@ -14,22 +14,25 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 from ruler_builder.oneruler import errata
-from ruler_builder.sources.registry import NOUNS, Sources
+from ruler_builder.sources import language_folder
+from ruler_builder.sources.chosen_sources import Sources
+from ruler_builder.sources.registry import CANONICAL, NOUNS
 from ruler_builder.sources.sentences import split
 from ruler_builder.sources.word_lists import vocabulary
+from ruler_common.errors import RulerError
+from ruler_common.languages import LanguageFacts, facts
+from ruler_common.manifest_form import LanguageEntry
 from ruler_common.names import LANGUAGES, check_name
 
-UNSPACED = ("ja", "zh")
-"""Languages without spaces: sentences and prompt parts are joined by nothing."""
 CLASSES = ("noun", "adjective", "verb")
 """The labels of the words of cwe; a word with several labels (`verb,noun`) is not among them."""
-STOPS = dict.fromkeys(UNSPACED, "。") | {"hi": "।"}
-"""The full stop of needles, as the book writes it; other languages end theirs with a dot."""
 PARTS = {
     "task": "task",
     "needle": "needle_numbers",
@@ -54,7 +57,8 @@ class Language:
     answer when there is no number, as `if_no` asks for it; `separator` stands between sentences and
     between parts of a prompt: a space, or nothing (ja, zh). `nouns` are the keys: noun i means the
     same in every language, and no noun occurs twice. `errata` has the ids of those applied; none
-    for the project's own (embedded) texts.
+    for texts that are not the published ones. `facts` is what is known of a language that is none
+    of the 26, as its TOML has it.
     """
 
     code: str
@@ -65,41 +69,57 @@ class Language:
     stop: str
     nouns: tuple[str, ...]
     errata: tuple[str, ...]
+    facts: Mapping[str, Any] | None = None
+
+    def entry(self) -> LanguageEntry:
+        """What the manifest says of it."""
+        known = {name: value for name, value in vars(self).items() if value is not None}
+        found: LanguageEntry = json.loads(json.dumps(known, ensure_ascii=False))
+        return found
+
+
+def facts_of(code: str, sources: Sources) -> LanguageFacts:
+    """What is known of a language: one of the 26, or one whose folder is here; RulerError."""
+    return facts(code) if code in LANGUAGES else _described(code, sources).facts
+
+
+def _described(code: str, sources: Sources) -> language_folder.Described:
+    name = f"language-{code}"
+    return language_folder.describe(sources.read(name), name)
 
 
 def language(code: str, sources: Sources) -> Language:
     """Read a language's prompts and nouns. Raises RulerError for an unknown or missing one."""
-    check_name("language", code, LANGUAGES)
+    about = facts_of(code, sources).sentences
     published = json.loads(_text(f"niah-{code}", sources))
     parts = {
         name: errata.fix("niah", code, [published[part]], part)[0] for name, part in PARTS.items()
     }
-    stop = STOPS.get(code, ".")
-    parts["needle"] += stop
-    none_word, own = parts.pop("none"), sources.file(f"niah-{code}").is_embedded
+    parts["needle"] += about.stop
+    none_word, published_here = parts.pop("none"), sources.file(f"niah-{code}").variant == CANONICAL
     cwe = errata.fix("cwe", code, [_text(f"cwe-{code}", sources)])[0]
-    columns = nouns(sources)
+    columns = nouns(sources, (code,))
     check_name("language of the nouns", code, columns)
     return Language(
         code=code,
         parts=parts,
         cwe=cwe,
         none_word=none_word,
-        separator="" if code in UNSPACED else " ",
-        stop=stop,
+        separator=about.separator,
+        stop=about.stop,
         nouns=columns[code],
-        errata=() if own else tuple(erratum.id for erratum in errata.applied(code)),
+        errata=tuple(one.id for one in errata.applied(code)) if published_here else (),
+        facts=None if code in LANGUAGES else _described(code, sources).table,
     )
 
 
 def sentences(code: str, sources: Sources) -> Iterator[str]:
     """The book's sentences from its beginning, white space folded; a lazy iterator."""
-    return split(book(code, sources), code, spaced=code not in UNSPACED)
+    return split(book(code, sources), code, facts_of(code, sources).sentences)
 
 
 def book(code: str, sources: Sources) -> str:
     """The text of a language's book, with its errata applied."""
-    check_name("language", code, LANGUAGES)
     return errata.fix("book", code, [_text(f"book-{code}", sources)])[0]
 
 
@@ -108,7 +128,6 @@ def dictionary(code: str, sources: Sources) -> list[str]:
 
     English: wonderwords', as in ruler. A word may hold single spaces (Vietnamese) but no digit.
     """
-    check_name("language", code, LANGUAGES)
     if code == "en":
         return vocabulary()
     listed = entries(_text(f"words-{code}", sources))
@@ -122,9 +141,33 @@ def entries(text: str) -> list[tuple[str, str]]:
     return [(row[word], row[kind]) for row in rows]
 
 
-def nouns(sources: Sources) -> dict[str, tuple[str, ...]]:
-    """The nouns of every language as parallel columns: rows unique in all and not ambiguous."""
-    return _columns(_text(NOUNS, sources))
+def nouns(sources: Sources, codes: Collection[str] = ()) -> dict[str, tuple[str, ...]]:
+    """The nouns of every language as parallel columns: rows unique in all and not ambiguous.
+
+    With those of `codes` that are none of the 26; they change nothing in the other columns.
+    """
+    columns = _columns(_text(NOUNS, sources))
+    own = [code for code in codes if code not in LANGUAGES]
+    return {**columns, **{code: _own_nouns(code, columns["en"], sources) for code in own}}
+
+
+def _own_nouns(code: str, english: Sequence[str], sources: Sources) -> tuple[str, ...]:
+    """The nouns of a language's folder, in the order of the list. Raises RulerError.
+
+    For one that is missing, and where two of them are the same word.
+    """
+    where = f"nouns-{code}"
+    rows = [line.split("\t") for line in _text(where, sources).splitlines() if line.strip()]
+    if not rows or rows[0] != ["en", code] or any(len(row) != 2 for row in rows):
+        raise RulerError(f"'{where}' must have two columns, a tab between: en, {code}.")
+    known = {noun.strip(): own.strip() for noun, own in rows[1:]}
+    if missing := [noun for noun in english if not known.get(noun)]:
+        shown = ", ".join(missing[:5]) + " …" * (len(missing) > 5)
+        raise RulerError(f"'{where}' lacks {len(missing)} of the {len(english)} nouns: {shown}.")
+    found = errata.fix("nouns", code, [known[noun] for noun in english])
+    if twice := [item for item, times in Counter(map(errata.identity, found)).items() if times > 1]:
+        raise RulerError(f"'{where}' has '{twice[0]}' for two nouns: each needs a word of its own.")
+    return tuple(found)
 
 
 @lru_cache(maxsize=1)

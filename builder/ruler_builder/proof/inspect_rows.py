@@ -19,7 +19,7 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 
-from ruler_builder.common.parquet_rows import RowsDigest, let_go, read_rows, rows_of
+from ruler_builder.common.parquet_rows import RowsDigest, read_rows, rows_of
 from ruler_builder.common.text_digests import digest_of_question, text_digest
 from ruler_builder.common.unread_answers import unread
 from ruler_builder.families.table import FAMILIES, with_optional
@@ -29,6 +29,7 @@ from ruler_builder.proof.parquet_bytes import Footer, check_row_group, read_foot
 from ruler_builder.proof.verify_report import WHOLE_FILE, AskedDigest, Found
 from ruler_builder.reading.breaches import Breach, FileRules, Law, context_of
 from ruler_builder.reading.sources_at_hand import SourcesAtHand
+from ruler_builder.sources.registry import SourceFile
 from ruler_builder.tokens.reference_counter import Uncounted, absent, reference
 from ruler_builder.tokens.second_engine import EngineMismatch, confirm, is_sampled, with_engine
 from ruler_builder.tokens.tokenizers import TokenCounter
@@ -37,7 +38,7 @@ from ruler_common.files import UNREADABLE
 from ruler_common.manifest_form import Manifest
 from ruler_common.outside.parquet_bounds import open_parquet
 from ruler_common.rows import COLUMNS, Row
-from ruler_common.work import OnRows
+from ruler_common.work import OnRows, let_go
 
 
 class RowGroup(NamedTuple):
@@ -107,10 +108,15 @@ class Inspector:
     """A worker that inspects row groups; it keeps the tokenizer it used last."""
 
     def __init__(
-        self, root: Path, manifest: Manifest, mirror: str | None, specs: dict[str, str]
+        self,
+        root: Path,
+        manifest: Manifest,
+        mirror: str | None,
+        specs: dict[str, str],
+        given: Mapping[str, SourceFile] | None = None,
     ) -> None:
         self.root, self.manifest, self.mirror, self.specs = root, manifest, mirror, specs
-        self.sources = SourcesAtHand(manifest, mirror)
+        self.sources = SourcesAtHand(manifest, mirror, given)
         self.absent = absent(manifest, mirror, specs)
         self._counter: tuple[tuple[str, bool], TokenCounter] | None = None
         self._mismatches: dict[str, str] = {}

@@ -11,7 +11,7 @@ the files have in common (release_checks.py), and what is rendered from the mani
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 from ruler_builder.common.processes import worker_pool
@@ -31,6 +31,7 @@ from ruler_builder.proof.release_checks import (
 )
 from ruler_builder.proof.verify_report import FileReport, VerifyReport
 from ruler_builder.reading.breaches import Law
+from ruler_builder.sources.registry import SourceFile
 from ruler_builder.tokens.reference_counter import absent, places
 from ruler_common.manifest_form import MANIFEST, Manifest
 from ruler_common.text import printable
@@ -48,6 +49,7 @@ def prove(
     tokenizers: Iterable[str] = (),
     planned: Callable[[int], None] = lambda rows: None,
     on_progress: OnRows = lambda rows: None,
+    given: Mapping[str, SourceFile] | None = None,
 ) -> VerifyReport:
     """Prove a release of which `left` files are still to be built; the rest as in verify.py.
 
@@ -66,7 +68,7 @@ def prove(
     planned(sum(entries[path]["rows"] for path in readable))
     groups: dict[str, list[InspectedRowGroup]] = defaultdict(list)
     specs = places(manifest, tokenizers)
-    arguments = (root, manifest, str(mirror.resolve()) if mirror else None, specs)
+    arguments = (root, manifest, str(mirror.resolve()) if mirror else None, specs, given)
     parts.sort(key=lambda part: entries[part.path]["tokenizer"])
     with worker_pool(workers, Inspector, arguments, on_progress) as run:
         mismatches: dict[str, str] = {}  # tokenizer -> what the second engine counted wrongly

@@ -11,17 +11,19 @@ not check against its source.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from collections.abc import Mapping
 from functools import cache
 from itertools import accumulate
 from typing import NamedTuple
 
 from ruler_builder.oneruler import languages
 from ruler_builder.sources import corpora, word_lists
+from ruler_builder.sources.chosen_sources import Sources, choice_in, entry_of
 from ruler_builder.sources.download import Store
-from ruler_builder.sources.registry import Sources, choice_in, prompts_of
+from ruler_builder.sources.registry import SourceFile, prompts_of, registry
 from ruler_builder.sources.sentences import sentence_starts
 from ruler_common.errors import RulerError
-from ruler_common.manifest_form import Manifest
+from ruler_common.manifest_form import Manifest, SourceEntry
 
 
 class RunningText(NamedTuple):
@@ -71,10 +73,16 @@ class RunningText(NamedTuple):
 class SourcesAtHand:
     """Reads the sources that the manifest names, in the variant it names, if they are here."""
 
-    def __init__(self, manifest: Manifest, mirror: str | None) -> None:
+    def __init__(
+        self,
+        manifest: Manifest,
+        mirror: str | None,
+        given: Mapping[str, SourceFile] | None = None,
+    ) -> None:
+        """`given` are the sources in the folders of languages that are none of the 26."""
         self.missing: set[str] = set()
         self._store = Store(mirror)
-        self._sources = Sources(self._store, choice_in(manifest["sources"]))
+        self._sources = Sources(self._store, choice_in(manifest["sources"], given))
         self._books: dict[str, tuple[RunningText, bool]] = {}  # with whether it is whole
         self.essays = cache(self._essays)
         self.corpus = cache(self._corpus)
@@ -85,8 +93,7 @@ class SourcesAtHand:
         """Whether these sources can be read without a network; else they are noted."""
         for name in names:
             try:
-                chosen = self._sources.file(name)
-                here = chosen.is_embedded or self._store.local(chosen.file) is not None
+                here = self._sources.file(name).is_here(self._store)
                 if here:
                     self._sources.read(name)
             except RulerError:
@@ -115,7 +122,7 @@ class SourcesAtHand:
             return known
         if not self.have(f"book-{code}", *prompts_of(code)):
             return None
-        separator = "" if code in languages.UNSPACED else " "
+        separator = languages.facts_of(code, self._sources).sentences.separator
         sentences: list[str] = []
         total = 0
         for sentence in languages.sentences(code, self._sources):
@@ -149,6 +156,13 @@ class SourcesAtHand:
         if not self.have(*prompts_of(code)):
             return None
         return languages.language(code, self._sources)
+
+    def entry(self, name: str) -> SourceEntry | None:
+        """What the manifest says of a source; None for one whose language's folder is not here."""
+        try:
+            return entry_of(self._sources.file(name))
+        except RulerError:  # of no such folder, or of no such text of the project's own
+            return entry_of(registry()[name].canonical) if name in registry() else None
 
 
 @cache

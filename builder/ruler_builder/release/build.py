@@ -27,8 +27,8 @@ from ruler_builder.release.journal import append, read_journal, write_plan
 from ruler_builder.release.new_manifest import merge_settings, new_settings, with_files
 from ruler_builder.release.order import BuildOrder, file_jobs, length_names, refuse_two_kinds
 from ruler_builder.release.suite import read_suite
+from ruler_builder.sources.chosen_sources import parse_choice
 from ruler_builder.sources.folder_lock import alone_in
-from ruler_builder.sources.registry import parse_choice
 from ruler_common.errors import RulerError
 from ruler_common.files import write_whole
 from ruler_common.manifest import read_manifest
@@ -99,7 +99,7 @@ def _build(order: BuildOrder, report: BuildProgress) -> Built:
         _write_card_files(root, release)  # a newer version may word the card anew
         return Built(release, [])
     mirror = str(order.mirror.resolve()) if order.mirror else None
-    arguments = (suite, mirror, parse_choice(order.sources), root.resolve())
+    arguments = (suite, mirror, parse_choice(order.sources, order.own_sources), root.resolve())
     pool = partial(ray_pool, address=order.address) if order.engine == "ray" else worker_pool
     workers = order.workers or processes_for(sum(j.rows * j.config.max_length for j in todo))
     with pool(workers, FileBuilder, arguments, report.rows) as run:

@@ -27,13 +27,13 @@ from ruler_builder.release.parquet_files import (
     rows_in_group,
 )
 from ruler_builder.release.suite import Suite
+from ruler_builder.sources.chosen_sources import SourceChoice, Sources
 from ruler_builder.sources.download import Store
-from ruler_builder.sources.registry import Sources
 from ruler_builder.tokens.second_engine import EngineMismatch, confirm, is_sampled, with_engine
 from ruler_builder.tokens.tokenizers import TokenCounter, load_counter
 from ruler_common.errors import RulerError
 from ruler_common.files import sha256_of
-from ruler_common.manifest_form import FileEntry, Variant
+from ruler_common.manifest_form import FileEntry
 from ruler_common.names import Config
 from ruler_common.rows import arrow_schema, full_rows, row_order
 from ruler_common.work import OnRows
@@ -82,14 +82,14 @@ class MadeFile(NamedTuple):
 class FileBuilder:
     """Makes files; keeps the counted_sources of the tokenizer it used last.
 
-    `choice` says which sources the project's own texts stand in for.
+    `choice` says which sources the project's own texts stand in for, and where others are.
     """
 
     def __init__(
         self,
         suite: Suite,
         mirror: str | None,
-        choice: Mapping[str, Variant],
+        choice: SourceChoice,
         root: Path,
         load: Callable[[str, Store], TokenCounter] = load_counter,
     ) -> None:

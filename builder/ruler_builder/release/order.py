@@ -6,13 +6,14 @@ file_jobs(order, suite)        # one FileJob a Parquet file, the longest first
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import KW_ONLY, dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 
 from ruler_builder.oneruler.language_pairs import Languages, pairs
 from ruler_builder.release.file_builder import FileJob
 from ruler_builder.release.suite import Suite
+from ruler_builder.sources.registry import SourceFile
 from ruler_builder.tokens.tokenizers import split_spec
 from ruler_common.errors import RulerError
 from ruler_common.names import (
@@ -39,7 +40,8 @@ class BuildOrder:
     them; `skip_impossible`: leave out what cannot be built for its window, and build the rest;
     `address` of a running Ray cluster (None: the one this machine belongs to, else one of its own);
     `shard`: which part of the files to build, into a folder of its own (None: all of them); `mini`:
-    of each file the first MINI_ROWS of the frozen order.
+    of each file the first MINI_ROWS of the frozen order; `own_sources`: of
+    languages that are none of the 26 (language_folder.py).
     """
 
     root: Path
@@ -60,6 +62,7 @@ class BuildOrder:
     address: str | None = None
     shard: Shard | None = None
     mini: bool = False
+    own_sources: Mapping[str, SourceFile] = field(default_factory=dict)
 
 
 def file_jobs(order: BuildOrder, suite: Suite) -> list[FileJob]:

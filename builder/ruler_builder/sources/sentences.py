@@ -13,6 +13,8 @@ from collections.abc import Iterator
 from functools import partial
 from itertools import accumulate
 
+from ruler_common.languages import SentenceFacts
+
 _WINDOW = 1500  # characters; longer than nearly every sentence
 _LONGEST_ABBREVIATION = 9  # characters, with what stands before
 _ABBREVIATION = re.compile(r"(?:^|[\s(«“„\"'‘’—–-])(?:[^\W\d_]|MM|Mme|Mlle|o\.a|т\.д)\.$")
@@ -24,9 +26,6 @@ _SIGNS_ALONE = re.compile(r"(?![-‒–—―−„‚«‹])[^\w\s(\[{¿¡]+(?:
 _NUMBER_ALONE = re.compile(r"\d(?:\d|[^\w\s])*(?<=[.!?…।])(?:\s|$)|\d+$")
 _QUOTES = str.maketrans(dict.fromkeys("\"'“”„«»‘’()[]", "-"))
 _QUOTATION_ENDS = tuple("\"'”’»›")
-# Tamil words that report what stands before them, quoted or not (`என்றான்`, he said); not
-# `என்றைக்கு` (when) and `என்றாலும்` (however), with which sentences begin.
-_REPORTED = re.compile("என்ற(?!ை|ாலும்)|என்னும்|என்பன")
 
 
 def sentence_starts(text: str, language: str) -> list[int]:
@@ -58,10 +57,12 @@ def _inner_starts(window: str, language: str) -> list[int]:
     return [bound["start_index"] for bound in found if bound["start_index"] > 0]
 
 
-def split(text: str, language: str, spaced: bool = True) -> Iterator[str]:
+def split(text: str, language: str, about: SentenceFacts | None = None) -> Iterator[str]:
     """Split a text into sentences, white space folded; a lazy iterator.
 
-    Joined by a space they are the folded text again (`spaced`), or by nothing, that text but for
+    `language` is what sentencex is told, `about` what is known beside it of the language (None:
+    nothing). Joined by a space they are the folded text again, or where the language has no spaces
+    by nothing, that text but for
     the spaces between sentences. A sentence starts after a space (`spaced`) or after a sign that
     ends one, so never inside a word or a number; quotation marks stay with what they quote. In
     languages with spaces none starts with a dash and a word in lower case, a closing bracket or
@@ -69,16 +70,15 @@ def split(text: str, language: str, spaced: bool = True) -> Iterator[str]:
     lower case, after an initial, or where speech is still being reported (`_is_reported`).
     """
     text, paragraphs = _folded(text)
-    move = _to_a_space if spaced else _to_a_sign
+    about = about or SentenceFacts()
+    spaced, move = about.spaced, _to_a_space if about.spaced else _to_a_sign
     start = 0
     for at in map(partial(move, text), iter_starts(text, language)):
         if spaced and (
             _is_inside(text, at)
             or (
                 at - start < _WINDOW
-                and (
-                    _goes_on(text, start, at) or _is_reported(text, at, language, at in paragraphs)
-                )
+                and (_goes_on(text, start, at) or _is_reported(text, at, about, at in paragraphs))
             )
         ):
             continue
@@ -113,7 +113,7 @@ def _goes_on(text: str, start: int, at: int) -> bool:
     return text[at : at + 1].islower() or bool(_ABBREVIATION.search(end))
 
 
-def _is_reported(text: str, at: int, language: str, new_paragraph: bool) -> bool:
+def _is_reported(text: str, at: int, about: SentenceFacts, new_paragraph: bool) -> bool:
     """Whether the words at an offset, in a script without capitals, report the speech before it.
 
     Where a script has capitals a word of reporting is known by its lower case; where it has none,
@@ -123,10 +123,10 @@ def _is_reported(text: str, at: int, language: str, new_paragraph: bool) -> bool
     following = next((char for char in text[at : at + _WINDOW] if char.isalpha()), "")
     if following.lower() != following.upper():
         return False
-    if language == "ta" and _REPORTED.match(text, at):
+    if about.reports(text, at):
         return True
     quoted = text[max(0, at - _LONGEST_ABBREVIATION) : at].rstrip().endswith(_QUOTATION_ENDS)
-    return quoted and (language == "ko" or not new_paragraph)
+    return quoted and not (about.quotation_ends and new_paragraph)
 
 
 def _to_a_space(text: str, at: int) -> int:

@@ -68,15 +68,22 @@ def places_alone(words: Sequence[str]) -> np.ndarray:
     return np.array([place for place, word in enumerate(folded) if times[word] == 2])
 
 
-def holding(words: Sequence[str], parts: Sequence[str]) -> np.ndarray:
-    """Which of the words have one of the parts in them, as booleans."""
-    joined = "\n" + "\n".join(words).casefold() + "\n"
-    starts = np.cumsum([0, *(len(word) + 1 for word in words)])
-    found = np.zeros(len(words), dtype=bool)
-    for part in parts:
-        for match in re.finditer(re.escape(part.casefold()), joined):
-            found[np.searchsorted(starts, match.start(), "left") - 1] = True
-    return found
+class WordParts:
+    """A list of words, to be searched for those that have some text in them."""
+
+    def __init__(self, words: Sequence[str]) -> None:
+        self._joined = "\n" + "\n".join(words).casefold() + "\n"
+        self._starts = np.cumsum([0, *(len(word) + 1 for word in words)])
+
+    def holding(self, parts: Sequence[str]) -> np.ndarray:
+        """Which of the words have one of the parts in them, as booleans."""
+        found = np.zeros(len(self._starts) - 1, dtype=bool)
+        for part in map(str.casefold, parts):
+            at = self._joined.find(part)
+            while at >= 0:
+                found[np.searchsorted(self._starts, at, "left") - 1] = True
+                at = self._joined.find(part, at + 1)
+        return found
 
 
 @cache

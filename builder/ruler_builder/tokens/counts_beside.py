@@ -16,8 +16,9 @@ import uuid
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from ruler_builder.sources.chosen_sources import Sources, parse_choice
 from ruler_builder.sources.download import Store
-from ruler_builder.sources.registry import EMBEDDED, Sources, registry
+from ruler_builder.sources.registry import EMBEDDED
 from ruler_builder.tokens.tokenizers import TokenCounter, named
 
 CHINESE = "Chinese"
@@ -59,7 +60,7 @@ class Beside(NamedTuple):
 
 def sample_texts() -> dict[str, list[str]]:
     """Texts by kind: `essays`, `documents`, `numbers`, `words`, `Chinese`."""
-    sources = Sources(Store(None), dict.fromkeys(registry(), EMBEDDED))
+    sources = Sources(Store(None), parse_choice([EMBEDDED]))
     essays = sources.read("essays").decode()
     articles = json.loads(sources.read("squad"))["data"]
     words = sorted({*re.findall(r"[a-z]{3,}", essays)})

@@ -12,10 +12,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any, cast
 
+from ruler_builder.card.provenance import languages
 from ruler_builder.families.table import sources_of
 from ruler_builder.proof.parquet_bytes import own_writer
 from ruler_builder.proof.verify_report import FileReport
@@ -24,11 +24,9 @@ from ruler_builder.reading.sources_at_hand import SourcesAtHand
 from ruler_builder.release.new_manifest import new_settings, with_files
 from ruler_builder.release.suite import suite_in
 from ruler_builder.sources import word_lists
-from ruler_builder.sources.registry import CANONICAL, EMBEDDED, entry_of, registry
 from ruler_builder.tokens.tokenizers import named
 from ruler_builder.verify.rebuild import Remade, short
 from ruler_common.manifest_form import MANIFEST, FileEntry, Manifest, TokenizerEntry
-from ruler_common.names import LANGUAGES
 
 FREE: tuple[tuple[str, ...], ...] = (
     ("builder_version",),
@@ -60,17 +58,14 @@ def manifest_anew(
     suite = suite_in(manifest)
     mini = manifest.get("mini", False)
     anew = new_settings(suite, manifest["seed"], manifest["reserve"], lengths, mini)
-    choice = {name: entry["variant"] for name, entry in manifest["sources"].items()}
     for name in {name for entry in entries for name in sources_of(manifest, entry)}:
-        source = registry()[name]
-        own = choice.get(name, CANONICAL) == EMBEDDED and source.embedded
-        anew["sources"][name] = entry_of(name, own or source.canonical)
+        if entry := sources.entry(name) or manifest["sources"].get(name):
+            anew["sources"][name] = entry
     if manifest["dataset"] == "oneruler":
-        for code in LANGUAGES:
-            if any(code in (entry["language"], entry["instruction_language"]) for entry in entries):
-                published = sources.language(code)
-                if found := asdict(published) if published else manifest["languages"].get(code):
-                    anew["languages"][code] = cast(Any, found)
+        for code in languages(manifest):
+            published = sources.language(code)
+            if found := published.entry() if published else manifest["languages"].get(code):
+                anew["languages"][code] = found
     loaded = {one.entry["tokenizer"]: one.tokenizer for one in remade.values() if one.entry}
     for name in {entry["tokenizer"] for entry in entries}:
         about = _known(loaded.get(name) or manifest["tokenizers"][name], TokenizerEntry)

@@ -18,7 +18,7 @@ from itertools import takewhile
 from pathlib import Path
 from typing import NamedTuple
 
-from ruler_builder.common.parquet_rows import let_go, read_rows, with_exact_depths
+from ruler_builder.common.parquet_rows import read_rows, with_exact_depths
 from ruler_builder.context.fit import Impossible
 from ruler_builder.families.table import sources_of
 from ruler_builder.families.task import DATA_VERSION
@@ -26,8 +26,9 @@ from ruler_builder.proof.verify_report import WHOLE_FILE, FileReport
 from ruler_builder.reading.sources_at_hand import SourcesAtHand
 from ruler_builder.release.file_builder import FileBuilder, FileJob, indices_of
 from ruler_builder.release.suite import suite_in
+from ruler_builder.sources.chosen_sources import choice_in
 from ruler_builder.sources.download import Store
-from ruler_builder.sources.registry import choice_in
+from ruler_builder.sources.registry import SourceFile, is_given
 from ruler_builder.tokens.reference_counter import reference
 from ruler_builder.tokens.second_engine import EngineMismatch
 from ruler_builder.tokens.tokenizers import TokenCounter
@@ -36,7 +37,7 @@ from ruler_common.frozen_rows import frozen_for, is_frozen
 from ruler_common.manifest_form import FileEntry, Manifest, TokenizerEntry
 from ruler_common.names import Config, Names, check_name
 from ruler_common.rows import COLUMNS
-from ruler_common.work import OnRows
+from ruler_common.work import OnRows, let_go
 
 _SHOWN = 40  # characters of a text that differs
 
@@ -78,8 +79,13 @@ def plan(
             why = f"of {name}, its file is not here: ruler sources fetch {name}"
             found.not_at_hand[why].append(path)
         elif missing := [name for name in sources_of(manifest, entry) if not sources.have(name)]:
-            why = f"made of {', '.join(missing)}, not here: ruler sources fetch {' '.join(missing)}"
-            found.not_at_hand[why].append(path)
+            given = any(map(is_given, missing))
+            remedy = (
+                "give --language-folder FOLDER"
+                if given
+                else f"ruler sources fetch {' '.join(missing)}"
+            )
+            found.not_at_hand[f"made of {', '.join(missing)}, not here: {remedy}"].append(path)
         else:
             config, seed = Config.of(manifest["dataset"], entry), manifest["seed"]
             mini = manifest.get("mini", False)
@@ -109,14 +115,19 @@ class Remaker:
     """A worker that makes files anew; it keeps the tokenizer it used last."""
 
     def __init__(
-        self, root: Path, manifest: Manifest, mirror: str | None, places: Mapping[str, str]
+        self,
+        root: Path,
+        manifest: Manifest,
+        mirror: str | None,
+        places: Mapping[str, str],
+        given: Mapping[str, SourceFile] | None = None,
     ) -> None:
         self.root, self.manifest = root, manifest
 
         def load(name: str, store: Store) -> TokenCounter:
             return reference(name, manifest, root, mirror, places)
 
-        choice = choice_in(manifest["sources"])
+        choice = choice_in(manifest["sources"], given)
         self.builder = FileBuilder(suite_in(manifest), mirror, choice, root, load)
 
     def remake(self, job: FileJob, on_progress: OnRows) -> Remade:

@@ -16,6 +16,7 @@ from ruler_builder.proof.prove import prove
 from ruler_builder.proof.verify_report import FileReport, VerifyReport
 from ruler_builder.reading.breaches import Law
 from ruler_builder.reading.sources_at_hand import SourcesAtHand
+from ruler_builder.sources.language_folder import language_folders as read_folders
 from ruler_builder.tokens.reference_counter import places
 from ruler_builder.verify.manifest_anew import check_anew, manifest_anew
 from ruler_builder.verify.rebuild import Remade, Remaker, jobs_left_out, plan
@@ -32,6 +33,7 @@ def verify(
     laws_only: bool = False,
     planned: Callable[[int], None] = lambda rows: None,
     on_progress: OnRows = lambda rows: None,
+    language_folders: Iterable[Path] = (),
 ) -> VerifyReport:
     """Verify a whole release; `tokenizers` says where unnamed ones lie now, as `NAME=FOLDER`.
 
@@ -43,10 +45,11 @@ def verify(
     if left and not (root / MANIFEST).exists():
         return VerifyReport({}, left)
     manifest, specs = read_manifest(root), tuple(tokenizers)
+    given = read_folders(language_folders)
     entries = manifest["files"].values()
     workers = workers or processes_for(sum(e["rows"] * e["max_length"] for e in entries))
-    report = prove(root, manifest, left, workers, mirror, specs, planned, on_progress)
-    sources = SourcesAtHand(manifest, str(mirror) if mirror else None)
+    report = prove(root, manifest, left, workers, mirror, specs, planned, on_progress, given)
+    sources = SourcesAtHand(manifest, str(mirror) if mirror else None, given)
     todo = plan(manifest, report.files, sources, report.uncounted)
     if laws_only:
         todo.not_at_hand["the laws alone were asked for"] = [job.config.path for job in todo.jobs]
@@ -54,7 +57,8 @@ def verify(
     read = sum(file.rows for file in report.files.values())
     planned(read + sum(job.rows for job in todo.jobs))
     whole = report.files.pop(MANIFEST, FileReport(MANIFEST))
-    arguments = (root, manifest, str(mirror.resolve()) if mirror else None, places(manifest, specs))
+    where = str(mirror.resolve()) if mirror else None
+    arguments = (root, manifest, where, places(manifest, specs), given)
     remade: dict[str, Remade] = {}
     with worker_pool(workers, Remaker, arguments, on_progress) as run:
         for one in run(Remaker.remake, todo.jobs):

@@ -2,12 +2,13 @@
 
     compare(load(Path("a/results.json")), load(Path("b/results.json")))["all"]["difference"]
 
-Differences are A − B in points (−100 … 100). Intervals are those of analysis/paired.py. p: exact
-McNemar, if all scores are 0 or 1; `p_holm` is adjusted for all tests of the comparison by Holm's
-method. `better` names the model that so many rows tell to be it: the interval excludes 0, p is
-below 0.05 where there is one, and there are ten independent rows or more. `detectable` is the
-difference found with 95 % confidence in 80 % of repetitions, given the rows' observed variance;
-`least` the smallest 0/1 difference that can be significant at all: six rows.
+Differences are A − B in points (−100 … 100). Intervals are those of analysis/paired.py. p counts
+all ways to sign the differences (analysis/exact_test.py: McNemar's exact one, if all scores are 0
+or 1); `p_holm` is adjusted for all tests of the comparison by Holm's method. `better` names the
+model that so many rows tell to be it: the interval excludes 0, p is below 0.05, and there are ten
+independent rows or more. `detectable` is the difference found with 95 % confidence in 80 % of
+repetitions, given the rows' observed variance; `least` the smallest 0/1 difference that can be
+significant at all: six rows.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from typing_extensions import NotRequired, TypedDict
 
 from ruler_common.errors import RulerError
 from ruler_eval.analysis.decide import Decision
+from ruler_eval.analysis.exact_test import holm, mcnemar, signed_p
 from ruler_eval.analysis.paired import paired_mean, percent
 from ruler_eval.score.evidence_alone import is_alone
 from ruler_eval.score.intervals import (
@@ -73,8 +75,8 @@ class Difference(TypedDict):
     better: Side | None
 
 
-class McNemar(TypedDict):
-    """Rows that only one of the two got right, p, the least difference; None without 0/1 scores."""
+class ExactTest(TypedDict):
+    """p, raw and by Holm; rows only one of the two got right and the least difference, of 0/1."""
 
     only_a: int | None
     only_b: int | None
@@ -83,7 +85,7 @@ class McNemar(TypedDict):
     least: float | None
 
 
-class CellDifference(Difference, McNemar):
+class CellDifference(Difference, ExactTest):
     """Of one configuration, over n rows."""
 
     n: int
@@ -117,7 +119,7 @@ def compare(a: Results, b: Results) -> Comparison:
         refuse_stopped(results)
     cells = paired_cells(a, b)
     shared = shared_rows({name: a["configurations"][name] for name in cells})
-    tests = {name: p for name, pair in cells.items() if (p := _mcnemar(pair)["p"]) is not None}
+    tests = {name: p for name, pair in cells.items() if (p := _tested(pair)["p"]) is not None}
     adjusted = dict(zip(tests, holm([*tests.values()]), strict=True))
     lengths: dict[str, list[str]] = {}
     for name in cells:
@@ -214,7 +216,7 @@ def shared_rows(cells: Mapping[str, Cell]) -> Shared:
 
 
 def _cell(name: str, cells: Pairs, shared: Shared, p_holm: float | None) -> CellDifference:
-    found, tested = mean_difference([name], cells, shared), _mcnemar(cells[name])
+    found, tested = mean_difference([name], cells, shared), _tested(cells[name])
     if tested["p"] is not None and tested["p"] >= 1 - CONFIDENCE:
         found["better"] = None
     return {"n": len(cells[name]["index"]), **found, **tested, "p_holm": p_holm}
@@ -255,28 +257,11 @@ def detectable(standard_error: float) -> float:
     return float(ndtri(_UPPER) + ndtri(POWER)) * standard_error
 
 
-def _mcnemar(pair: Mapping[str, np.ndarray]) -> McNemar:
-    rows = len(pair["index"])
+def _tested(pair: Mapping[str, np.ndarray]) -> ExactTest:
     if not all(np.isin(pair[side], (0.0, 1.0)).all() for side in ("a", "b")):
-        return {"only_a": None, "only_b": None, "p": None, "p_holm": None, "least": None}
+        p = signed_p(pair["a"] - pair["b"])
+        return {"only_a": None, "only_b": None, "p": p, "p_holm": None, "least": None}
     only_a, only_b = int((pair["a"] > pair["b"]).sum()), int((pair["b"] > pair["a"]).sum())
+    rows, p = len(pair["index"]), mcnemar(only_a, only_b)
     least = 100 * SMALLEST_MCNEMAR / rows if rows >= SMALLEST_MCNEMAR else None
-    p = mcnemar(only_a, only_b)
     return {"only_a": only_a, "only_b": only_b, "p": p, "p_holm": None, "least": least}
-
-
-def mcnemar(only_a: int, only_b: int) -> float:
-    """Two-sided exact p of McNemar's test, from the rows that only one of the two got right."""
-    from scipy.special import bdtr
-
-    total = only_a + only_b
-    return min(1.0, 2 * float(bdtr(min(only_a, only_b), total, 0.5))) if total else 1.0
-
-
-def holm(p_values: Sequence[float]) -> list[float]:
-    """The p values adjusted for being so many (Holm, 1979), in their order."""
-    order = np.argsort(p_values)
-    scaled = np.array(p_values)[order] * np.arange(len(order), 0, -1)
-    adjusted = np.empty(len(order))
-    adjusted[order] = np.minimum(1, np.maximum.accumulate(scaled))
-    return [float(p) for p in adjusted]

@@ -19,8 +19,8 @@ import numpy as np
 from typing_extensions import TypedDict
 
 from ruler_common.errors import RulerError
-from ruler_common.languages import facts
-from ruler_common.names import LANGUAGES, languages_of
+from ruler_common.languages import LanguageFacts
+from ruler_common.names import languages_of
 from ruler_eval.analysis.language_answers import (
     NIAH,
     error_kinds,
@@ -36,6 +36,7 @@ from ruler_eval.analysis.language_groups import (
     score_of,
 )
 from ruler_eval.analysis.paired import paired_mean, percent
+from ruler_eval.release_languages import Languages
 from ruler_eval.score.aggregates import combine
 from ruler_eval.score.config_naming import ABLATION
 from ruler_eval.score.results_file import Cell, Interval, Results, lengths_of
@@ -43,6 +44,8 @@ from ruler_eval.score.results_file import Cell, Interval, Results, lengths_of
 HIGH_RESOURCE = 250_000
 """Wikipedia articles (Table 2) from which a language is one of high resource (section 2)."""
 Cells = Mapping[str, Cell]
+About = Mapping[str, LanguageFacts]
+"""What is known of each language, by its code."""
 
 
 class LanguageScore(TypedDict):
@@ -86,23 +89,28 @@ def analyze(
         for name, one in results.items()
     }
     errors = _at_lengths(errors, places, lengths)
-    rankings = {name: ranked(cells) for name, cells in shown.items()}
-    resource = {code: _resource_of(code) for code in LANGUAGES}
+    spoken = Languages.joined(one["dataset"].get("languages", {}) for one in results.values())
+    about = {code: spoken.facts(code) for code in spoken}
+    rankings = {name: ranked(cells, about) for name, cells in shown.items()}
+    resource = {
+        code: "high" if one.wikipedia_articles >= HIGH_RESOURCE else "low"
+        for code, one in about.items()
+    }
     models = {
         name: {
             "languages": rankings[name],
             "best_and_worst": best_and_worst(_ranked_codes(rankings[name]), _niah(cells)),
             "largest_and_smallest": best_and_worst(
                 sorted(
-                    _ranked_codes(rankings[name]), key=lambda code: -facts(code).wikipedia_articles
+                    _ranked_codes(rankings[name]), key=lambda code: -about[code].wikipedia_articles
                 ),
                 {n: c for n, c in cells.items() if c["task"] == "niah_single"},
             ),
             "tasks": by_task(cells, resource),
             "crossed": crossed(_niah(cells)),
             "wikipedia": wikipedia(rankings[name]),
-            "resources": resources(cells),
-            "scripts": scripts(cells),
+            "resources": resources(cells, resource),
+            "scripts": scripts(cells, about),
             "none_ablation": none_ablation(cells),
             "cross_lingual": cross_lingual(cells),
             "reasoning": reasoning(cells),
@@ -139,7 +147,7 @@ def _at_lengths(
     return [one for one in errors if not lengths or places[one["config"]][1] in lengths]
 
 
-def ranked(cells: Cells) -> list[LanguageScore]:
+def ranked(cells: Cells, about: About) -> list[LanguageScore]:
     """The single languages by their mean over the niah tasks and all lengths (Figure 4).
 
     Languages are ranked where they were scored on the same tasks and lengths as most; the others
@@ -163,7 +171,7 @@ def ranked(cells: Cells) -> list[LanguageScore]:
             "cells": len(on),
             "score": score,
             "interval": interval,
-            "articles": facts(language).wikipedia_articles,
+            "articles": about[language].wikipedia_articles,
         }
         for score, language, interval, on in found
     ]
@@ -192,14 +200,17 @@ def wikipedia(ranking: list[LanguageScore]) -> dict[str, float] | None:
     }
 
 
-def resources(cells: Cells) -> list[dict[str, Any]]:
-    """Languages of high and of low resource by length: niah means and their gap (Figures 1, 4)."""
+def resources(cells: Cells, resource: Mapping[str, str]) -> list[dict[str, Any]]:
+    """Languages of high and of low resource by length: niah means and their gap (Figures 1, 4).
+
+    `resource` has `high` or `low` of every language; pairs of languages are left out.
+    """
     found = []
     for length in lengths_of(cells.values()):
         means: dict[str, Any] = {}
         for group in ("high", "low"):
             niah = [(n, c) for n, c in _niah(cells).items() if c["length"] == length]
-            mine = {name: cell for name, cell in niah if _resource(cell) == group}
+            mine = {name: cell for name, cell in niah if resource.get(languages_of(cell)) == group}
             means[group] = score_of(mine)
         high, low = means["high"]["score"], means["low"]["score"]
         gap = None if high is None or low is None else high - low
@@ -207,12 +218,12 @@ def resources(cells: Cells) -> list[dict[str, Any]]:
     return found
 
 
-def scripts(cells: Cells) -> list[dict[str, Any]]:
+def scripts(cells: Cells, about: About) -> list[dict[str, Any]]:
     """The languages by the script of their books and by length: niah means."""
     found = []
     single = {n: c for n, c in _niah(cells).items() if "-" not in languages_of(c)}
-    for script in sorted({facts(c["language"]).script for c in single.values()}):
-        mine = {n: c for n, c in single.items() if facts(c["language"]).script == script}
+    for script in sorted({about[c["language"]].script for c in single.values()}):
+        mine = {n: c for n, c in single.items() if about[c["language"]].script == script}
         for length in lengths_of(mine.values()):
             here = {n: c for n, c in mine.items() if c["length"] == length}
             found.append({"script": script, "length": length, **score_of(here)})
@@ -296,14 +307,3 @@ def _rows(cell: Cell, column: Literal["score", "references"]) -> dict[int, Any]:
 
 def _pair(cell: Cell) -> tuple[str, str]:
     return cell["language"], cell["instruction_language"]
-
-
-def _resource(cell: Cell) -> str:
-    """`high` or `low`; `crossed` for a pair of languages."""
-    if "-" in languages_of(cell):
-        return "crossed"
-    return _resource_of(cell["language"])
-
-
-def _resource_of(code: str) -> str:
-    return "high" if facts(code).wikipedia_articles >= HIGH_RESOURCE else "low"

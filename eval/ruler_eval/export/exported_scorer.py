@@ -55,11 +55,14 @@ def rows(file: str, **_: Any) -> Any:
 def process_results(doc: dict[str, Any], results: list[str]) -> dict[str, float]:
     """The score and the strict score, 0 … 1, of the one answer to a row."""
     rules, scoring = _scoring()
+    language = doc["instruction_language"] if scoring["dataset"] == "oneruler" else None
+    if table := scoring["languages"].get(language):  # it is none of the metric's 26
+        language = rules.read_rules(table)
     row = rules.score_row(
         results[0],
         doc["outputs"],
         scoring["rules"][doc["task"]],
-        doc["instruction_language"] if scoring["dataset"] == "oneruler" else None,
+        language,
         doc["none_word"] or None,
     )
     return {"score": row.score, "strict": row.strict}

@@ -1,8 +1,9 @@
 """What the folders for lm-evaluation-harness, lighteval and NeMo Evaluator share: the scorer.
 
     TO/utils.py                                the scoring of one row
-    TO/ruler_score.py  TO/language_rules.py    its rule: this project's metric, copied
-    TO/scoring.json                            the data set, and whose rule each task follows
+    TO/ruler_score.py, and what it imports     its rule: this project's metric, copied
+    TO/scoring.json                            the data set, whose rule each task follows, and the
+                                               languages that the metric does not have
 
 Each of these harnesses has one budget of answer tokens for a task: `budget` reads it.
 """
@@ -26,7 +27,10 @@ from ruler_score import ruler_score_path
 
 FILE = "ruler_frozen.py"
 """The file of a harness's own that lists the tasks."""
-_METRIC = ("ruler_score.py", "language_rules.py")
+_METRIC = (
+    *("ruler_score.py", "ruler_rules.py", "oneruler_rules.py", "language_text.py"),
+    *("language_rules.py", "split_reasoning.py"),
+)
 
 
 def write_scorer(job: ExportJob, **more: Any) -> None:
@@ -35,7 +39,8 @@ def write_scorer(job: ExportJob, **more: Any) -> None:
     rules = {
         config.task: rule_task(config.task, release.dataset, release) for config in job.configs
     }
-    facts = {"dataset": release.dataset, "rules": rules, **more}
+    languages = dict(release.languages.own)
+    facts = {"dataset": release.dataset, "rules": rules, "languages": languages, **more}
     scoring = json.dumps(facts, indent=1)
     (job.folder / "scoring.json").write_text(scoring + "\n", encoding="utf-8")
     shutil.copyfile(Path(str(exported_scorer.__file__)), job.folder / "utils.py")

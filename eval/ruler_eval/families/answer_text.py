@@ -12,7 +12,7 @@ import unicodedata
 from collections.abc import Collection
 from functools import lru_cache
 
-from ruler_score import ruler_score as rules_of
+from ruler_score.language_text import normalize, numbers
 
 UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _BEYOND_ASCII = re.compile(r"([^\x00-\x7f]+)")
@@ -53,9 +53,9 @@ def values(raw: str, text: str, wanted: Collection[str]) -> list[str]:
 
 def numbers_in(text: str) -> list[str]:
     """The numbers of a normalized text, in its order; one with separators in it comes last."""
-    numbers = rules_of.numbers(text)
-    items = [item for item in re.findall(r"\d{2,}", text) if item in numbers]
-    return items + sorted(numbers - set(items))
+    found = numbers(text)
+    items = [item for item in re.findall(r"\d{2,}", text) if item in found]
+    return items + sorted(found - set(items))
 
 
 @lru_cache(maxsize=4)  # several runs answer one row
@@ -79,7 +79,7 @@ def normalize_long(text: str) -> str:
     data = text.encode("utf-8", "surrogatepass")
     beyond = set(data.translate(None, _ASCII).decode("utf-8", "surrogatepass"))
     if len(beyond) > _FEW:
-        return rules_of.normalize(text)
+        return normalize(text)
     if not all(map(_stands_alone, beyond)):
         parts = _BEYOND_ASCII.split(text)
         pairs = zip(parts[::2], [*parts[1::2], ""], strict=True)
@@ -88,14 +88,14 @@ def normalize_long(text: str) -> str:
         )
     data = data.lower()
     for character in beyond:
-        if (normalized := rules_of.normalize(character)) != character:
+        if (normalized := normalize(character)) != character:
             data = data.replace(character.encode(), normalized.encode())
     return data.decode()
 
 
 @lru_cache(maxsize=4096)
 def _normalize_few(text: str) -> str:
-    return rules_of.normalize(text)
+    return normalize(text)
 
 
 @lru_cache(maxsize=4096)
@@ -106,7 +106,7 @@ def _stands_alone(character: str) -> bool:
         ord(character) < _PLAIN
         and unicodedata.category(first) not in ("Cs", "Mc", "Me", "Mn")
         and not "\u1160" <= first <= "\u11ff"
-        and all(rules_of.normalize(c) == c for c in rules_of.normalize(character))
+        and all(normalize(c) == c for c in normalize(character))
     )
 
 

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ruler_eval.families.family import Description, Family
+from ruler_eval.families.given_answer import GivenAnswer
 from ruler_eval.families.word_lists import (
     frequent_words,
     from_example,
@@ -22,6 +23,8 @@ from ruler_eval.families.word_lists import (
 
 _HEAD = "Below is a numbered list of words."
 _QUESTION = re.compile(r"\nQuestion: What are the (\d+) most common words in the above list\?$")
+_LEAST_BEGINNING, _MOST = 4, 0.6
+"""Letters, and the share of a word's, that a beginning of it has."""
 
 
 def solve(text: str) -> str | None:
@@ -31,6 +34,18 @@ def solve(text: str) -> str | None:
     words = numbered(text[text.rindex(_HEAD) + len(_HEAD) : match.start()])
     common = most_common(words, int(match[1]))
     return " ".join(f"{i}. {word}" for i, word in enumerate(common, 1))
+
+
+def broken_off(answer: GivenAnswer) -> bool:
+    """No word of the list, but the beginning of a right one, or a right one with a space in it."""
+    offered_words = [word for word in answer.wrong if word not in answer.words]
+    lacking = answer.wanted - set(answer.items)
+    return any(
+        word.replace(" ", "") == right
+        or (right.startswith(word) and len(word) >= max(_LEAST_BEGINNING, _MOST * len(right)))
+        for word in offered_words
+        for right in lacking
+    )
 
 
 def _described(params: Mapping[str, Any]) -> Description:
@@ -49,6 +64,7 @@ FAMILY = Family(
     kinds={
         "copied_example": from_example,
         "copied_start": from_start,
+        "garbled": broken_off,
         "frequent_word": frequent_words,
     },
     describe=_described,

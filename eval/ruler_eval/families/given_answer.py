@@ -13,6 +13,7 @@ from ruler_eval.families.answer_text import UUID, normalize_long, words_of
 from ruler_eval.frozen_release import PartialRow
 from ruler_eval.prediction import Prediction
 from ruler_score import ruler_score as rules_of
+from ruler_score.language_text import Language, normalize
 
 _UUID_LIKE = re.compile(r"(?<!\w)[0-9a-fx]{3,}(?:-[0-9a-f]{2,}){2,}")
 
@@ -23,13 +24,15 @@ class GivenAnswer:
 
     `task` is the one whose scoring rule holds; `state` and `thinking` say how the answer ended, in
     the words of score/scoring.RowScore. `raw` is the text without reasoning, `text` the same
-    normalized (in ONERULER the answer alone); `wanted` are the normalized references, `found` how
+    normalized (in ONERULER the answer alone); `language` is None in RULER, `function_words` are the
+    language's commonest; `wanted` are the normalized references, `found` how
     many of them stand in the answer; `is_list`: a list of words was asked for.
     """
 
     row: PartialRow
     task: str
-    language: str | None
+    language: Language | None
+    function_words: frozenset[str]
     prediction: Prediction | None
     state: str
     thinking: str
@@ -70,13 +73,13 @@ class GivenAnswer:
     def question(self) -> str:
         """The question, normalized; where it is not known alone, what follows the context."""
         known = self.row.get("question") or self.row["input"][self.row["context_end"] :]
-        return rules_of.normalize(str(known))
+        return normalize(str(known))
 
     @cached_property
     def first_line(self) -> str:
         """The answer's first line, normalized: small models explain on the lines after it."""
         lines = self.raw.strip().splitlines()
-        return rules_of.normalize(lines[0]) if lines else ""
+        return normalize(lines[0]) if lines else ""
 
     @cached_property
     def context(self) -> str:

@@ -24,7 +24,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from functools import cache
 from typing import NamedTuple
 
@@ -34,7 +34,9 @@ from ruler_eval.families.family import Family
 from ruler_eval.families.function_words import frequent
 from ruler_eval.families.given_answer import GivenAnswer
 from ruler_eval.families.niah import other_needle
-from ruler_score.ruler_score import NONE_WORDS, ONERULER_TASKS, normalize
+from ruler_score.language_text import normalize
+from ruler_score.oneruler_rules import NONE_WORDS
+from ruler_score.ruler_score import ONERULER_TASKS
 
 TAGGED = re.compile(r"<(?P<tag>[^<>/\n]+)>(?P<text>[^<>]*)</(?P=tag)>")
 _OPEN, _CLOSE = '"“„«「', '"”“»」'
@@ -88,13 +90,18 @@ def solve_across(text: str, dictionary: Mapping[str, str]) -> str | None:
     if form is None or not form.quoted:
         return None
     asked = [_same(key) for key in form.quoted]
-    none = asked.pop() if normalize(asked[-1]) in _NONE else ""
     needles, nouns = _needles(form.context), {_same(k): _same(v) for k, v in dictionary.items()}
+    none = asked.pop() if _is_none(asked, {*needles, *nouns}) else ""
     if asked and nouns.keys() >= set(asked):
         values = [value for key in asked for value in needles.get(nouns[key], [])]
     else:
         values = _values(needles, asked, form.context, form.instruction)
     return form.filled(", ".join(values) or none)
+
+
+def _is_none(quoted: list[str], keys: Collection[str]) -> bool:
+    """Whether the last of what a question quotes is the none word: a known one, or no key."""
+    return quoted[-1] in _NONE or (len(quoted) > 1 and quoted[-1] not in keys)
 
 
 def language_of(text: str) -> str:

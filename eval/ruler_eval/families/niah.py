@@ -14,6 +14,7 @@ from ruler_eval.families.answer_text import find_whole, loops, says_nothing
 from ruler_eval.families.family import Description, Family
 from ruler_eval.families.given_answer import GivenAnswer, candidates
 from ruler_score import ruler_score as rules_of
+from ruler_score.language_text import normalize
 
 _QUESTION = re.compile(
     r"\nWhat (?:is|are all) the special magic \w+ for (?P<query>[^\n]+) "
@@ -65,7 +66,7 @@ def other_needle(answer: GivenAnswer) -> float | None:
     row, gaps = answer.row, []
     gold = [evidence for evidence in row["evidence"] if evidence["answer"]]
     spans = [evidence for evidence in row["evidence"] if not evidence["answer"]]
-    others = [rules_of.normalize(row["input"][span["start"] : span["end"]]) for span in spans]
+    others = [normalize(row["input"][span["start"] : span["end"]]) for span in spans]
     width = max(1, row["context_end"] - row["context_start"])
     needle = row["input"][gold[0]["start"] : gold[0]["end"]][:_BEGINNING] if gold else None
     for value in answer.wrong:

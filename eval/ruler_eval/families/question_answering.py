@@ -24,7 +24,8 @@ from ruler_eval.families.short_answers import (
     stands_in,
     without_marks,
 )
-from ruler_score.ruler_score import QA_TASKS, normalize
+from ruler_score.language_text import normalize
+from ruler_score.ruler_score import QA_TASKS
 
 _QUESTION = re.compile(r"\n\nQuestion: (?P<question>.+)$", re.DOTALL)
 _DOCUMENT = re.compile(r"document \d+:\n", re.IGNORECASE)

@@ -12,7 +12,7 @@ import re
 from ruler_eval.families.family import Family
 from ruler_eval.families.given_answer import GivenAnswer
 from ruler_eval.families.word_lists import from_example
-from ruler_score.ruler_score import normalize
+from ruler_score.language_text import normalize
 
 _HEAD = "Memorize and track the chain(s) of variable assignment hidden in the following text."
 _QUESTION = re.compile(

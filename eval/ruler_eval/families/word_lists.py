@@ -10,9 +10,8 @@ from collections import Counter
 from functools import lru_cache
 
 from ruler_eval.families.answer_text import normalize_long, words_of
-from ruler_eval.families.function_words import frequent
 from ruler_eval.families.given_answer import GivenAnswer
-from ruler_score.ruler_score import listed_items
+from ruler_score.language_text import listed_items
 
 _NUMBERED = re.compile(r"(?:^|\s)\d+\.\s")
 _NUMBER = re.compile(r"(?:^|(?<=\s))(\d{1,3})[.)]\s")
@@ -20,9 +19,10 @@ _BULLET = re.compile(r"^\s*(?:[-*•]|\d{1,3}[.)])\s", re.MULTILINE)
 _LEAD_IN = re.compile(r"^[^\n]*\w[^\n]*:\s*\n", re.MULTILINE)
 _COUNT = re.compile(  # "(appears 30 times)", ": 30", "- 30 times", "x3", "(appears" cut off
     r"\s*[(\[][^()\[\]\n]{0,40}\d[^()\[\]\n]{0,40}[)\]]|\s*\((?:appear|occur)[^()\n]*$"
+    r"|(?<=\S)[ \t]*\([^()\n]{3,}\)[ \t]*$"  # a remark, such as "(tie with the first)"
     r"|(?<=[^\W\d])[*_`\"']*(?:\s*[:=–—-]\s*|\s+)(?:[x×]\s?\d+|\b\d+\b)(?:\s*(?:times|occurrences?))?"
     r"(?=\s*(?:[\n,;]|\s\d{1,3}[.)]\s|$))",
-    re.IGNORECASE,
+    re.IGNORECASE | re.MULTILINE,
 )
 _LEAST_ITEMS = 4  # that no honest answer has in the list's own order by chance
 
@@ -78,6 +78,6 @@ def _listed(text: str) -> tuple[str, ...]:
 
 def frequent_words(answer: GivenAnswer) -> bool:
     """Two items or more, and half of the wrong ones, are function words and not in the list."""
-    words = frequent(answer.language or "en") - answer.words
+    words = answer.function_words - answer.words
     hits = sum(item in words for item in answer.wrong)
     return hits >= 2 and 2 * hits >= len(answer.wrong)

@@ -16,7 +16,7 @@ from functools import lru_cache
 from typing import Any
 
 from ruler_common.errors import RulerError
-from ruler_score.ruler_score import CHANNEL_TAGS, REASONING_TAGS
+from ruler_score.split_reasoning import CHANNEL_TAGS, REASONING_TAGS
 
 ON_BUDGET = 8192
 """Tokens of room for reasoning with `--thinking on`."""

@@ -16,7 +16,7 @@ from ruler_eval.run.backends.backend import Completion
 from ruler_eval.run.backends.secrets import safe
 from ruler_eval.run.prompts import Prompt
 from ruler_eval.run.records import FinishReason, Record, Usage
-from ruler_score.ruler_score import opened_reasoning, split_reasoning
+from ruler_score.split_reasoning import opened_reasoning, split_reasoning
 
 TOLERANCE = 64
 """Tokens by which a server's template may differ from ours: more, and it shortened the prompt."""

@@ -198,7 +198,7 @@ def new_session(order: RunOrder, files: Mapping[str, str]) -> Session:
         "limit": order.limit,
         "source": place_of(order.dataset),
         "configs": list(files),
-        "concurrency": order.options.most[0] if order.backend == "openai" else None,
+        "concurrency": order.options.concurrency,
         "replicas": order.cluster.replicas if order.backend == "ray" else None,
         "versions": versions,
         "machine": platform.platform(),
@@ -241,7 +241,8 @@ class Prepared:
         manifest = release.manifest
         digests = rows_asked(order.configs, manifest, order.skip_missing)
         settings = {**asked_settings(order, release, digests), **(decided or {})}
-        known = {name: value for name, value in settings.items() if decided or value is not None}
+        decides = not decided and order.mode is None  # the backend, which comes later
+        known = {name: value for name, value in settings.items() if name != "mode" or not decides}
         records.check(list(digests))
         check_settings(records.settings(), known, order.out)
         return cls(

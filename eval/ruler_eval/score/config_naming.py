@@ -18,7 +18,6 @@ from ruler_common.errors import RulerError
 from ruler_common.names import (
     DEFAULT_TOKENIZER,
     GROUPS,
-    LANGUAGES,
     TASKS,
     Config,
     Names,
@@ -176,7 +175,7 @@ def path_facts(file: Path, names: Names) -> tuple[str | None, int | None, str | 
     tokens = [next(filter(None, (_tokens(word, names.dataset) for word in w)), None) for w in words]
     length = next(filter(None, tokens), None)
     last = max(tasks.index(task), tokens.index(length) if length else 0) if task else -1
-    code = "|".join(LANGUAGES)
+    code = "|".join(names.languages)
     near = (word for some in words[: last + 2] for word in some)
     languages = (w for w in near if re.fullmatch(rf"(?:{code})(?:-(?:{code}))?", w))
     return task, length, next(languages, None)

@@ -224,6 +224,8 @@ class ScoredDataset(TypedDict):
     seed: NotRequired[int | None]
     # Of a mini release: how many rows each configuration has in a full one
     mini: NotRequired[dict[str, int]]
+    # What the release says of its languages that are none of the 26 (ruler_common/languages)
+    languages: NotRequired[dict[str, dict[str, Any]]]
     rows: NotRequired[dict[str, str]]  # not in formats before 3
     own_because: NotRequired[str | None]
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, field, replace
 from itertools import compress
 from typing import Any, Literal, NamedTuple, cast
 
@@ -24,6 +24,7 @@ from ruler_common.rows import full_rows
 from ruler_eval.families.table import rule_task
 from ruler_eval.frozen_release import PartialRow, Release, place_of
 from ruler_eval.prediction import Prediction
+from ruler_eval.release_languages import Languages
 from ruler_eval.score import depth, intervals, join
 from ruler_eval.score.aggregates import summary
 from ruler_eval.score.config_naming import ScoredConfig, read_name
@@ -46,6 +47,8 @@ from ruler_eval.score.trust.plausibility import AnsweredRow, doubts, sentences
 from ruler_eval.score.trust.proof import proof_of
 from ruler_eval.score.trust.stopped import is_part, mark_stopped
 from ruler_score import ruler_score as rules_of
+from ruler_score.oneruler_rules import authors_leave_out
+from ruler_score.split_reasoning import ReasoningState
 
 CUTS = ("protocol", "wrong", "score")
 _NOTHING = Prediction("", 0, "")  # in place of an answer that is missing
@@ -69,8 +72,15 @@ class ScoringRules:
     compat: Compat | None = None
     cut: CutRule = "protocol"
     partial: bool = False
+    _: KW_ONLY
     model: str = ""
     """The model's name: ONERULER's authors treat some models in ways of their own (`compat`)."""
+    languages: Languages = field(default_factory=Languages)
+    """With those that the release brings along (`of`)."""
+
+    def of(self, release: Release | None) -> ScoringRules:
+        """The same rules for the rows of a release."""
+        return replace(self, languages=release.languages) if release else self
 
     @classmethod
     def parse(
@@ -107,10 +117,11 @@ def row_score(
     if prediction.failed:
         return RowScore(0.0, 0.0, "failed")
     none_word, how = row.get("none_word") or None, (rules.compat, rules.model)
-    scored = rules_of.score_row(prediction.text, row["outputs"], task, language, none_word, *how)
+    spoken = rules.languages.rules(language) if language else None
+    scored = rules_of.score_row(prediction.text, row["outputs"], task, spoken, none_word, *how)
     thinking = _thinking(prediction, scored.reasoning)
     if rules.compat == "authors":  # they leave an answer out, or read all of it
-        if rules_of.authors_leave_out(prediction.text, prediction.finish_reason, rules.model):
+        if authors_leave_out(prediction.text, prediction.finish_reason, rules.model):
             return RowScore(0.0, 0.0, "cut", thinking)
         truncated = thinking == "cut" or prediction.finish_reason == "length"
         state: State = "cut" if truncated else "ok"
@@ -123,7 +134,7 @@ def row_score(
     return RowScore(0.0, 0.0, "cut", thinking, found=scored.found)
 
 
-def _thinking(prediction: Prediction, in_text: rules_of.ReasoningState) -> Reasoning:
+def _thinking(prediction: Prediction, in_text: ReasoningState) -> Reasoning:
     if in_text == "truncated" or prediction.thinking_ended is False:
         return "cut"
     return "ended" if prediction.thinking else in_text
@@ -145,6 +156,7 @@ def score(
     Raises RulerError if nothing can be joined, or if the run was made on other data.
     """
     rules = replace(rules or ScoringRules(), model=str(predictions.run.get("model") or ""))
+    rules = rules.of(release)
     stopped = is_part(predictions.run, predictions.rows)
     if stopped:  # the rows after that were never to be asked
         rules = replace(rules, partial=True)
@@ -219,6 +231,8 @@ def _dataset(
         "rows": {name: release.rows_sha256(name) for name in cells},
         "own_because": own_because(release.manifest, cells),
     }
+    if release.languages.own:
+        found["languages"] = {code: dict(own) for code, own in release.languages.own.items()}
     if manifest.get("mini"):
         entries = {file["config"]: file for file in manifest["files"].values()}
         found["mini"] = {n: full_rows(release.dataset, entries[n]["most_rows"]) for n in cells}
@@ -240,6 +254,7 @@ def _cell(
         join.same_rows(name, found, (row["index"] for row in rows), release)
     task = rule_task(config.task, config.dataset, release)
     language = config.instruction_language if config.dataset == "oneruler" else None
+    spoken = rules.languages.rules(language) if language else None
     counted, results, credits = list[PartialRow](), list[RowScore](), list[tuple[float, float]]()
     for row in rows:
         prediction = found.get(row["index"])
@@ -251,7 +266,7 @@ def _cell(
         results.append(result)
         hits = [False] * len(row["outputs"])
         if row["marks"] and prediction is not None and _counts(result):
-            hits = rules_of.references_found(prediction.text, row["outputs"], task, language)
+            hits = rules_of.references_found(prediction.text, row["outputs"], task, spoken)
         credits += depth.credits(row["marks"], result.score, hits)
     if missing := [row["index"] for row in rows if row["index"] not in found]:
         notes.append(f"{name}: {len(missing)} rows are missing, the first is row {missing[0]}")

@@ -17,7 +17,7 @@ LETTERS = st.characters(min_codepoint=32, exclude_categories=["Cs"])
 PARTS = st.integers(-(10**6), 10**6) | st.text(LETTERS, max_size=8)
 KEYS = st.lists(PARTS, min_size=1, max_size=5)
 SEEDS = st.integers(0, 2**32)
-LAWS = settings(max_examples=examples(60), deadline=None)
+LAWS = settings(max_examples=examples(60))
 
 DRAWS = """
 from ruler_builder.common.randomness import distinct, letters, numbers, rng, uuids

@@ -24,7 +24,6 @@ JAPANESE = ["これは本です。", "「次は？」と彼女が言った。", 
 TEXTS = {"en": (ENGLISH, " "), "zh": (CHINESE, ""), "ja": (JAPANESE, "")}
 LAWS = settings(
     max_examples=examples(40),
-    deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 NEEDLES = st.lists(st.floats(0, 1), max_size=5).map(

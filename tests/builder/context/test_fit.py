@@ -13,7 +13,7 @@ from ruler_builder.context.fit import Fitted, fit
 from ruler_common.errors import RulerError
 from tests.shares import examples
 
-LAWS = settings(max_examples=examples(150), deadline=None)
+LAWS = settings(max_examples=examples(150))
 
 
 class Draft(NamedTuple):

@@ -16,7 +16,6 @@ from tests.shares import examples
 
 LAWS = settings(
     max_examples=examples(60),
-    deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 TEXT = """\

@@ -13,7 +13,6 @@ from tests.shares import examples, share
 
 LAWS = settings(
     max_examples=examples(120),
-    deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 

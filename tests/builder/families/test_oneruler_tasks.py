@@ -18,8 +18,8 @@ from ruler_builder.common.parquet_rows import digest_row
 from ruler_builder.context.counted_sources import CountedSources
 from ruler_builder.families.task import NewRow, Task, TaskKey
 from ruler_builder.release.suite import read_suite
+from ruler_builder.sources.chosen_sources import Sources, parse_choice
 from ruler_builder.sources.download import Store
-from ruler_builder.sources.registry import Sources, parse_choice
 from ruler_builder.tokens.tokenizers import TokenCounter, load_counter
 from ruler_common.errors import RulerError
 from ruler_common.names import GROUPS, LANGUAGES, TASKS, parse_length

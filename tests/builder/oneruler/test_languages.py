@@ -9,11 +9,12 @@ import pytest
 from ruler_builder.oneruler.errata import applied, fix, identity, is_word
 from ruler_builder.oneruler.languages import Language, dictionary, language, sentences
 from ruler_builder.sources import sentences as splitting
+from ruler_builder.sources.chosen_sources import Sources, parse_choice
 from ruler_builder.sources.download import Store
-from ruler_builder.sources.registry import Sources, parse_choice
 from ruler_builder.sources.sentences import split
 from ruler_builder.sources.word_lists import vocabulary
 from ruler_common.errors import RulerError
+from ruler_common.languages import facts
 from ruler_common.names import LANGUAGES
 from tests.shares import share
 
@@ -151,8 +152,7 @@ def test_a_sentence_ends_where_the_language_ends_one(code: str, published: Sourc
         spoken.parts["needle"].format(key=noun, value=1234567 + 1111 * place)
         for place, noun in enumerate(spoken.nouns[:6])
     ]
-    spaced = bool(spoken.separator)
-    assert list(split(spoken.separator.join(needles), code, spaced)) == needles
+    assert list(split(spoken.separator.join(needles), code, facts(code).sentences)) == needles
 
 
 @pytest.mark.parametrize("code", ["ko", "sw", "ja", "zh", "uk"])

@@ -14,9 +14,10 @@ from ruler_builder.families.multilingual_niah.proof import parts_speech
 from ruler_builder.oneruler.languages import sentences
 from ruler_builder.reading.breaches import FileRules
 from ruler_builder.reading.sources_at_hand import SourcesAtHand
+from ruler_builder.sources.chosen_sources import Sources
 from ruler_builder.sources.download import Store
-from ruler_builder.sources.registry import Sources
 from ruler_builder.tokens.tokenizers import TokenCounter
+from ruler_common.languages import facts
 from tests.builder.proof.planting import read, wording_of
 
 FOLDER = "data/tekken/8k/en"
@@ -135,7 +136,7 @@ def test_a_none_word_that_is_part_of_a_key_does_not_ask_for_it(
 def test_a_needle_that_parts_speech_from_its_verb_is_known(
     before: str, after: str, code: str, paragraph: bool | None, parts: bool
 ) -> None:
-    assert parts_speech(before, after, code, paragraph) == parts
+    assert parts_speech(before, after, facts(code).sentences, paragraph) == parts
 
 
 @pytest.mark.parametrize("code", ["fa", "hi", "ko", "ta"])
@@ -146,4 +147,4 @@ def test_no_border_of_a_published_book_parts_speech_from_its_verb(mirror: Path, 
     assert book
     for before, after in pairwise(islice(sentences(code, sources), len(book.units))):
         at += len(before) + 1
-        assert not parts_speech(before, after, code, book.begins_paragraph(at))
+        assert not parts_speech(before, after, facts(code).sentences, book.begins_paragraph(at))

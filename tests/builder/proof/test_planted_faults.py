@@ -44,7 +44,7 @@ def test_a_fault_planted_in_oneruler_is_named(
 
 
 @seed(TURN)
-@settings(max_examples=examples(200), database=None, deadline=None)
+@settings(max_examples=examples(200), database=None)
 @given(
     file=st.integers(0, 1000),
     number=st.integers(0, 1),

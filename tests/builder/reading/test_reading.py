@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from ruler_builder.reading.reading import foreign
+from ruler_builder.sources.chosen_sources import Sources, parse_choice
 from ruler_builder.sources.corpora import essays, questions
 from ruler_builder.sources.download import Store
-from ruler_builder.sources.registry import Sources, parse_choice
 
 
 @pytest.mark.parametrize("char", ["\0", "\t", "\r", "\x1b", "\x90", "\x98", "\x9b", "\u2028"])

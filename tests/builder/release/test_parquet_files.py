@@ -34,7 +34,6 @@ ROWS = st.lists(
 
 @settings(
     max_examples=examples(25),
-    deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(ROWS)

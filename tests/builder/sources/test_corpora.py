@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from ruler_builder.sources import corpora
+from ruler_builder.sources.chosen_sources import Sources
 from ruler_builder.sources.corpora import Corpus, Question
 from ruler_builder.sources.download import Store
-from ruler_builder.sources.registry import Sources
 from ruler_common.errors import RulerError
 
 

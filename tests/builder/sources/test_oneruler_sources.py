@@ -5,13 +5,12 @@ from urllib.parse import unquote
 
 import pytest
 
+from ruler_builder.sources.chosen_sources import Sources, parse_choice
 from ruler_builder.sources.download import Store
 from ruler_builder.sources.registry import (
     CANONICAL,
-    Sources,
     embedded_languages,
     named_sources,
-    parse_choice,
     registry,
     restricted,
 )

@@ -5,16 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from ruler_builder.sources.chosen_sources import Sources, parse_choice
 from ruler_builder.sources.download import Store
-from ruler_builder.sources.registry import (
-    CANONICAL,
-    EMBEDDED,
-    Sources,
-    named_sources,
-    parse_choice,
-    registry,
-    states,
-)
+from ruler_builder.sources.registry import CANONICAL, EMBEDDED, named_sources, registry, states
 from ruler_common.errors import RulerError
 
 
@@ -40,7 +33,7 @@ def test_every_source_is_pinned_cited_and_licensed() -> None:
     assert list(named_sources(["ruler"])) == ["essays", "squad", "hotpotqa"]
     assert len(named_sources(["oneruler"])) == 1 + 4 * 26 - 1  # English has no dictionary
     for source in registry().values():
-        assert source.citation
+        assert source.canonical.citation
         assert source.canonical.file.origins
         for file in filter(None, (source.canonical, source.embedded)):
             assert file.licence
@@ -75,7 +68,7 @@ def test_what_is_read_is_recorded(mirror: Path) -> None:
     assert used["variant"] == CANONICAL
     assert used["sha256"] == hashlib.sha256(data).hexdigest()
     assert used["bytes"] == len(data)
-    assert used["citation"] == registry()["squad"].citation
+    assert used["citation"] == registry()["squad"].canonical.citation
     assert used["urls"] == registry()["squad"].canonical.file.origins
 
 
@@ -98,7 +91,7 @@ def test_embedded_chooses_the_projects_own_texts_for_all(folder: Path) -> None:
 
 def test_a_later_choice_overrides_an_earlier_one() -> None:
     choice = parse_choice(["embedded", "squad=canonical"])
-    assert choice == dict.fromkeys(registry(), EMBEDDED) | {"squad": CANONICAL}
+    assert choice.variants == dict.fromkeys(registry(), EMBEDDED) | {"squad": CANONICAL}
 
 
 @pytest.mark.parametrize(

@@ -107,11 +107,13 @@ def test_without_wordfreq_the_extension_is_refused_with_the_remedy() -> None:
 LISTS = st.lists(st.text("abAB-ñ", min_size=1, max_size=6), max_size=30)
 
 
-@settings(max_examples=examples(200), deadline=None)
+@settings(max_examples=examples(200))
 @given(LISTS, LISTS)
 def test_holding_says_which_words_have_a_part_in_them(listed: list[str], parts: list[str]) -> None:
     expected = [any(part.casefold() in word.casefold() for part in parts) for word in listed]
-    assert np.array_equal(word_lists.holding(listed, parts), np.array(expected, dtype=bool))
+    assert np.array_equal(
+        word_lists.WordParts(listed).holding(parts), np.array(expected, dtype=bool)
+    )
 
 
 def test_the_manifest_names_the_lists_that_are_used() -> None:

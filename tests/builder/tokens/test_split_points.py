@@ -19,7 +19,6 @@ from tests.shares import examples
 
 LAWS = settings(
     max_examples=examples(120),
-    deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 

@@ -18,7 +18,6 @@ from tests.shares import examples
 
 LAWS = settings(
     max_examples=examples(100),
-    deadline=None,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 TEXT = st.text(max_size=30) | st.lists(

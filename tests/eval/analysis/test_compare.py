@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import json
+from fractions import Fraction
+from itertools import product
+from operator import mul
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from ruler_common.errors import RulerError
-from ruler_eval.analysis.compare import compare, holm, mcnemar
+from ruler_eval.analysis.compare import compare
 from ruler_eval.analysis.decide import decide
+from ruler_eval.analysis.exact_test import holm, mcnemar, signed_p
 from ruler_eval.report import comparison_tables
 from tests.eval.scoring_helpers import right, ruler
 
@@ -151,10 +157,34 @@ def test_of_fewer_than_ten_rows_neither_is_called_better_and_nothing_is_decided(
     assert (ten["all"]["better"], decide(ten, 1.5)["verdict"]) == ("a", "larger")
 
 
-def test_partial_credit_has_no_mcnemar():
-    found = compare(results(vt_4k=[1, 0.5]), results(vt_4k=[1, 0]))["configurations"]["vt_4k"]
-    assert (found["p"], found["least"]) == (None, None)
-    assert found["difference"] == 25
+def counted(differences):
+    """p by listing every way to sign the differences and two rows of 1."""
+    sizes = [abs(value) for value in differences] + [1, 1]
+    sums = [abs(sum(map(mul, ways, sizes))) for ways in product((1, -1), repeat=len(sizes))]
+    return sum(one >= abs(sum(differences)) for one in sums) / len(sums)
+
+
+@given(st.lists(st.sampled_from([0, 2, 5, 10, 15, -2, -5, -20]), min_size=1, max_size=8))
+def test_p_of_partial_credit_counts_every_way_to_sign_the_rows(twentieths):
+    exact = [Fraction(value, 20) for value in twentieths]
+    found = signed_p(np.array(exact, dtype=float))
+    assert found == pytest.approx(counted(exact))
+
+
+def test_partial_credit_has_a_p_and_holms_beside_it():
+    a = {"vt_4k": [1.0] * 40, "cwe_4k": [1.0] * 40}
+    b = {"vt_4k": [0.8] * 20 + [1.0] * 20, "cwe_4k": [0.0] * 8 + [1.0] * 32}
+    vt, cwe = compare(results(**a), results("b", **b))["configurations"].values()
+    assert (vt["only_a"], vt["least"]) == (None, None)
+    assert vt["p"] < 0.05
+    assert cwe["p"] == mcnemar(8, 0)
+    assert vt["p_holm"] == cwe["p_holm"] == pytest.approx(2 * cwe["p"])
+
+
+def test_scores_that_are_multiples_of_no_unit_have_no_p():
+    a = results(vt_4k=[0.1234, 0.7071] * 20)
+    found = compare(a, results(vt_4k=[0.5, 0.1] * 20))["configurations"]["vt_4k"]
+    assert (found["p"], found["p_holm"]) == (None, None)
 
 
 def test_the_smallest_difference_that_rows_can_show_is_six_rows():

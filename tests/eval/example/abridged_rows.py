@@ -20,7 +20,7 @@ from typing import Any
 import ruler_eval.example
 from ruler_eval.families.short_answers import begins_in, content, without_marks
 from ruler_eval.frozen_release import PartialRow, Release
-from ruler_score import ruler_score as rules_of
+from ruler_score.language_text import normalize
 
 RUN = Path(ruler_eval.example.__file__).parent / "run"
 COLUMNS = (
@@ -103,7 +103,7 @@ def _of_documents(row: PartialRow, answers: Iterable[str]) -> Iterator[tuple[int
     Words with another ending, and numbers in words, count as the same.
     """
     text, start, end = row["input"], row["context_start"], row["context_end"]
-    words = {word for answer in answers for word in content(rules_of.normalize(answer))}
+    words = {word for answer in answers for word in content(normalize(answer))}
     held: dict[str, bool] = {}
     heads = [match.span() for match in _HEAD.finditer(text, start, end)]
     yield from heads
@@ -111,7 +111,7 @@ def _of_documents(row: PartialRow, answers: Iterable[str]) -> Iterator[tuple[int
         kept = []
         for match in _WORD.finditer(text, first, last):
             if match[0] not in held:
-                folded = without_marks(rules_of.normalize(match[0]))
+                folded = without_marks(normalize(match[0]))
                 held[match[0]] = any(begins_in(folded, word) for word in words)
             if held[match[0]]:
                 kept.append(match.span())
@@ -130,9 +130,9 @@ def _repeated(text: str, start: int, answer: str) -> Iterator[tuple[int, int]]:
         while text[end : end + 1].isalnum():
             end += 1
         yield at, end
-    beginning = " ".join(rules_of.normalize(answer).split())[:60]
+    beginning = " ".join(normalize(answer).split())[:60]
     for place in (0, start):
-        shown = " ".join(rules_of.normalize(text[place : place + _LONGEST_BEGINNING]).split())
+        shown = " ".join(normalize(text[place : place + _LONGEST_BEGINNING]).split())
         if len(beginning) >= 20 and 0 <= shown.find(beginning) <= 100:
             yield place, place + 200
 

@@ -6,7 +6,7 @@ import random
 import re
 
 from ruler_eval.families.answer_text import find_whole, normalize_long, resembles
-from ruler_score.ruler_score import normalize
+from ruler_score.language_text import normalize
 
 EXOTIC = "éẞß\u0301\u0308\u200b\u00ad\u2019\u02bcＡ１٣كيﬁ½…\u3099か가\u11a8ſ\u0345İı㎏“”—"
 

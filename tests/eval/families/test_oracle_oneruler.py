@@ -9,7 +9,8 @@ import pytest
 
 from ruler_eval.families.multilingual_niah import language_of
 from ruler_eval.families.table import solve
-from ruler_score.ruler_score import ANSWER_TAGS, NONE_WORDS, score_row
+from ruler_score.oneruler_rules import NONE_WORDS
+from ruler_score.ruler_score import ANSWER_TAGS, score_row
 from tests.eval.run.published import NAMES, NEEDLES, Published
 from tests.shares import share
 

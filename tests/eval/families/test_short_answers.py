@@ -68,7 +68,7 @@ def test_words_of_the_question_do_not_make_an_answer_near():
     assert not near(said, right, "which river valley is the longest?")
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(WORDS)
 def test_every_answer_has_the_words_of_itself_and_is_near_itself(words):
     text = " ".join(words)

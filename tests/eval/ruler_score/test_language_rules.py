@@ -9,9 +9,12 @@ import pytest
 
 from docs import embed_languages
 from ruler_common.errors import RulerError
-from ruler_common.languages import facts, read_facts
+from ruler_common.languages import facts, facts_of
 from ruler_common.names import LANGUAGES as CODES
+from ruler_common.parsing import read_toml
 from ruler_score import ruler_score as rules
+from ruler_score.language_text import normalize, says_none
+from ruler_score.oneruler_rules import _lead_in_end
 from ruler_score.ruler_score import LANGUAGES, score_row
 from tests.eval.ruler_score.test_oneruler_cases import table
 
@@ -119,7 +122,7 @@ def test_a_short_form_says_none_only_as_the_whole_answer(language, said):
 @EVERY
 def test_what_says_none_in_other_words_fails_no_answer_of_numbers(language):
     for form in LANGUAGES[language].none_alone:
-        if not rules.says_none(rules.normalize(form), language):
+        if not says_none(normalize(form), language):
             said = f"1234567 ({form})"
             assert score_row(said, ["1234567"], "niah_single", language).score == 1, form
 
@@ -137,8 +140,8 @@ def test_the_metric_holds_the_facts_of_today():
 def test_a_file_of_another_form_is_one_sentence(tmp_path):
     path = tmp_path / "pl.toml"
     path.write_text('script = "Latin"\n')
-    with pytest.raises(RulerError, match="is no file of a language"):
-        read_facts(path)
+    with pytest.raises(RulerError, match="does not describe a language"):
+        facts_of(read_toml(path), path)
     with pytest.raises(RulerError, match="Unknown language 'pq'"):
         facts("pq")
 
@@ -151,8 +154,8 @@ def test_the_words_of_the_published_question_and_form_may_stand_before_a_list(mi
     question = re.split(r"<[^>]*>", text.rpartition("{context}")[2])[2]
     for said in (form, question):
         words = " ".join(re.findall(r"\w[\w\u0300-\u036f\u0900-\u0963\u0b80-\u0bcf]*", said))
-        after = rules._lead_in_end(rules.normalize(f"{words}: woda"), language)
-        assert rules.normalize(f"{words}: woda")[after:] == "woda", said
+        after = _lead_in_end(normalize(f"{words}: woda"), language)
+        assert normalize(f"{words}: woda")[after:] == "woda", said
 
 
 @EVERY

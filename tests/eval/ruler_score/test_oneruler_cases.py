@@ -12,7 +12,15 @@ import pytest
 
 from ruler_common.parsing import read_toml
 from ruler_score import ruler_score as rules
-from ruler_score.ruler_score import ANSWER_TAGS, NONE_WORDS, score_row
+from ruler_score.language_text import numbers
+from ruler_score.oneruler_rules import (
+    NONE_WORDS,
+    common_words,
+    exact_none,
+    exact_numbers,
+    exact_words,
+)
+from ruler_score.ruler_score import ANSWER_TAGS, score_row
 
 ROOT = Path(__file__).parents[3]
 FOLDER = Path(__file__).with_name("oneruler_cases")
@@ -101,14 +109,14 @@ def test_each_rule_by_itself_says_the_same(language):
     for case in cases(language):
         said, asked = case.said, case.references
         if case.task == "niah_none":
-            assert rules.exact_none(said, language) == case.score, case
+            assert exact_none(said, language) == case.score, case
         elif case.task == "cwe_easy":
-            assert rules.exact_words(said, asked, language) == case.score, case
-            assert rules.common_words(said, asked, language)[0] == case.found, case
+            assert exact_words(said, asked, language) == case.score, case
+            assert common_words(said, asked, language)[0] == case.found, case
             found = rules.references_found(said, asked, case.task, language)
             assert sum(found) == case.found, case
         else:
-            assert rules.exact_numbers(said, asked, language) == case.score, case
+            assert exact_numbers(said, asked, language) == case.score, case
 
 
 @LANGUAGES
@@ -156,19 +164,19 @@ def test_the_other_tasks_of_numbers_have_the_same_rule(task):
 
 def test_an_and_inside_a_word_is_no_separator():
     words = ["共和国", "と", "火と"]
-    assert rules.common_words("<答え>共和国、と、火と</答え>", words, "ja") == (3, True)
-    assert rules.common_words("<答案>和平、共和国</答案>", ["和平", "共和国"], "zh") == (2, True)
-    assert rules.common_words("<답변>사과, 배</답변>", ["사", "배"], "ko") == (1, False)
+    assert common_words("<答え>共和国、と、火と</答え>", words, "ja") == (3, True)
+    assert common_words("<答案>和平、共和国</答案>", ["和平", "共和国"], "zh") == (2, True)
+    assert common_words("<답변>사과, 배</답변>", ["사", "배"], "ko") == (1, False)
 
 
 def test_words_with_digits_keep_them():
-    assert rules.common_words("<Answer>1. mp3 2. 4x4</Answer>", ["mp3", "4x4"], "en") == (2, True)
+    assert common_words("<Answer>1. mp3 2. 4x4</Answer>", ["mp3", "4x4"], "en") == (2, True)
 
 
 def test_a_list_of_short_numbers_is_no_grouped_number():
-    assert rules.numbers("12,34,567") == {"1234567"}
-    assert rules.numbers("12,34,567,89") == {"12", "34", "567", "89"}
-    assert rules.numbers("11,22,33") == {"11", "22", "33"}
+    assert numbers("12,34,567") == {"1234567"}
+    assert numbers("12,34,567,89") == {"12", "34", "567", "89"}
+    assert numbers("11,22,33") == {"11", "22", "33"}
 
 
 def test_what_stands_in_angle_brackets_alone_is_read():

@@ -14,7 +14,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ruler_score import language_text
 from ruler_score import ruler_score as rules
+from ruler_score.language_text import _OR_SLASH, _SPACES, listed_items
+from ruler_score.ruler_rules import postprocess
 from ruler_score.ruler_score import score_row
 
 ROOT = Path(__file__).parents[3]
@@ -42,16 +45,16 @@ def cases_on_the_hub():
 LISTS = st.text(alphabet="ab1 2.\n\t,;:()&-…'•、\u00a0\r\x0b|éا٣*/", max_size=40)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(LISTS, st.sampled_from(["", " (30 times)", "\n2) ", "...", "and b", " 1. a 2. b"]))
 def test_the_quick_ways_of_reading_a_list_find_what_the_whole_ones_do(text, more):
     text += more + text[:7]
-    assert rules._SPACES.sub(" ", text) == re.sub(r"[^\S\n]+", " ", text)
-    quick = rules.listed_items(text)
+    assert _SPACES.sub(" ", text) == re.sub(r"[^\S\n]+", " ", text)
+    quick = listed_items(text)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(rules, "_SEPARATOR", rules._OR_SLASH)
-        patch.setattr(rules, "_MAY_BE_NUMBERED", re.compile(""))
-        assert rules.listed_items(text) == quick
+        patch.setattr(language_text, "_SEPARATOR", _OR_SLASH)
+        patch.setattr(language_text, "_MAY_BE_NUMBERED", re.compile(""))
+        assert listed_items(text) == quick
 
 
 def test_the_share_of_references_that_stand_in_the_prediction_is_the_score():
@@ -64,7 +67,7 @@ def test_without_a_task_every_reference_counts():
 
 def test_control_characters_split_a_reference_as_in_the_reference_code():
     assert score_row("12\x0034", ["1234"]).score == 0
-    assert rules.postprocess("\x00 a\tb \n") == "a\nb"
+    assert postprocess("\x00 a\tb \n") == "a\nb"
 
 
 def test_one_annotators_answer_is_enough_in_qa():
@@ -109,7 +112,6 @@ def test_strict_wants_all_and_nothing_else_of_the_kind(task, prediction, referen
     assert score_row(prediction, references, task).strict == strict
 
 
-@settings(deadline=None)
 @given(st.text(max_size=80), st.lists(st.text(min_size=1, max_size=8), min_size=1, max_size=5))
 def test_scores_lie_between_0_and_1_and_strict_is_never_above(prediction, references):
     for task in rules.RULER_TASKS:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from ruler_score import ruler_score as rules
+from ruler_score.oneruler_rules import NONE_WORDS
 from ruler_score.ruler_score import score_row
 
 ROOT = Path(__file__).parents[3]
@@ -29,7 +30,7 @@ def test_numbers_are_right_when_they_are_exactly_the_references(language):
     def score(text, references=(NUMBER, OTHER), task="niah_multivalue"):
         return score_row(text, list(references), task, language).score
 
-    none = rules.NONE_WORDS[language][0]
+    none = NONE_WORDS[language][0]
     assert score(tagged(language, f"{OTHER}, {NUMBER}")) == 1
     assert score(tagged(language, f"{OTHER} {NUMBER}", "answer")) == 1
     assert score(f"{NUMBER}\n{OTHER}") == 1
@@ -43,7 +44,7 @@ def test_numbers_are_right_when_they_are_exactly_the_references(language):
 
 @LANGUAGES
 def test_the_none_word_is_right_where_there_is_no_answer(language):
-    for none in rules.NONE_WORDS[language]:
+    for none in NONE_WORDS[language]:
 
         def score(text, none=none):
             return score_row(text, [none], "niah_none", language).score
@@ -143,7 +144,7 @@ def test_a_none_word_inside_another_word_is_none():
 )
 def test_none_said_in_a_longer_expression_or_another_script(language, answer, says_none):
     tagged_answer = tagged(language, answer)
-    none = rules.NONE_WORDS[language][0]
+    none = NONE_WORDS[language][0]
     assert score_row(tagged_answer, [none], "niah_none", language).score == says_none
     beside = tagged(language, f"{answer} {NUMBER}")
     assert score_row(beside, [NUMBER], "niah_single", language).score == 1 - says_none

@@ -5,15 +5,11 @@ from __future__ import annotations
 import time
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
-from ruler_score.ruler_score import (
-    REASONING_TAGS,
-    opened_reasoning,
-    score_row,
-    split_reasoning,
-)
+from ruler_score.ruler_score import score_row
+from ruler_score.split_reasoning import REASONING_TAGS, opened_reasoning, split_reasoning
 
 FAMILIES = {
     **{
@@ -127,7 +123,6 @@ def test_channels_end_with_the_final_one(text, answer, state):
     assert (found.answer, found.state) == (answer, state)
 
 
-@settings(deadline=None)
 @given(
     st.lists(st.sampled_from([*PIECES, *REASONING_TAGS, "a", "1234567", " ", "\n"]), max_size=12)
 )

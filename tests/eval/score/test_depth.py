@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ruler_eval.score.depth import Mark, bin_of, by_depth, credits, is_spread, marks
@@ -56,7 +56,6 @@ def test_ten_bins_hold_their_lower_bound_and_the_last_one_its_upper_too():
     ]
 
 
-@settings(deadline=None)
 @given(st.lists(st.tuples(st.floats(0, 1), st.sampled_from([0.0, 0.5, 1.0])), min_size=1))
 def test_every_credit_is_in_one_bin(pairs):
     bins = by_depth(pairs)

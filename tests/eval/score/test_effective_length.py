@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ruler_common.errors import RulerError
@@ -144,7 +144,6 @@ def test_a_category_without_a_threshold_has_no_effective_length():
     assert (found["threshold"], found["effective_length_name"]) == (None, "-")
 
 
-@settings(deadline=None)
 @given(st.dictionaries(st.sampled_from(LENGTHS), st.floats(0, 100), min_size=1))
 def test_weighted_averages_lie_within_the_scores_and_meet_in_the_mean(by_length):
     found = summarized(CATEGORIES[1], by_length)
@@ -179,7 +178,6 @@ def test_the_effective_length_lies_between_those_of_the_intervals_ends():
     assert (low, found["effective_length"], high) == (4096, 8192, 8192)
 
 
-@settings(deadline=None)
 @given(
     st.dictionaries(st.sampled_from(LENGTHS), st.sampled_from([0.0, 60, 86, 90, 100]), min_size=1)
 )

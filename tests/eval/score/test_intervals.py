@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ruler_eval.score.intervals import design_effect, interval, units
@@ -33,7 +33,6 @@ def test_partial_credit_of_the_same_mean_is_known_better():
     assert halves[1] - halves[0] < 0.4 * (zeros[1] - zeros[0])
 
 
-@settings(deadline=None)
 @given(st.lists(st.sampled_from([0, 0.2, 0.5, 0.9, 1]), min_size=1, max_size=60))
 def test_an_interval_holds_its_mean_and_lies_within_0_and_1(values):
     low, high = of(*values)
@@ -42,7 +41,6 @@ def test_an_interval_holds_its_mean_and_lies_within_0_and_1(values):
     assert high > low
 
 
-@settings(deadline=None)
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=40))
 def test_intervals_of_scores_and_of_their_complements_mirror_each_other(values):
     low, high = of(*values)

@@ -20,6 +20,8 @@ from ruler_builder.families.multilingual_niah.wording import needle_frame
 from ruler_builder.reading.breaches import FileRules, Law, context_of, pattern_of
 from ruler_builder.reading.reading import Reading, fold_width, framed, only_in_evidence, spans
 from ruler_builder.reading.running_text import running_text
+from ruler_common.languages import SentenceFacts, facts_in
+from ruler_common.names import LANGUAGES
 from ruler_common.rows import Row
 
 _LONG_NUMBER = re.compile(r"\d\d{6,}")  # of digits in any script; found faster than by \d{7,}
@@ -31,16 +33,13 @@ _CLOSING = tuple(")]}")
 _CLOSING_ALONE = frozenset(")]}»›”’\"'.,;:!?…")
 _ENDS = frozenset(".!?…।")
 _CLOSING_QUOTES = tuple("\"'”’»›")
-# How the words begin that report the speech before them; in Tamil also speech without quotes.
-_SAYING = {
-    "ko": ("하고", "하며", "하면", "하는", "하자", "하여", "하였", "한다", "했", "라고"),
-    "ta": ("என்று ", "என்றான்", "என்றாள்", "என்றார்", "என்றேன்", "என்ற "),
-}
 
 
 def read_book(row: Row, about: FileRules) -> Reading:
     """Read a multilingual niah row back."""
-    reading, task = Reading(), about.task
+    languages = {about.entry["language"], about.entry["instruction_language"]}
+    # a language that is none of the 26 may need other nouns, of which none is part of another
+    reading, task = Reading(scope="-".join(sorted(languages.difference(LANGUAGES)))), about.task
     text = about.languages[about.entry["language"]]
     instruction = about.languages[about.entry["instruction_language"]]
     template = text["parts"]["needle"]
@@ -74,11 +73,12 @@ def read_book(row: Row, about: FileRules) -> Reading:
     source = about.sources.book(about.entry["language"], len(context))
     gaps = [(match.start(), match.end()) for match in found]
     running_text(reading, context, gaps, separator, template, source, about.count)
+    sentences = facts_in(about.languages, about.entry["language"]).sentences
     rest, places = without_needles(context, gaps, separator)
     for place in places if separator else ():
         before, after = rest[:place].removesuffix(separator), rest[place : place + _AHEAD]
         paragraph = source.begins_paragraph(place) if source else None
-        if parts_speech(before, after, about.entry["language"], paragraph):
+        if parts_speech(before, after, sentences, paragraph):
             around = f"{before[-20:]}{separator}{after[:20]}"
             reading.misplaced(f"a needle parts speech from what reports it: {around!r}")
     reading.origin = f"book-{about.entry['language']}"
@@ -120,20 +120,20 @@ def _intact(reading: Reading, row: Row, separator: str) -> None:
             reading.misplaced(f"the needle at {span['start']} stands in a word or number")
 
 
-def parts_speech(before: str, after: str, code: str, paragraph: bool | None) -> bool:
+def parts_speech(before: str, after: str, about: SentenceFacts, paragraph: bool | None) -> bool:
     """Whether a needle between two texts parts speech from what reports it; no white space between.
 
-    It can where the letter after it belongs to a script without capitals. Known by the verb of
-    saying; and a closing quotation mark ends a sentence only where the paragraph ends (`paragraph`
-    says whether, None if that is not known), in Korean nowhere: there the verb begins the next one.
+    It can where the letter after it belongs to a script without capitals. Known by the words that
+    report, as in Tamil; and a closing quotation mark ends a sentence only where the paragraph ends
+    (`paragraph` says whether, None if that is not known), in Korean nowhere: there the verb of
+    saying begins the next one.
     """
     letter = next(filter(str.isalpha, after), "")
     if not before or letter.upper() != letter.lower():
         return False
-    quoted = before.endswith(_CLOSING_QUOTES)
-    if after.startswith(_SAYING.get(code, ())) and (quoted or code == "ta"):
+    if about.reports(after):
         return True
-    return quoted and (code == "ko" or paragraph is False)
+    return before.endswith(_CLOSING_QUOTES) and (not about.quotation_ends or paragraph is False)
 
 
 def _goes_on(after: str) -> bool:

@@ -24,6 +24,7 @@ from ruler_builder.families.multilingual_niah.wording import needle_frame
 from ruler_builder.families.task import NewRow, Task
 from ruler_builder.oneruler.languages import Language
 from ruler_common.errors import RulerError
+from ruler_common.names import LANGUAGES
 
 _DIGITS = 7
 
@@ -110,7 +111,8 @@ class MultilingualNiah(Task[MultilingualNiahParams]):
     def _asked(self, index: int) -> MultilingualQuestion:
         draw = self.key.draw_asked(index, self.params.same_as or None)
         keys, absent = self.params.keys, int(self.params.absent)
-        nouns = _apart(draw, self.counted_sources.noun_clashes, keys + absent)
+        own = frozenset((self.key.language, self.key.instruction_language)).difference(LANGUAGES)
+        nouns = _apart(draw, self.counted_sources.noun_clashes(own), keys + absent)
         drawn = numbers(draw, _DIGITS, keys * self.params.values)
         values: list[list[str]] = [[]] * absent
         values += [drawn[i::keys][: self.params.values] for i in range(keys)]

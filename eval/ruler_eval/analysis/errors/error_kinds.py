@@ -118,11 +118,12 @@ def error_of(
     the instruction) marks a row of ONERULER. `task` is the one whose scoring rule holds; `family`,
     if not given, is that task's.
     """
-    result = row_score(row, prediction, task, language, rules or ScoringRules())
+    rules = rules or ScoringRules()
+    result = row_score(row, prediction, task, language, rules)
     if (result.strict if strict else result.score) == 1:
         return None
     family = family or family_of(task, "ruler" if language is None else "oneruler")
-    answer = read(row, prediction, task, language, result, family)
+    answer = read(row, prediction, task, language, result, family, rules.languages)
     kind = next(kind for kind, holds in _rules_of(family) if holds(answer))
     if kind in is_.WITHOUT_TEXT:
         return Error(kind, 0, answer.of)

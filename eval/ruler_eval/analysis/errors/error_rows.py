@@ -40,7 +40,7 @@ def collect(
     Without a release the rows are made from the prompts that the files hold. Raises RulerError for
     files without prompts, and for predictions of other rows than the release's.
     """
-    names = release.names if release else predictions.names
+    names, rules = release.names if release else predictions.names, rules.of(release)
     groups = join.by_config(predictions, names)
     if release is not None:
         join.same_data(predictions.run, release)

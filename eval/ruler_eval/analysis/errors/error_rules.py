@@ -18,7 +18,9 @@ from ruler_eval.families.answer_text import (
     says_nothing,
 )
 from ruler_eval.families.given_answer import GivenAnswer, candidates
-from ruler_score import ruler_score as rules_of
+from ruler_score import language_text
+from ruler_score.language_text import normalize, numbers
+from ruler_score.oneruler_rules import NONE_WORDS
 
 WITHOUT_TEXT = ("missing", "does_not_fit", "failed", "cut_in_thinking", "cut", "empty")
 """Kinds of rows whose answer is not read."""
@@ -87,7 +89,8 @@ def says_none(answer: GivenAnswer) -> bool:
         return False
     if answer.language is not None:
         none_word = answer.row.get("none_word") or None
-        return not answer.is_list and rules_of.says_none(answer.text, answer.language, none_word)
+        how = answer.language, none_word
+        return not answer.is_list and language_text.says_none(answer.text, *how)
     if not says_nothing(answer.first_line if answer.is_qa else answer.text):
         return False
     return answer.is_list or not (garbled(answer) or any(map(_is_value(answer), answer.wrong)))
@@ -148,16 +151,16 @@ def wrong_format(answer: GivenAnswer) -> bool:
     """The right number in another place or form, another language's none word, another script."""
     if answer.found and answer.task != "niah_none":
         return False
-    whole = rules_of.normalize(answer.raw)
+    whole = normalize(answer.raw)
     if answer.task == "niah_none":
-        none = (rules_of.says_none(answer.text, language) for language in rules_of.NONE_WORDS)
+        none = (language_text.says_none(answer.text, language) for language in NONE_WORDS)
         return not answer.items and any(none)
     if all(reference.isdecimal() for reference in answer.wanted):
         digits = re.sub(r"\D", "", answer.text)
-        return answer.wanted <= rules_of.numbers(whole) or any(
+        return answer.wanted <= numbers(whole) or any(
             reference in digits and not answer.items for reference in answer.wanted
         )
-    script = _SCRIPTS.get(answer.language or "")
+    script = _SCRIPTS.get(answer.language) if isinstance(answer.language, str) else None
     letters = re.findall(r"[^\W\d_]", answer.text)
     if script is None or not answer.is_list or len(letters) < 10:
         return False

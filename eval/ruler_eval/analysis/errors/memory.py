@@ -15,7 +15,7 @@ from typing import Any
 
 from ruler_eval.frozen_release import Release
 from ruler_eval.prediction import Prediction
-from ruler_score.ruler_score import split_reasoning
+from ruler_score.split_reasoning import split_reasoning
 
 
 def answers_from_memory(

@@ -9,8 +9,11 @@ from ruler_eval.families.family import Family
 from ruler_eval.families.given_answer import GivenAnswer
 from ruler_eval.frozen_release import PartialRow
 from ruler_eval.prediction import Prediction
+from ruler_eval.release_languages import Languages
 from ruler_eval.score.scoring import RowScore
 from ruler_score import ruler_score as rules_of
+from ruler_score.language_text import normalize, read_answer
+from ruler_score.split_reasoning import split_reasoning
 
 
 def read(
@@ -20,18 +23,21 @@ def read(
     language: str | None,
     result: RowScore,
     family: Family,
+    languages: Languages,
 ) -> GivenAnswer:
     """What a prediction offers as answers, beside what the row asks for."""
-    raw = rules_of.split_reasoning(prediction.text if prediction else "").answer
-    text = rules_of.normalize(raw)
-    if rules_of.is_oneruler(task, language):
-        text = rules_of.read_answer(text, language or "en")
-    wanted = {rules_of.normalize(reference) for reference in row["outputs"]}
+    raw = split_reasoning(prediction.text if prediction else "").answer
+    spoken = languages.rules(language) if language else None
+    text = normalize(raw, spoken)
+    if rules_of.is_oneruler(task, spoken):
+        text = read_answer(text, spoken or "en")
+    wanted = {normalize(reference, spoken) for reference in row["outputs"]}
     references = sorted(set(row["outputs"]))
     return GivenAnswer(
         row=row,
         task=task,
-        language=language,
+        language=spoken,
+        function_words=frozenset(languages.facts(language or "en").function_words),
         prediction=prediction,
         state=result.state,
         thinking=result.thinking,
@@ -40,6 +46,6 @@ def read(
         text=text,
         items=family.items(raw, text, wanted),
         wanted=wanted,
-        found=sum(rules_of.references_found(raw, references, task, language)),
+        found=sum(rules_of.references_found(raw, references, task, spoken)),
         is_list=family.is_list,
     )

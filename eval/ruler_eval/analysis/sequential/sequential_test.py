@@ -5,8 +5,9 @@
         print(decision["rows"], decision["verdict"])  # the last one is the verdict
 
 `ruler decide` looks so while it runs a model, and at two finished runs to say where it would have
-stopped. The rule and its proof are betting.py's. A look is taken at complete waves as long as no
-index of a task comes a second time (at another length it asks the same); then only the last row
+stopped. The rule and its proof are betting.py's. At one length a look is taken at complete waves of
+the first half of the rows, and its verdict is about all rows of the plan; over several as long as
+no index of a task comes a second time (at another length it asks the same). Then only the last row
 decides, by the interval of all rows at 1 − 2 ALPHA = 97.5 % (analysis/paired.py). A row without an
 answer is wrong on its side. Languages and tokenizers of a task are one row: their mean by index.
 """
@@ -25,13 +26,13 @@ from ruler_common.rows import row_order
 from ruler_eval.analysis.compare import paired_cells, shared_rows
 from ruler_eval.analysis.decide import Verdict
 from ruler_eval.analysis.paired import bounds, paired_mean
-from ruler_eval.analysis.sequential.betting import ALPHA, LEAST, Bets, anytime_bounds
+from ruler_eval.analysis.sequential.betting import ALPHA, LEAST, LOOKED_AT, Bets, anytime_bounds
 from ruler_eval.run.work_plan import WAVE, WAVE_OVER_LENGTHS
 from ruler_eval.score.evidence_alone import is_alone
 from ruler_eval.score.intervals import FEWEST_ROWS, units
 from ruler_eval.score.results_file import Results
 
-RULE = "bets 1"
+RULE = "bets 2"
 """The name of rule and order of rows together; another number for another rule."""
 Stratum = tuple[str, str]
 """A task and a length."""
@@ -120,13 +121,22 @@ class LookPlan:
         return len(next(iter(self.order.values())))
 
     @property
+    def drawn_from(self) -> int | None:
+        """Of how many rows the waves are drawn, each once; None over several lengths."""
+        return self.rows * len(self.order) if self._at_one_length else None
+
+    @property
     def wave(self) -> int:
         """Rows of each task and length in a wave."""
-        return WAVE if len({length for _, length in self.order}) == 1 else WAVE_OVER_LENGTHS
+        return WAVE if self._at_one_length else WAVE_OVER_LENGTHS
+
+    @property
+    def _at_one_length(self) -> bool:
+        return len({length for _, length in self.order}) == 1
 
     def looks(self) -> list[int]:
         """After how many rows is looked: complete waves without an index twice, and the last."""
-        distinct = self.rows
+        distinct = int(self.rows * LOOKED_AT) if self._at_one_length else self.rows
         for task in {task for task, _ in self.order}:
             mine = [order for (of, _), order in self.order.items() if of == task]
             seen = set[int]()
@@ -182,15 +192,16 @@ class SequentialTest:
 
     def __init__(self, plan: LookPlan, max_drop: float) -> None:
         self.plan, self.max_drop = plan, check_limit(max_drop)
-        self._bets, self._seen = Bets(max_drop / 100), np.array([])
+        self._bets, self._waves = Bets(max_drop / 100, plan.drawn_from), list[np.ndarray]()
         self._looks: list[Look] = []
         self._rows = 0
 
     def look(self, rows: int, base: Results, a: Scores, b: Scores) -> SequentialDecision:
         """Look at the first `rows` rows of each task and length; each time at more of them."""
         new = differences(self.plan, a, b, self._rows, rows)
-        self._seen, self._rows = np.concatenate([self._seen, new]), rows
-        drop = 100 * float(self._seen.mean())
+        self._waves.append(new)
+        self._rows = rows
+        drop = 100 * float(np.concatenate(self._waves).mean())
         last = rows == self.plan.rows
         if last:
             low, high = _interval(self.plan, base, a, b)
@@ -199,7 +210,8 @@ class SequentialTest:
             self._bets.add(new)
             smaller, larger = map(float, self._bets.evidence())
             self._looks.append(Look(rows=rows, drop=drop, smaller=smaller, larger=larger))
-            low, high = (100 * bound for bound in anytime_bounds(self._seen))
+            drawn = self.plan.drawn_from
+            low, high = (100 * bound for bound in anytime_bounds(self._waves, drawn))
             verdict = "smaller" if smaller >= LEAST else "larger" if larger >= LEAST else "unknown"
         return SequentialDecision(
             rule=RULE,

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -21,6 +21,7 @@ from ruler_common.text import shortened
 from ruler_eval.analysis.errors.memory import answers_from_memory
 from ruler_eval.frozen_release import Release
 from ruler_eval.prediction import Prediction
+from ruler_eval.release_languages import Languages
 from ruler_eval.score import join
 from ruler_eval.score.prediction_files import Predictions
 from ruler_eval.score.prediction_source import PredictionSource
@@ -47,7 +48,11 @@ class ReportedRun:
     @property
     def names(self) -> Names:
         """The task names of the run's data set."""
-        return self.release.names if self.release else Names.of(self.results["dataset"]["name"])
+        if self.release:
+            return self.release.names
+        dataset = self.results["dataset"]
+        names = Names.of(dataset["name"])
+        return replace(names, languages=(*names.languages, *dataset.get("languages", ())))
 
     @cached_property
     def memory(self) -> dict[str, dict[int, str]]:
@@ -59,7 +64,11 @@ class ReportedRun:
         """The rules the run was scored by."""
         rules = self.results["rules"]
         return ScoringRules(
-            rules["compat"], rules["cut"], self.results["partial"], self.results["model"] or ""
+            rules["compat"],
+            rules["cut"],
+            self.results["partial"],
+            model=self.results["model"] or "",
+            languages=Languages(self.results["dataset"].get("languages", {})),
         )
 
 

@@ -186,7 +186,8 @@ def _answer(release: Release, config: str, row: PartialRow, run: Path) -> RunAns
     model = str(predictions.run.get("model") or run)
     given = answers.get(config, {}).get(int(row["index"]))
     memory = answers_from_memory(answers, release)
-    return run_answer(model, release, config, row, given, ScoringRules(), memory)
+    rules = ScoringRules().of(release)
+    return run_answer(model, release, config, row, given, rules, memory)
 
 
 def run_answer(

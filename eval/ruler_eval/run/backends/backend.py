@@ -91,8 +91,9 @@ class Backend(ABC):
 class ModelOptions:
     """How a model is found and sampled; `arguments` are the backend's own (`--engine-arg`).
 
-    `tokens_in_flight` are the prompt tokens sent at once to a server, at most (a longer prompt is
-    sent alone); without it they follow `replicas_behind` its address, as `concurrency` does.
+    `concurrency` requests and `tokens_in_flight` prompt tokens are sent at once to a server, at
+    most (a longer prompt is sent alone); without them they follow the server, with
+    `replicas_behind` its address (server/pace.py). `timeout` are the seconds of a request itself.
     `give_up_after` are the seconds for which a server that is gone is waited for.
     `chat_template` is used instead of the tokenizer's own.
     `window` is what the rows need of one, where `max_model_len` is not given. `provider` is an
@@ -119,12 +120,6 @@ class ModelOptions:
     omit: tuple[str, ...] = ()
     chat_template: ChatTemplate | None = None
     give_up_after: float = 600.0
-
-    @property
-    def most(self) -> tuple[int, int]:
-        """Requests and prompt tokens sent at once, at most, unless given by the replicas."""
-        behind = self.replicas_behind
-        return self.concurrency or 32 * behind, self.tokens_in_flight or (2 << 20) * behind
 
     @property
     def sampling(self) -> dict[str, Any]:

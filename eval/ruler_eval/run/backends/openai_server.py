@@ -16,48 +16,36 @@ The budget is counted with --tokenizer, else by the server's /tokenize (vLLM), e
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import json
 import os
-import threading
 from collections.abc import Awaitable, Iterator, Mapping
 from dataclasses import replace
-from functools import cached_property, partial
-from inspect import signature
-from typing import Any, TypeVar
+from functools import cached_property
+from typing import Any
 from urllib.parse import urlsplit
-
-import openai
 
 from ruler_common.errors import RulerError
 from ruler_eval.run.backends import server_replies
 from ruler_eval.run.backends.backend import Backend, Completion, ModelOptions
-from ruler_eval.run.backends.bounded_http import BoundedClient
 from ruler_eval.run.backends.secrets import safe
-from ruler_eval.run.backends.server.in_flight import completed, in_flight
+from ruler_eval.run.backends.server.connection import FAILURES, PATIENCE, Connection
+from ruler_eval.run.backends.server.in_flight import completed, in_flight, prompt_tokens
 from ruler_eval.run.backends.server.outage import GivenUp, Outage
 from ruler_eval.run.backends.server.pace import Pace
+from ruler_eval.run.backends.server.patience import Patience
 from ruler_eval.run.backends.server.providers import Provider, check_provider, provider_for
 from ruler_eval.run.backends.server.refusals import AllRefused, Refusals
-from ruler_eval.run.backends.server_replies import MOST_SHOWN, Malformed, Refused, inside
+from ruler_eval.run.backends.server.vllm_metrics import cache_of
+from ruler_eval.run.backends.server_replies import MOST_SHOWN, inside
 from ruler_eval.run.backends.server_requests import (
     chat_fields,
     extra_fields,
-    json_bytes,
     sampling_fields,
     turn_fields,
     without_prefix,
 )
 from ruler_eval.run.prompts import Prompt, load_tokenizer
-
-Result = TypeVar("Result")
-FAILURES = (openai.APIError, asyncio.TimeoutError, Malformed, Refused)
-"""What a request may end with instead of an answer."""
-_TAKES_BYTES = "content" in signature(openai.AsyncOpenAI.post).parameters
-"""Whether the client sends bytes as they are; earlier versions do not."""
-PATIENCE = 60.0
-"""Seconds for what a server is asked about itself, at most."""
 
 
 class OpenAI(Backend):
@@ -73,92 +61,47 @@ class OpenAI(Backend):
             raise RulerError("Set OPENAI_API_KEY, or give the server with --base-url.")
         if options.tokenizer:
             self.tokenizer = load_tokenizer(options.tokenizer)
-        self._client = openai.AsyncOpenAI(
-            api_key=key,
-            base_url=self.base_url,
-            max_retries=0,
-            timeout=openai.Timeout(options.timeout, connect=min(60.0, options.timeout)),
-            http_client=BoundedClient(),
-        )
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
-        self._thread.start()
+        self._server = Connection(self.base_url, key, options.timeout)
         self.provider, self.version, self.limit = self._ask_server()
         self._sampling = sampling_fields(options, self.provider)
         self.limit = options.max_model_len or self.limit
         self.tokenizes = self.tokenizer is None and self._tokenize({"prompt": "a"}) is not None
-        self.outage = Outage(self._alive, options.give_up_after, self._waits)
-        self.pace = Pace(options.most[0])
+        self.outage = Outage(self._server.alive, options.give_up_after, self._waits)
+        vllm = self.provider.name == "vllm"
+        engines = self._server.beside("metrics", read=cache_of) if vllm else None
+        self.pace, self.patience = Pace.of(options, *engines or ()), Patience(options.timeout)
         self.mode = ""
         self._extra: dict[str, Any] = {}
-
-    def _call(self, work: Awaitable[Result]) -> Result:
-        """What a coroutine gives; it runs in the thread of the connections."""
-
-        async def done() -> Result:
-            return await work
-
-        return asyncio.run_coroutine_threadsafe(done(), self._loop).result()
-
-    async def _ask(self, path: str, body: Any, seconds: float) -> Any:
-        """The JSON that a path answers with, all of it within so many seconds.
-
-        The client would hold a body's objects as long as it waits: bytes take a tenth of that.
-        """
-        client = self._client
-        content = {"content": json_bytes(body)} if _TAKES_BYTES else {"body": body}
-        send: Any = client.get if body is None else partial(client.post, **content)
-        return server_replies.read_json(
-            await asyncio.wait_for(send(path, cast_to=str), min(seconds, self.options.timeout))
-        )
 
     def _ask_server(self) -> tuple[Provider, str | None, int | None]:
         """The provider, its version and the model's window, as far as it tells."""
         try:
-            page = self._call(self._ask("/models", None, PATIENCE))
+            page = self._server.call(self._server.ask("/models", seconds=PATIENCE))
         except FAILURES as error:
-            if sentence := server_replies.unusable(error, self._where):
+            if sentence := server_replies.unusable(error, self._server.where):
                 raise sentence from error
             page = None
         served = server_replies.served_models(page)
         model = served.get(self.options.model)
         owners = [str(model.get("owned_by")) for model in served.values()]
-        host = urlsplit(self._where).hostname or ""
+        host = urlsplit(self._server.where).hostname or ""
         kind = provider_for(self.options.provider, host, owners, self.options.model)
         if model is None:
             if kind.strict and served:
                 raise RulerError(
-                    f"The server at {self._where} has no model '{self.options.model}', "
+                    f"The server at {self._server.where} has no model '{self.options.model}', "
                     f"but: {safe(', '.join(served), MOST_SHOWN)}."
                 )
             return kind, None, None
         parent = model.get("parent")  # an adapter's window is its model's
         found = [model, served.get(parent, {}) if isinstance(parent, str) else {}]
         limits = [server_replies.integer(one.get("max_model_len"), least=1) for one in found]
-        version = inside(self._beside("version"), "version") if kind.name == "vllm" else None
+        version = inside(self._server.beside("version"), "version") if kind.name == "vllm" else None
         known = safe(version, MOST_SHOWN) if isinstance(version, str) else None
         return kind, known, limits[0] or limits[1]
 
-    @property
-    def _where(self) -> str:
-        """The server's address without anything secret in it."""
-        parts = urlsplit(self.base_url or str(self._client.base_url))
-        host = parts.hostname or ""
-        return f"{parts.scheme}://{host}{f':{parts.port}' if parts.port else ''}{parts.path}"
-
-    def _beside(self, path: str, body: Any = None, seconds: float = PATIENCE) -> Any:
-        """Call a path beside /v1 that only some servers have; None where it is missing."""
-        root = str(self._client.base_url).rstrip("/").removesuffix("/v1")
-        try:
-            return self._call(self._ask(f"{root}/{path}", body, seconds))
-        except FAILURES as error:
-            sentence = server_replies.unusable(error, self._where)
-            if sentence and server_replies.refusal(error):
-                raise sentence from error
-            return None
-
     def _tokenize(self, body: Mapping[str, Any], seconds: float = PATIENCE) -> int | None:
-        found = self._beside("tokenize", {"model": self.options.model, **body}, seconds)
+        found = self._server.beside("tokenize", {"model": self.options.model, **body}, seconds)
         return server_replies.integer(inside(found, "count"))
 
     @cached_property
@@ -167,7 +110,7 @@ class OpenAI(Backend):
         turns = [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]
         how = {"add_generation_prompt": False, "continue_final_message": True}
         body = {"model": self.options.model, "messages": turns, **how}
-        tokens = inside(self._beside("tokenize", body), "tokens")
+        tokens = inside(self._server.beside("tokenize", body), "tokens")
         whole = isinstance(tokens, list) and all(type(token) is int for token in tokens)
         return tokens if whole else None
 
@@ -187,7 +130,7 @@ class OpenAI(Backend):
         chat = self.endpoint == "chat/completions"
         self._extra = extra_fields(self.options, self.provider, chat, template_arguments)
         asks = "continue_final_message" in self._extra
-        check_provider(self.provider, mode, chat, asks)
+        check_provider(self.provider, mode, chat, asks, ids=self.tokenizer is not None)
         if mode == "prefill" and chat and self.tokenizes and not self._rendered:
             raise RulerError(
                 "The server cannot render a turn to continue (no chat template?): "
@@ -245,53 +188,38 @@ class OpenAI(Backend):
         """
         try:
             refusals = Refusals()
-            most = self.options.most[1]
-            for completion in in_flight(prompts, self._complete, self._loop, self.pace, most):
+            for completion in in_flight(prompts, self._complete, self._server.loop, self.pace):
                 yield from refusals(completion)
             yield from refusals.rest()
         except GivenUp as error:
             raise RulerError(
-                f"The server at {self._where} has answered nothing for "
+                f"The server at {self._server.where} has answered nothing for "
                 f"{self.options.give_up_after:g} seconds ({error}). What was answered is kept, and "
                 "no other row counts as failed: the same command goes on."
             ) from error
         except AllRefused as error:
             raise RulerError(
-                f"The server at {self._where} refuses every row: {error}. These rows are missing, "
-                "not failed: mend what it names, and run the same command."
+                f"The server at {self._server.where} refuses every row: {error}. These rows are "
+                "missing, not failed: mend what it names, and run the same command."
             ) from error
 
     async def _complete(self, prompt: Prompt) -> Completion:
-        options, path, body = self.options, f"/{self.endpoint}", self.request(prompt)
+        options, tokens = self.options, prompt_tokens(prompt)
 
         def ask() -> Awaitable[Any]:
-            return self.pace.watch(self._ask(path, body, options.timeout))
+            request = self._server.ask(f"/{self.endpoint}", self.request(prompt))
+            return self.pace.watch(self.patience.wait(request, tokens), tokens)
 
         found = await completed(prompt, ask, self.outage, options.retries, options.timeout)
         repeats = self.provider.repeats and self.mode == "prefill"
         return replace(found, text=without_prefix(prompt, found.text)) if repeats else found
 
-    async def _alive(self) -> bool:
-        """Whether the server says anything of its own."""
-        try:
-            await self._ask("/models", None, PATIENCE)
-        except openai.APIStatusError as error:
-            return error.status_code not in (502, 503, 504)  # of a balancer with nobody behind it
-        except (openai.APIConnectionError, TimeoutError, asyncio.TimeoutError):
-            return False
-        except FAILURES:
-            return True
-        return True
-
     def _waits(self, kind: str) -> None:
         self.on_note(
-            f"The server at {self._where} does not answer ({kind}): the run waits for it, "
+            f"The server at {self._server.where} does not answer ({kind}): the run waits for it, "
             f"{self.options.give_up_after:g} seconds at the most (--give-up-after)."
         )
 
     def close(self) -> None:
         """Close the connections."""
-        self._call(self._client.close())
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join()
-        self._loop.close()
+        self._server.close()

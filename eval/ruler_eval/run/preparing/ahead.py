@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from typing import Generic, TypeVar
 
+from ruler_common.work import let_go
 from ruler_eval.run.preparing.row_reader import SentRow
 
 MOST_THREADS = 16
@@ -25,6 +26,8 @@ MOST_TOKENS = 1 << 22
 """Tokens of the rows that are prepared ahead, at most (a longer row is prepared alone)."""
 PATIENCE = 2.0
 """Seconds that a row which is being prepared is waited for at the end, at most."""
+LET_GO = 1 << 20
+"""Tokens of rows after which the memory that tokenizers took is given back."""
 Ready = TypeVar("Ready")
 
 
@@ -37,6 +40,7 @@ class Ahead(Generic[Ready]):
         self._prepare = prepare
         self._asked: queue.SimpleQueue[tuple[Future[Ready], SentRow] | None] = queue.SimpleQueue()
         self._waiting: deque[tuple[Future[Ready], int]] = deque()
+        self._since = 0
         # daemons: a tokenizer cannot be interrupted, and ten million tokens take it a minute
         self._threads = [threading.Thread(target=self._work, daemon=True) for _ in range(count)]
         for thread in self._threads:
@@ -73,7 +77,10 @@ class Ahead(Generic[Ready]):
 
     def _next(self) -> Ready:
         ready = self._waiting[0][0].result()
-        self._waiting.popleft()
+        self._since += self._waiting.popleft()[1]
+        if self._since >= LET_GO:
+            self._since = 0
+            let_go()
         return ready
 
     def close(self) -> None:

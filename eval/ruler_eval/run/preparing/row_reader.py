@@ -19,6 +19,7 @@ from typing import Any
 from ruler_common.errors import RulerError
 from ruler_common.files import UNREADABLE
 from ruler_common.rows import refuse_nulls
+from ruler_common.work import let_go
 from ruler_eval.frozen_release import Release
 from ruler_eval.run.preparing.kept_rows import KeptRows, Key
 
@@ -26,7 +27,7 @@ COLUMNS = ("index", "input", "answer_prefix", "max_new_tokens", "length")
 """All that a prompt is made of: references and evidence never come near a model."""
 SentRow = tuple[str, Mapping[str, Any]]
 """A configuration and the columns of one row that make its prompt."""
-MOST_KEPT = 192 << 20
+MOST_KEPT = 128 << 20
 """Bytes of packed rows that are kept, at most."""
 MOST_OPEN = 128
 """Configurations whose indices are kept at a time."""
@@ -83,15 +84,13 @@ class RowReader:
         return pq.ParquetFile(self._release.path(config))
 
     def _read(self, config: str, file: Any, number: int, columns: list[str]) -> Any:
-        import pyarrow as pa
-
         try:
             table = file.read_row_group(number, columns=columns)
         except UNREADABLE as error:
             path = self._release.path(config)
             raise RulerError(f"'{path}' cannot be read: get or build it anew.") from error
         refuse_nulls(table, self._release.path(config))
-        pa.default_memory_pool().release_unused()  # what unpacking took, and groups let go
+        let_go()  # what unpacking took, and groups that were read before
         return table
 
     def _places_of(self, config: str) -> dict[int, tuple[int, int]]:

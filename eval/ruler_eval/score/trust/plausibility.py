@@ -14,7 +14,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from ruler_score.ruler_score import ANSWER_TAGS, split_reasoning
+from ruler_score.ruler_score import ANSWER_TAGS
+from ruler_score.split_reasoning import split_reasoning
 
 _LOOKED_AT = 20
 """Wrong answers that are tried first against all other rows."""

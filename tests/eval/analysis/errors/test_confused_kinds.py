@@ -13,9 +13,12 @@ from tests.eval.analysis.errors.test_error_kinds import (
     CODED,
     COMMON,
     HEAD,
+    LISTED,
     QUESTION,
+    SHOWN,
     UUID,
     VALUES,
+    WORDS,
     kind,
     make,
     needle,
@@ -114,6 +117,21 @@ def test_a_right_value_again_and_again_is_no_loop_and_lists_and_prose_are_none()
     assert kind(VALUES, "niah_multivalue", "1111111, " * 20) == "repeats"
     assert not loops("1. pear 2. plum 3. fig 4. nut 5. oak 6. elm")
     assert not loops("The sky is blue. The sun is yellow. The grass is green. The sky is blue.")
+
+
+@pytest.mark.parametrize(
+    ("expected", "said"),
+    [
+        ("garbled", "1. pear 2. abolish"),
+        ("garbled", "1. pear 2. abolish ment"),
+        ("incomplete", "1. pear 2. abo"),
+        ("incomplete", "1. pear 2. stone"),
+        ("repeats", "1. pear 2. abolishment 3. abolish 4. pear"),  # nothing of it is lacking
+    ],
+)
+def test_a_common_word_broken_off_or_with_a_space_in_it_is_garbled(expected, said):
+    row = make(SHOWN, LISTED, [*WORDS[:9], "abolishment"], "\nQuestion: …", separator=" ")
+    assert kind(row, "cwe", said) == expected
 
 
 @pytest.mark.parametrize(

@@ -140,6 +140,7 @@ CASES = [
     ("frequent_word", COMMON, "cwe", "1. the 2. and 3. of 4. to 5. a"),
     ("incomplete", COMMON, "cwe", "1. pear 2. plum 3. fig 4. stone 5. cloud"),
     ("repeats", COMMON, "cwe", "pear, plum, pear, plum, pear"),
+    ("repeats", COMMON, "cwe", '1. pear\n2. plum\n3. **pear** (tie with "plum")  \n\nNote: a tie.'),
     ("unrelated", COMMON, "cwe", "giraffe, helicopter, banana"),
     ("noise_word", CODED, "fwe", "1. ... 2. qzjwkd 3. xwlupe"),
     ("incomplete", CODED, "fwe", "qzjwkd, xwlupe, mnopqr"),

@@ -73,6 +73,9 @@ TOKENIZED: dict[str, Any] = {
     "tokens": [1, 2, 3],
     "token_strs": ["a"],
 }
+METRICS = b"""# TYPE vllm:cache_config_info gauge
+vllm:cache_config_info{block_size="16",cache_dtype="auto",engine="0",num_gpu_blocks="65536"} 1.0
+"""
 ERRORS: tuple[dict[str, Any], ...] = (
     {"error": {"message": "bad", "type": "t", "param": "p", "code": "c"}},
     {"object": "error", "message": "bad", "type": "t", "param": "p", "code": 400},
@@ -98,6 +101,7 @@ def usual(path: str) -> Reply:
         "/v1/completions": TEXT,
         "/version": {"version": "0.9.1"},
         "/tokenize": TOKENIZED,
+        "/metrics": METRICS,
     }
     return Reply(found[path])
 

@@ -71,6 +71,9 @@ RULES = {
         reply={"content": "an answer", "reasoning_content": "let me see"},
         thinking_off=True,
     ),
+    "llama_cpp_python": Rules(
+        CHAT | SAMPLING | {"max_tokens", "top_k", "min_p", "repeat_penalty"}, owner="me"
+    ),
     "ollama": Rules(
         CHAT | SAMPLING | {"max_tokens"},
         owner="library",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from pathlib import Path
 from typing import Any
 
@@ -73,6 +74,23 @@ def test_a_template_that_cannot_be_rendered_is_a_sentence(
 ) -> None:
     with pytest.raises(RulerError, match=sentence):
         given(tmp_path, text, model)
+
+
+def test_a_run_goes_on_with_its_template_alone_and_says_so_before_a_model_is_loaded(
+    small: Path, tmp_path: Path
+) -> None:
+    own = tmp_path / "own.jinja"
+    own.write_text(LLAMA_2, encoding="utf-8")
+    flags = ("run", "-d", small, "-c", "all", "-b", "hf", "-m", tmp_path / "none", "-o", tmp_path)
+    begun = {"format": 1, "chat_template": ChatTemplate.read(own).facts()}
+    (tmp_path / "run.json").write_text(json.dumps(begun))
+    without = in_process.ruler(*flags)
+    assert without.code == 2
+    assert "was run with chat_template = {" in without.stderr
+    assert "not null" in " ".join(without.stderr.split())
+    with_it = in_process.ruler(*flags, "--chat-template", own)
+    assert with_it.code == 2  # there is no model
+    assert "was run with" not in with_it.stderr
 
 
 @pytest.mark.parametrize(

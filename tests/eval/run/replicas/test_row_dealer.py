@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ruler_eval.run.replicas.row_dealer import TRIES, Key, RowDealer, row_runs
@@ -77,7 +77,6 @@ def test_a_row_that_ends_engine_after_engine_is_given_up() -> None:
     assert dealer.finished
 
 
-@settings(deadline=None)
 @given(st.integers(1, 5), st.lists(st.integers(1, 30), min_size=1, max_size=6), st.integers())
 def test_each_row_is_answered_once_whatever_happens(
     replicas: int, files: list[int], seed: int

@@ -134,7 +134,7 @@ def test_a_broken_file_of_any_form_gives_rows_or_one_sentence(form: str) -> None
     place, held = FILES[form]
     seen = Counter[str]()
 
-    @settings(max_examples=examples(150), database=None, deadline=None)
+    @settings(max_examples=examples(150), database=None)
     @seed(TURN)
     @given(rng=st.randoms(use_true_random=True))
     def try_one(rng: random.Random) -> None:

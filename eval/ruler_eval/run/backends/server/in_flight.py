@@ -1,6 +1,6 @@
 """Requests in flight up to two bounds, and the tries of each.
 
-    for completion in in_flight(prompts, complete, loop, Pace(32), most_tokens=2 << 20): …
+    for completion in in_flight(prompts, complete, loop, Pace(32, tokens=2 << 20)): …
 
 Prompts are pulled only when there is room for them; answers come as they finish.
 """
@@ -24,9 +24,8 @@ def in_flight(
     complete: Callable[[Prompt], Awaitable[Completion]],
     loop: asyncio.AbstractEventLoop,
     pace: Pace,
-    most_tokens: int,
 ) -> Iterator[Completion]:
-    """Complete every prompt in a loop of another thread, as the pace and `most_tokens` allow.
+    """Complete every prompt in a loop of another thread, as the pace allows.
 
     A longer prompt is sent alone. Raises GivenUp.
     """
@@ -54,9 +53,7 @@ def in_flight(
     try:
         for prompt in prompts:
             size = prompt_tokens(prompt)
-            while requests and (
-                requests >= pace.now or tokens + size > most_tokens or not answers.empty()
-            ):
+            while requests and (pace.full(requests, tokens + size) or not answers.empty()):
                 answer = next_answer()
                 requests, tokens = requests - 1, tokens - prompt_tokens(answer.prompt)
                 yield answer

@@ -36,6 +36,7 @@ class Provider:
     extra: Mapping[str, Any] = field(default_factory=dict)
     prefill: Literal["no", "turn", "prefix", "template"]
     raw: bool = True
+    ids: bool = True
     strict: bool = False
     template: bool = False
     repeats: bool = False
@@ -73,14 +74,19 @@ def provider_for(name: str | None, host: str, owners: Collection[str], model: st
     return table["unknown"]
 
 
-def check_provider(provider: Provider, mode: str, chat: bool, asks: bool) -> None:
+def check_provider(provider: Provider, mode: str, chat: bool, asks: bool, ids: bool) -> None:
     """Raise a RulerError where a prefix would silently be lost, or a prompt be put in a template.
 
-    `chat` is the endpoint's; `asks` whether the user's own fields ask for the turn to be continued.
+    `chat` is the endpoint's; `asks` whether the user's own fields ask for the turn to be continued;
+    `ids` whether prompts are token ids.
     """
     title, source = provider.title, provider.source
     if source and not (chat or provider.raw):
         raise RulerError(f"{title} reads no raw prompts{source}: use --mode chat.")
+    if ids and not (chat or provider.ids):
+        raise RulerError(
+            f"{title} reads no token ids{source}: use --mode chat, or leave --tokenizer out."
+        )
     if mode != "prefill" or not chat or provider.prefill != "no" or (asks and not source):
         return
     if source:

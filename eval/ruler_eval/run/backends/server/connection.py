@@ -1,0 +1,121 @@
+"""The connection to one server: an event loop in a thread of its own, and what is asked there.
+
+server = Connection(base_url, key, timeout=3600.0)
+page = server.call(server.ask("/models", seconds=60.0))     # from any thread
+text = server.beside("metrics", read=str)                   # None where there is no such path
+server.close()
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Awaitable, Callable
+from functools import partial
+from inspect import signature
+from typing import Any, TypeVar
+from urllib.parse import urlsplit
+
+import openai
+
+from ruler_eval.run.backends import server_replies
+from ruler_eval.run.backends.bounded_http import BoundedClient
+from ruler_eval.run.backends.server_replies import Malformed, Refused
+from ruler_eval.run.backends.server_requests import json_bytes
+
+Result = TypeVar("Result")
+Read = Callable[[str], Any]
+FAILURES = (openai.APIError, asyncio.TimeoutError, Malformed, Refused)
+"""What a request may end with instead of an answer."""
+_TAKES_BYTES = "content" in signature(openai.AsyncOpenAI.post).parameters
+"""Whether the client sends bytes as they are; earlier versions do not."""
+PATIENCE = 60.0
+"""Seconds for what a server is asked about itself, at most; and for a connection."""
+
+
+class Connection:
+    """Requests to a server; `timeout` are the seconds of one, at most, where it has a limit."""
+
+    def __init__(self, base_url: str | None, key: str, timeout: float) -> None:
+        self._timeout = timeout
+        self._client = openai.AsyncOpenAI(
+            api_key=key,
+            base_url=base_url,
+            max_retries=0,
+            timeout=openai.Timeout(None, connect=min(PATIENCE, timeout)),
+            http_client=BoundedClient(),
+        )
+        self._url = base_url or str(self._client.base_url)
+        self.loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self.loop.run_forever, daemon=True)
+        self._thread.start()
+
+    def call(self, work: Awaitable[Result]) -> Result:
+        """What a coroutine gives; it runs in the thread of the connections."""
+
+        async def done() -> Result:
+            return await work
+
+        return asyncio.run_coroutine_threadsafe(done(), self.loop).result()
+
+    async def ask(
+        self,
+        path: str,
+        body: Any = None,
+        seconds: float | None = None,
+        read: Read = server_replies.read_json,
+    ) -> Any:
+        """What a path answers with, all of it within so many seconds, if any are given.
+
+        Nobody holds a body's objects as long as the answer is waited for: bytes take a tenth.
+        """
+        send: Any = self._client.get
+        if body is not None:
+            content = {"content": json_bytes(body)} if _TAKES_BYTES else {"body": body}
+            send = partial(self._client.post, **content)
+        del body
+        limit = None if seconds is None else min(seconds, self._timeout)
+        return read(await asyncio.wait_for(send(path, cast_to=str), limit))
+
+    @property
+    def where(self) -> str:
+        """The server's address without anything secret in it."""
+        parts = urlsplit(self._url)
+        host = parts.hostname or ""
+        return f"{parts.scheme}://{host}{f':{parts.port}' if parts.port else ''}{parts.path}"
+
+    def beside(
+        self,
+        path: str,
+        body: Any = None,
+        seconds: float = PATIENCE,
+        read: Read = server_replies.read_json,
+    ) -> Any:
+        """Call a path beside /v1 that only some servers have; None where it is missing."""
+        root = str(self._client.base_url).rstrip("/").removesuffix("/v1")
+        try:
+            return self.call(self.ask(f"{root}/{path}", body, seconds, read))
+        except FAILURES as error:
+            sentence = server_replies.unusable(error, self.where)
+            if sentence and server_replies.refusal(error):
+                raise sentence from error
+            return None
+
+    async def alive(self) -> bool:
+        """Whether the server says anything of its own."""
+        try:
+            await self.ask("/models", seconds=PATIENCE)
+        except openai.APIStatusError as error:
+            return error.status_code not in (502, 503, 504)  # of a balancer with nobody behind it
+        except (openai.APIConnectionError, TimeoutError, asyncio.TimeoutError):
+            return False
+        except FAILURES:
+            return True
+        return True
+
+    def close(self) -> None:
+        """Close the connections."""
+        self.call(self._client.close())
+        self.loop.call_soon_threadsafe(self.loop.stop)
+        self._thread.join()
+        self.loop.close()

@@ -1,0 +1,58 @@
+"""RULER's rules (arXiv:2404.06654, section 4): the references stand in the prediction.
+
+string_match_all("The numbers are 12345 and 67890.", ["12345", "11111"])      # 0.5
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from .language_text import listed_items, normalize, numbers, stands
+
+_CONTROL = re.compile(r"[\x00-\x1f]")
+
+_UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+
+
+def postprocess(prediction: str) -> str:
+    """Stripped, control characters as newlines, stripped again (the reference code's rule)."""
+    return _CONTROL.sub("\n", prediction.strip()).strip()
+
+
+def string_match_all(prediction: str, references: Sequence[str]) -> float:
+    """The share of the references that stand in the prediction, case ignored; all tasks but qa."""
+    text = postprocess(prediction).lower()
+    return sum(reference.lower() in text for reference in references) / len(references)
+
+
+def string_match_part(prediction: str, references: Sequence[str]) -> float:
+    """1 if any of the references stands in the prediction, case ignored; the qa tasks."""
+    text = postprocess(prediction).lower()
+    return float(any(reference.lower() in text for reference in references))
+
+
+def whole_word_match(prediction: str, references: Sequence[str]) -> float:
+    """1 if any of the references stands there as words of its own: "no" is not in "not"."""
+    text = normalize(prediction)
+    return float(any(stands(text, normalize(reference).strip()) for reference in references))
+
+
+def nothing_else(prediction: str, references: Sequence[str], task: str) -> bool:
+    """Whether no other item of the kind asked for stands beside the references (`strict`).
+
+    Kinds are known by the references: numbers (of two digits or more), UUIDs, variable names of
+    capitals; for cwe and fwe the items of the list. Other kinds have no closed list: always true.
+    """
+    wanted = {*map(normalize, references)}
+    if all(map(str.isdecimal, references)):
+        return numbers(normalize(prediction)) <= wanted
+    if all(_UUID.fullmatch(reference) for reference in wanted):
+        return set(_UUID.findall(normalize(prediction))) <= wanted
+    if task == "vt":
+        size = max(map(len, references))
+        names = re.findall(rf"\b[A-Z]{{{size}}}\b", prediction)
+        return {normalize(name) for name in names} <= wanted
+    if task in ("cwe", "fwe"):
+        return set(listed_items(prediction)) <= wanted
+    return True

@@ -1,0 +1,231 @@
+"""A language that is none of the 26 (docs/languages.md): Turkish, from its folder to the page."""
+
+from __future__ import annotations
+
+import json
+import re
+import runpy
+import shutil
+from pathlib import Path
+
+import pytest
+
+import ruler_release as ruler
+from ruler_builder.sources.language_folder import FILES, language_folders
+from ruler_common.errors import RulerError
+from ruler_common.manifest import read_manifest
+from ruler_dataset import load
+from ruler_eval.release_languages import Languages
+from ruler_score import ruler_score as rules_of
+from ruler_score.language_text import normalize
+from tests import documents, in_process
+
+FOLDER = documents.ROOT / "tests/languages/tr"
+PAGE = "docs/languages.md"
+
+
+@pytest.fixture(scope="module")
+def done(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """Where the page's commands ran, and what they printed."""
+    folder = tmp_path_factory.mktemp("language")
+    shutil.copytree(FOLDER, folder / "tr")
+    return folder, documents.run(documents.blocks(PAGE, "Commands", "bash")[0], folder)
+
+
+@pytest.fixture
+def copy(tmp_path: Path) -> Path:
+    """A copy of the folder, to be spoilt."""
+    return Path(shutil.copytree(FOLDER, tmp_path / "tr"))
+
+
+def change(path: Path, old: str, new: str) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert old in text
+    path.write_text(text.replace(old, new, 1), encoding="utf-8")
+
+
+def test_it_is_built_proved_made_anew_run_scored_analysed_and_drawn(done: tuple[Path, str]) -> None:
+    root, said = done
+    files = read_manifest(root / "turkish")["files"].values()
+    assert len({file["task"] for file in files if file["language"] == "tr"}) == 8
+    assert {(f["language"], f["instruction_language"]) for f in files} == {
+        *(("tr", "tr"), ("en", "tr"), ("tr", "en"))
+    }
+    assert f"Of these files {len(files)} were made anew and are the same." in said
+    results = json.loads((root / "runs/turkish/results.json").read_text(encoding="utf-8"))
+    scores = {cell["score"] for cell in results["configurations"].values()}
+    assert scores == {100.0}  # the oracle answers what needles, lists and nouns say
+    assert re.search(r"1  tr +100\.0 .* 600,000", said)
+    assert "No wrong answers." in said
+    assert "own rows: a language that is none of the 26 (tr)" in " ".join(said.split())
+    assert "tr-en" in (root / "turkish.html").read_text(encoding="utf-8")
+
+
+def test_the_release_says_who_wrote_the_language(done: tuple[Path, str]) -> None:
+    card = " ".join((done[0] / "turkish/README.md").read_text(encoding="utf-8").split())
+    assert "**Turkish (tr) is not a language of ONERULER.**" in card
+    assert "Written by: The maintainers of this project, not native speakers" in card
+    assert "| tr | Göldeki değirmen" in card
+    assert "| tr | hiçbiri | hiç, hiçbirisi, yok" in card
+
+
+def test_the_metric_alone_scores_it_by_the_manifest(
+    done: tuple[Path, str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(done[0])
+    exec(documents.blocks(PAGE, "Scoring elsewhere", "python")[0], {})
+    assert capsys.readouterr().out.strip() == "100.0"
+
+
+def test_rows_load_by_name_and_no_row_of_the_26_changes(
+    done: tuple[Path, str], tmp_path: Path
+) -> None:
+    rows = load(str(done[0] / "turkish"), "niah_none_4k_tr")
+    assert rows[0]["outputs"] == ["hiçbiri"]
+    few = {"suite": "oneruler", "lengths": "2k", "samples": 2}
+    few |= {"tasks": ["niah_multikey", "cwe_hard"], "sources": "embedded", "languages": "zh"}
+    alone = ruler.build(tmp_path / "alone", **few).manifest
+    few["languages"] = ["zh", "tr", "zh-tr"]
+    beside = ruler.build(tmp_path / "beside", language_folders=FOLDER, **few).manifest
+    for path, entry in alone["files"].items():
+        assert beside["files"][path]["sha256"] == entry["sha256"]
+    assert alone["languages"]["zh"] == beside["languages"]["zh"]
+    assert "data/tekken/2k/zh-tr/niah_multikey.parquet" in beside["files"]
+
+
+def test_without_its_folder_the_rows_are_not_made_anew(done: tuple[Path, str]) -> None:
+    shown = in_process.ruler("verify", "turkish", cwd=done[0])
+    assert shown.code == 3
+    assert "not here: give --language-folder FOLDER" in " ".join(shown.stderr.split())
+    again = ("build", "turkish", "--suite", "oneruler", "--lengths", "8k", "--samples", "1")
+    shown = in_process.ruler(*again, "--languages", "tr", cwd=done[0])
+    assert shown.code == 2
+    assert "Unknown language 'tr'" in shown.stderr
+
+
+def test_another_folder_of_the_same_code_is_named(done: tuple[Path, str], copy: Path) -> None:
+    change(copy / "book.txt", "mektup", "telgraf")
+    change(copy / "language.toml", '"yok"', '"yoktur"')
+    report = ruler.verify(done[0] / "turkish", language_folders=copy)
+    found = [what for file in report.files.values() for breach in file.breaches for what in breach]
+    assert not report.ok
+    assert any("book-tr" in str(what) for what in found)
+    assert any("facts" in str(what) for what in found)
+    with pytest.raises(RulerError, match="made with another 'book-tr' among its sources"):
+        ruler.build(
+            done[0] / "turkish", suite="oneruler", lengths="8k", samples=2, sources="embedded",
+            language_folders=copy, tasks="niah_single",
+        )  # fmt: skip
+
+
+def test_its_letters_fold_as_it_writes_them() -> None:
+    spoken = Languages({"tr": _table()})
+    tr = spoken.rules("tr")
+    assert normalize("HİÇBİRİ IŞIK", tr) == "hiçbiri ışık"
+    assert normalize("I\u0307", tr) == "i"  # the same letter of two characters
+    for said in ("HİÇBİRİ", "<YANIT> Hiçbiri </YANIT>", "Böyle bir sayı yok."):
+        assert rules_of.score_row(said, ["hiçbiri"], "niah_none", tr).score == 1, said
+    listed = "Yanıt: KIRMIZI, ışık, İnek ve 3. araba (30 kez)"
+    words = ["kırmızı", "ışık", "inek", "araba"]
+    assert rules_of.score_row(listed, words, "cwe_easy", tr).score == 1
+    assert rules_of.score_row("KIRMIZI", ["kırmızı"], "cwe_easy", "en").score == 0
+    assert rules_of.score_row("hiçbiri", ["hiçbiri"], "niah_none", tr, compat="authors").score == 1
+
+
+def _table() -> dict[str, object]:
+    given = language_folders([FOLDER])
+    from ruler_builder.sources.download import Store
+    from ruler_builder.sources.language_folder import describe
+
+    return dict(describe(given["language-tr"].read(Store(None)), "language.toml").table)
+
+
+FAULTS = {
+    "a code of the 26": ("language.toml", 'code = "tr"', 'code = "pl"', "has the code 'pl'"),
+    "no writer": ("language.toml", "written_by", "# written_by", "written_by"),
+    "an unknown field": (
+        "language.toml",
+        "script =",
+        'colour = "red"\nscript =',
+        "is unknown",
+    ),
+    "a number as text": ("language.toml", "600_000", '"many"', "is not of type int"),
+    "a regular expression": ("language.toml", "[cwe]", "may_begin = '(a+)+'\n[cwe]", "may_begin"),
+    "two dots": ("language.toml", '"sayı yok"', '"sayı … … … yok"', "more than two …"),
+    "rights that lack": ("language.toml", "restricted = false", "", "restricted"),
+    "another tag": (
+        "language.toml",
+        '["Yanıt", "Cevap"]',
+        '["Cevap"]',
+        "does not ask for",
+    ),
+    "another none": ("niah.txt", '"none": "hiçbiri"', '"none": "hiç"', "which none.published"),
+    "a needle without value": (
+        "niah.txt",
+        "veriyor: {value}",
+        "veriyor.",
+        "must hold {key}",
+    ),
+    "no JSON": ("niah.txt", '"task":', "task:", "no JSON object"),
+    "a noun that lacks": ("nouns.tsv", "umbrella\tşemsiye\n", "", "lacks 1 of the"),
+    "a noun twice": ("nouns.tsv", "walnut\tceviz", "walnut\tşemsiye", "'şemsiye' for two nouns"),
+    "no list": ("cwe.txt", "{context}", "", "must hold {context} once"),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_fault_of_a_folder_is_one_sentence(fault: str, copy: Path, tmp_path: Path) -> None:
+    name, old, new, says = FAULTS[fault]
+    change(copy / name, old, new)
+    words = ("--suite", "oneruler", "--lengths", "2k", "--samples", "1", "--tasks", "niah_single")
+    shown = in_process.ruler(
+        *("build", "out", *words, "--language-folder", "tr", "--sources", "embedded"), cwd=tmp_path
+    )
+    assert shown.code == 2
+    assert says in " ".join(shown.stderr.split())
+    assert not (tmp_path / "out/manifest.json").exists()
+
+
+@pytest.mark.parametrize("name", FILES.values())
+def test_every_file_is_needed(name: str, copy: Path) -> None:
+    (copy / name).unlink()
+    with pytest.raises(RulerError, match=re.escape(f"it has no {name}")):
+        language_folders([copy])
+
+
+def test_a_manifest_cannot_change_the_rules_of_the_26(
+    done: tuple[Path, str], tmp_path: Path
+) -> None:
+    text = (done[0] / "turkish/manifest.json").read_text(encoding="utf-8")
+    own = json.loads(text)["languages"]["tr"]["facts"]
+    for spoil, says in (
+        (
+            lambda m: m["languages"]["en"].update(facts=own),
+            "one of the 26",
+        ),
+        (lambda m: m["languages"]["tr"].pop("facts"), "no language of oneruler"),
+        (lambda m: m["languages"]["tr"]["facts"].update(fold=[["a"]]), "fold is no list of pairs"),
+        (lambda m: m["languages"]["tr"]["facts"]["none"].update(may_begin="(a+)+$"), "may_begin"),
+        (lambda m: m["languages"]["tr"]["facts"].update(answer_tags=[7]), "answer_tags is not of"),
+    ):
+        manifest = json.loads(text)
+        spoil(manifest)
+        (tmp_path / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
+        with pytest.raises(RulerError, match=re.escape(says)):
+            read_manifest(tmp_path)
+
+
+def test_results_of_two_languages_of_one_code_are_refused() -> None:
+    table = _table()
+    other = {**table, "script": "Arabic"}
+    with pytest.raises(RulerError, match="two languages named 'tr'"):
+        Languages.joined([{"tr": table}, {"tr": other}])
+
+
+def test_an_export_scores_it_too(done: tuple[Path, str], tmp_path: Path) -> None:
+    words = ("--format", "lm-eval", "--configs", "niah_none_4k_tr", "--to", str(tmp_path / "tasks"))
+    assert in_process.ruler("export", "turkish", *words, cwd=done[0]).code == 0
+    process = runpy.run_path(str(tmp_path / "tasks/utils.py"))["process_results"]
+    row = load(str(done[0] / "turkish"), "niah_none_4k_tr")[0]
+    assert process(row, ["<YANIT> HİÇBİRİ </YANIT>"]) == {"score": 1.0, "strict": 1.0}
+    assert process(row, ["1234567"])["score"] == 0

@@ -1,0 +1,90 @@
+"""A chat template that opens a block of reasoning, through vLLM's own parser of it.
+
+The model is the tiny one, whose vocabulary gets the two marks; vLLM ends its reasoning after a
+number of tokens (`thinking_token_budget`), since such a model never does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ruler_eval.run.backends.backend import ModelOptions
+from ruler_eval.run.reasoning import Reasoning
+from ruler_eval.run.records import Record, read_lines
+from ruler_eval.run.runner import run
+from tests.eval.run.tiny_model import CHAT_TEMPLATE
+from tests.vllm.serving import served
+
+pytest.importorskip("vllm.version", reason="vLLM has its own environment: setup.sh")
+pytestmark = [pytest.mark.vllm, pytest.mark.nightly]
+OPENS = (
+    "{% if add_generation_prompt %}"
+    "{{ '<think>\\n' if enable_thinking else '<think>\\n\\n</think>\\n\\n' }}{% endif %}"
+)
+ROOM, ENDS = 64, 20
+"""Tokens that a row may reason, and after which vLLM ends it."""
+
+
+@pytest.fixture(scope="module")
+def thinker(tiny: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The tiny model with a template and a vocabulary as Qwen3 has them."""
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    folder = tmp_path_factory.mktemp("thinker")
+    tokenizer = AutoTokenizer.from_pretrained(tiny)
+    tokenizer.add_tokens(["<think>", "</think>"])
+    tokenizer.chat_template = CHAT_TEMPLATE + OPENS
+    tokenizer.save_pretrained(folder)
+    model = AutoModelForCausalLM.from_pretrained(tiny)
+    model.resize_token_embeddings(len(tokenizer), mean_resizing=False)
+    model.save_pretrained(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def thinking_server(thinker: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    flags = ["--dtype", "float32", "--max-num-seqs", "4", "--max-model-len", "4096"]
+    flags += ["--reasoning-parser", "qwen3"]
+    yield from served(thinker, "thinks", tmp_path_factory.mktemp("thinking"), flags)
+
+
+def answered(order: Any, url: str, reasoning: Reasoning, **arguments: int) -> list[Record]:
+    """The records of a run in chat mode, all of whose rows were answered."""
+    options = ModelOptions("thinks", base_url=url, arguments=arguments, retries=2)
+    asked = replace(order, backend="openai", options=options, mode="chat", reasoning=reasoning)
+    total = run(asked).total
+    assert total["error"] == total["does_not_fit"] == 0
+    return [record for path in sorted(order.out.glob("*.jsonl")) for record in read_lines(path)]
+
+
+def test_reasoning_that_ends_is_kept_apart_from_the_answer(
+    order: Any, thinking_server: str
+) -> None:
+    found = answered(order, thinking_server, Reasoning(True, ROOM), thinking_token_budget=ENDS)
+    for record in found:
+        assert record["thinking"]
+        assert record["thinking_ended"] is True
+        assert record["prediction"]
+        assert "think>" not in record["prediction"] + record["thinking"]
+        assert record["usage"]
+        assert 0 < record["usage"]["thinking_tokens"] < record["usage"]["completion_tokens"]
+
+
+def test_reasoning_that_does_not_end_leaves_no_answer(order: Any, thinking_server: str) -> None:
+    for record in answered(order, thinking_server, Reasoning(True, ROOM)):
+        assert record["thinking"]
+        assert (record["prediction"], record["finish_reason"]) == ("", "length")
+        assert record["thinking_ended"] is False
+
+
+def test_without_reasoning_the_template_closes_the_block_and_all_is_answer(
+    order: Any, thinking_server: str
+) -> None:
+    for record in answered(order, thinking_server, Reasoning()):
+        assert record["prediction"]
+        assert (record["thinking"], record["thinking_ended"]) == (None, None)
