@@ -27,6 +27,7 @@ _GROUPED = re.compile(  # 1,234,567 and, as in India, 12,34,567
     r"|(?<!\d)(?<!\d[.,])\d{1,2}(?:,\d\d)+,\d{3}(?!,?\d)"
 )
 _NUMBER = re.compile(r"\d{2,}")
+_NEVER, _DOTTED = "(?!)", "\ue000"  # a pattern that fits nothing; a letter that is in no text
 _MAY_BE_GROUPED = re.compile(r"\d[ ,.'٬]\d\d")
 MARKS = "\u0300-\u036f\u0900-\u0963\u0b80-\u0bcf"  # vowel signs and accents are parts of words
 BEFORE, AFTER = rf"(?<![^\W_])(?<![{MARKS}])", rf"(?![^\W_]|[{MARKS}])"
@@ -54,21 +55,20 @@ def read_rules(table: Mapping[str, Any]) -> LanguageRules:
     try:
         none, cwe = table["none"], table["cwe"]
         found = LanguageRules(
-            tags=tuple(table["answer_tags"]),
-            conjunctions=tuple(table["and"]),
-            none=tuple(none["published"]),
-            none_alone=tuple(none["inflected"]),
-            none_phrases=tuple(dict.fromkeys((*none["prompt"], *none["usual"]))),
-            lead_in=" ".join(cwe["lead_in"]),
-            counts=" ".join(cwe["counts"]),
+            tags=_words(table["answer_tags"]),
+            conjunctions=_words(table["and"]),
+            none=_words(none["published"]),
+            none_alone=_words(none["inflected"]),
+            none_phrases=tuple(dict.fromkeys(_words(none["prompt"]) + _words(none["usual"]))),
+            lead_in=" ".join(_words(cwe["lead_in"])),
+            counts=" ".join(_words(cwe["counts"])),
             touching=bool(table.get("touching", False)),
             fold=tuple((ord(letter), str(folded)) for letter, folded in table.get("fold", ())),
-            not_after=tuple(none.get("not_after", ())),
+            not_after=_words(none.get("not_after", ())),
             may_follow=str(none.get("may_follow", "")),
-            may_end_before=tuple(none.get("may_end_before", ())),
+            may_end_before=_words(none.get("may_end_before", ())),
             may_begin=str(none.get("may_begin", "")),
         )
-        hash(found)  # lists of words, no lists in lists
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise ValueError(f"this is no table of a language: {error!r}.") from None
     if any(phrase.count("…") > 2 for phrase in found.none_phrases):
@@ -76,16 +76,25 @@ def read_rules(table: Mapping[str, Any]) -> LanguageRules:
     return found
 
 
+def _words(value: Any) -> tuple[str, ...]:
+    """The words of a list. Raises TypeError for a text, and for what is no text in the list."""
+    if isinstance(value, str) or not all(isinstance(word, str) for word in value):
+        raise TypeError(f"{value!r} is no list of words")
+    return tuple(value)
+
+
 def normalize(text: str, language: Language | None = None) -> str:
     """NFKC, case folded, no zero-width characters, digits as 0 … 9, apostrophes as '.
 
     Some languages fold letters in a way of their own, as Turkish I to ı; none of the 26 does.
     """
-    folds = rules_for(language).fold if language else ()
+    folds = language.fold if isinstance(language, LanguageRules) else ()
     if text.isascii() and not folds:
         return text.casefold()
     text = unicodedata.normalize("NFKC", _FORMAT.sub("", text)).translate(_APOSTROPHES)
-    text = unicodedata.normalize("NFKC", text.translate(dict(folds)).casefold())
+    if folds:
+        text = text.translate(dict(folds))
+    text = unicodedata.normalize("NFKC", text.casefold())
     for arabic, persian in _ARABIC_TO_PERSIAN:
         text = text.replace(arabic, persian)
     return _OTHER_DIGIT.sub(lambda digit: str(unicodedata.decimal(digit[0])), text)
@@ -175,10 +184,11 @@ def stands(text: str, words: str) -> bool:
 
 
 def either_of(texts: Iterable[str], language: Language) -> str:
-    """A pattern of any of these texts, normalized, the longest first."""
+    """A pattern of any of these texts, normalized, the longest first; of none, what never fits."""
     words = {normalize(text, language).strip() for text in texts} - {""}
-    return "|".join(
-        r"\s+".join(map(re.escape, text.split())) for text in sorted(words, key=len)[::-1]
+    return (
+        "|".join(r"\s+".join(map(re.escape, text.split())) for text in sorted(words, key=len)[::-1])
+        or _NEVER
     )
 
 
@@ -202,8 +212,8 @@ def _denial_pattern(language: Language) -> re.Pattern[str]:
     """What says none as the whole answer, or as a phrase in any place."""
     rules = rules_for(language)
     up_to_three = r"(?:[^\W\d]\S{0,40}\s{1,4}){0,3}?"
-    phrases = either_of((phrase.replace("…", "0") for phrase in rules.none_phrases), language)
-    phrases = phrases.replace(r"0\s+", up_to_three)
+    phrases = either_of((phrase.replace("…", _DOTTED) for phrase in rules.none_phrases), language)
+    phrases = phrases.replace(rf"{_DOTTED}\s+", up_to_three)
     before, after = ("(?<![a-z0-9])", "(?![a-z0-9])") if rules.touching else (BEFORE, AFTER)
     alone = rf"\A\W*(?:{either_of(rules.none_alone, language)})\W*\Z"
     return re.compile(f"{alone}|{before}(?:{phrases}){after}")

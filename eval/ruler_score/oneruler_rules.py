@@ -172,9 +172,12 @@ def _count_pattern(language: Language) -> re.Pattern[str]:
     """A count beside a word of a list: x30, 30 times, appears 30 times."""
     rules = rules_for(language)
     word = f"(?:{either_of((*rules.counts.split(), 'x', '×'), language)})"
+    first = second = word
+    if not isinstance(language, str):  # a stranger's: the longest that fits, so that time is short
+        first, second = (rf"(?=({word}))\{group}" for group in (1, 2))
     before, after = ("", "") if rules.touching else (BEFORE, AFTER)
-    in_front = rf"(?:{before}{word}(?:{after}[:\s]{{0,4}}|(?=\d))){{0,4}}"
-    behind = rf"(?:\s?{word}{after}){{1,4}}{AFTER}"
+    in_front = rf"(?:{before}{first}(?:{after}[:\s]{{0,4}}|(?=\d))){{0,4}}"
+    behind = rf"(?:\s?{second}{after}){{1,4}}{AFTER}"
     return re.compile(rf"{in_front}\d{{1,9}}(?:{behind})?")
 
 

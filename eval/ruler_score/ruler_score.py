@@ -314,6 +314,8 @@ def compute(
 def _own_rules(tables: Mapping[str, Mapping[str, Any]]) -> dict[str, LanguageRules]:
     """The rules of languages that the metric does not have; ValueError for one that it has."""
     found = {}
+    if not isinstance(tables, Mapping):
+        raise ValueError("language_rules must be a dictionary: {'tr': facts}.")
     for code, table in tables.items():
         if code in LANGUAGES:
             raise ValueError(f"language_rules has {code!r}, whose rules the metric has already.")
