@@ -19,6 +19,7 @@ lists; no native speaker has checked them yet.
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from functools import cache
@@ -35,6 +36,7 @@ FOLDER = Path(__file__).parent
 """Where the files of the 26 are: `pl.toml`."""
 OF_SOURCES = ("code", "licence", "book", "files")
 """What such a file says of the sources alone: the builder reads it, and it is no fact."""
+_MOST_WORDS, _LONGEST, _MOST_ARTICLES = 100, 100, 10**9  # twice what the longest of the 26 have
 _FOLDS = ([1, 1], [1, 2])  # characters of a letter and of what it becomes
 
 
@@ -147,16 +149,39 @@ def own_languages(languages: Mapping[str, LanguageEntry]) -> list[str]:
 def own_facts(table: Mapping[str, Any], where: str | Path) -> LanguageFacts:
     """The facts of a language that is none of the 26. Raises RulerError for another table.
 
-    It says who wrote it, and has no regular expression: a stranger's could take any time.
+    It says who wrote it, and has no regular expression: a stranger's could take any time, and so
+    could lists without end.
     """
     found = facts_of(table, where)
+    for name, lists in (("none", found.none), ("cwe", found.cwe), ("sentences", found.sentences)):
+        _check_words(vars(lists), f"{name}.", where)
+    _check_words(vars(found), "", where)
     if not found.written_by.strip():
         raise _wrong(where, "written_by does not say who wrote its prompts and words")
+    if not all(text.strip() and text.isprintable() for text in (found.name, found.script)):
+        raise _wrong(where, "name and script are no texts of one line")
+    letters = "".join(letter for pair in found.fold for letter in pair)
+    if any(unicodedata.category(letter)[0] not in "LM" for letter in letters):
+        raise _wrong(where, "fold has what is no letter")
+    if found.wikipedia_articles > _MOST_ARTICLES:
+        raise _wrong(where, f"wikipedia_articles is above {_MOST_ARTICLES:,}")
     if found.none.may_begin:
         raise _wrong(where, "none.may_begin, a regular expression, is for the 26 languages alone")
     if any(phrase.count("…") > 2 for phrase in (*found.none.prompt, *found.none.usual)):
         raise _wrong(where, "a phrase of none.prompt or none.usual has more than two …")
     return found
+
+
+def _check_words(lists: Mapping[str, Any], above: str, where: str | Path) -> None:
+    """Refuse lists and words that are too long, and words that hold no letter and no digit."""
+    for name, words in lists.items():
+        words = words if isinstance(words, tuple) else ()
+        if len(words) > _MOST_WORDS:
+            raise _wrong(where, f"{above}{name} has more than {_MOST_WORDS} entries")
+        texts = () if name == "fold" else words
+        if any(len(text) > _LONGEST or not any(map(str.isalnum, text)) for text in texts):
+            what = f"is longer than {_LONGEST} characters, or has no letter and no digit"
+            raise _wrong(where, f"a text of {above}{name} {what}")
 
 
 def facts_of(table: Mapping[str, Any], where: str | Path) -> LanguageFacts:

@@ -6,7 +6,9 @@ import json
 import re
 import runpy
 import shutil
+import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -38,10 +40,11 @@ def copy(tmp_path: Path) -> Path:
     return Path(shutil.copytree(FOLDER, tmp_path / "tr"))
 
 
-def change(path: Path, old: str, new: str) -> None:
+def change(path: Path, old: str | None, new: str) -> None:
+    """Put `new` in the place of `old`, or of the whole text."""
     text = path.read_text(encoding="utf-8")
-    assert old in text
-    path.write_text(text.replace(old, new, 1), encoding="utf-8")
+    assert old is None or old in text
+    path.write_text(new if old is None else text.replace(old, new, 1), encoding="utf-8")
 
 
 def test_it_is_built_proved_made_anew_run_scored_analysed_and_drawn(done: tuple[Path, str]) -> None:
@@ -132,7 +135,7 @@ def test_its_letters_fold_as_it_writes_them() -> None:
     assert rules_of.score_row("hiçbiri", ["hiçbiri"], "niah_none", tr, compat="authors").score == 1
 
 
-def _table() -> dict[str, object]:
+def _table() -> dict[str, Any]:
     given = language_folders([FOLDER])
     from ruler_builder.sources.download import Store
     from ruler_builder.sources.language_folder import describe
@@ -170,6 +173,12 @@ FAULTS = {
     "a noun that lacks": ("nouns.tsv", "umbrella\tşemsiye\n", "", "lacks 1 of the"),
     "a noun twice": ("nouns.tsv", "walnut\tceviz", "walnut\tşemsiye", "'şemsiye' for two nouns"),
     "no list": ("cwe.txt", "{context}", "", "must hold {context} once"),
+    "a noun with a brace": ("nouns.tsv", "ceviz", "{value}", "a noun holds no digit, brace"),
+    "a book without a text": ("book.txt", None, " \n", "'book-tr' has no text"),
+    "a book without sentences": ("book.txt", None, "kedi " * 20_000, "too long sentences"),
+    "words without a header": ("words.csv", "words,pos\n", "", "the header words,pos"),
+    "a word without a class": ("words.csv", "kitap,noun", "kitap", "the header words,pos"),
+    "one word": ("words.csv", None, "words,pos\nev,noun\n", "that are part of no other word"),
 }
 
 
@@ -177,13 +186,103 @@ FAULTS = {
 def test_a_fault_of_a_folder_is_one_sentence(fault: str, copy: Path, tmp_path: Path) -> None:
     name, old, new, says = FAULTS[fault]
     change(copy / name, old, new)
-    words = ("--suite", "oneruler", "--lengths", "2k", "--samples", "1", "--tasks", "niah_single")
+    tasks = "cwe_easy" if name == "words.csv" else "niah_single"
+    words = ("--suite", "oneruler", "--lengths", "2k", "--samples", "1", "--tasks", tasks)
     shown = in_process.ruler(
         *("build", "out", *words, "--language-folder", "tr", "--sources", "embedded"), cwd=tmp_path
     )
     assert shown.code == 2
     assert says in " ".join(shown.stderr.split())
-    assert not (tmp_path / "out/manifest.json").exists()
+    assert not (tmp_path / "out").exists()
+
+
+TEXTS = {  # what no prompt may be, or no facts
+    "a brace too many": ("niah.txt", "Hepsini", "{Hepsini}", "no other brace"),
+    "a brace that is open": ("niah.txt", "Metni baştan", "{ baştan", "no other brace"),
+    "the value first": ("niah.txt", "{key}", "{value}{key}", "in this order"),
+    "a key without quotes": ("niah.txt", '\\"{key}\\"', "{key}", "between quotation marks"),
+    "none without quotes": ("niah.txt", 'yoksa yanıt \\"hiçbiri\\"', "yoksa", "quotation marks"),
+    "a digit beside the value": ("niah.txt", "{value}", "{value}0", "a digit touches"),
+    "another closing tag": ("niah.txt", "</Soru>", "</Metin>", "the tag that closes"),
+    "a name twice": ("niah.txt", '"none":', '"none": "x", "none":', "stands there twice"),
+    "half a character": ("niah.txt", "Hepsini", "\\ud800", "surrogates"),
+    "nothing before the list": ("cwe.txt", None, "{context}<Yanıt> 10 </Yanıt>", "after a text"),
+    "a code that means all": ("language.toml", '"tr"', '"all"', "has the code 'all'"),
+    "an empty word": ("language.toml", '"ve", "ile"', '"ve", ""', "no letter and no digit"),
+    "a tag of signs": ("language.toml", '"Cevap"', '".*"', "no letter and no digit"),
+    "a list without end": (
+        "language.toml",
+        '"sayı yok"',
+        ", ".join(['"a"'] * 101),
+        "more than 100 entries",
+    ),
+    "a text without end": ("language.toml", '"sayı yok"', f'"{"a" * 101}"', "longer than 100"),
+    "a space that folds": ("language.toml", '["İ", "i"]', '[" ", "i"]', "what is no letter"),
+    "a name of two lines": ("language.toml", '"Turkish"', '"Tur\\nkish"', "of one line"),
+    "articles without end": ("language.toml", "600_000", "9" * 30, "is above 1,000,000,000"),
+}
+
+
+@pytest.mark.parametrize("fault", TEXTS)
+def test_a_text_that_no_row_could_be_made_or_read_with_is_named(fault: str, copy: Path) -> None:
+    name, old, new, says = TEXTS[fault]
+    change(copy / name, old, new)
+    with pytest.raises(RulerError, match=re.escape(says)):
+        language_folders([copy])
+
+
+@pytest.mark.parametrize("name", FILES.values())
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "iso-8859-9"])
+def test_another_encoding_is_named(name: str, encoding: str, copy: Path) -> None:
+    path = copy / name
+    path.write_bytes(path.read_text(encoding="utf-8").encode(encoding))
+    with pytest.raises(RulerError, match=f"{re.escape(name)}' is not plain UTF-8"):
+        language_folders([copy])
+
+
+def test_lists_that_are_empty_say_nothing() -> None:
+    table = _table()
+    none = {**table["none"], "inflected": [], "prompt": [], "usual": []}
+    few = {**table, "and": [], "none": none, "cwe": {"lead_in": [], "counts": []}}
+    few["touching"] = True
+    tr = Languages({"tr": few}).rules("tr")
+    for said, score in (("hiçbiri", 1), ("Bilmiyorum.", 0), ("", 0), ("?! ...", 0)):
+        assert rules_of.score_row(said, ["hiçbiri"], "niah_none", tr).score == score, said
+    assert rules_of.score_row("ev, su", ["ev", "su"], "cwe_easy", tr).score == 1
+
+
+def test_a_digit_in_a_phrase_is_no_gap() -> None:
+    none = {**_table()["none"], "usual": ["0 sayı", "yok … sayı"]}
+    tr = Languages({"tr": {**_table(), "none": none}}).rules("tr")
+    for said, score in (("0 sayı", 1), ("yok ki bir sayı", 1), ("Bir çok sayı var", 0)):
+        assert rules_of.score_row(said, ["hiçbiri"], "niah_none", tr).score == score, said
+
+
+def test_no_description_makes_scoring_slow() -> None:
+    """Words of which each begins the next, and as many phrases with gaps as may be."""
+    table = _table()
+    table["cwe"] = {"lead_in": [], "counts": ["a" * n for n in range(1, 101)]}
+    table["none"] = {**table["none"], "usual": [f"… a{n} … b" for n in range(100)]}
+    tr = Languages({"tr": {**table, "touching": True}}).rules("tr")
+    begun = time.process_time()
+    for said in ("a" * 20_000, "a " * 10_000, "x30 aaa " * 2_500):
+        assert rules_of.score_row(said, ["ev"], "cwe_easy", tr).score == 0
+        assert rules_of.score_row(said, ["hiçbiri"], "niah_none", tr).score == 0
+    assert time.process_time() - begun < 10  # less than one here; minutes without the bounds
+
+
+@pytest.mark.parametrize("rules", [["tr"], {"tr": None}, {"tr": "ve"}, {"tr": {}}, {"en": {}}])
+def test_the_metric_names_rules_of_another_form(rules: object) -> None:
+    with pytest.raises(ValueError, match="language_rules"):
+        rules_of.compute(["a"], [["b"]], "niah_none", ["tr"], language_rules=rules)
+
+
+def test_the_metric_takes_no_text_for_a_list() -> None:
+    for wrong in ({"answer_tags": "Yanıt"}, {"and": [7]}, {"fold": [["ab", "c"]]}):
+        with pytest.raises(ValueError, match="no table of a language"):
+            rules_of.compute(
+                ["a"], [["b"]], "niah_none", ["tr"], language_rules={"tr": {**_table(), **wrong}}
+            )
 
 
 @pytest.mark.parametrize("name", FILES.values())

@@ -82,6 +82,12 @@ class BookHaystack(Haystack):
             return after - 1
         return after
 
+    def farthest(self, units: int, depths: Iterable[float]) -> float:
+        """How far from its depth, at most, a needle stands among so many sentences (0 … 1)."""
+        whole = int(self._starts[units])
+        stand = ((depth, self._starts[self.place(units, depth)]) for depth in depths if whole)
+        return max((abs(at / whole - depth) for depth, at in stand), default=1.0)
+
     def _add_units(self, prompt: PromptBuilder, start: int, end: int) -> None:
         """Add sentences start … end − 1: a long piece of known count between two short ones."""
         if start >= end:

@@ -22,6 +22,7 @@ from ruler_builder.families.task import NewRow, Task
 from ruler_builder.sources.word_lists import WordParts
 from ruler_builder.suites.list_counts import ListCounts, ListParams
 from ruler_builder.suites.wording import Frame
+from ruler_common.errors import RulerError
 
 FEWEST_TOKENS = 3  # of one item, " 17. word"
 _ITEM_TOKENS = 6  # about
@@ -120,6 +121,10 @@ class NumberedWords(Task[P]):
     def _picked(self, draw: np.random.Generator) -> np.ndarray:
         """The common words, and those for an example: none is part of another word or `unfit`."""
         safe, unfit, count = self.safe(), self.unfit, self.params.num_cw + self.spare
+        if len(safe) < count:
+            raise RulerError(
+                f"The list of words has {len(safe)} that are part of no other word, not {count}."
+            )
         picked = safe[distinct(draw, len(safe), count)]
         if unfit.isdisjoint(picked.tolist()):
             return picked

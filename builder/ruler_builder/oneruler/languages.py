@@ -14,6 +14,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -120,7 +121,10 @@ def sentences(code: str, sources: Sources) -> Iterator[str]:
 
 def book(code: str, sources: Sources) -> str:
     """The text of a language's book, with its errata applied."""
-    return errata.fix("book", code, [_text(f"book-{code}", sources)])[0]
+    text = _text(f"book-{code}", sources)
+    if not text.strip():
+        raise RulerError(f"'book-{code}' has no text.")
+    return errata.fix("book", code, [text])[0]
 
 
 def dictionary(code: str, sources: Sources) -> list[str]:
@@ -130,7 +134,13 @@ def dictionary(code: str, sources: Sources) -> list[str]:
     """
     if code == "en":
         return vocabulary()
-    listed = entries(_text(f"words-{code}", sources))
+    text = _text(f"words-{code}", sources)
+    try:
+        listed = entries(text)
+    except (ValueError, IndexError, csv.Error):
+        raise RulerError(
+            f"'words-{code}' must have the header words,pos and on every line a word and its class."
+        ) from None
     return errata.fix("words", code, [word for word, kind in listed if kind in CLASSES])
 
 
@@ -165,6 +175,10 @@ def _own_nouns(code: str, english: Sequence[str], sources: Sources) -> tuple[str
         shown = ", ".join(missing[:5]) + " …" * (len(missing) > 5)
         raise RulerError(f"'{where}' lacks {len(missing)} of the {len(english)} nouns: {shown}.")
     found = errata.fix("nouns", code, [known[noun] for noun in english])
+    if odd := [noun for noun in found if re.search(r"[{}<>\d]", noun)]:
+        raise RulerError(
+            f"'{where}' has '{odd[0]}': a noun holds no digit, brace or angle bracket."
+        )
     if twice := [item for item, times in Counter(map(errata.identity, found)).items() if times > 1]:
         raise RulerError(f"'{where}' has '{twice[0]}' for two nouns: each needs a word of its own.")
     return tuple(found)

@@ -23,7 +23,7 @@ from ruler_common.files import read_bytes
 from ruler_common.languages import OF_SOURCES, LanguageFacts, own_facts
 from ruler_common.manifest_form import BookRights
 from ruler_common.names import CODE, LANGUAGES
-from ruler_common.parsing import check_type, parse_toml
+from ruler_common.parsing import check_type, json_value, parse_toml
 
 FILES = {
     "language": "language.toml",
@@ -42,6 +42,8 @@ _FORMS = {  # the parts of niah.txt, and the names in braces that each must hold
     **dict.fromkeys(("please_list", "if_no_numbers", "answer_prefix"), ()),
     **dict.fromkeys(("answer_numbers", "none"), ()),
 }
+_TAKEN = (*LANGUAGES, "all", "aux", "con", "nul", "prn")  # the last are no folders on Windows
+_QUOTED = ("{key}", "{query1}", "{query2}")  # what reads rows finds it between quotation marks
 
 
 class Described(NamedTuple):
@@ -79,10 +81,10 @@ def describe(data: bytes, where: str | Path) -> Described:
     """Read a language.toml. Raises RulerError in a sentence that names the file and the field."""
     table = dict(parse_toml(data, where))
     code, licence, book, _ = (table.pop(name, None) for name in OF_SOURCES)
-    if not isinstance(code, str) or not re.fullmatch(CODE, code) or code in LANGUAGES:
+    if not isinstance(code, str) or not re.fullmatch(CODE, code) or code in _TAKEN:
         raise RulerError(
             f"'{where}' has the code {code!r}: give the language's ISO 639 code in lower case, "
-            "none of the 26 languages'."
+            "none of the 26 languages', and none that means something else, as 'all' does."
         )
     if not isinstance(licence, str) or not licence:
         raise RulerError(f"'{where}' does not say under which licence its prompts and words are.")
@@ -100,8 +102,9 @@ def _sources_in(folder: Path, shown: Path) -> dict[str, SourceFile]:
             f"'{shown}' is no folder of a language: it has no {missing[0]}. See docs/languages.md."
         )
     data = {kind: read_bytes(folder / name) for kind, name in FILES.items()}
+    texts = {kind: _text(data[kind], shown / name) for kind, name in FILES.items()}
     about = describe(data["language"], shown / FILES["language"])
-    _check_prompts(data, about, shown)
+    _check_prompts(texts, about, shown)
     titles = {"book": f"{about.book['author']}: {about.book['title']}"}
     rights = {"book": about.book}
     return {
@@ -120,29 +123,61 @@ def _sources_in(folder: Path, shown: Path) -> dict[str, SourceFile]:
     }
 
 
-def _check_prompts(data: Mapping[str, bytes], about: Described, folder: Path) -> None:
-    """Refuse prompts that cannot be filled, or whose answers scoring does not know."""
+def _text(data: bytes, path: Path) -> str:
+    """The text of a file, in UTF-8. Raises RulerError for other bytes."""
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError:
+        text = "\0"
+    if "\0" in text or text.startswith("\ufeff"):
+        raise RulerError(
+            f"'{path}' is not plain UTF-8: save it as UTF-8 without a byte order mark."
+        )
+    return text
+
+
+def _check_prompts(texts: Mapping[str, str], about: Described, folder: Path) -> None:
+    """Refuse prompts that cannot be filled or read back, or whose answers scoring does not know."""
     path = folder / FILES["niah"]
     try:
-        parts = json.loads(data["niah"])
-        texts = {name: parts[name] for name in _FORMS}
+        found = json_value(texts["niah"])
+        parts = {name: found[name] for name in _FORMS}
+        json.dumps(found, ensure_ascii=False).encode()  # no half characters
     except (ValueError, KeyError, TypeError) as error:
         raise RulerError(f"'{path}' is no JSON object with a prompt's parts: {error}.") from None
-    for name, holds in _FORMS.items():
-        if not isinstance(texts[name], str) or any(texts[name].count(one) != 1 for one in holds):
-            raise RulerError(f"'{path}': {name} must hold {', '.join(holds) or 'a text'} once.")
-    if data["cwe"].count(b"{context}") != 1:
-        raise RulerError(f"'{folder / FILES['cwe']}' must hold {{context}} once.")
-    if not re.match(r"<([^<>/]+)>", texts["question_single_numbers"]):
+    parts |= {"the full stop": about.facts.sentences.stop}
+    for name, text in parts.items():
+        names = _FORMS.get(name, ())
+        held = isinstance(text, str) and re.findall(r"\{\w+\}|[{}]", text)
+        if not isinstance(text, str) or held != list(names):
+            raise RulerError(
+                f"'{path}': {name} must hold {' and '.join(names) or 'a text'} once, in this order "
+                "and with no other brace."
+            )
+    if (none := parts["none"]) not in about.facts.none.published:
+        raise RulerError(f"'{path}' asks for '{none}', which none.published does not have.")
+    for name, quoted in (
+        *((name, one) for name, names in _FORMS.items() for one in names if one in _QUOTED),
+        ("if_no_numbers", none),
+    ):
+        if not re.search(rf"[\"“„«「]{re.escape(quoted)}[\"”“»」]", parts[name]):
+            raise RulerError(f"'{path}': {name} must hold {quoted} between quotation marks.")
+    for name, text in (("niah", parts["task"]), ("cwe", texts["cwe"])):
+        if text.count("{context}") != 1 or text.startswith("{context}"):
+            raise RulerError(f"'{folder / FILES[name]}' must hold {{context}} once, after a text.")
+    needle = parts["needle_numbers"] + about.facts.sentences.stop
+    if re.search(r"\d\{value\}|\{value\}\d", needle):
+        raise RulerError(f"'{path}': in needle_numbers a digit touches {{value}}.")
+    opened = [re.match(r"<([^<>/\n]+)>", parts[name]) for name in _FORMS if "question" in name]
+    closed = re.search(r"</([^<>/\n]+)>\s*\Z", parts["if_no_numbers"])
+    if not all(opened):
         raise RulerError(f"'{path}': its questions must begin with a tag, such as <Question>.")
-    if "</" not in texts["if_no_numbers"]:
+    if not closed or any(tag and tag[1] != closed[1] for tag in opened):
         raise RulerError(f"'{path}': if_no_numbers must end with the tag that closes the question.")
-    tag, none = about.facts.answer_tags[0], texts["none"]
-    for name, text in (("niah", texts["answer_numbers"]), ("cwe", data["cwe"].decode("utf-8"))):
+    tag = about.facts.answer_tags[0]
+    for name, text in (("niah", parts["answer_numbers"]), ("cwe", texts["cwe"])):
         if not re.search(rf"<\s*{re.escape(tag)}\s*>[^<>]*</\s*{re.escape(tag)}\s*>", text):
             raise RulerError(
                 f"'{folder / FILES[name]}' does not ask for an answer in <{tag}> … </{tag}>, the "
                 "first of the answer_tags."
             )
-    if none not in about.facts.none.published:
-        raise RulerError(f"'{path}' asks for '{none}', which none.published does not have.")

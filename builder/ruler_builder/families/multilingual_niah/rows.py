@@ -27,6 +27,7 @@ from ruler_common.errors import RulerError
 from ruler_common.names import LANGUAGES
 
 _DIGITS = 7
+_NEAR = 0.05  # of the context: half of what a proof lets two languages differ
 
 
 @dataclass(frozen=True)
@@ -81,6 +82,13 @@ class MultilingualNiah(Task[MultilingualNiahParams]):
             return book.lay(PromptBuilder(self.counter).add(frame.head), units, needles, frame.tail)
 
         fitted = fit(draft, self.room, book.step, book.most)
+        own = self.key.language not in LANGUAGES
+        if own and book.farthest(fitted.units, asked.depths) > _NEAR:
+            raise RulerError(
+                f"The book of '{self.key.language}' has too long sentences for a window of "
+                f"{self.key.max_length} tokens: each must end with a sign such as a full stop, and "
+                "where the script has capitals the next must begin with one."
+            )
         none_word = instruction.none_word if none_sentence else ""
         outputs, repeats = self._references(asked), book.repeats(fitted.units)
         return self.finish(index, fitted.draft, frame, outputs, fitted.unit, repeats, none_word)
