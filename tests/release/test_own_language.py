@@ -285,6 +285,11 @@ def test_the_metric_takes_no_text_for_a_list() -> None:
             )
 
 
+def test_two_folders_of_one_code_are_named() -> None:
+    with pytest.raises(RulerError, match="Two folders describe the language 'tr'"):
+        language_folders([FOLDER, FOLDER])
+
+
 @pytest.mark.parametrize("name", FILES.values())
 def test_every_file_is_needed(name: str, copy: Path) -> None:
     (copy / name).unlink()

@@ -63,7 +63,8 @@ def language_folders(folders: Iterable[Path]) -> dict[str, SourceFile]:
     for folder in folders:
         sources = _sources_in(folder.resolve(), folder)
         if both := found.keys() & sources.keys():
-            raise RulerError(f"Two folders describe the language of '{min(both)}': give one.")
+            code = min(both).rpartition("-")[2]
+            raise RulerError(f"Two folders describe the language '{code}': give one.")
         found |= sources
     return found
 
