@@ -319,6 +319,24 @@ def test_a_manifest_cannot_change_the_rules_of_the_26(
             read_manifest(tmp_path)
 
 
+def test_results_say_what_their_own_languages_are(done: tuple[Path, str], tmp_path: Path) -> None:
+    text = (done[0] / "runs/turkish/results.json").read_text(encoding="utf-8")
+    own = json.loads(text)["dataset"]["languages"]["tr"]
+    for languages, says in (
+        ({}, "is in 'tr', of which dataset.languages says nothing"),
+        ({"tr": own, "pl": own}, "has 'pl', which is no language of its own"),
+        ({"tr": own, "../tr": own}, "has '../tr', which is no language of its own"),
+        ({"tr": {**own, "fold": [["a"]]}}, "fold is no list of pairs"),
+    ):
+        results = json.loads(text)
+        results["dataset"]["languages"] = languages
+        (tmp_path / "results.json").write_text(json.dumps(results), encoding="utf-8")
+        for command in ("report", "analyze", "compare"):
+            shown = in_process.ruler(command, *["results.json"] * 2, cwd=tmp_path)
+            assert shown.code == 2, command
+            assert says in " ".join(shown.stderr.split())
+
+
 def test_results_of_two_languages_of_one_code_are_refused() -> None:
     table = _table()
     other = {**table, "script": "Arabic"}

@@ -47,6 +47,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -57,7 +58,8 @@ from typing_extensions import NotRequired, TypedDict
 from ruler_common.errors import RulerError
 from ruler_common.files import read_bytes, write_whole
 from ruler_common.frozen_rows import rows_label
-from ruler_common.names import TASKS, check_name
+from ruler_common.languages import own_facts
+from ruler_common.names import CODE, LANGUAGES, TASKS, check_name
 from ruler_common.parsing import parse_json
 from ruler_eval.score.formats.run_facts import RunFacts, check_times
 from ruler_eval.score.trust.proof import Proof
@@ -283,8 +285,16 @@ def _is_near(score: float | None, mean: float | None) -> bool:
 def _wrong_values(results: Results) -> Iterator[str]:
     """What no `ruler score` writes, though it is of the right type."""
     check_name("dataset", results["dataset"]["name"], TASKS, "ruler score --help")
+    own = results["dataset"].get("languages", {})
+    for code, table in own.items():
+        if code in LANGUAGES or not re.fullmatch(CODE, code):
+            yield f"dataset.languages has {code!r}, which is no language of its own"
+        own_facts(table, f"dataset.languages.{code}")
+    known = {*LANGUAGES, *own}
     for name, cell in results["configurations"].items():
         where, rows = f"configurations.{name}", cell["rows"]
+        if unknown := {cell["language"], cell["instruction_language"]} - known:
+            yield f"{where} is in {min(unknown)!r}, of which dataset.languages says nothing"
         indices, scores = rows["index"], rows["score"]
         columns: tuple[Sequence[object] | None, ...]
         columns = (scores, rows["found"], rows["question"], rows["prompt"])
