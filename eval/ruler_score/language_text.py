@@ -88,7 +88,7 @@ def normalize(text: str, language: Language | None = None) -> str:
 
     Some languages fold letters in a way of their own, as Turkish I to ı; none of the 26 does.
     """
-    folds = language.fold if isinstance(language, LanguageRules) else ()
+    folds = () if language is None or isinstance(language, str) else language.fold
     if text.isascii() and not folds:
         return text.casefold()
     text = unicodedata.normalize("NFKC", _FORMAT.sub("", text)).translate(_APOSTROPHES)

@@ -165,3 +165,10 @@ def test_the_published_none_word_and_tag_are_the_first(mirror, language):
     of = facts(language)
     assert of.none.published[0] == parts["none"]
     assert parts["answer_numbers"].startswith(f"<{of.answer_tags[0]}>")
+
+
+def test_none_of_the_26_folds_letters_in_a_way_of_its_own():
+    """`normalize` does not look: it is called many times a row."""
+    assert not any(rules.fold for rules in LANGUAGES.values())
+    for language in (None, *CODES):
+        assert normalize("HİÇBİRİ IŞIK", language) == "hi\u0307çbi\u0307ri\u0307 işik"
