@@ -34,6 +34,8 @@ FinishReason = Literal["stop", "length", "does_not_fit", "error"]
 """How a row ends: by itself, truncated at max_new_tokens, over the model's window, or failed."""
 STATES: tuple[FinishReason, ...] = get_args(FinishReason)
 RUN_FILE = "run.json"
+_MOMENT = 1.0
+"""Seconds within which whoever only asks for a lock lets go of it; a run keeps its own."""
 
 
 class Usage(TypedDict):
@@ -106,9 +108,9 @@ class Records:
         own = self.folder / f".{self._suffix or 'whole'}.lock"
         others = [self.folder / ".whole.lock"] if self.shard else self.folder.glob(".*of*.lock")
         try:
-            for path in others:
-                FileLock(path).acquire(timeout=0).lock.release()
-            self._locks.append(FileLock(own).acquire(timeout=0))
+            for path in others:  # shards that begin at once ask for the same one
+                FileLock(path).acquire(timeout=_MOMENT).lock.release()
+            self._locks.append(FileLock(own).acquire(timeout=_MOMENT))
         except Timeout as error:
             raise RulerError(
                 f"Another run is writing to '{self.folder}': wait for it, or name a new --out."

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import signal
+import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
@@ -16,6 +18,7 @@ import pytest
 import ruler_dataset
 from ruler_common.errors import RulerError
 from ruler_common.rows import row_order
+from ruler_common.work import Shard
 from ruler_eval.run.backends.backend import Completion, ModelOptions
 from ruler_eval.run.preparing.row_reader import RowReader
 from ruler_eval.run.progress import RunSummary
@@ -179,6 +182,19 @@ def test_shards_that_run_at_the_same_time_do_not_lose_rows(
         assert process.wait() == 0, process.stderr.read()
     assert lines(out) == lines(order.out)
     assert len(json.loads((out / "run.json").read_text())["sessions"]) == 3
+
+
+def test_shards_that_begin_at_the_same_moment_do_not_refuse_each_other(tmp_path: Path) -> None:
+    starts = threading.Barrier(8)
+
+    def begin(folder: Path, number: int) -> bool:
+        starts.wait()
+        return Records(folder, Shard(number, 8)).lock()
+
+    with ThreadPoolExecutor(8) as pool:
+        for turn in range(40):
+            folders = [tmp_path / str(turn)] * 8
+            assert all(pool.map(begin, folders, range(1, 9)))
 
 
 def test_two_runs_do_not_write_the_same_folder(order: RunOrder) -> None:

