@@ -20,6 +20,7 @@ import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+# Every module of the metric is named here: evaluate copies these and nothing that they import.
 from .language_rules import LANGUAGES, LanguageRules
 from .language_text import (
     Language,
