@@ -48,18 +48,29 @@ def prepared(order: RunOrder) -> Prepared:
     return Prepared.of(order)
 
 
-def planned(ready: Prepared, parts: Sequence[Part]) -> tuple[RowReader, list[Part], Estimate]:
-    """Who reads the rows, the parts in the order of sending, and what they amount to."""
+def planned(
+    ready: Prepared, parts: Sequence[Part], most: int | None = None
+) -> tuple[RowReader, list[Part], Estimate]:
+    """Who reads the rows, the parts in the order of sending, and what they amount to.
+
+    `most` as in `_wave`.
+    """
     order = ready.order
     reader = RowReader(order.dataset, ready.settings["data_revision"])
     by_prefix, budget = shares_prefixes(order.backend), order.reasoning.budget
-    wave = _wave(ready, parts)
+    wave = _wave(ready, parts, most)
     return reader, *estimated(reader, parts, budget, by_prefix, order.quiet, wave)
 
 
-def _wave(ready: Prepared, parts: Sequence[Part]) -> int | None:
-    """Rows of a wave; None for ray, whose engines are given whole files."""
-    return None if ready.order.backend == "ray" else ready.wave_size(parts)
+def _wave(ready: Prepared, parts: Sequence[Part], most: int | None) -> int | None:
+    """Rows of a wave, `most` at most; None where there are none.
+
+    Where nothing is looked at between waves (no `most`), Ray's engines are given whole files.
+    """
+    if most is None and ready.order.backend == "ray":
+        return None
+    size = ready.wave_size(parts)
+    return min(size, most or size) if size else None
 
 
 def estimate(order: RunOrder) -> Estimate:
@@ -89,9 +100,12 @@ class OpenRun:
             work.answer(wave)                    # until every row of the wave has its record
     """
 
-    def __init__(self, order: RunOrder, fixed: Mapping[str, Any] | None = None) -> None:
+    def __init__(
+        self, order: RunOrder, fixed: Mapping[str, Any] | None = None, wave: int | None = None
+    ) -> None:
         """Check the order and take its folder; run.json is to hold what is `fixed`, too.
 
+        Who looks at the rows between waves names the most rows of a configuration in a `wave`.
         Raises RulerError as `run` does, and where rows were run before it was fixed.
         """
         self.ready = prepared(order)
@@ -105,6 +119,7 @@ class OpenRun:
                 )
             check_settings(before, fixed, order.out)
             self.ready = replace(self.ready, settings={**self.ready.settings, **fixed})
+        self._most = wave
         self.summary, self._ends = RunSummary(), ExitStack()
         self._session = new_session(self.order, self.ready.digests)
         self._send: Callable[[Sequence[Part]], None] | None = None
@@ -125,13 +140,13 @@ class OpenRun:
     @cached_property
     def plan(self) -> tuple[RowReader, list[Part], Estimate]:
         """Who reads the rows, the parts in the order of sending, and what they amount to."""
-        return planned(self.ready, self.parts)
+        return planned(self.ready, self.parts, self._most)
 
     @cached_property
     def in_order(self) -> list[list[Part]]:
         """The parts of each wave; all in one where the run has no waves. Rows are read so."""
         reader, parts, _ = self.plan
-        size = _wave(self.ready, self.parts)
+        size = _wave(self.ready, self.parts, self._most)
         waves = in_waves(parts, size) if size else [parts]
         reader.expect(in_order(part for wave in waves for part in wave))
         return waves

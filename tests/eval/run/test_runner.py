@@ -360,6 +360,14 @@ def test_over_several_lengths_a_wave_is_two_rows_of_each() -> None:
     assert (wave_size(1, 13), wave_size(6, 78), wave_size(1, 1000)) == (10, 2, None)
 
 
+def test_ray_has_waves_only_where_rows_are_looked_at_between_them(tmp_path: Path) -> None:
+    root = small_release.write(tmp_path / "ruler", rows=25, lines=6, only=("vt",))
+    order = RunOrder(str(root), ("all_4k",), "ray", tmp_path / "RUN", quiet=True)
+    for most, waves in ((None, [25]), (10, [10, 10, 5])):
+        with OpenRun(order, wave=most) as work:
+            assert [len(part.indices) for (part,) in work.waves()] == waves
+
+
 def test_a_run_that_stops_after_a_wave_resumes_with_the_next(tmp_path: Path) -> None:
     root = small_release.write(tmp_path / "ruler", rows=25, lines=6, only=("vt", "qa_1"))
     order = RunOrder(str(root), ("all_4k",), "oracle", tmp_path / "RUN", quiet=True)
@@ -367,6 +375,11 @@ def test_a_run_that_stops_after_a_wave_resumes_with_the_next(tmp_path: Path) -> 
         first, second, _ = work.waves()
         work.answer(first)
         assert dict(work.finish(first).total) == {"stop": 20}
+    with OpenRun(order, wave=4) as work:
+        assert [[len(part.indices) for part in wave] for wave in work.waves()][::6] == [
+            [4, 4],
+            [1, 1],
+        ]
     assert "ended" in Records(order.out).settings()["sessions"][0]
     with OpenRun(order) as work:
         first, second, _ = work.waves()

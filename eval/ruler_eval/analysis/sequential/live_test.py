@@ -18,7 +18,7 @@ from typing import Any
 
 from ruler_common.errors import RulerError
 from ruler_eval.analysis.compare import paired_cells
-from ruler_eval.analysis.sequential.betting import ALPHA
+from ruler_eval.analysis.sequential.betting import ALPHA, LOOK_EVERY
 from ruler_eval.analysis.sequential.sequential_test import (
     RULE,
     LookPlan,
@@ -58,13 +58,13 @@ class LiveTest:
         Raises RulerError where the rows of the two are not the same, or another limit was fixed.
         """
         with ExitStack() as opened:
-            work = opened.enter_context(OpenRun(self.order, self._fixed()))
+            work = opened.enter_context(OpenRun(self.order, self._fixed(), LOOK_EVERY))
             plan = plan_of(work)
             waves, done = work.waves(), 0
             theirs: OpenRun | None = None
             known: Results | None = None
             if isinstance(self.base, RunOrder):
-                theirs = opened.enter_context(OpenRun(self.base))
+                theirs = opened.enter_context(OpenRun(self.base, wave=LOOK_EVERY))
                 if plan_of(theirs) != plan:
                     raise RulerError("The two models are to run the same rows.")
                 other = theirs.waves()
@@ -74,7 +74,7 @@ class LiveTest:
                 covers(known, plan)
             test = SequentialTest(plan, self.max_drop)
             for rows in plan.looks():
-                until = -(-rows // plan.wave)
+                until = -(-rows // plan.step)
                 if theirs is not None:
                     answer(theirs, other[done:until])
                     known = scored(theirs.order)
