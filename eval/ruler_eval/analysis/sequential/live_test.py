@@ -33,6 +33,7 @@ from ruler_eval.run.run_order import RunOrder
 from ruler_eval.run.runner import OpenRun
 from ruler_eval.run.work_plan import Part
 from ruler_eval.score import results_file, scoring
+from ruler_eval.score.cells.row_score import ScoringRules
 from ruler_eval.score.prediction_source import PredictionSource
 from ruler_eval.score.results_file import Results
 
@@ -130,7 +131,7 @@ def scored(order: RunOrder, like: Results | None = None, partial: bool = True) -
     source = PredictionSource(dataset=order.dataset, revision=order.data_revision)
     rules = like["rules"] if like else {"compat": None, "cut": "protocol"}
     predictions, release = source.open([order.out])
-    chosen = scoring.ScoringRules(rules["compat"], rules["cut"], partial)
+    chosen = ScoringRules(rules["compat"], rules["cut"], partial)
     return scoring.score(predictions, release, chosen)
 
 
