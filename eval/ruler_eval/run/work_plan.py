@@ -13,9 +13,10 @@ that ends between two waves holds the same random rows of every task.
 from __future__ import annotations
 
 import hashlib
+from bisect import bisect_left
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
-from itertools import pairwise, takewhile
+from itertools import pairwise
 from typing import NamedTuple
 
 from ruler_common.terminal import steps
@@ -200,6 +201,7 @@ class Beginning(NamedTuple):
 
     def share_in(self, before: Beginning) -> float:
         """The share of the text, in whole blocks, that stands at the beginning of another."""
-        pairs = zip(self.digests, before.digests, strict=False)
-        equal = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
-        return min(1.0, equal // _DIGEST * BLOCK / max(self.size, 1))
+        mine, theirs = self.digests, before.digests
+        blocks = range(_DIGEST, min(len(mine), len(theirs)) + 1, _DIGEST)
+        equal = bisect_left(blocks, True, key=lambda end: mine[:end] != theirs[:end])
+        return min(1.0, equal * BLOCK / max(self.size, 1))
