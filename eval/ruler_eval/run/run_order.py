@@ -32,7 +32,7 @@ from ruler_eval.run.preparing.chat_template import ChatTemplate
 from ruler_eval.run.reasoning import Reasoning
 from ruler_eval.run.records import Record, Records
 from ruler_eval.run.run_settings import RunSettings, Session, check_settings
-from ruler_eval.run.work_plan import Part, wave_size
+from ruler_eval.run.work_plan import Part, Waves
 
 VERSIONS = ("ruler-release", "transformers", "tokenizers", "torch", "openai", "datasets", "ray")
 
@@ -277,7 +277,7 @@ class Prepared:
             parts.append(Part(config, tuple(own), missing))
         return parts
 
-    def wave_size(self, parts: Sequence[Part]) -> int | None:
-        """Rows of each part in a wave; None where the parts are too many to go round."""
+    def waves(self, parts: Sequence[Part], growing: bool) -> Waves | None:
+        """The waves of these parts; None where they are too many to go round."""
         lengths = {file["config"]: file["length"] for file in self.manifest["files"].values()}
-        return wave_size(len({lengths[part.config] for part in parts}), len(parts))
+        return Waves.of(len({lengths[part.config] for part in parts}), len(parts), growing)

@@ -28,7 +28,15 @@ from ruler_eval.run.replicas.ray_replicas import RayReplicas
 from ruler_eval.run.run_order import Prepared, RunOrder, new_session, now
 from ruler_eval.run.run_settings import check_settings
 from ruler_eval.run.window import window_of
-from ruler_eval.run.work_plan import Estimate, Part, estimated, in_order, in_waves, sent_rows
+from ruler_eval.run.work_plan import (
+    Estimate,
+    Part,
+    Waves,
+    estimated,
+    in_order,
+    in_waves,
+    sent_rows,
+)
 
 
 def prepared(order: RunOrder) -> Prepared:
@@ -48,24 +56,24 @@ def prepared(order: RunOrder) -> Prepared:
     return Prepared.of(order)
 
 
-def planned(ready: Prepared, parts: Sequence[Part]) -> tuple[RowReader, list[Part], Estimate]:
-    """Who reads the rows, the parts in the order of sending, and what they amount to."""
+Plan = tuple[RowReader, list[Part], Estimate, Waves | None]
+"""Who reads the rows, the parts in the order of sending, what they amount to, and their waves."""
+
+
+def planned(ready: Prepared, parts: Sequence[Part], growing: bool = True) -> Plan:
+    """The plan of a run; `growing` waves are for one that nobody looks at between them."""
     order = ready.order
     reader = RowReader(order.dataset, ready.settings["data_revision"])
     by_prefix, budget = shares_prefixes(order.backend), order.reasoning.budget
-    wave = _wave(ready, parts)
-    return reader, *estimated(reader, parts, budget, by_prefix, order.quiet, wave)
-
-
-def _wave(ready: Prepared, parts: Sequence[Part]) -> int | None:
-    """Rows of a wave; None for ray, whose engines are given whole files."""
-    return None if ready.order.backend == "ray" else ready.wave_size(parts)
+    # the engines of ray are given whole files
+    waves = None if order.backend == "ray" else ready.waves(parts, growing)
+    return reader, *estimated(reader, parts, budget, by_prefix, order.quiet, waves), waves
 
 
 def estimate(order: RunOrder) -> Estimate:
     """What a run would do: `ruler run --dry-run`. No model is loaded and nothing is written."""
     ready = prepared(order)
-    return planned(ready, ready.parts(writable=False))[-1]
+    return planned(ready, ready.parts(writable=False))[2]
 
 
 def run(order: RunOrder) -> RunSummary:
@@ -74,7 +82,7 @@ def run(order: RunOrder) -> RunSummary:
     Raises RulerError before the first row if the order cannot run as asked or RUN holds other
     settings. Killed at any moment it loses the rows in flight; the same order resumes.
     """
-    with OpenRun(order) as work:
+    with OpenRun(order, growing=True) as work:
         if any(part.missing for part in work.parts):
             work.start()
             work.answer([part for wave in work.in_order for part in wave])
@@ -89,9 +97,12 @@ class OpenRun:
             work.answer(wave)                    # until every row of the wave has its record
     """
 
-    def __init__(self, order: RunOrder, fixed: Mapping[str, Any] | None = None) -> None:
+    def __init__(
+        self, order: RunOrder, fixed: Mapping[str, Any] | None = None, growing: bool = False
+    ) -> None:
         """Check the order and take its folder; run.json is to hold what is `fixed`, too.
 
+        Waves are of one size, or `growing`, for a run that nobody looks at between them.
         Raises RulerError as `run` does, and where rows were run before it was fixed.
         """
         self.ready = prepared(order)
@@ -107,6 +118,7 @@ class OpenRun:
             self.ready = replace(self.ready, settings={**self.ready.settings, **fixed})
         self.summary, self._ends = RunSummary(), ExitStack()
         self._session = new_session(self.order, self.ready.digests)
+        self._growing = growing
         self._send: Callable[[Sequence[Part]], None] | None = None
         self._done: set[tuple[str, int]] = set()
         self.writable = self.records.lock()
@@ -123,22 +135,21 @@ class OpenRun:
         self._ends.__exit__(*error)
 
     @cached_property
-    def plan(self) -> tuple[RowReader, list[Part], Estimate]:
-        """Who reads the rows, the parts in the order of sending, and what they amount to."""
-        return planned(self.ready, self.parts)
+    def plan(self) -> Plan:
+        """The plan, made when it is first asked for."""
+        return planned(self.ready, self.parts, self._growing)
 
     @cached_property
     def in_order(self) -> list[list[Part]]:
         """The parts of each wave; all in one where the run has no waves. Rows are read so."""
-        reader, parts, _ = self.plan
-        size = _wave(self.ready, self.parts)
-        waves = in_waves(parts, size) if size else [parts]
-        reader.expect(in_order(part for wave in waves for part in wave))
-        return waves
+        reader, parts, _, waves = self.plan
+        found = in_waves(parts, waves) if waves else [parts]
+        reader.expect(in_order(part for wave in found for part in wave))
+        return found
 
     def waves(self) -> list[list[Part]]:
         """The parts of each wave, the first of the frozen order first."""
-        if self.ready.wave_size(self.parts) is None:
+        if self.ready.waves(self.parts, self._growing) is None:
             raise RulerError(
                 f"{len(self.parts)} configurations are too many to go round in waves: choose fewer "
                 "with --configs."
