@@ -199,6 +199,7 @@ def new_session(order: RunOrder, files: Mapping[str, str]) -> Session:
         "source": place_of(order.dataset),
         "configs": list(files),
         "concurrency": order.options.concurrency,
+        "stream": order.options.stream,
         "replicas": order.cluster.replicas if order.backend == "ray" else None,
         "versions": versions,
         "machine": platform.platform(),

@@ -13,6 +13,7 @@ from typing import Any
 import openai
 
 from ruler_eval.run.backends.secrets import safe
+from ruler_eval.run.backends.server.event_stream import EventStream
 from ruler_eval.run.backends.server_replies import MOST, MOST_SHOWN, Malformed, Refused
 
 _library: Any = import_module(openai.DefaultAsyncHttpxClient.__bases__[0].__module__.split(".")[0])
@@ -71,19 +72,24 @@ async def _body(response: Any) -> bytes:
     if packing not in ("identity", "gzip", "deflate"):
         raise Refused(f"the answer is packed ({safe(packing, 40)})")
     unpacking = None if packing == "identity" else zlib.decompressobj(_ANY_ZLIB)
-    body = bytearray()
+    in_pieces = response.headers.get("content-type", "").startswith("text/event-stream")
+    body, stream = bytearray(), EventStream()
     async for part in response.aiter_raw():
         try:
-            body += unpacking.decompress(part, MOST + 1 - len(body)) if unpacking else part
+            data = unpacking.decompress(part, MOST + 1 - len(body)) if unpacking else part
         except zlib.error as error:
             raise Malformed(f"the answer is packed wrongly: {error}") from error
-        if len(body) > MOST:
+        if len(body) + len(data) > MOST:
             raise Refused(f"the answer is longer than {MOST >> 20} MB")
-    return bytes(body)
+        if in_pieces:
+            stream.read(data)
+        else:
+            body += data
+    return stream.whole() if in_pieces else bytes(body)
 
 
 def _whole(response: Any, body: bytes) -> Any:
-    """The response as if it had been sent unpacked, with the one header that is read of it.
+    """The response as if it had been sent whole and unpacked, with the one header that is read.
 
     A `charset` of the server's choice could name a packing too.
     """
