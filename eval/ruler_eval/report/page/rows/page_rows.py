@@ -18,8 +18,8 @@ from ruler_eval.analysis.errors.prompt_rows import row_of_prompt
 from ruler_eval.families.table import family_of, rule_task
 from ruler_eval.frozen_release import BATCH_ROWS, PartialRow
 from ruler_eval.prediction import Prediction
-from ruler_eval.report.page.page_model import RowsPart, ShownRow, ShownRows
 from ruler_eval.report.page.page_runs import ReportedRun
+from ruler_eval.report.page.row_model import RowsPart, ShownRow, ShownRows
 from ruler_eval.report.page.rows.rows_file import RowsFile
 from ruler_eval.report.page.rows.shown_rows import shown_row
 from ruler_eval.score.cells import join
