@@ -23,7 +23,7 @@ from ruler_eval.report.score_tables import (
     relative_to_alone,
     task_rows,
 )
-from ruler_eval.score.aggregates import EVERY_LANGUAGE, EVERY_PAIR
+from ruler_eval.score.aggregates import EVERY_LANGUAGE, EVERY_PAIR, for_all
 from ruler_eval.score.results_file import GroupSummary, Results
 
 _MEANS = {EVERY_LANGUAGE: "mean over languages", EVERY_PAIR: "mean over pairs"}
@@ -47,7 +47,7 @@ def summary(results: Results, markdown: bool = False, depth: bool = False) -> st
     parts.append("\n".join(sentences(f"Note: {note}.", markdown) for note in results["notes"]))
     for tokenizer, by_language in results["summary"].items():
         name = line_of(f"{results['dataset']['name']}, {tokenizer}", markdown)
-        languages = _shown(by_language)
+        languages = for_all(by_language)
         groups = by_language[languages]
         also = "" if languages == "en" else f", {_MEANS.get(languages, languages)}"
         cells = list(chosen(results, tokenizer, languages).values())
@@ -65,12 +65,6 @@ def summary(results: Results, markdown: bool = False, depth: bool = False) -> st
         parts.append(f"Averages ({name}{also})\n\n{_averages(groups, markdown)}")
         parts += [_BY_TASK] * (len(by_language) > 1)
     return "\n\n".join(filter(None, parts))
-
-
-def _shown(by_language: Mapping[str, Mapping[str, GroupSummary]]) -> str:
-    """The languages that stand for all: the mean over them, the only one, or over all pairs."""
-    wanted = (EVERY_LANGUAGE, *(name for name in by_language if "-" not in name), EVERY_PAIR)
-    return next((name for name in wanted if name in by_language), next(iter(by_language)))
 
 
 def _troubles(results: Results) -> str:
