@@ -5,11 +5,12 @@
         print(decision["rows"], decision["verdict"])  # the last one is the verdict
 
 `ruler decide` looks so while it runs a model, and at two finished runs to say where it would have
-stopped. The rule and its proof are betting.py's. At one length a look is taken at complete waves of
-the first half of the rows, and its verdict is about all rows of the plan; over several as long as
-no index of a task comes a second time (at another length it asks the same). Then only the last row
-decides, by the interval of all rows at 1 − 2 ALPHA = 97.5 % (analysis/paired.py). A row without an
-answer is wrong on its side. Languages and tokenizers of a task are one row: their mean by index.
+stopped. The rule and its proof are betting.py's. At one length looks are taken at the first
+LOOKED_AT of the rows, and their verdict is about all rows of the plan; over several as long as no
+index of a task comes a second time (at another length it asks the same). Then only the last row
+decides, by the interval of all rows at 1 − 2 ALPHA_LAST = 98.5 % (analysis/paired.py). A row
+without an answer is wrong on its side. Languages and tokenizers of a task are one row: their mean
+by index.
 """
 
 from __future__ import annotations
