@@ -18,10 +18,10 @@ import numpy as np
 from typing_extensions import TypedDict
 
 from ruler_common.errors import RulerError
-from ruler_eval.analysis.compare import ComparedModel, Side, detectable, model_of, shared_rows
+from ruler_eval.analysis.compare import ComparedModel, Side, detectable, model_of
 from ruler_eval.score.evidence_alone import is_alone
 from ruler_eval.score.intervals import CONFIDENCE, FEWEST_ROWS, Units, interval, moments, units
-from ruler_eval.score.results_file import Cell, Interval, Results
+from ruler_eval.score.results_file import Cell, Interval, Results, scores_in
 
 _SAME = 0.5
 """The share of rows that ask the same from which on a configuration is not fresh."""
@@ -162,7 +162,10 @@ def _mean(names: Sequence[str], a: Results, b: Results) -> SeedMean:
 
 
 def _difference(names: Sequence[str], a: Results, b: Results) -> SeedDifference:
-    left, right = (_units({n: side["configurations"][n] for n in names}) for side in (a, b))
+    left, right = (
+        units({name: scores_in(cells[name]) for name in names}, cells)
+        for cells in (a["configurations"], b["configurations"])
+    )
     (one, low_a, high_a), (other, low_b, high_b) = map(_estimate, (left, right))
     difference = one - other
     low = difference - float(np.hypot(one - low_a, high_b - other))
@@ -185,18 +188,6 @@ def _error(low: float, high: float) -> float:
     from scipy.special import ndtri
 
     return (high - low) / 2 / float(ndtri((1 + CONFIDENCE) / 2))
-
-
-def _units(cells: Mapping[str, Cell]) -> Units:
-    shared = shared_rows(cells)
-    rows = {
-        name: (
-            shared.rows[name],
-            dict(zip(cell["rows"]["index"], cell["rows"]["score"], strict=True)),
-        )
-        for name, cell in cells.items()
-    }
-    return units(rows, dict.fromkeys(cells, 1), shared.documents)
 
 
 def _estimate(found: Units) -> tuple[float, float, float]:

@@ -48,7 +48,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Literal, cast
@@ -70,6 +70,8 @@ _MOST = 1 << 53
 Compat = Literal["authors"]
 CutRule = Literal["protocol", "wrong", "score"]
 Interval = list[float]
+Scores = Mapping[str, Mapping[int, float]]
+"""Scores (0 … 1) by configuration and index."""
 
 
 class RowScores(TypedDict):
@@ -153,6 +155,16 @@ def answered_rows(results: Results) -> tuple[int, int]:
         for name, cell in cells.items()
     )
     return total - sum(lacking.values()), total
+
+
+def scores_in(cell: Cell) -> dict[int, float]:
+    """The scores (0 … 1) of a configuration by index."""
+    return dict(zip(cell["rows"]["index"], cell["rows"]["score"], strict=True))
+
+
+def scores_of(results: Results) -> Scores:
+    """The scores of results by configuration and index."""
+    return {name: scores_in(cell) for name, cell in results["configurations"].items()}
 
 
 def lengths_of(cells: Iterable[Cell]) -> list[str]:

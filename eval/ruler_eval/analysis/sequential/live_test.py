@@ -26,7 +26,6 @@ from ruler_eval.analysis.sequential.sequential_test import (
     SequentialTest,
     check_limit,
     same_limit,
-    scores_of,
 )
 from ruler_eval.run.progress import RunSummary
 from ruler_eval.run.run_order import RunOrder
@@ -35,7 +34,7 @@ from ruler_eval.run.work_plan import Part
 from ruler_eval.score import results_file, scoring
 from ruler_eval.score.cells.row_score import ScoringRules
 from ruler_eval.score.prediction_source import PredictionSource
-from ruler_eval.score.results_file import Results
+from ruler_eval.score.results_file import Results, scores_of
 
 
 class LiveTest:
