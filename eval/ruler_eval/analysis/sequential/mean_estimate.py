@@ -34,7 +34,7 @@ from ruler_eval.run.progress import RunSummary
 from ruler_eval.run.run_order import RunOrder
 from ruler_eval.run.runner import OpenRun
 from ruler_eval.run.work_plan import WAVE
-from ruler_eval.score import results_file
+from ruler_eval.score import stored_results
 from ruler_eval.score.results_file import Results, Scores, scores_of
 
 FEWEST, FEWEST_OVER_LENGTHS = 20, 6
@@ -130,5 +130,5 @@ def run_until(
         work.record({"estimate": found})
         summary = work.finish(joined(waves[:number]))
     results = scored(order, beside, partial=found["rows"] < found["of"])
-    results_file.write(results, order.out / "results.json")
+    stored_results.write(results, order.out / "results.json")
     return summary

@@ -17,6 +17,7 @@ from typing import Any
 from typing_extensions import TypedDict
 
 from ruler_common.names import TASKS, languages_of
+from ruler_eval.analysis.languages.language_answers import NIAH
 from ruler_eval.score.aggregates import combine
 from ruler_eval.score.results_file import Cell, Interval, lengths_of
 
@@ -33,6 +34,11 @@ class Score(TypedDict):
     score: float | None
     interval: Interval | None
     languages: int
+
+
+def in_niah(cells: Cells) -> dict[str, Cell]:
+    """The cells of the niah tasks."""
+    return {name: cell for name, cell in cells.items() if cell["task"] in NIAH}
 
 
 def score_of(cells: Cells) -> Score:
@@ -89,19 +95,20 @@ def crossed(cells: Cells) -> list[dict[str, Any]]:
 
     With the two languages alone beside them.
     """
-    both = {code for c in cells.values() for code in _pair(c) if "-" in languages_of(c)}
+    both = {code for c in cells.values() for code in pair_of(c) if "-" in languages_of(c)}
     found = []
     for length, text, instruction in product(
         lengths_of(cells.values()), sorted(both), sorted(both)
     ):
         place = length, (text, instruction)
-        mine = {n: c for n, c in cells.items() if (c["length"], _pair(c)) == place}
+        mine = {n: c for n, c in cells.items() if (c["length"], pair_of(c)) == place}
         if (known := score_of(mine))["score"] is not None:
             found.append({"length": length, "text": text, "instruction": instruction, **known})
     return found
 
 
-def _pair(cell: Cell) -> tuple[str, str]:
+def pair_of(cell: Cell) -> tuple[str, str]:
+    """The languages of the text and of the instruction."""
     return cell["language"], cell["instruction_language"]
 
 

@@ -10,56 +10,45 @@ Scores and intervals are 0 … 100; intervals are 95 %.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from itertools import combinations
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
-from typing_extensions import TypedDict
 
 from ruler_common.errors import RulerError
-from ruler_common.languages import LanguageFacts
 from ruler_common.names import languages_of
-from ruler_eval.analysis.language_answers import (
-    NIAH,
+from ruler_eval.analysis.languages.language_answers import (
     error_kinds,
     prompt_tokens,
     reasoning,
     words_right,
 )
-from ruler_eval.analysis.language_groups import (
+from ruler_eval.analysis.languages.language_groups import (
+    Cells,
     best_and_worst,
     by_task,
     crossed,
+    in_niah,
     over_models,
+    pair_of,
     score_of,
+)
+from ruler_eval.analysis.languages.language_ranks import (
+    About,
+    kendall,
+    ranked,
+    ranked_codes,
+    wikipedia,
 )
 from ruler_eval.analysis.paired import paired_mean, percent
 from ruler_eval.release_languages import Languages
 from ruler_eval.score.aggregates import combine
 from ruler_eval.score.config_naming import ABLATION
-from ruler_eval.score.results_file import Cell, Interval, Results, lengths_of
+from ruler_eval.score.results_file import Cell, Results, lengths_of, scores_in
 
 HIGH_RESOURCE = 250_000
 """Wikipedia articles (Table 2) from which a language is one of high resource (section 2)."""
-Cells = Mapping[str, Cell]
-About = Mapping[str, LanguageFacts]
-"""What is known of each language, by its code."""
-
-
-class LanguageScore(TypedDict):
-    """A language's mean over the niah tasks and lengths, and its rank, 1 for the best.
-
-    `rank` is None where it was scored on other tasks and lengths (`cells` of them) than most.
-    """
-
-    language: str
-    rank: int | None
-    cells: int
-    score: float
-    interval: Interval | None
-    articles: int
 
 
 def analyze(
@@ -99,15 +88,15 @@ def analyze(
     models = {
         name: {
             "languages": rankings[name],
-            "best_and_worst": best_and_worst(_ranked_codes(rankings[name]), _niah(cells)),
+            "best_and_worst": best_and_worst(ranked_codes(rankings[name]), in_niah(cells)),
             "largest_and_smallest": best_and_worst(
                 sorted(
-                    _ranked_codes(rankings[name]), key=lambda code: -about[code].wikipedia_articles
+                    ranked_codes(rankings[name]), key=lambda code: -about[code].wikipedia_articles
                 ),
                 {n: c for n, c in cells.items() if c["task"] == "niah_single"},
             ),
             "tasks": by_task(cells, resource),
-            "crossed": crossed(_niah(cells)),
+            "crossed": crossed(in_niah(cells)),
             "wikipedia": wikipedia(rankings[name]),
             "resources": resources(cells, resource),
             "scripts": scripts(cells, about),
@@ -147,59 +136,6 @@ def _at_lengths(
     return [one for one in errors if not lengths or places[one["config"]][1] in lengths]
 
 
-def ranked(cells: Cells, about: About) -> list[LanguageScore]:
-    """The single languages by their mean over the niah tasks and all lengths (Figure 4).
-
-    Languages are ranked where they were scored on the same tasks and lengths as most; the others
-    stand behind them, without a rank.
-    """
-    found = []
-    for language in dict.fromkeys(languages_of(cell) for cell in cells.values()):
-        mine = {n: c for n, c in _niah(cells).items() if languages_of(c) == language}
-        score, _, interval = combine(mine)
-        if score is not None and "-" not in language:
-            scored = [c for c in mine.values() if c["score"] is not None]
-            on = frozenset((c["task"], c["length"], c["tokenizer"]) for c in scored)
-            found.append((score, language, interval, on))
-    sets = Counter(on for *_, on in found)
-    usual = max(sets, key=lambda on: (sets[on], len(on)), default=frozenset())
-    found.sort(key=lambda item: (item[3] != usual, -item[0]))
-    return [
-        {
-            "language": language,
-            "rank": 1 + sum(o > score for o, *_, u in found if u == usual) if on == usual else None,
-            "cells": len(on),
-            "score": score,
-            "interval": interval,
-            "articles": about[language].wikipedia_articles,
-        }
-        for score, language, interval, on in found
-    ]
-
-
-def _ranked_codes(ranking: Iterable[LanguageScore]) -> list[str]:
-    return [item["language"] for item in ranking if item["rank"] is not None]
-
-
-def wikipedia(ranking: list[LanguageScore]) -> dict[str, float] | None:
-    """Pearson's r of the scores with the logarithm of Wikipedia's size, and Spearman's with it.
-
-    None of fewer than three languages, or where all score the same.
-    """
-    from scipy.stats import pearsonr, spearmanr
-
-    known = [(item["score"], item["articles"]) for item in ranking if item["rank"]]
-    scores = [score for score, _ in known]
-    if len(known) < 3 or len(set(scores)) == 1:
-        return None
-    sizes = np.log10([float(articles) for _, articles in known])
-    return {
-        "languages": len(known),
-        "pearson": float(pearsonr(scores, sizes).statistic),
-        "spearman": float(spearmanr(scores, sizes).statistic),
-    }
-
-
 def resources(cells: Cells, resource: Mapping[str, str]) -> list[dict[str, Any]]:
     """Languages of high and of low resource by length: niah means and their gap (Figures 1, 4).
 
@@ -209,7 +145,7 @@ def resources(cells: Cells, resource: Mapping[str, str]) -> list[dict[str, Any]]
     for length in lengths_of(cells.values()):
         means: dict[str, Any] = {}
         for group in ("high", "low"):
-            niah = [(n, c) for n, c in _niah(cells).items() if c["length"] == length]
+            niah = [(n, c) for n, c in in_niah(cells).items() if c["length"] == length]
             mine = {name: cell for name, cell in niah if resource.get(languages_of(cell)) == group}
             means[group] = score_of(mine)
         high, low = means["high"]["score"], means["low"]["score"]
@@ -221,7 +157,7 @@ def resources(cells: Cells, resource: Mapping[str, str]) -> list[dict[str, Any]]
 def scripts(cells: Cells, about: About) -> list[dict[str, Any]]:
     """The languages by the script of their books and by length: niah means."""
     found = []
-    single = {n: c for n, c in _niah(cells).items() if "-" not in languages_of(c)}
+    single = {n: c for n, c in in_niah(cells).items() if "-" not in languages_of(c)}
     for script in sorted({about[c["language"]].script for c in single.values()}):
         mine = {n: c for n, c in single.items() if about[c["language"]].script == script}
         for length in lengths_of(mine.values()):
@@ -243,8 +179,11 @@ def none_ablation(cells: Cells) -> list[dict[str, Any]]:
             continue
         if (offered := twins.get(_place(cell))) is None:
             continue
-        with_, without = (_rows(c, "score") for c in (offered, cell))
-        asked, again = (_rows(c, "references") for c in (offered, cell))
+        with_, without = (scores_in(c) for c in (offered, cell))
+        asked, again = (
+            dict(zip(c["rows"]["index"], c["rows"]["references"], strict=True))
+            for c in (offered, cell)
+        )
         index = sorted(with_.keys() & without.keys())
         if any(asked[i] != again[i] for i in index):
             raise RulerError(
@@ -267,43 +206,16 @@ def none_ablation(cells: Cells) -> list[dict[str, Any]]:
 
 def cross_lingual(cells: Cells) -> dict[str, dict[str, float]]:
     """The niah mean by the text's language, then by the instruction's (Figure 6A)."""
-    crossed = {code for c in cells.values() if "-" in languages_of(c) for code in _pair(c)}
+    crossed = {code for c in cells.values() if "-" in languages_of(c) for code in pair_of(c)}
     matrix: dict[str, dict[str, float]] = {}
     for text in sorted(crossed):
         for instruction in sorted(crossed):
-            mine = {n: c for n, c in _niah(cells).items() if _pair(c) == (text, instruction)}
+            mine = {n: c for n, c in in_niah(cells).items() if pair_of(c) == (text, instruction)}
             score, _, _ = combine(mine)
             if score is not None:
                 matrix.setdefault(text, {})[instruction] = score
     return matrix
 
 
-def kendall(a: list[LanguageScore], b: list[LanguageScore]) -> dict[str, float | int] | None:
-    """Kendall's tau between two models' rankings of the languages both have; None of under two."""
-    from scipy.stats import kendalltau
-
-    theirs = {item["language"]: item["score"] for item in b if item["rank"]}
-    mine = [item for item in a if item["rank"]]
-    shared = [(i["score"], theirs[i["language"]]) for i in mine if i["language"] in theirs]
-    if len(shared) < 2:
-        return None
-    found = kendalltau([x for x, _ in shared], [y for _, y in shared])
-    if np.isnan(found.statistic):
-        return None
-    return {"languages": len(shared), "tau": float(found.statistic), "p": float(found.pvalue)}
-
-
-def _niah(cells: Cells) -> dict[str, Cell]:
-    return {name: cell for name, cell in cells.items() if cell["task"] in NIAH}
-
-
 def _place(cell: Cell) -> tuple[str, str, str, str | None]:
-    return cell["length"], *_pair(cell), cell["tokenizer"]
-
-
-def _rows(cell: Cell, column: Literal["score", "references"]) -> dict[int, Any]:
-    return dict(zip(cell["rows"]["index"], cell["rows"][column], strict=True))
-
-
-def _pair(cell: Cell) -> tuple[str, str]:
-    return cell["language"], cell["instruction_language"]
+    return cell["length"], *pair_of(cell), cell["tokenizer"]
