@@ -45,6 +45,7 @@ def run(
     tokens_in_flight: int | None = None,
     replicas_behind: int = 1,
     timeout: float = 3600.0,
+    stream: bool = False,
     retries: int = 8,
     give_up_after: float = 600.0,
     temperature: float = 0.0,
@@ -89,6 +90,7 @@ def run(
             that its caches hold, else 2 << 20 for each replica.
         replicas_behind: openai: engines behind the address.
         timeout: openai: seconds for a request, beyond those for what was sent before it.
+        stream: openai: answers come in pieces, and `timeout` counts from the first one.
         retries: openai: tries for one row, at most.
         give_up_after: openai: seconds to wait for a server that is gone; then the run stops.
         temperature: 0 is greedy.

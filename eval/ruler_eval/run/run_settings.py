@@ -21,6 +21,7 @@ class Session(TypedDict):
     source: str
     configs: list[str]
     concurrency: int | None
+    stream: NotRequired[bool]
     replicas: NotRequired[int | None]
     versions: dict[str, str]
     machine: str

@@ -64,7 +64,7 @@ class LiveTest:
             theirs: OpenRun | None = None
             known: Results | None = None
             if isinstance(self.base, RunOrder):
-                theirs = opened.enter_context(OpenRun(self.base, wave=LOOK_EVERY))
+                theirs = opened.enter_context(OpenRun(self.base, look_every=LOOK_EVERY))
                 if plan_of(theirs) != plan:
                     raise RulerError("The two models are to run the same rows.")
                 other = theirs.waves()
