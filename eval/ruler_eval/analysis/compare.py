@@ -32,10 +32,21 @@ from ruler_eval.score.intervals import (
     SMALLEST_MCNEMAR,
     units,
 )
-from ruler_eval.score.results_file import Interval, Results, answered_rows, rows_of, scores_in
+from ruler_eval.score.results_file import (
+    Interval,
+    Results,
+    RowScores,
+    answered_rows,
+    rows_of,
+    scores_in,
+)
 from ruler_eval.score.trust.stopped import refuse_stopped
 
 _UPPER = (1 + CONFIDENCE) / 2
+ASKED: tuple[Literal["references", "question", "prompt"], ...] = (
+    *("references", "question", "prompt"),
+)
+"""The columns of digests that say what a row asks."""
 Side = Literal["a", "b"]
 Pairs = Mapping[str, Mapping[str, np.ndarray]]
 """By configuration: the `index` of its rows, and their scores `a` and `b`, 0 … 1."""
@@ -112,11 +123,7 @@ def compare(a: Results, b: Results) -> Comparison:
     cells = paired_cells(a, b)
     tests = {name: p for name, pair in cells.items() if (p := _tested(pair)["p"]) is not None}
     adjusted = dict(zip(tests, holm([*tests.values()]), strict=True))
-    lengths: dict[str, list[str]] = {}
-    for name in cells:
-        lengths.setdefault(a["configurations"][name]["length"], []).append(name)
-    alone = {name for name in cells if is_alone(a["configurations"][name])}
-    counted = [name for name in cells if name not in alone] or list(cells)
+    lengths, counted = averaged(a, [*cells])
     return {
         "format": 1,
         "a": model_of(a),
@@ -128,6 +135,14 @@ def compare(a: Results, b: Results) -> Comparison:
         },
         "all": {"configurations": len(counted), **mean_difference(counted, cells, a)},
     }
+
+
+def averaged(results: Results, names: Sequence[str]) -> tuple[dict[str, list[str]], list[str]]:
+    """The configurations of each length, and those of the mean over all: without the control 0k."""
+    cells, lengths = results["configurations"], dict[str, list[str]]()
+    for name in names:
+        lengths.setdefault(cells[name]["length"], []).append(name)
+    return lengths, [name for name in names if not is_alone(cells[name])] or [*names]
 
 
 def model_of(results: Results) -> ComparedModel:
@@ -172,14 +187,8 @@ def _ask_the_same(a: Results, b: Results, name: str) -> None:
     Digests that only one of the two knows are passed over; those of the references both have.
     """
     ours, theirs = a["configurations"][name]["rows"], b["configurations"][name]["rows"]
-    if "references" not in ours or "references" not in theirs:
-        raise RulerError(
-            "A results.json of an older format does not say what its rows ask: score both runs "
-            "again."
-        )
-    kinds: tuple[Literal["references", "question", "prompt"], ...]
-    kinds = ("references", "question", "prompt")
-    for kind in kinds:
+    refuse_older(ours, theirs)
+    for kind in ASKED:
         left, right = ours.get(kind), theirs.get(kind)
         if left is None or right is None:
             continue
@@ -190,6 +199,15 @@ def _ask_the_same(a: Results, b: Results, name: str) -> None:
                 f"({len(differ)} rows differ): the two models were not asked the same, so their "
                 "rows cannot be paired."
             )
+
+
+def refuse_older(*rows: RowScores) -> None:
+    """Raise RulerError for rows of a format that did not keep what they ask."""
+    if any("references" not in one for one in rows):
+        raise RulerError(
+            "A results.json of an older format does not say what its rows ask: score both runs "
+            "again."
+        )
 
 
 def _paired(a: Results, b: Results, name: str) -> dict[str, np.ndarray]:

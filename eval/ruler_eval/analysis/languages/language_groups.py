@@ -10,12 +10,13 @@ Scores and intervals are 0 … 100; intervals are 95 %.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from itertools import product
 from typing import Any
 
 from typing_extensions import TypedDict
 
+from ruler_common.languages import LanguageFacts
 from ruler_common.names import TASKS, languages_of
 from ruler_eval.analysis.languages.language_answers import NIAH
 from ruler_eval.score.aggregates import combine
@@ -41,33 +42,63 @@ def in_niah(cells: Cells) -> dict[str, Cell]:
     return {name: cell for name, cell in cells.items() if cell["task"] in NIAH}
 
 
-def score_of(cells: Cells) -> Score:
-    """The mean over cells."""
+NOTHING: Score = {"score": None, "interval": None, "languages": 0}
+
+
+def means_by(cells: Cells, key: Callable[[Cell], Hashable]) -> dict[Any, Score]:
+    """The mean over the cells of each key."""
+    groups: dict[Hashable, dict[str, Cell]] = {}
+    for name, cell in cells.items():
+        groups.setdefault(key(cell), {})[name] = cell
+    return {place: _mean_over(mine) for place, mine in groups.items()}
+
+
+def _mean_over(cells: Cells) -> Score:
     score, _, interval = combine(cells)
     languages = len({languages_of(cell) for cell in cells.values()})
     return {"score": score, "interval": interval, "languages": languages}
 
 
-def by_task(cells: Cells, groups: Mapping[str, str]) -> list[dict[str, Any]]:
+def by_task(cells: Cells, resource: Mapping[str, str]) -> list[dict[str, Any]]:
     """Each task at each length: English, and the other languages by resource (Figure 5).
 
-    `groups` has `high` or `low` of every language.
+    `resource` has `high` or `low` of every language.
     """
+    groups = {**resource, "en": "english"}
+    means = means_by(cells, lambda c: (c["length"], c["task"], groups.get(languages_of(c))))
     found = []
     for length, task in product(lengths_of(cells.values()), TASKS["oneruler"]):
-        here = {n: c for n, c in cells.items() if (c["length"], c["task"]) == (length, task)}
-        mine = {
-            group: score_of({n: c for n, c in here.items() if _group(c, groups) == group})
-            for group in GROUPS
-        }
+        mine = {group: means.get((length, task, group), NOTHING) for group in GROUPS}
         if any(one["languages"] for one in mine.values()):
             found.append({"length": length, "task": task, **mine})
     return found
 
 
-def _group(cell: Cell, groups: Mapping[str, str]) -> str:
-    languages = languages_of(cell)
-    return "english" if languages == "en" else groups.get(languages, "crossed")
+def resources(cells: Cells, resource: Mapping[str, str]) -> list[dict[str, Any]]:
+    """Languages of high and of low resource by length: niah means and their gap (Figures 1, 4).
+
+    `resource` has `high` or `low` of every language; pairs of languages are left out.
+    """
+    means = means_by(in_niah(cells), lambda c: (c["length"], resource.get(languages_of(c))))
+    found = []
+    for length in lengths_of(cells.values()):
+        both = {group: means.get((length, group), NOTHING) for group in ("high", "low")}
+        high, low = both["high"]["score"], both["low"]["score"]
+        gap = None if high is None or low is None else high - low
+        found.append({"length": length, **both, "gap": gap})
+    return found
+
+
+def scripts(cells: Cells, about: Mapping[str, LanguageFacts]) -> list[dict[str, Any]]:
+    """The languages by the script of their books and by length: niah means."""
+    single = {n: c for n, c in in_niah(cells).items() if "-" not in languages_of(c)}
+    means = means_by(single, lambda c: (about[c["language"]].script, c["length"]))
+    names = sorted({script for script, _ in means})
+    return [
+        {"script": script, "length": length, **means[script, length]}
+        for script, length in product(names, lengths_of(single.values()))
+        if (script, length) in means
+    ]
 
 
 def best_and_worst(ranking: Sequence[str], cells: Cells) -> dict[str, Any] | None:
@@ -78,16 +109,14 @@ def best_and_worst(ranking: Sequence[str], cells: Cells) -> dict[str, Any] | Non
     count = min(BEST, len(ranking) // 2)
     if not count:
         return None
-    sides = {"best": ranking[:count], "worst": ranking[-count:]}
-    lengths = []
-    for length in lengths_of(cells.values()):
-        here = {n: c for n, c in cells.items() if c["length"] == length}
-        means = {
-            side: score_of({n: c for n, c in here.items() if languages_of(c) in codes})
-            for side, codes in sides.items()
-        }
-        lengths.append({"length": length, **means})
-    return {**{side: [*codes] for side, codes in sides.items()}, "lengths": lengths}
+    sides = {"best": [*ranking[:count]], "worst": [*ranking[-count:]]}
+    side_of = {code: side for side, codes in sides.items() for code in codes}
+    means = means_by(cells, lambda c: (c["length"], side_of.get(languages_of(c))))
+    lengths = [
+        {"length": length, **{side: means.get((length, side), NOTHING) for side in sides}}
+        for length in lengths_of(cells.values())
+    ]
+    return {**sides, "lengths": lengths}
 
 
 def crossed(cells: Cells) -> list[dict[str, Any]]:
@@ -95,16 +124,29 @@ def crossed(cells: Cells) -> list[dict[str, Any]]:
 
     With the two languages alone beside them.
     """
-    both = {code for c in cells.values() for code in pair_of(c) if "-" in languages_of(c)}
-    found = []
-    for length, text, instruction in product(
-        lengths_of(cells.values()), sorted(both), sorted(both)
-    ):
-        place = length, (text, instruction)
-        mine = {n: c for n, c in cells.items() if (c["length"], pair_of(c)) == place}
-        if (known := score_of(mine))["score"] is not None:
-            found.append({"length": length, "text": text, "instruction": instruction, **known})
-    return found
+    means, codes = means_by(cells, lambda c: (c["length"], *pair_of(c))), _in_pairs(cells)
+    return [
+        {"length": length, "text": text, "instruction": instruction, **known}
+        for length, text, instruction in product(lengths_of(cells.values()), codes, codes)
+        if (known := means.get((length, text, instruction), NOTHING))["score"] is not None
+    ]
+
+
+def cross_lingual(cells: Cells) -> dict[str, dict[str, float]]:
+    """The mean by the text's language, then by the instruction's (Figure 6A); cells of niah."""
+    matrix: dict[str, dict[str, float]] = {}
+    means = means_by(cells, pair_of)
+    for text, instruction in product(_in_pairs(cells), repeat=2):
+        score = means.get((text, instruction), NOTHING)["score"]
+        if score is not None:
+            matrix.setdefault(text, {})[instruction] = score
+    return matrix
+
+
+def _in_pairs(cells: Cells) -> list[str]:
+    """The languages that stand in pairs of two."""
+    pairs = [pair_of(cell) for cell in cells.values() if "-" in languages_of(cell)]
+    return sorted({code for pair in pairs for code in pair})
 
 
 def pair_of(cell: Cell) -> tuple[str, str]:

@@ -28,14 +28,15 @@ from ruler_eval.analysis.languages.language_groups import (
     Cells,
     best_and_worst,
     by_task,
+    cross_lingual,
     crossed,
     in_niah,
     over_models,
     pair_of,
-    score_of,
+    resources,
+    scripts,
 )
 from ruler_eval.analysis.languages.language_ranks import (
-    About,
     kendall,
     ranked,
     ranked_codes,
@@ -43,9 +44,8 @@ from ruler_eval.analysis.languages.language_ranks import (
 )
 from ruler_eval.analysis.paired import paired_mean, percent
 from ruler_eval.release_languages import Languages
-from ruler_eval.score.aggregates import combine
 from ruler_eval.score.config_naming import ABLATION
-from ruler_eval.score.results_file import Cell, Results, lengths_of, scores_in
+from ruler_eval.score.results_file import Cell, Results, scores_in
 
 HIGH_RESOURCE = 250_000
 """Wikipedia articles (Table 2) from which a language is one of high resource (section 2)."""
@@ -101,7 +101,7 @@ def analyze(
             "resources": resources(cells, resource),
             "scripts": scripts(cells, about),
             "none_ablation": none_ablation(cells),
-            "cross_lingual": cross_lingual(cells),
+            "cross_lingual": cross_lingual(in_niah(cells)),
             "reasoning": reasoning(cells),
             "words_right": words_right(cells),
         }
@@ -134,36 +134,6 @@ def _at_lengths(
                 "those of the same runs."
             )
     return [one for one in errors if not lengths or places[one["config"]][1] in lengths]
-
-
-def resources(cells: Cells, resource: Mapping[str, str]) -> list[dict[str, Any]]:
-    """Languages of high and of low resource by length: niah means and their gap (Figures 1, 4).
-
-    `resource` has `high` or `low` of every language; pairs of languages are left out.
-    """
-    found = []
-    for length in lengths_of(cells.values()):
-        means: dict[str, Any] = {}
-        for group in ("high", "low"):
-            niah = [(n, c) for n, c in in_niah(cells).items() if c["length"] == length]
-            mine = {name: cell for name, cell in niah if resource.get(languages_of(cell)) == group}
-            means[group] = score_of(mine)
-        high, low = means["high"]["score"], means["low"]["score"]
-        gap = None if high is None or low is None else high - low
-        found.append({"length": length, **means, "gap": gap})
-    return found
-
-
-def scripts(cells: Cells, about: About) -> list[dict[str, Any]]:
-    """The languages by the script of their books and by length: niah means."""
-    found = []
-    single = {n: c for n, c in in_niah(cells).items() if "-" not in languages_of(c)}
-    for script in sorted({about[c["language"]].script for c in single.values()}):
-        mine = {n: c for n, c in single.items() if about[c["language"]].script == script}
-        for length in lengths_of(mine.values()):
-            here = {n: c for n, c in mine.items() if c["length"] == length}
-            found.append({"script": script, "length": length, **score_of(here)})
-    return found
 
 
 def none_ablation(cells: Cells) -> list[dict[str, Any]]:
@@ -202,19 +172,6 @@ def none_ablation(cells: Cells) -> list[dict[str, Any]]:
             }
         )
     return found
-
-
-def cross_lingual(cells: Cells) -> dict[str, dict[str, float]]:
-    """The niah mean by the text's language, then by the instruction's (Figure 6A)."""
-    crossed = {code for c in cells.values() if "-" in languages_of(c) for code in pair_of(c)}
-    matrix: dict[str, dict[str, float]] = {}
-    for text in sorted(crossed):
-        for instruction in sorted(crossed):
-            mine = {n: c for n, c in in_niah(cells).items() if pair_of(c) == (text, instruction)}
-            score, _, _ = combine(mine)
-            if score is not None:
-                matrix.setdefault(text, {})[instruction] = score
-    return matrix
 
 
 def _place(cell: Cell) -> tuple[str, str, str, str | None]:
