@@ -359,6 +359,16 @@ def test_the_oracle_runs_and_scores_end_to_end(built, tmp_path):
     assert {cell["score"] for cell in cells.values()} == {100}
 
 
+def test_the_folder_above_one_run_is_scored_on_the_runs_release(write_run, tmp_path):
+    run = write_run(right, configs=["vt_4k"])
+    above = tmp_path / "above"
+    (above / "runs").mkdir(parents=True)
+    run.rename(above / "runs" / "one")
+    _, error, code = ruler("score", above, "--out", tmp_path / "found.json")
+    assert code == 0, error
+    assert load(tmp_path / "found.json")["configurations"]["vt_4k"]["proof"] == "rows"
+
+
 def test_results_of_an_older_version_say_so(run, tmp_path):
     """They name digests of files and none of rows; they are read nevertheless."""
     path = run() / "results.json"
