@@ -180,12 +180,13 @@ def score(
     from ruler_common.names import parse_length
     from ruler_common.terminal import steps
     from ruler_eval.score import results_file, scoring
+    from ruler_eval.score.cells.row_score import ScoringRules
     from ruler_eval.score.effective_length import parse_baseline
     from ruler_eval.score.prediction_files import results_place
     from ruler_eval.score.prediction_source import PredictionSource
 
     given = paths(files)
-    rules = scoring.ScoringRules.parse(compat, cut, partial)
+    rules = ScoringRules.parse(compat, cut, partial)
     baseline = parse_baseline(threshold)
     source = filled(PredictionSource, locals(), dataset=text(dataset), references=path(references))
     predictions, release = source.open(given)

@@ -278,7 +278,7 @@ class Prepared:
             parts.append(Part(config, tuple(own), missing))
         return parts
 
-    def waves(self, parts: Sequence[Part], growing: bool) -> Waves | None:
+    def waves(self, parts: Sequence[Part], look_every: int | None) -> Waves | None:
         """The waves of these parts; None where they are too many to go round."""
         lengths = {file["config"]: file["length"] for file in self.manifest["files"].values()}
-        return Waves.of(len({lengths[part.config] for part in parts}), len(parts), growing)
+        return Waves.of(len({lengths[part.config] for part in parts}), len(parts), look_every)

@@ -60,13 +60,16 @@ Plan = tuple[RowReader, list[Part], Estimate, Waves | None]
 """Who reads the rows, the parts in the order of sending, what they amount to, and their waves."""
 
 
-def planned(ready: Prepared, parts: Sequence[Part], growing: bool = True) -> Plan:
-    """The plan of a run; `growing` waves are for one that nobody looks at between them."""
+def planned(ready: Prepared, parts: Sequence[Part], look_every: int | None = None) -> Plan:
+    """The plan of a run; `look_every` is the most rows of a wave, for who looks between waves.
+
+    Where nobody looks waves grow, and Ray's engines are given whole files.
+    """
     order = ready.order
     reader = RowReader(order.dataset, ready.settings["data_revision"])
     by_prefix, budget = shares_prefixes(order.backend), order.reasoning.budget
-    # the engines of ray are given whole files
-    waves = None if order.backend == "ray" else ready.waves(parts, growing)
+    whole_files = look_every is None and order.backend == "ray"
+    waves = None if whole_files else ready.waves(parts, look_every)
     return reader, *estimated(reader, parts, budget, by_prefix, order.quiet, waves), waves
 
 
@@ -82,7 +85,7 @@ def run(order: RunOrder) -> RunSummary:
     Raises RulerError before the first row if the order cannot run as asked or RUN holds other
     settings. Killed at any moment it loses the rows in flight; the same order resumes.
     """
-    with OpenRun(order, growing=True) as work:
+    with OpenRun(order) as work:
         if any(part.missing for part in work.parts):
             work.start()
             work.answer([part for wave in work.in_order for part in wave])
@@ -98,11 +101,11 @@ class OpenRun:
     """
 
     def __init__(
-        self, order: RunOrder, fixed: Mapping[str, Any] | None = None, growing: bool = False
+        self, order: RunOrder, fixed: Mapping[str, Any] | None = None, look_every: int | None = None
     ) -> None:
         """Check the order and take its folder; run.json is to hold what is `fixed`, too.
 
-        Waves are of one size, or `growing`, for a run that nobody looks at between them.
+        Who looks at the rows between waves names the most rows of a configuration in one.
         Raises RulerError as `run` does, and where rows were run before it was fixed.
         """
         self.ready = prepared(order)
@@ -116,9 +119,9 @@ class OpenRun:
                 )
             check_settings(before, fixed, order.out)
             self.ready = replace(self.ready, settings={**self.ready.settings, **fixed})
+        self._look_every = look_every
         self.summary, self._ends = RunSummary(), ExitStack()
         self._session = new_session(self.order, self.ready.digests)
-        self._growing = growing
         self._send: Callable[[Sequence[Part]], None] | None = None
         self._done: set[tuple[str, int]] = set()
         self.writable = self.records.lock()
@@ -137,7 +140,7 @@ class OpenRun:
     @cached_property
     def plan(self) -> Plan:
         """The plan, made when it is first asked for."""
-        return planned(self.ready, self.parts, self._growing)
+        return planned(self.ready, self.parts, self._look_every)
 
     @cached_property
     def in_order(self) -> list[list[Part]]:
@@ -149,7 +152,7 @@ class OpenRun:
 
     def waves(self) -> list[list[Part]]:
         """The parts of each wave, the first of the frozen order first."""
-        if self.ready.waves(self.parts, self._growing) is None:
+        if self.ready.waves(self.parts, self._look_every) is None:
             raise RulerError(
                 f"{len(self.parts)} configurations are too many to go round in waves: choose fewer "
                 "with --configs."

@@ -91,11 +91,15 @@ class Waves(NamedTuple):
     growing: bool = False
 
     @classmethod
-    def of(cls, lengths: int, configs: int, growing: bool = False) -> Waves | None:
-        """The waves of a run; None where it has too many configurations to go round in waves."""
+    def of(cls, lengths: int, configs: int, look_every: int | None = None) -> Waves | None:
+        """The waves of a run; None where it has too many configurations to go round in waves.
+
+        They grow unless somebody looks between them, who names the most rows of one.
+        """
         if configs > MOST_IN_WAVES:
             return None
-        return cls(WAVE if lengths == 1 else WAVE_OVER_LENGTHS, growing)
+        first = WAVE if lengths == 1 else WAVE_OVER_LENGTHS
+        return cls(min(first, look_every or first), growing=look_every is None)
 
     def number(self, place: int) -> int:
         """The wave of the row at a place of the frozen order."""
@@ -111,13 +115,14 @@ def in_waves(parts: Iterable[Part], waves: Waves) -> list[list[Part]]:
     found: list[list[Part]] = []
     for part in parts:
         tokens = dict(zip(part.missing, part.tokens, strict=True))
-        places = groupby(range(len(part.indices)), waves.number)
-        for number, own in ((number, {part.indices[at] for at in mine}) for number, mine in places):
-            missing = tuple(index for index in part.missing if index in own)
+        for number, places in groupby(range(len(part.indices)), waves.number):
+            own = tuple(part.indices[place] for place in places)
+            here = {*own}
+            missing = tuple(index for index in part.missing if index in here)
             if number == len(found):
                 found.append([])
             sizes = tuple(tokens[index] for index in missing)
-            found[number].append(Part(part.config, tuple(own), missing, sizes))
+            found[number].append(Part(part.config, own, missing, sizes))
     return found
 
 

@@ -358,17 +358,18 @@ def test_rows_are_sent_in_waves_of_the_frozen_order(tmp_path: Path) -> None:
 
 
 def test_over_several_lengths_a_wave_is_two_rows_of_each() -> None:
-    assert (Waves.of(1, 13), Waves.of(6, 78), Waves.of(1, 1000)) == (Waves(10), Waves(2), None)
+    found = (Waves.of(1, 13, 10), Waves.of(6, 78, 10), Waves.of(1, 1000, 10))
+    assert found == (Waves(10), Waves(2), None)
 
 
-@pytest.mark.parametrize(("growing", "sizes"), [(False, [10] * 4 + [5]), (True, [10, 10, 20, 5])])
+@pytest.mark.parametrize(("look_every", "sizes"), [(10, [10] * 4 + [5]), (None, [10, 10, 20, 5])])
 def test_waves_grow_where_nobody_looks_between_them(
-    growing: bool, sizes: list[int], tmp_path: Path
+    look_every: int | None, sizes: list[int], tmp_path: Path
 ) -> None:
     root = small_release.write(tmp_path / "ruler", rows=45, lines=6, only=("vt",))
     order = RunOrder(str(root), ("all_4k",), "oracle", tmp_path / "RUN", quiet=True)
     frozen = row_order("1.0.0", "ruler", "vt", "4k", 45)
-    with OpenRun(order, growing=growing) as work:
+    with OpenRun(order, look_every=look_every) as work:
         waves = [sorted(part.missing) for (part,) in work.waves()]
     ends = list(accumulate(sizes, initial=0))
     assert waves == [sorted(frozen[begin:end]) for begin, end in pairwise(ends)]
@@ -389,6 +390,14 @@ def test_a_run_by_a_model_that_caches_beginnings_sends_growing_waves(
     assert wave == sorted(wave)
 
 
+def test_ray_has_waves_only_where_rows_are_looked_at_between_them(tmp_path: Path) -> None:
+    root = small_release.write(tmp_path / "ruler", rows=25, lines=6, only=("vt",))
+    order = RunOrder(str(root), ("all_4k",), "ray", tmp_path / "RUN", quiet=True)
+    for most, waves in ((None, [25]), (10, [10, 10, 5])):
+        with OpenRun(order, look_every=most) as work:
+            assert [len(part.indices) for (part,) in work.waves()] == waves
+
+
 def test_a_run_that_stops_after_a_wave_resumes_with_the_next(tmp_path: Path) -> None:
     root = small_release.write(tmp_path / "ruler", rows=25, lines=6, only=("vt", "qa_1"))
     order = RunOrder(str(root), ("all_4k",), "oracle", tmp_path / "RUN", quiet=True)
@@ -396,8 +405,13 @@ def test_a_run_that_stops_after_a_wave_resumes_with_the_next(tmp_path: Path) -> 
         first, second, _ = work.waves()
         work.answer(first)
         assert dict(work.finish(first).total) == {"stop": 20}
+    with OpenRun(order, look_every=4) as work:
+        assert [[len(part.indices) for part in wave] for wave in work.waves()][::6] == [
+            [4, 4],
+            [1, 1],
+        ]
     assert "ended" in Records(order.out).settings()["sessions"][0]
-    with OpenRun(order) as work:
+    with OpenRun(order, look_every=10) as work:
         first, second, _ = work.waves()
         assert not any(part.missing for part in first)
         work.answer(first)
