@@ -27,7 +27,7 @@ from ruler_common.names import (
 from ruler_common.rows import FULL_ROWS, MINI_ROWS
 from ruler_common.work import Shard
 
-ENGINES = ("processes", "ray")  # of this machine, or actors of a Ray cluster
+ENGINES = ("processes", "ray")  # of this machine, or of a Ray cluster
 
 
 @dataclass(frozen=True)
