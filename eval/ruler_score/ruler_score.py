@@ -135,9 +135,9 @@ def _score_ruler(
     text = postprocess(answer).lower()
     found = sum([reference.lower() in text for reference in references])
     if task in QA_TASKS:
-        score = float(found > 0)  # string_match_part, without reading the answer again
+        score = float(found > 0)  # the reference code's string_match_part
         return TextScore(score, score * whole_word_match(answer, references), reasoning, found)
-    score = found / len(references)  # string_match_all, likewise
+    score = found / len(references)  # its string_match_all
     strict = score == 1 and nothing_else(answer, references, task)
     return TextScore(score, float(strict), reasoning, found)
 

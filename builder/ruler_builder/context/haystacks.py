@@ -108,13 +108,13 @@ class EssayHaystack(Haystack):
 
     separator = " "
 
-    def __init__(self, text: str, counter: TokenCounter, language: str = "en") -> None:
+    def __init__(self, text: str, counter: TokenCounter) -> None:
         words = text.split()
         self._words = len(words)
         self._text = " ".join(words) + " "  # one pass; words joined over the end of it too
         self._starts = np.cumsum([0, *(len(word) + 1 for word in words)])
         self._tokens = np.cumsum([0, *counter.counts_once([f" {word}" for word in words])])
-        starts = sentence_starts(self._text, language)
+        starts = sentence_starts(self._text, "en")
         offsets = (start + (self._text[start] == " ") for start in starts)
         found = np.fromiter(offsets, dtype=int)
         after = np.searchsorted(self._starts, found)  # the first word from there on
