@@ -58,6 +58,11 @@ class FileJob(NamedTuple):
     fast: bool = True
     mini: bool = False
 
+    @property
+    def tokens(self) -> int:
+        """Those of its rows, were every window full."""
+        return self.rows * self.config.max_length
+
 
 class Checked(NamedTuple):
     """What the check of a job found: how many rows there can be; the sources and tokenizer read.

@@ -109,6 +109,14 @@ def file_jobs(order: BuildOrder, suite: Suite) -> list[FileJob]:
     return jobs
 
 
+def jobs_of_shard(order: BuildOrder, jobs: list[FileJob]) -> list[FileJob]:
+    """The jobs of the order's shard; all of them where it names none."""
+    if order.shard is None:
+        return jobs
+    mine = order.shard.chosen({job.config.path: job.tokens for job in jobs})
+    return [job for job in jobs if job.config.path in mine]
+
+
 def _tasks(name: str, suite: Suite) -> tuple[str, ...]:
     return tuple(suite.tasks) if name == "default" else suite.names.expand(name)
 
