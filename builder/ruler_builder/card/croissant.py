@@ -18,8 +18,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from ruler_builder.card.provenance import citation_file, citations, languages, licences
-from ruler_builder.card.render import column_meanings
+from ruler_builder.card.provenance import citation_file, languages, licences
+from ruler_builder.card.render import citations, column_meanings
 from ruler_builder.common.project_files import project_file
 from ruler_common.errors import RulerError
 from ruler_common.files import read_bytes
@@ -70,7 +70,7 @@ def croissant(manifest: Manifest, repo: str | None = None) -> str:
         "datePublished": str(cff["date-released"]),
         "creator": [{"@type": "sc:Organization", "name": one["name"]} for one in cff["authors"]],
         "license": [*map(_licence, licences(manifest))],
-        "citeAs": "\n".join(citations(manifest)),
+        "citeAs": citations(manifest),
         "inLanguage": languages(manifest),
         "keywords": ["long context", "benchmark", "needle in a haystack", manifest["dataset"]],
         "isLiveDataset": False,

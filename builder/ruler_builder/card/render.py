@@ -129,6 +129,12 @@ def column_meanings() -> dict[str, str]:
     return found
 
 
+def citations(manifest: Manifest) -> str:
+    """BibTeX of the two papers and of this release, from CITATION.cff."""
+    template = templates().get_template("citations.bib")
+    return template.render(cff=origins.citation_file(), manifest=manifest).rstrip()
+
+
 @cache
 def templates() -> jinja2.Environment:
     """The templates in dataset_cards, with the filters that cards use."""
@@ -149,7 +155,7 @@ def templates() -> jinja2.Environment:
 # fmt: off
 _ORIGINS = (  # what a template calls as provenance.py does
     "languages", "sources", "embedded", "licences", "by_language", "books", "restricted", "mended",
-    "wording", "data_versions", "citations",
+    "wording", "data_versions",
 )
 # fmt: on
 
@@ -195,6 +201,7 @@ def _facts(manifest: Manifest, row: Mapping[str, Any] | None) -> dict[str, Any]:
         "kinds": origins.KINDS,
         "frozen": sentence_of(manifest),
         "versions": origins.versions(),
+        "citations": citations(manifest),
         **{name: getattr(origins, name)(manifest) for name in _ORIGINS},
     }
 
