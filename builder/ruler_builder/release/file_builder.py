@@ -102,7 +102,6 @@ class FileBuilder:
         self.load = load
         self.schema = arrow_schema()
         self._materials: tuple[tuple[str, bool], CountedSources] | None = None
-        self._mismatches: dict[str, str] = {}
         self._tasks: dict[str, Task[Any]] = {}
 
     def counted_sources(self, tokenizer: str, fast: bool) -> CountedSources:
@@ -159,13 +158,9 @@ class FileBuilder:
 
     def build(self, job: FileJob, report: OnRows) -> MadeFile:
         """Write the job's file, unless the second engine's counts turn out wrong."""
-        mismatch = self._mismatches.get(job.tokenizer, "") if job.fast else ""
-        if mismatch:
-            return MadeFile(job.config, None, mismatch)
         try:
             return MadeFile(job.config, self._build(job, report))
         except EngineMismatch as error:
-            self._mismatches[job.tokenizer] = str(error)
             return MadeFile(job.config, None, str(error))
 
     def _build(self, job: FileJob, report: OnRows) -> FileEntry:
