@@ -16,7 +16,7 @@ from ruler_builder.oneruler.languages import Language
 from ruler_builder.sources import corpora
 from ruler_builder.sources.chosen_sources import Sources
 from ruler_builder.sources.word_lists import places_alone
-from ruler_builder.tokens.tokenizers import TokenCounter
+from ruler_builder.tokens.counters import TokenCounter
 from ruler_common.manifest_form import LanguageEntry
 
 

@@ -24,7 +24,7 @@ import numpy as np
 from ruler_builder.context.prompt_builder import PromptBuilder
 from ruler_builder.sources.sentences import sentence_starts
 from ruler_builder.suites.params import MOST_NEEDLES
-from ruler_builder.tokens.tokenizers import TokenCounter
+from ruler_builder.tokens.counters import TokenCounter
 
 FEWEST_TOKENS_A_LINE = 8
 """No tokenizer makes fewer of a line of noise, or of a needle without its key and value."""

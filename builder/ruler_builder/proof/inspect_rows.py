@@ -30,9 +30,9 @@ from ruler_builder.proof.verify_report import WHOLE_FILE, AskedDigest, Found
 from ruler_builder.reading.breaches import Breach, FileRules, Law, context_of
 from ruler_builder.reading.sources_at_hand import SourcesAtHand
 from ruler_builder.sources.registry import SourceFile
+from ruler_builder.tokens.counters import TokenCounter
 from ruler_builder.tokens.reference_counter import Uncounted, absent, reference
 from ruler_builder.tokens.second_engine import EngineMismatch, confirm, is_sampled, with_engine
-from ruler_builder.tokens.tokenizers import TokenCounter
 from ruler_common.errors import RulerError
 from ruler_common.files import UNREADABLE
 from ruler_common.manifest_form import Manifest

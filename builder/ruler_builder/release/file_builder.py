@@ -29,8 +29,9 @@ from ruler_builder.release.parquet_files import (
 from ruler_builder.release.suite import Suite
 from ruler_builder.sources.chosen_sources import SourceChoice, Sources
 from ruler_builder.sources.download import Store
+from ruler_builder.tokens.counters import TokenCounter
 from ruler_builder.tokens.second_engine import EngineMismatch, confirm, is_sampled, with_engine
-from ruler_builder.tokens.tokenizers import TokenCounter, load_counter
+from ruler_builder.tokens.tokenizers import load_counter
 from ruler_common.errors import RulerError
 from ruler_common.files import sha256_of
 from ruler_common.manifest_form import FileEntry
