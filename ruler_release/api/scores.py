@@ -45,6 +45,7 @@ def run(
     tokens_in_flight: int | None = None,
     replicas_behind: int = 1,
     timeout: float = 3600.0,
+    stream: bool = False,
     retries: int = 8,
     give_up_after: float = 600.0,
     temperature: float = 0.0,
@@ -89,6 +90,7 @@ def run(
             that its caches hold, else 2 << 20 for each replica.
         replicas_behind: openai: engines behind the address.
         timeout: openai: seconds for a request, beyond those for what was sent before it.
+        stream: openai: answers come in pieces, and `timeout` counts from the first one.
         retries: openai: tries for one row, at most.
         give_up_after: openai: seconds to wait for a server that is gone; then the run stops.
         temperature: 0 is greedy.
@@ -178,12 +180,13 @@ def score(
     from ruler_common.names import parse_length
     from ruler_common.terminal import steps
     from ruler_eval.score import results_file, scoring
+    from ruler_eval.score.cells.row_score import ScoringRules
     from ruler_eval.score.effective_length import parse_baseline
     from ruler_eval.score.prediction_files import results_place
     from ruler_eval.score.prediction_source import PredictionSource
 
     given = paths(files)
-    rules = scoring.ScoringRules.parse(compat, cut, partial)
+    rules = ScoringRules.parse(compat, cut, partial)
     baseline = parse_baseline(threshold)
     source = filled(PredictionSource, locals(), dataset=text(dataset), references=path(references))
     predictions, release = source.open(given)

@@ -25,6 +25,7 @@ _SHARD = "i/n: the i-th of n parts, in whole files, the longest first."
 _AT_ONCE = "openai: requests at once, at most. Default: 32 a replica, more while that is faster."
 _IN_FLIGHT = "openai: prompt tokens sent at once, at most; 512k. Default: what the server holds."
 _TIMEOUT = "openai: seconds for a request, beyond those for what was sent before it."
+_STREAM = "openai: answers in pieces; --timeout then counts from the first one."
 _BEHIND = "openai: engines behind the address."
 _ADDRESS = "ray: HOST:PORT of a cluster; default: this machine's, else one made for the run."
 _NUM_CPUS = "ray: CPUs of each engine, where engines have no GPU."
@@ -73,6 +74,7 @@ def run(
     tokens_in_flight: Annotated[str | None, Option(help=_IN_FLIGHT)] = None,
     replicas_behind: Annotated[int, Option(min=1, help=_BEHIND)] = 1,
     timeout: Annotated[float, Option(help=_TIMEOUT)] = 3600.0,
+    stream: Annotated[bool, Option("--stream", help=_STREAM)] = False,
     retries: Annotated[int, Option(min=1, help="openai: tries for one row, at most.")] = 8,
     give_up_after: Annotated[float, Option(help=_GIVE_UP)] = 600.0,
     temperature: flags.Temperature = 0.0,

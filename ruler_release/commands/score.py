@@ -101,8 +101,8 @@ def errors(
     """
     from ruler_eval.analysis.errors import error_rows
     from ruler_eval.report import error_tables
+    from ruler_eval.score.cells.row_score import ScoringRules
     from ruler_eval.score.prediction_source import PredictionSource
-    from ruler_eval.score.scoring import ScoringRules
 
     flags.not_a_folder(out, "errors.jsonl")
     source = filled(PredictionSource, locals())

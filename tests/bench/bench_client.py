@@ -5,7 +5,8 @@
 
 Each line is the difference between two processes, of a few rows and of many, so that start, plan
 and imports do not count; memory is the peak of the larger. `text` sends the prompt as text, `ids`
-as token ids of the tokenizer's own library, `fast ids` of gigatoken where that is installed.
+as token ids of the tokenizer's own library, `fast ids` of gigatoken where that is installed;
+`stream` sends text and takes an answer of 128 tokens in as many pieces.
 `tokenizer` is that library alone: no client that sends exact ids can take less. With --lm-eval,
 lm-evaluation-harness' local-completions answers as many requests of the same prompts, also as token
 ids; its reading of rows is not counted. The last columns: the CPU per row as a share of that of
@@ -47,7 +48,8 @@ before = 0.0
 OURS = """
 if way == "ids":
     token_ids._engine = lambda tokenizer: None
-options = ModelOptions("m", base_url=url, tokenizer=None if way == "text" else tokenizer)
+own = None if way in ("text", "stream") else tokenizer
+options = ModelOptions("m", base_url=url, tokenizer=own, stream=way == "stream")
 with tempfile.TemporaryDirectory() as folder:
     order = RunOrder(dataset, (config,), "openai", Path(folder) / "RUN", options=options,
                      mode="completion", limit=int(rows), quiet=True)
@@ -97,7 +99,13 @@ def main() -> None:
     parser.add_argument("--lm-eval", action="store_true")
     asked = parser.parse_args()
     few = 2
-    ways = [("ids", OURS), ("tokenizer", TOKENIZER), ("fast ids", OURS), ("text", OURS)]
+    ways = [
+        ("ids", OURS),
+        ("tokenizer", TOKENIZER),
+        ("fast ids", OURS),
+        ("text", OURS),
+        ("stream", OURS),
+    ]
     ways += [("lm-eval ids", THEIRS)] if asked.lm_eval else []
     first = None
     with instant_server.started() as url:

@@ -8,9 +8,9 @@ drawn from. Three lengths too, whose rows share half of their differences by ind
 Then, where places are given that run_scores.py reads, all pairs of runs of the same rows are
 replayed in several random orders: how many rows it took, and whether the verdict is that of all
 rows. Pairs are of one model (changed in its cache), of two models, and of one model at three
-lengths together. What it saves depends on the pairs: where they hardly differ it takes about 11 %
-of the rows at 1 point, 7 at 2, 3 at 5. Ends with code 1 where errors are more than MOST_ERRORS, a
-verdict is the opposite, or fewer than 97 % are the same.
+lengths together. What it saves depends on the pairs. Ends with code 1 where errors are more than
+MOST_ERRORS, a verdict is the opposite, fewer than 97 % are the same, or all pairs at one length, or
+at three, take more rows than MOST_ROWS and MOST_ROWS_FAR.
 """
 
 from __future__ import annotations
@@ -22,13 +22,23 @@ import numpy as np
 
 from ruler_eval.analysis.decide import Verdict
 from ruler_eval.analysis.paired import bounds, paired_mean
-from ruler_eval.analysis.sequential.betting import ALPHA, LEAST, LOOKED_AT, Bets
-from ruler_eval.run.work_plan import WAVE, WAVE_OVER_LENGTHS
+from ruler_eval.analysis.sequential.betting import (
+    ALPHA_LAST,
+    LEAST,
+    LOOK_EVERY,
+    LOOKED_AT,
+    evidence,
+)
+from ruler_eval.run.work_plan import WAVE_OVER_LENGTHS
 from tests.bench.run_scores import Run, by_lengths, run_scores, same_model, same_rows
 
 RUNS, TASKS, ROWS = 2000, 13, 500
 BATCH = 200
 MOST_ERRORS = 0.035
+MOST_ROWS = {1: 15, 2: 13, 5: 8}
+"""Percent of the rows, by the limit in points, of pairs that all rows decide."""
+MOST_ROWS_FAR = 8
+"""Percent of the rows of pairs that are a point or more from the limit."""
 ORDERS = 4
 """Random orders of rows in which a pair is replayed."""
 
@@ -40,21 +50,22 @@ def verdicts_of(
 
     `several`: over several lengths.
     """
-    pairs, strata, rows = drops.shape
-    wave = WAVE_OVER_LENGTHS if several else WAVE
+    _, strata, rows = drops.shape
+    step = WAVE_OVER_LENGTHS if several else LOOK_EVERY
     until = ROWS // 6 if several else int(rows * LOOKED_AT)
-    bets = Bets(limit, None if several else strata * rows)
-    found: dict[int, tuple[Verdict, int]] = {}
-    for begin in range(0, until // wave * wave, wave):
-        bets.add(drops[:, :, begin : begin + wave].reshape(pairs, -1))
-        smaller, larger = bets.evidence()
-        for pair in np.flatnonzero(smaller >= LEAST):
-            found.setdefault(pair, ("smaller", begin + wave))
-        for pair in np.flatnonzero(larger >= LEAST):
-            found.setdefault(pair, ("larger", begin + wave))
-    for pair in {*range(pairs)} - {*found}:
-        found[pair] = held(drops[pair], limit, 1 - 2 * ALPHA), rows
-    return [found[pair] for pair in range(pairs)]
+    seen = drops[:, :, : until // step * step].swapaxes(1, 2)
+    smaller, larger = (
+        side[:, step - 1 :: step] >= LEAST
+        for side in evidence(seen, limit, None if several else strata * rows)
+    )
+    found: list[tuple[Verdict, int]] = []
+    for pair, known in enumerate(smaller | larger):
+        if not known.any():
+            found.append((held(drops[pair], limit, 1 - 2 * ALPHA_LAST), rows))
+            continue
+        look = int(known.argmax())
+        found.append(("smaller" if smaller[pair, look] else "larger", (look + 1) * step))
+    return found
 
 
 def held(drops: np.ndarray, limit: float, confidence: float = 0.95) -> Verdict:
@@ -171,6 +182,8 @@ def replay(runs: dict[str, Run]) -> bool:
                 flush=True,
             )
             good &= bool(same >= 97 and not opposite)
+            if name in ("both", "3 lengths"):
+                good &= bool(shares[0] <= MOST_ROWS[limit] and shares[2] <= MOST_ROWS_FAR)
     return good
 
 

@@ -1,14 +1,16 @@
 """How much of the prompts comes from a prefix cache, beside what their common beginnings allow.
 
     python -m tests.bench.bench_prefix RELEASE all_4k --tokenizer FOLDER
-    python -m tests.bench.bench_prefix RELEASE qa_1_4k,vt_4k --tokenizer FOLDER --limit 6 \\
+    python -m tests.bench.bench_prefix RELEASE all_4k --tokenizer FOLDER --limit 80 \\
         --base-url http://localhost:8000/v1 --model NAME
 
-Rows are rendered, tokenised and ordered as a run sends them, in waves. By task, as shares of the
-prompt tokens: `allowed`, whole blocks of `--block` ids that begin an earlier prompt too (a trie
-over ids; the last token is always computed); `cache`, those of them that are still there in a cache
-of `--cache` tokens whose least recently used blocks go first, rows one after another (simulated);
-with --base-url `vLLM`, by the counters of a real server that has answered nothing before.
+Rows are rendered, tokenised and ordered as a run sends them, in waves (`--even`: of one size, as
+`ruler decide` sends them). By task, as shares of the prompt tokens: `allowed`, whole blocks of
+`--block` ids that begin an earlier prompt too (a trie over ids; the last token is always computed);
+`cache`, those of them that are still there in a cache of `--cache` tokens whose least recently used
+blocks go first, rows one after another (simulated); with --base-url `vLLM`, what a real server
+reports for each row of a run of one token a row (`--enable-prompt-tokens-details`), which has
+answered nothing before; its own counters over the whole run stand in the last line.
 """
 
 from __future__ import annotations
@@ -68,26 +70,26 @@ def main() -> None:
     parser.add_argument("--limit", type=int)
     parser.add_argument("--cache", type=int, default=1 << 19)
     parser.add_argument("--block", type=int, default=16, help="vLLM's on a GPU; on a CPU 128")
+    parser.add_argument("--even", action="store_true")
     parser.add_argument("--base-url")
     parser.add_argument("--model", default="m")
     asked = parser.parse_args()
-    options = ModelOptions(asked.model, tokenizer=asked.tokenizer, base_url=asked.base_url)
+    options = ModelOptions(
+        *(asked.model,), tokenizer=asked.tokenizer, base_url=asked.base_url, concurrency=1,
+        arguments={"max_tokens": 1},
+    )  # fmt: skip
     tokenizer = load_tokenizer(asked.tokenizer)
     mode = "prefill" if tokenizer.chat_template else "completion"
     prompter = Prompter(mode, tokenizer, fast=True)
     tokens, allowed, cached = Counter[str](), Counter[str](), Counter[str]()
     told: dict[str, float] = {}
     with tempfile.TemporaryDirectory() as folder:
-
-        def order(configs: tuple[str, ...], out: str) -> RunOrder:
-            place = Path(folder) / out
-            return RunOrder(
-                *(asked.dataset, configs, "openai", place),
-                options=options, mode=mode, limit=asked.limit, quiet=True,
-            )  # fmt: skip
-
+        order = RunOrder(
+            *(asked.dataset, tuple(asked.configs.split(",")), "openai", Path(folder) / "RUN"),
+            options=options, mode=mode, limit=asked.limit, quiet=True,
+        )  # fmt: skip
         endless, bounded = Cache(float("inf"), asked.block), Cache(asked.cache, asked.block)
-        with OpenRun(order(tuple(asked.configs.split(",")), "PLAN")) as work:
+        with OpenRun(order, growing=not asked.even) as work:
             configs = [part.config for part in work.parts]
             parts = [part for wave in work.in_order for part in wave]
             for config, row in sent_rows(work.plan[0], parts):
@@ -95,13 +97,19 @@ def main() -> None:
                 tokens[config] += len(ids)
                 allowed[config] += endless.read(ids)
                 cached[config] += bounded.read(ids)
-        for config in configs if asked.base_url else []:
-            queries, hits = counters(asked.base_url)
-            with OpenRun(order((config,), config)) as work:
+        if asked.base_url:
+            before = counters(asked.base_url)
+            with OpenRun(order, growing=not asked.even) as work:
                 work.answer([part for wave in work.in_order for part in wave])
-                assert not work.finish(work.parts).total["error"]
-            after = counters(asked.base_url)
-            told[config] = (after[1] - hits) / (after[0] - queries)
+                for part in work.parts:
+                    usages = [one["usage"] for one in work.records.of(part.config).values()]
+                    hits, read = (
+                        sum(usage[name] or 0 for usage in usages if usage)
+                        for name in ("cached_tokens", "prompt_tokens")
+                    )
+                    assert read == tokens[part.config], "each row was read, as it was counted here"
+                    told[part.config] = hits / read
+            queries, hits = (b - a for a, b in zip(before, counters(asked.base_url), strict=True))
     print(f"{'':28}{'allowed':>9}{'cache':>9}" + ("    vLLM" if told else "") + "  of allowed")
     for config in configs:
         limit = allowed[config] / tokens[config]
@@ -110,7 +118,9 @@ def main() -> None:
         print(f"{config:28}{limit:9.2%}" + "".join(f"{one:9.2%}" for one in found) + share)
     total = sum(tokens.values())
     limit, found_all = sum(allowed.values()) / total, sum(cached.values()) / total
-    print(f"{'all':28}{limit:9.2%}{found_all:9.2%}{found_all / limit:11.1%}")
+    real = f"{hits / queries:9.2%}" if told else ""
+    last = hits / queries if told else found_all
+    print(f"{'all':28}{limit:9.2%}{found_all:9.2%}{real}{last / limit:11.1%}")
 
 
 if __name__ == "__main__":

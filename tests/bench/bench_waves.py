@@ -2,8 +2,9 @@
 
 Of all rows at a length (default: the shortest), by task: the share of prompt tokens that an ideal
 prefix cache holds already, where the rows of a file are sent in the order of their beginnings, and
-where they are sent so within waves (WAVE rows of a run at one length, WAVE_OVER_LENGTHS of one over
-several). Common beginnings are counted in the texts, up to the character.
+where they are sent so within waves: that grow, and of one size (WAVE rows of a run at one length,
+WAVE_OVER_LENGTHS of one over several). Common
+beginnings are counted in the texts, up to the character.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import sys
 
 from ruler_eval.frozen_release import Release
 from ruler_eval.run.preparing.row_reader import RowReader
-from ruler_eval.run.work_plan import WAVE, WAVE_OVER_LENGTHS, Part, estimated
+from ruler_eval.run.work_plan import WAVE, WAVE_OVER_LENGTHS, Part, Waves, estimated
 
 
 def main() -> None:
@@ -23,12 +24,13 @@ def main() -> None:
     length = sys.argv[2] if len(sys.argv) > 2 else shortest
     configs = [file["config"] for file in files if file["length"] == length]
     parts = [Part(name, tuple(o := release.order(name)), tuple(o)) for name in configs]
-    waves = (None, WAVE, WAVE_OVER_LENGTHS)
+    waves = {
+        "no waves": None, "growing": Waves(WAVE, growing=True),
+        f"of {WAVE}": Waves(WAVE), f"of {WAVE_OVER_LENGTHS}": Waves(WAVE_OVER_LENGTHS),
+    }  # fmt: skip
     said = f"{length}: prompt tokens that a cache holds"
-    print(
-        f"{said:45}" + "".join(f"{'of ' + str(wave) if wave else 'no waves':>9}" for wave in waves)
-    )
-    found = [estimated(reader, parts, 0, True, True, wave) for wave in waves]
+    print(f"{said:45}" + "".join(f"{name:>9}" for name in waves))
+    found = [estimated(reader, parts, 0, True, True, wave) for wave in waves.values()]
     for number, name in enumerate(configs):
         shares = [part.cached_tokens / sum(part.tokens) for part in (f[0][number] for f in found)]
         print(f"{name:45}" + "".join(f"{share:9.1%}" for share in shares))

@@ -1,5 +1,7 @@
 """A server that answers every completion at once and reads no prompt: what is left is the client.
 
+With `stream` in the request the answer is PIECES events of a token each, as vLLM writes them.
+
     with instant_server.started() as url: …
 
 It runs as a process of its own; `delay` makes it wait so many seconds.
@@ -18,7 +20,13 @@ ANSWER = (
     b'{"choices": [{"index": 0, "finish_reason": "stop",'
     b' "text": " 42", "message": {"content": " 42"}}]}'
 )
-HEAD = b"HTTP/1.1 %b\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%b"
+PIECES = 128
+PIECE = (
+    b'data: {"id":"cmpl-8a8f6c2f1f0b4d7f","object":"text_completion","created":1,"model":"m",'
+    b'"choices":[{"index":0,"text":" 4","logprobs":null,"finish_reason":%b}]}\n\n'
+)
+STREAM = PIECE % b"null" * (PIECES - 1) + PIECE % b'"stop"' + b"data: [DONE]\n\n"
+HEAD = b"HTTP/1.1 %b\r\nContent-Type: %b\r\nContent-Length: %d\r\n\r\n%b"
 
 
 @contextmanager
@@ -40,16 +48,19 @@ async def _serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> 
             head = (await reader.readuntil(b"\r\n\r\n")).lower()
             sizes = [line for line in head.split(b"\r\n") if line.startswith(b"content-length:")]
             left = int(sizes[0][15:]) if sizes else 0
+            end = b""
             while left:
-                left -= len(await reader.read(min(left, 1 << 20)))
+                part = await reader.read(min(left, 1 << 20))
+                left, end = left - len(part), (end + part)[-1000:]
             path = head.split(b" ", 2)[1]
             if path.endswith(b"completions"):
                 await asyncio.sleep(float(sys.argv[1]))
-                status, body = b"200 OK", ANSWER
+                status, body = b"200 OK", STREAM if b'"stream":true' in end else ANSWER
             else:
                 here = path.endswith(b"/models")
                 status, body = (b"200 OK", MODELS) if here else (b"404 No", b"{}")
-            writer.write(HEAD % (status, len(body), body))
+            kind = b"text/event-stream" if body is STREAM else b"application/json"
+            writer.write(HEAD % (status, kind, len(body), body))
             await writer.drain()
     except (asyncio.IncompleteReadError, ConnectionError):
         writer.close()

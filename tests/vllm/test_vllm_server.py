@@ -35,15 +35,24 @@ def predictions(folder: Path) -> dict[tuple[str, int], str]:
 
 
 @pytest.mark.parametrize("mode", ["completion", "prefill", "chat"])
-@pytest.mark.parametrize("renders", ["server", "client"])
+@pytest.mark.parametrize(
+    ("renders", "stream"),
+    [("server", False), ("client", False), ("server", True), ("client", True)],
+)
 def test_each_mode_gives_the_offline_models_answers(
-    remote: Any, mode: str, renders: str, tiny: Path, transformers_answers: dict[str, Any]
+    remote: Any,
+    mode: str,
+    renders: str,
+    stream: bool,
+    tiny: Path,
+    transformers_answers: dict[str, Any],
 ) -> None:
-    if renders == "client":
-        remote = replace(remote, options=replace(remote.options, tokenizer=str(tiny)))
+    own = str(tiny) if renders == "client" else None
+    remote = replace(remote, options=replace(remote.options, tokenizer=own, stream=stream))
     outcome = run(replace(remote, mode=mode))
     assert outcome.total["error"] == outcome.total["does_not_fit"] == 0
     assert outcome.differences == 0  # the server counts the tokens that we count
+    assert all(record["usage"]["completion_tokens"] for record in records(remote.out))
     kept = json.loads((remote.out / "run.json").read_text())
     assert kept["budget"] == {"server": "server", "client": "tokenizer"}[renders]
     assert kept["max_model_len"] == 2048

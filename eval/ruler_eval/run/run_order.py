@@ -32,7 +32,7 @@ from ruler_eval.run.preparing.chat_template import ChatTemplate
 from ruler_eval.run.reasoning import Reasoning
 from ruler_eval.run.records import Record, Records
 from ruler_eval.run.run_settings import RunSettings, Session, check_settings
-from ruler_eval.run.work_plan import Part, wave_size
+from ruler_eval.run.work_plan import Part, Waves
 
 VERSIONS = ("ruler-release", "transformers", "tokenizers", "torch", "openai", "datasets", "ray")
 
@@ -199,6 +199,7 @@ def new_session(order: RunOrder, files: Mapping[str, str]) -> Session:
         "source": place_of(order.dataset),
         "configs": list(files),
         "concurrency": order.options.concurrency,
+        "stream": order.options.stream,
         "replicas": order.cluster.replicas if order.backend == "ray" else None,
         "versions": versions,
         "machine": platform.platform(),
@@ -277,7 +278,7 @@ class Prepared:
             parts.append(Part(config, tuple(own), missing))
         return parts
 
-    def wave_size(self, parts: Sequence[Part]) -> int | None:
-        """Rows of each part in a wave; None where the parts are too many to go round."""
+    def waves(self, parts: Sequence[Part], look_every: int | None) -> Waves | None:
+        """The waves of these parts; None where they are too many to go round."""
         lengths = {file["config"]: file["length"] for file in self.manifest["files"].values()}
-        return wave_size(len({lengths[part.config] for part in parts}), len(parts))
+        return Waves.of(len({lengths[part.config] for part in parts}), len(parts), look_every)

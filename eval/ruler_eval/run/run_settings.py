@@ -21,6 +21,7 @@ class Session(TypedDict):
     source: str
     configs: list[str]
     concurrency: int | None
+    stream: NotRequired[bool]
     replicas: NotRequired[int | None]
     versions: dict[str, str]
     machine: str
@@ -60,7 +61,9 @@ def check_settings(old: Mapping[str, Any], new: Mapping[str, Any], folder: Path)
                 continue
             name, before, value = f"{name}.{changed}", before.get(changed), value.get(changed)
         if before != value:
+            ours = name in ("decide.alpha", "decide.rule")  # of the version, not of the command
+            instead = "go on with the version that began it" if ours else "use the old value"
             raise RulerError(
                 f"'{folder}' was run with {name} = {json.dumps(before, ensure_ascii=False)}, not "
-                f"{json.dumps(value, ensure_ascii=False)}: name a new --out, or use the old value."
+                f"{json.dumps(value, ensure_ascii=False)}: name a new --out, or {instead}."
             )

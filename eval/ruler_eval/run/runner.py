@@ -28,7 +28,15 @@ from ruler_eval.run.replicas.ray_replicas import RayReplicas
 from ruler_eval.run.run_order import Prepared, RunOrder, new_session, now
 from ruler_eval.run.run_settings import check_settings
 from ruler_eval.run.window import window_of
-from ruler_eval.run.work_plan import Estimate, Part, estimated, in_order, in_waves, sent_rows
+from ruler_eval.run.work_plan import (
+    Estimate,
+    Part,
+    Waves,
+    estimated,
+    in_order,
+    in_waves,
+    sent_rows,
+)
 
 
 def prepared(order: RunOrder) -> Prepared:
@@ -48,24 +56,27 @@ def prepared(order: RunOrder) -> Prepared:
     return Prepared.of(order)
 
 
-def planned(ready: Prepared, parts: Sequence[Part]) -> tuple[RowReader, list[Part], Estimate]:
-    """Who reads the rows, the parts in the order of sending, and what they amount to."""
+Plan = tuple[RowReader, list[Part], Estimate, Waves | None]
+"""Who reads the rows, the parts in the order of sending, what they amount to, and their waves."""
+
+
+def planned(ready: Prepared, parts: Sequence[Part], look_every: int | None = None) -> Plan:
+    """The plan of a run; `look_every` is the most rows of a wave, for who looks between waves.
+
+    Where nobody looks waves grow, and Ray's engines are given whole files.
+    """
     order = ready.order
     reader = RowReader(order.dataset, ready.settings["data_revision"])
     by_prefix, budget = shares_prefixes(order.backend), order.reasoning.budget
-    wave = _wave(ready, parts)
-    return reader, *estimated(reader, parts, budget, by_prefix, order.quiet, wave)
-
-
-def _wave(ready: Prepared, parts: Sequence[Part]) -> int | None:
-    """Rows of a wave; None for ray, whose engines are given whole files."""
-    return None if ready.order.backend == "ray" else ready.wave_size(parts)
+    whole_files = look_every is None and order.backend == "ray"
+    waves = None if whole_files else ready.waves(parts, look_every)
+    return reader, *estimated(reader, parts, budget, by_prefix, order.quiet, waves), waves
 
 
 def estimate(order: RunOrder) -> Estimate:
     """What a run would do: `ruler run --dry-run`. No model is loaded and nothing is written."""
     ready = prepared(order)
-    return planned(ready, ready.parts(writable=False))[-1]
+    return planned(ready, ready.parts(writable=False))[2]
 
 
 def run(order: RunOrder) -> RunSummary:
@@ -89,9 +100,12 @@ class OpenRun:
             work.answer(wave)                    # until every row of the wave has its record
     """
 
-    def __init__(self, order: RunOrder, fixed: Mapping[str, Any] | None = None) -> None:
+    def __init__(
+        self, order: RunOrder, fixed: Mapping[str, Any] | None = None, look_every: int | None = None
+    ) -> None:
         """Check the order and take its folder; run.json is to hold what is `fixed`, too.
 
+        Who looks at the rows between waves names the most rows of a configuration in one.
         Raises RulerError as `run` does, and where rows were run before it was fixed.
         """
         self.ready = prepared(order)
@@ -105,6 +119,7 @@ class OpenRun:
                 )
             check_settings(before, fixed, order.out)
             self.ready = replace(self.ready, settings={**self.ready.settings, **fixed})
+        self._look_every = look_every
         self.summary, self._ends = RunSummary(), ExitStack()
         self._session = new_session(self.order, self.ready.digests)
         self._send: Callable[[Sequence[Part]], None] | None = None
@@ -123,22 +138,21 @@ class OpenRun:
         self._ends.__exit__(*error)
 
     @cached_property
-    def plan(self) -> tuple[RowReader, list[Part], Estimate]:
-        """Who reads the rows, the parts in the order of sending, and what they amount to."""
-        return planned(self.ready, self.parts)
+    def plan(self) -> Plan:
+        """The plan, made when it is first asked for."""
+        return planned(self.ready, self.parts, self._look_every)
 
     @cached_property
     def in_order(self) -> list[list[Part]]:
         """The parts of each wave; all in one where the run has no waves. Rows are read so."""
-        reader, parts, _ = self.plan
-        size = _wave(self.ready, self.parts)
-        waves = in_waves(parts, size) if size else [parts]
-        reader.expect(in_order(part for wave in waves for part in wave))
-        return waves
+        reader, parts, _, waves = self.plan
+        found = in_waves(parts, waves) if waves else [parts]
+        reader.expect(in_order(part for wave in found for part in wave))
+        return found
 
     def waves(self) -> list[list[Part]]:
         """The parts of each wave, the first of the frozen order first."""
-        if self.ready.wave_size(self.parts) is None:
+        if self.ready.waves(self.parts, self._look_every) is None:
             raise RulerError(
                 f"{len(self.parts)} configurations are too many to go round in waves: choose fewer "
                 "with --configs."

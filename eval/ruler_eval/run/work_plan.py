@@ -13,9 +13,10 @@ that ends between two waves holds the same random rows of every task.
 from __future__ import annotations
 
 import hashlib
+from bisect import bisect_left
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
-from itertools import pairwise, takewhile
+from itertools import groupby, pairwise
 from typing import NamedTuple
 
 from ruler_common.terminal import steps
@@ -83,29 +84,46 @@ class Estimate:
         return lines
 
 
-def wave_size(lengths: int, configs: int) -> int | None:
-    """Rows of a configuration in a wave; None where a run has too many to go round in waves."""
-    if configs > MOST_IN_WAVES:
-        return None
-    return WAVE if lengths == 1 else WAVE_OVER_LENGTHS
+class Waves(NamedTuple):
+    """Waves of `first` rows of every configuration; if `growing`, of as many as all before them."""
+
+    first: int
+    growing: bool = False
+
+    @classmethod
+    def of(cls, lengths: int, configs: int, look_every: int | None = None) -> Waves | None:
+        """The waves of a run; None where it has too many configurations to go round in waves.
+
+        They grow unless somebody looks between them, who names the most rows of one.
+        """
+        if configs > MOST_IN_WAVES:
+            return None
+        first = WAVE if lengths == 1 else WAVE_OVER_LENGTHS
+        return cls(min(first, look_every or first), growing=look_every is None)
+
+    def number(self, place: int) -> int:
+        """The wave of the row at a place of the frozen order."""
+        before = place // self.first
+        return before.bit_length() if self.growing else before
 
 
-def in_waves(parts: Iterable[Part], size: int) -> list[list[Part]]:
-    """The parts of each wave: `size` rows of every configuration, of which some may be missing.
+def in_waves(parts: Iterable[Part], waves: Waves) -> list[list[Part]]:
+    """The parts of each wave: its rows of every configuration, of which some may be missing.
 
     The parts are planned ones; their wave's rows keep the order of sending.
     """
-    waves: list[list[Part]] = []
+    found: list[list[Part]] = []
     for part in parts:
         tokens = dict(zip(part.missing, part.tokens, strict=True))
-        for number, begin in enumerate(range(0, len(part.indices), size)):
-            own = part.indices[begin : begin + size]
-            missing = tuple(index for index in part.missing if index in {*own})
+        for number, places in groupby(range(len(part.indices)), waves.number):
+            own = tuple(part.indices[place] for place in places)
+            here = {*own}
+            missing = tuple(index for index in part.missing if index in here)
+            if number == len(found):
+                found.append([])
             sizes = tuple(tokens[index] for index in missing)
-            if number == len(waves):
-                waves.append([])
-            waves[number].append(Part(part.config, own, missing, sizes))
-    return waves
+            found[number].append(Part(part.config, own, missing, sizes))
+    return found
 
 
 def estimated(
@@ -114,14 +132,14 @@ def estimated(
     reasoning_tokens: int,
     by_prefix: bool,
     quiet: bool,
-    wave: int | None = None,
+    waves: Waves | None = None,
 ) -> tuple[list[Part], Estimate]:
     """The parts with their rows in the order of sending, and what they amount to.
 
-    `reasoning_tokens` is the room for reasoning of each row, `wave` the rows of a wave.
+    `reasoning_tokens` is the room for reasoning of each row.
     """
     shown = steps(parts, "Planning", quiet=quiet)
-    found = [_planned(reader, part, by_prefix, wave) for part in shown]
+    found = [_planned(reader, part, by_prefix, waves) for part in shown]
     rows = sum(len(part.missing) for part in found)
     return found, Estimate(
         rows=rows,
@@ -144,7 +162,7 @@ def sent_rows(
     return (reader(*key) for key in in_order(parts) if key not in done)
 
 
-def _planned(reader: RowReader, part: Part, by_prefix: bool, wave: int | None) -> Part:
+def _planned(reader: RowReader, part: Part, by_prefix: bool, waves: Waves | None) -> Part:
     if not part.missing:
         return part
     columns = ("length", "max_new_tokens", *(["input"] if by_prefix else []))
@@ -163,10 +181,10 @@ def _planned(reader: RowReader, part: Part, by_prefix: bool, wave: int | None) -
     order, cached = list(part.missing), 0.0
     if by_prefix:
         places = enumerate(part.indices)
-        waves = {index: place // wave if wave else 0 for place, index in places}
-        order.sort(key=lambda index: (waves[index], beginnings[index].digests))
+        wave = {index: waves.number(place) if waves else 0 for place, index in places}
+        order.sort(key=lambda index: (wave[index], beginnings[index].digests))
         for before, index in pairwise(order):
-            if waves[before] == waves[index]:
+            if wave[before] == wave[index]:
                 cached += tokens[index] * beginnings[index].share_in(beginnings[before])
     return replace(
         part,
@@ -200,6 +218,7 @@ class Beginning(NamedTuple):
 
     def share_in(self, before: Beginning) -> float:
         """The share of the text, in whole blocks, that stands at the beginning of another."""
-        pairs = zip(self.digests, before.digests, strict=False)
-        equal = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
-        return min(1.0, equal // _DIGEST * BLOCK / max(self.size, 1))
+        mine, theirs = self.digests, before.digests
+        blocks = range(_DIGEST, min(len(mine), len(theirs)) + 1, _DIGEST)
+        equal = bisect_left(blocks, True, key=lambda end: mine[:end] != theirs[:end])
+        return min(1.0, equal * BLOCK / max(self.size, 1))

@@ -32,8 +32,8 @@ The schema (FORMAT 3; scores and intervals 0 … 100, lengths in tokens, null wh
       relative_to_0k          the score in percent of the same task's at 0k, where it was scored
       documents               how many documents the rows ask about, where several ask about one;
                               design_effect: how many times the variance of independent rows the
-                              score's is for that (score/documents.py)
-      depth                   ten bins (ruler_eval/score/depth.py), or null
+                              score's is for that (score/cells/documents.py)
+      depth                   ten bins (ruler_eval/score/cells/depth.py), or null
       rows                    every row's "index" and "score" (0 … 1); "references", "question" and
                               "prompt": digests of what was asked, each null where a file lacks it;
                               "found": references found; "truncated": the rows that were; and

@@ -20,7 +20,7 @@ def coverage(better, worse, rows):
         for down in range(rows + 1 - up):
             low, high = bounds(paired_mean([rows_of(up, down, rows)]))
             if low - 1e-9 <= better - worse <= high + 1e-9:
-                shares = [better, worse, 1 - better - worse]
+                shares = [better, worse, max(0.0, 1 - better - worse)]
                 held += multinomial.pmf([up, down, rows - up - down], rows, shares)
     return 100 * held
 
@@ -29,6 +29,14 @@ def coverage(better, worse, rows):
 @pytest.mark.parametrize("shares", [(0.05, 0), (0.2, 0.05), (0.3, 0.3), (0.5, 0.1), (0.8, 0.05)])
 def test_right_and_wrong_rows_are_covered_from_ten_rows_on(rows, shares):
     assert coverage(*shares, rows) > 94.5
+
+
+@pytest.mark.parametrize("rows", [10, 20])
+def test_rows_that_all_differ_one_way_may_have_been_the_other_way(rows):
+    """Some rows that were not seen may be −1 where all that were are 1."""
+    assert coverage(0.9, 0.1, rows) > 92
+    low, high = bounds(paired_mean([rows_of(rows, 0, rows)]))
+    assert (low, high) == (pytest.approx(1 - 2 * (1 - 0.025 ** (1 / rows))), 1)
 
 
 @pytest.mark.parametrize("rows", [20, 25, 30])

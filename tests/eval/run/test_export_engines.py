@@ -98,10 +98,11 @@ def test_inspect_asks_a_model_what_ruler_run_asks_it(
 def scored(logs: Path, release: Path) -> dict[tuple[str, int], float]:
     """The rows' scores as `ruler score` has them."""
     from ruler_eval.score import scoring
+    from ruler_eval.score.cells.row_score import ScoringRules
     from ruler_eval.score.prediction_source import PredictionSource
 
     found, rows = PredictionSource(dataset=str(release)).open([logs])
-    results = scoring.score(found, rows, scoring.ScoringRules(partial=True))
+    results = scoring.score(found, rows, ScoringRules(partial=True))
     return {
         (config, index): score
         for config, cell in results["configurations"].items()

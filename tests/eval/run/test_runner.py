@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ import ruler_dataset
 from ruler_common.errors import RulerError
 from ruler_common.rows import row_order
 from ruler_common.work import Shard
+from ruler_eval.run import runner
 from ruler_eval.run.backends.backend import Completion, ModelOptions
 from ruler_eval.run.preparing.row_reader import RowReader
 from ruler_eval.run.progress import RunSummary
@@ -27,7 +28,7 @@ from ruler_eval.run.records import Record, Records, read_lines
 from ruler_eval.run.row_state import Expected, record_of
 from ruler_eval.run.run_order import RunOrder
 from ruler_eval.run.runner import OpenRun, run
-from ruler_eval.run.work_plan import Beginning, Part, sent_rows, wave_size
+from ruler_eval.run.work_plan import Beginning, Part, Waves, sent_rows
 from tests import in_process
 from tests.eval.run import small_release
 
@@ -357,7 +358,44 @@ def test_rows_are_sent_in_waves_of_the_frozen_order(tmp_path: Path) -> None:
 
 
 def test_over_several_lengths_a_wave_is_two_rows_of_each() -> None:
-    assert (wave_size(1, 13), wave_size(6, 78), wave_size(1, 1000)) == (10, 2, None)
+    found = (Waves.of(1, 13, 10), Waves.of(6, 78, 10), Waves.of(1, 1000, 10))
+    assert found == (Waves(10), Waves(2), None)
+
+
+@pytest.mark.parametrize(("look_every", "sizes"), [(10, [10] * 4 + [5]), (None, [10, 10, 20, 5])])
+def test_waves_grow_where_nobody_looks_between_them(
+    look_every: int | None, sizes: list[int], tmp_path: Path
+) -> None:
+    root = small_release.write(tmp_path / "ruler", rows=45, lines=6, only=("vt",))
+    order = RunOrder(str(root), ("all_4k",), "oracle", tmp_path / "RUN", quiet=True)
+    frozen = row_order("1.0.0", "ruler", "vt", "4k", 45)
+    with OpenRun(order, look_every=look_every) as work:
+        waves = [sorted(part.missing) for (part,) in work.waves()]
+    ends = list(accumulate(sizes, initial=0))
+    assert waves == [sorted(frozen[begin:end]) for begin, end in pairwise(ends)]
+
+
+def test_a_run_by_a_model_that_caches_beginnings_sends_growing_waves(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its third wave is twenty rows, sorted by their beginnings as one."""
+    root = small_release.write(tmp_path / "ruler", rows=40, lines=40, only=("niah_single_1",))
+    monkeypatch.setattr(runner, "shares_prefixes", lambda backend: True)
+    order = RunOrder(str(root), ("all_4k",), "oracle", tmp_path / "RUN", quiet=True)
+    sent = list[int]()
+    monkeypatch.setattr(Records, "write", lambda self, record: sent.append(record["index"]))
+    run(order)
+    data = ruler_dataset.load(root, "niah_single_1_4k")
+    wave = [Beginning.of(data[index]["input"]).digests for index in sent[20:40]]
+    assert wave == sorted(wave)
+
+
+def test_ray_has_waves_only_where_rows_are_looked_at_between_them(tmp_path: Path) -> None:
+    root = small_release.write(tmp_path / "ruler", rows=25, lines=6, only=("vt",))
+    order = RunOrder(str(root), ("all_4k",), "ray", tmp_path / "RUN", quiet=True)
+    for most, waves in ((None, [25]), (10, [10, 10, 5])):
+        with OpenRun(order, look_every=most) as work:
+            assert [len(part.indices) for (part,) in work.waves()] == waves
 
 
 def test_a_run_that_stops_after_a_wave_resumes_with_the_next(tmp_path: Path) -> None:
@@ -367,8 +405,13 @@ def test_a_run_that_stops_after_a_wave_resumes_with_the_next(tmp_path: Path) -> 
         first, second, _ = work.waves()
         work.answer(first)
         assert dict(work.finish(first).total) == {"stop": 20}
+    with OpenRun(order, look_every=4) as work:
+        assert [[len(part.indices) for part in wave] for wave in work.waves()][::6] == [
+            [4, 4],
+            [1, 1],
+        ]
     assert "ended" in Records(order.out).settings()["sessions"][0]
-    with OpenRun(order) as work:
+    with OpenRun(order, look_every=10) as work:
         first, second, _ = work.waves()
         assert not any(part.missing for part in first)
         work.answer(first)

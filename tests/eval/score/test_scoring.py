@@ -14,9 +14,10 @@ from ruler_eval.families.table import rule_task
 from ruler_eval.frozen_release import Release
 from ruler_eval.prediction import Prediction
 from ruler_eval.report.score_tables import headline
+from ruler_eval.score.cells.row_score import RowScore, ScoringRules, row_score
 from ruler_eval.score.prediction_files import read
 from ruler_eval.score.results_file import FORMAT, load
-from ruler_eval.score.scoring import RowScore, ScoringRules, row_score, score
+from ruler_eval.score.scoring import score
 from tests.eval.scoring_helpers import effective_lengths, record, right, ruler
 
 ROW = {"index": 0, "outputs": ["1234567"], "none_word": "", "evidence": []}

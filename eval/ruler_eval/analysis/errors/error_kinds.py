@@ -23,7 +23,7 @@ from ruler_eval.families.given_answer import GivenAnswer
 from ruler_eval.families.table import family_of
 from ruler_eval.frozen_release import PartialRow
 from ruler_eval.prediction import Prediction
-from ruler_eval.score.scoring import ScoringRules, row_score
+from ruler_eval.score.cells.row_score import ScoringRules, row_score
 
 DISTRACTOR = "distractor"
 _MORE = "all the right ones and something else"

@@ -10,7 +10,7 @@ from ruler_eval.families.given_answer import GivenAnswer
 from ruler_eval.frozen_release import PartialRow
 from ruler_eval.prediction import Prediction
 from ruler_eval.release_languages import Languages
-from ruler_eval.score.scoring import RowScore
+from ruler_eval.score.cells.row_score import RowScore
 from ruler_score import ruler_score as rules_of
 from ruler_score.language_text import normalize, read_answer
 from ruler_score.split_reasoning import split_reasoning

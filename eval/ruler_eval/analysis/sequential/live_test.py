@@ -18,7 +18,7 @@ from typing import Any
 
 from ruler_common.errors import RulerError
 from ruler_eval.analysis.compare import paired_cells
-from ruler_eval.analysis.sequential.betting import ALPHA
+from ruler_eval.analysis.sequential.betting import ALPHA, LOOK_EVERY
 from ruler_eval.analysis.sequential.sequential_test import (
     RULE,
     LookPlan,
@@ -33,6 +33,7 @@ from ruler_eval.run.run_order import RunOrder
 from ruler_eval.run.runner import OpenRun
 from ruler_eval.run.work_plan import Part
 from ruler_eval.score import results_file, scoring
+from ruler_eval.score.cells.row_score import ScoringRules
 from ruler_eval.score.prediction_source import PredictionSource
 from ruler_eval.score.results_file import Results
 
@@ -58,13 +59,13 @@ class LiveTest:
         Raises RulerError where the rows of the two are not the same, or another limit was fixed.
         """
         with ExitStack() as opened:
-            work = opened.enter_context(OpenRun(self.order, self._fixed()))
+            work = opened.enter_context(OpenRun(self.order, self._fixed(), LOOK_EVERY))
             plan = plan_of(work)
             waves, done = work.waves(), 0
             theirs: OpenRun | None = None
             known: Results | None = None
             if isinstance(self.base, RunOrder):
-                theirs = opened.enter_context(OpenRun(self.base))
+                theirs = opened.enter_context(OpenRun(self.base, look_every=LOOK_EVERY))
                 if plan_of(theirs) != plan:
                     raise RulerError("The two models are to run the same rows.")
                 other = theirs.waves()
@@ -74,7 +75,7 @@ class LiveTest:
                 covers(known, plan)
             test = SequentialTest(plan, self.max_drop)
             for rows in plan.looks():
-                until = -(-rows // plan.wave)
+                until = -(-rows // plan.step)
                 if theirs is not None:
                     answer(theirs, other[done:until])
                     known = scored(theirs.order)
@@ -130,7 +131,7 @@ def scored(order: RunOrder, like: Results | None = None, partial: bool = True) -
     source = PredictionSource(dataset=order.dataset, revision=order.data_revision)
     rules = like["rules"] if like else {"compat": None, "cut": "protocol"}
     predictions, release = source.open([order.out])
-    chosen = scoring.ScoringRules(rules["compat"], rules["cut"], partial)
+    chosen = ScoringRules(rules["compat"], rules["cut"], partial)
     return scoring.score(predictions, release, chosen)
 
 

@@ -33,6 +33,7 @@ from ruler_eval.analysis.sequential.sequential_test import LookPlan, Scores, sco
 from ruler_eval.run.progress import RunSummary
 from ruler_eval.run.run_order import RunOrder
 from ruler_eval.run.runner import OpenRun
+from ruler_eval.run.work_plan import WAVE
 from ruler_eval.score import results_file
 from ruler_eval.score.results_file import Results
 
@@ -105,7 +106,7 @@ def run_until(
     if order.shard is not None:
         raise RulerError("--until needs every task in each wave: leave --shard out.")
     fixed = {"half_width": float(half_width), "beside": beside["model"] if beside else None}
-    with OpenRun(order, {"until": fixed}) as work:
+    with OpenRun(order, {"until": fixed}, WAVE) as work:
         plan = plan_of(work)
         base = None
         if beside is not None:

@@ -26,13 +26,21 @@ from ruler_common.rows import row_order
 from ruler_eval.analysis.compare import paired_cells, shared_rows
 from ruler_eval.analysis.decide import Verdict
 from ruler_eval.analysis.paired import bounds, paired_mean
-from ruler_eval.analysis.sequential.betting import ALPHA, LEAST, LOOKED_AT, Bets, anytime_bounds
+from ruler_eval.analysis.sequential.betting import (
+    ALPHA,
+    ALPHA_LAST,
+    LEAST,
+    LOOK_EVERY,
+    LOOKED_AT,
+    anytime_bounds,
+    evidence,
+)
 from ruler_eval.run.work_plan import WAVE, WAVE_OVER_LENGTHS
 from ruler_eval.score.evidence_alone import is_alone
 from ruler_eval.score.intervals import FEWEST_ROWS, units
 from ruler_eval.score.results_file import Results
 
-RULE = "bets 2"
+RULE = "bets 3"
 """The name of rule and order of rows together; another number for another rule."""
 Stratum = tuple[str, str]
 """A task and a length."""
@@ -41,7 +49,7 @@ Scores = Mapping[str, Mapping[int, float]]
 
 
 class Look(TypedDict):
-    """What was seen after a wave: rows of each task and length, the drop in points, evidence."""
+    """What was seen: rows of each task and length, the drop in points, the highest evidence."""
 
     rows: int
     drop: float
@@ -52,12 +60,14 @@ class Look(TypedDict):
 class SequentialDecision(TypedDict):
     """Whether B lost less than `max_drop` points against A over all, and every look at it.
 
+    `alpha` is the error a side of all looks, `alpha_last` that of the interval after the last row.
     `rows` of `of` rows of each configuration were looked at. `interval` (points) holds the drop in
     95 % of repetitions, wherever it stopped.
     """
 
     rule: str
     alpha: float
+    alpha_last: float
     max_drop: float
     verdict: Verdict
     drop: float
@@ -127,8 +137,13 @@ class LookPlan:
 
     @property
     def wave(self) -> int:
-        """Rows of each task and length in a wave."""
+        """Rows of each task and length in a wave of `ruler run`."""
         return WAVE if self._at_one_length else WAVE_OVER_LENGTHS
+
+    @property
+    def step(self) -> int:
+        """New rows of each task and length between two looks."""
+        return min(self.wave, LOOK_EVERY)
 
     @property
     def _at_one_length(self) -> bool:
@@ -146,7 +161,7 @@ class LookPlan:
                     distinct = min(distinct, place)
                     break
                 seen |= {*here}
-        every = [*range(self.wave, min(distinct, self.rows - 1) + 1, self.wave)]
+        every = [*range(self.step, min(distinct, self.rows - 1) + 1, self.step)]
         return [*every, self.rows]
 
 
@@ -177,14 +192,16 @@ def scores_of(results: Results) -> Scores:
 
 
 def differences(plan: LookPlan, a: Scores, b: Scores, begin: int, end: int) -> np.ndarray:
-    """A − B of the rows from `begin` to `end` of each task and length; a missing row is wrong."""
+    """A − B of the rows from `begin` to `end` (rows, tasks and lengths); a missing row is wrong."""
     return np.array(
         [
-            np.mean([a.get(n, {}).get(i, 0.0) - b.get(n, {}).get(i, 0.0) for n in names])
+            [
+                np.mean([a.get(n, {}).get(i, 0.0) - b.get(n, {}).get(i, 0.0) for n in names])
+                for i in plan.order[place][begin:end]
+            ]
             for place, names in plan.configs.items()
-            for i in plan.order[place][begin:end]
         ]
-    )
+    ).T
 
 
 class SequentialTest:
@@ -192,30 +209,29 @@ class SequentialTest:
 
     def __init__(self, plan: LookPlan, max_drop: float) -> None:
         self.plan, self.max_drop = plan, check_limit(max_drop)
-        self._bets, self._waves = Bets(max_drop / 100, plan.drawn_from), list[np.ndarray]()
+        self._seen = np.empty((0, len(plan.order)))
         self._looks: list[Look] = []
-        self._rows = 0
 
     def look(self, rows: int, base: Results, a: Scores, b: Scores) -> SequentialDecision:
         """Look at the first `rows` rows of each task and length; each time at more of them."""
-        new = differences(self.plan, a, b, self._rows, rows)
-        self._waves.append(new)
-        self._rows = rows
-        drop = 100 * float(np.concatenate(self._waves).mean())
+        new = differences(self.plan, a, b, len(self._seen), rows)
+        self._seen = np.concatenate([self._seen, new])
+        drop = 100 * float(self._seen.mean())
         last = rows == self.plan.rows
         if last:
             low, high = _interval(self.plan, base, a, b)
             verdict = _held(low, high, self.max_drop)
         else:
-            self._bets.add(new)
-            smaller, larger = map(float, self._bets.evidence())
-            self._looks.append(Look(rows=rows, drop=drop, smaller=smaller, larger=larger))
             drawn = self.plan.drawn_from
-            low, high = (100 * bound for bound in anytime_bounds(self._waves, drawn))
+            found = evidence(self._seen, self.max_drop / 100, drawn)
+            smaller, larger = (float(side[-1]) for side in found)
+            self._looks.append(Look(rows=rows, drop=drop, smaller=smaller, larger=larger))
+            low, high = (100 * bound for bound in anytime_bounds(self._seen, drawn))
             verdict = "smaller" if smaller >= LEAST else "larger" if larger >= LEAST else "unknown"
         return SequentialDecision(
             rule=RULE,
             alpha=ALPHA,
+            alpha_last=ALPHA_LAST,
             max_drop=self.max_drop,
             verdict=verdict,
             drop=drop,
@@ -250,7 +266,7 @@ def looks(plan: LookPlan, a: Results, b: Results, max_drop: float) -> Iterator[S
 
 
 def _interval(plan: LookPlan, base: Results, a: Scores, b: Scores) -> tuple[float, float]:
-    """The interval of all rows, in points, at ALPHA a side; as `ruler compare` computes its own."""
+    """The interval of all rows, in points, at ALPHA_LAST a side; as `ruler compare` has its own."""
     cells = {n: base["configurations"][n] for names in plan.configs.values() for n in names}
     shared = shared_rows(cells)
     rows = {
@@ -263,7 +279,7 @@ def _interval(plan: LookPlan, base: Results, a: Scores, b: Scores) -> tuple[floa
     found = paired_mean(*units(rows, dict.fromkeys(cells, 1), shared.documents))
     if found.rows < FEWEST_ROWS:
         return -100.0, 100.0
-    low, high = bounds(found, 1 - 2 * ALPHA)
+    low, high = bounds(found, 1 - 2 * ALPHA_LAST)
     return 100 * low, 100 * high
 
 

@@ -93,7 +93,8 @@ class ModelOptions:
 
     `concurrency` requests and `tokens_in_flight` prompt tokens are sent at once to a server, at
     most (a longer prompt is sent alone); without them they follow the server, with
-    `replicas_behind` its address (server/pace.py). `timeout` are the seconds of a request itself.
+    `replicas_behind` its address (server/pace.py). `timeout` are the seconds of a request itself,
+    which `stream` lets the server tell from its queue.
     `give_up_after` are the seconds for which a server that is gone is waited for.
     `chat_template` is used instead of the tokenizer's own.
     `window` is what the rows need of one, where `max_model_len` is not given. `provider` is an
@@ -115,6 +116,7 @@ class ModelOptions:
     tokens_in_flight: int | None = None
     replicas_behind: int = 1
     timeout: float = 3600.0
+    stream: bool = False
     retries: int = 8
     provider: str | None = None
     omit: tuple[str, ...] = ()

@@ -42,6 +42,7 @@ from ruler_eval.run.backends.server_requests import (
     chat_fields,
     extra_fields,
     sampling_fields,
+    stream_fields,
     turn_fields,
     without_prefix,
 )
@@ -179,6 +180,8 @@ class OpenAI(Backend):
         else:
             fields.update(chat_fields(prompt, self.provider))
             extra.update(turn_fields(prompt, self.mode, self._extra, self.provider))
+        if self.options.stream:
+            fields |= stream_fields(self.provider)
         return {**fields, **extra}
 
     def generate(self, prompts: Iterator[Prompt]) -> Iterator[Completion]:

@@ -48,6 +48,12 @@ def extra_fields(
     return extra
 
 
+def stream_fields(provider: Provider) -> dict[str, Any]:
+    """What asks for an answer in pieces, and for its tokens at the end."""
+    asks = provider.stream_options
+    return {"stream": True, **({"stream_options": {"include_usage": True}} if asks else {})}
+
+
 def json_bytes(body: Mapping[str, Any]) -> bytes:
     """The body of a request as it is sent."""
     text = json.dumps(body, ensure_ascii=False, separators=(",", ":"), allow_nan=False)

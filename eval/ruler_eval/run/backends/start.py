@@ -53,8 +53,8 @@ def check_options(name: str, options: ModelOptions) -> None:
             "--chat-template is for --backend vllm, ray and hf: a server has a template of its own "
             "(vllm serve MODEL --chat-template FILE)."
         )
-    if known_backend(name) != "openai" and (options.omit or options.provider):
-        raise RulerError("--omit and --provider are for --backend openai.")
+    if known_backend(name) != "openai" and (options.omit or options.provider or options.stream):
+        raise RulerError("--omit, --provider and --stream are for --backend openai.")
     if wrong := [field for field in options.omit if field not in options.sampling]:
         raise RulerError(f"--omit takes {', '.join(options.sampling)}, not '{wrong[0]}'.")
     if known_backend(name) == "openai":

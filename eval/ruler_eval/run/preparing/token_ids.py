@@ -10,6 +10,7 @@ tokenizer's ids, and at the first difference the engine is not used any more.
 
 from __future__ import annotations
 
+import os
 import re
 import threading
 from functools import cached_property
@@ -31,6 +32,8 @@ class TokenIds:
     """
 
     def __init__(self, tokenizer: Any, fast: bool = False) -> None:
+        # one text a call: the library's own threads take a tenth more, and do nothing
+        os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
         self._tokenizer = tokenizer
         self._lock = threading.Lock()
         self._library = self._own_library()

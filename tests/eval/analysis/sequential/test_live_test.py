@@ -86,7 +86,7 @@ def test_killed_between_rows_it_comes_to_the_same_verdict(
     base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole = ruler_release.decide(base, **options(tmp_path / "whole"))
-    write, left = Records.write, iter(range(13))
+    write, left = Records.write, iter(range(7))
 
     def killed(self: Records, record: Any) -> None:
         if next(left, None) is None:
@@ -97,7 +97,7 @@ def test_killed_between_rows_it_comes_to_the_same_verdict(
         patched.setattr(Records, "write", killed)
         with pytest.raises(KeyboardInterrupt):
             ruler_release.decide(base, **options(tmp_path / "b"))
-    assert sum(answered(tmp_path / "b")) == 13
+    assert sum(answered(tmp_path / "b")) == 7
     assert ruler_release.decide(base, **options(tmp_path / "b")) == whole
     assert ruler_release.decide(base, **options(tmp_path / "b")) == whole  # and does nothing more
     assert answered(tmp_path / "b") == [whole["rows"]] * 2
@@ -165,6 +165,16 @@ def test_a_run_whose_rows_were_seen_before_a_limit_was_fixed_is_refused(
     )
     with pytest.raises(RulerError, match="begun before decide was fixed"):
         ruler_release.decide(base, **options(tmp_path / "b"))
+
+
+def test_a_run_that_another_rule_began_is_refused(base: Path, tmp_path: Path) -> None:
+    run = tmp_path / "b"
+    ruler_release.decide(base, **options(run))
+    settings = json.loads((run / "run.json").read_text())
+    settings["decide"]["rule"] = "bets 2"
+    (run / "run.json").write_text(json.dumps(settings))
+    with pytest.raises(RulerError, match="go on with the version that began it"):
+        ruler_release.decide(base, **options(run))
 
 
 def test_the_other_rows_of_a_stopped_run_can_be_run_and_compared(

@@ -38,12 +38,12 @@ def test_equal_runs_stop_early_and_a_failed_one_too() -> None:
     same, failed = decided(base, base, 20), decided(base, run("b", vt_4k=1, cwe_4k=1), 20)
     assert (same["verdict"], failed["verdict"]) == ("smaller", "larger")
     assert max(same["rows"], failed["rows"]) <= 30
-    assert [look["rows"] for look in same["looks"]] == [*range(10, same["rows"] + 1, 10)]
+    assert [look["rows"] for look in same["looks"]] == [*range(5, same["rows"] + 1, 5)]
     assert same["interval"][0] < 0 < same["interval"][1] < 20
 
 
 def test_after_the_last_row_the_interval_of_all_decides() -> None:
-    """At 97.5 %, wider than compare's, as the bets have had their half of the error."""
+    """At 99 %, wider than compare's, as the bets have had most of the error."""
     base, other = run(vt_4k=0), run("b", vt_4k=0.1)
     found = decided(base, other, 5)
     assert (found["rows"], found["of"]) == (ROWS, ROWS)

@@ -16,7 +16,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
 from typing import Any
 
-CHAT = {"model", "messages"}
+CHAT = {"model", "messages", "stream", "stream_options"}
 OPENAI = CHAT | {"max_completion_tokens", "seed"}
 SAMPLING = {"temperature", "top_p", "seed"}
 
@@ -50,7 +50,7 @@ RULES = {
     ),
     "gemini": Rules(CHAT | {"temperature", "top_p", "max_tokens", "max_completion_tokens"}),
     "mistral": Rules(
-        CHAT | {"temperature", "top_p", "random_seed", "max_tokens"},
+        CHAT - {"stream_options"} | {"temperature", "top_p", "random_seed", "max_tokens"},
         status=422,
         last={"prefix": True},
         repeats=True,

@@ -24,9 +24,10 @@ from hypothesis import strategies as st
 
 from ruler_common.errors import RulerError
 from ruler_eval.analysis.errors.error_rows import collect
+from ruler_eval.score.cells.row_score import ScoringRules
 from ruler_eval.score.prediction_files import Predictions
 from ruler_eval.score.prediction_source import PredictionSource
-from ruler_eval.score.scoring import ScoringRules, score
+from ruler_eval.score.scoring import score
 from tests.eval.score.formats.test_forms import CASES, A, documented
 from tests.fuzz.hostile import NAMES, VALUES, changed, changes, damage, damaged, written
 from tests.shares import TURN, examples

@@ -21,7 +21,7 @@ from ruler_eval.report.page.page_model import RowsPart, ShownRow, ShownRows
 from ruler_eval.report.page.page_runs import ReportedRun
 from ruler_eval.report.page.rows.rows_file import RowsFile
 from ruler_eval.report.page.rows.shown_rows import shown_row
-from ruler_eval.score import join
+from ruler_eval.score.cells import join
 from ruler_eval.score.config_naming import read_name
 from ruler_eval.score.results_file import Cell
 

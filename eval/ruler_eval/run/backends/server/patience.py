@@ -5,9 +5,8 @@
 
 A server works through its queue: a request's own time begins when what was sent before it is done.
 When that is follows from the tokens a second that it has answered so far, which are taken to be
-half as many, since rows differ. What is not answered at all is waited for `seconds`. Requests are
-not streamed: the first piece of an answer comes after the whole prompt was read, which is nearly
-all of the work.
+half as many, since rows differ. What is not answered at all is waited for `seconds`. Where answers
+are streamed (event_stream.py) the server itself tells when it has begun, and `seconds` count anew.
 """
 
 from __future__ import annotations
@@ -16,6 +15,8 @@ import asyncio
 import time
 from collections.abc import Awaitable
 from typing import TypeVar
+
+from ruler_eval.run.backends.server.event_stream import on_begin
 
 Answer = TypeVar("Answer")
 SLACK = 2.0
@@ -35,14 +36,18 @@ class Patience:
         sent, ahead = time.monotonic(), self._in_flight
         if self._began is None:
             self._began = sent
+        began: list[float] = []
+        before = on_begin.set(lambda: began.append(time.monotonic()))
         task = asyncio.ensure_future(request)
+        on_begin.reset(before)
         self._in_flight += tokens
         try:
             while not task.done():
-                left = sent + self._seconds + self._queueing(ahead) - time.monotonic()
+                since = began[0] if began else sent + self._queueing(ahead)
+                left = since + self._seconds - time.monotonic()
                 if left <= 0:
                     raise asyncio.TimeoutError
-                await asyncio.wait({task}, timeout=left)
+                await asyncio.wait({task}, timeout=min(left, self._seconds))
             answer = task.result()
         finally:
             self._in_flight -= tokens

@@ -40,6 +40,7 @@ class Provider:
     strict: bool = False
     template: bool = False
     repeats: bool = False
+    stream_options: bool = True
 
     @property
     def source(self) -> str:

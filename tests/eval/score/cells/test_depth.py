@@ -6,9 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ruler_eval.score.depth import Mark, bin_of, by_depth, credits, is_spread, marks
+from ruler_eval.score.cells.depth import Mark, bin_of, by_depth, credits, is_spread, marks
+from ruler_eval.score.cells.row_score import ScoringRules
 from ruler_eval.score.prediction_files import read
-from ruler_eval.score.scoring import ScoringRules, score
+from ruler_eval.score.scoring import score
 
 
 def span(text, whole, answer=True):

@@ -14,7 +14,7 @@ from ruler_common.names import Names
 from ruler_eval.families.table import rule_task
 from ruler_eval.frozen_release import PartialRow, Release
 from ruler_eval.prediction import Prediction
-from ruler_eval.score import depth
+from ruler_eval.score.cells import depth
 from ruler_eval.score.config_naming import read_name
 from ruler_eval.score.prediction_files import Predictions
 from ruler_score import ruler_score as rules_of

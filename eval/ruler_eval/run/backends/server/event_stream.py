@@ -1,0 +1,110 @@
+r"""An answer that comes in pieces (`--stream`), put together as if it had been sent whole.
+
+    stream = EventStream()
+    stream.read(b'data: {"choices": [{"text": " 42", "finish_reason": "stop"}]}\n\n')
+    stream.whole()          # b'{"choices": [{"text": " 42", "finish_reason": "stop"}], …}'
+
+Server-sent events (html.spec.whatwg.org, section 9.2), of which OpenAI's API uses the lines of
+`data` alone; servers and gateways that have nothing to say yet send comments. Only the texts are
+kept: the events of a long reasoning are a hundred times as long.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from contextvars import ContextVar
+from typing import Any
+
+from ruler_eval.run.backends.server_replies import MOST, Malformed, Refused, inside, read_json
+
+on_begin: ContextVar[Callable[[], None]] = ContextVar("on_begin", default=lambda: None)
+"""What is called when the first piece of a request's answer comes: the server has begun with it."""
+_OF_A_PIECE = 64
+"""Bytes that a piece takes beside its text."""
+_THOUGHTS = ("reasoning_content", "reasoning")
+
+
+class EventStream:
+    """The pieces of one answer."""
+
+    def __init__(self) -> None:
+        self._line = bytearray()
+        self._size = 0
+        self._pieces: dict[str, list[Any]] = {}
+        self._last: dict[str, Any] = {}
+        self._fault: Any = None
+        self._begun = self._ended = False
+
+    def read(self, data: bytes) -> None:
+        """Take what came next. Raises Refused where an answer is too long."""
+        *lines, rest = data.split(b"\n")
+        for line in lines:
+            self._read_line(bytes(self._line) + line)
+            self._line.clear()
+        self._line += rest
+        if self._size + len(self._line) > MOST:
+            raise Refused(f"the answer is longer than {MOST >> 20} MB")
+
+    def _read_line(self, line: bytes) -> None:
+        name, _, data = line.partition(b":")
+        if name != b"data" or self._ended or self._fault is not None:
+            return
+        if not self._begun:
+            self._begun = True
+            on_begin.get()()
+        if data.strip() == b"[DONE]":
+            self._ended = True
+            return
+        try:
+            event = read_json(data.decode("utf-8", "replace"))
+        except Malformed as error:
+            self._fault = str(error)
+            return
+        choices = inside(event, "choices")
+        if not isinstance(choices, list):
+            self._fault = event
+            return
+        if inside(event, "usage") is not None:
+            self._last["usage"] = event["usage"]
+        if choices:
+            self._take(choices[0])
+
+    def _take(self, choice: Any) -> None:
+        """Keep what a piece adds to the answer."""
+        delta = inside(choice, "delta")
+        found = {"text": inside(choice, "text"), "content": inside(delta, "content")}
+        thoughts = (inside(delta, name) for name in _THOUGHTS)
+        found["reasoning"] = next((one for one in thoughts if one), None)
+        for name, piece in found.items():
+            if piece:
+                self._pieces.setdefault(name, []).append(piece)
+                self._size += len(str(piece)) + _OF_A_PIECE
+        reason = inside(choice, "finish_reason")
+        if reason is not None:
+            self._last["finish_reason"] = reason
+
+    def whole(self) -> bytes:
+        """The answer as JSON; what the server sent instead of one, where it did."""
+        if self._fault is None and not self._ended and "finish_reason" not in self._last:
+            self._fault = "the stream ended before the answer did"
+        if self._fault is not None:
+            return json.dumps({"error": self._fault}).encode()
+        texts = {name: _joined(pieces) for name, pieces in self._pieces.items()}
+        choice: dict[str, Any] = {"finish_reason": self._last.get("finish_reason")}
+        if "content" in texts or "reasoning" in texts or "text" not in texts:
+            message = {"content": texts.get("content"), "reasoning": texts.get("reasoning")}
+            choice["message"] = message
+        else:
+            choice["text"] = texts["text"]
+        return json.dumps({"choices": [choice], "usage": self._last.get("usage")}).encode()
+
+
+def _joined(pieces: list[Any]) -> Any:
+    """Texts as one; or the parts of thinking and of text that Mistral sends, as one list."""
+    if all(isinstance(piece, str) for piece in pieces):
+        return "".join(pieces)
+    parts: list[Any] = []
+    for piece in pieces:
+        parts += piece if isinstance(piece, list) else [{"type": "text", "text": piece}]
+    return parts

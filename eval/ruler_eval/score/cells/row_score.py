@@ -1,0 +1,113 @@
+"""The score of one row: which rules make it, and how its answer ended.
+
+row_score(row, prediction, "vt", None, ScoringRules()).score                   # 0 … 1
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import KW_ONLY, dataclass, field, replace
+from typing import Any, Literal, NamedTuple, cast
+
+from ruler_common.errors import RulerError
+from ruler_common.names import check_name
+from ruler_eval.frozen_release import Release
+from ruler_eval.prediction import Prediction
+from ruler_eval.release_languages import Languages
+from ruler_eval.score.results_file import Compat, CutRule
+from ruler_score import ruler_score as rules_of
+from ruler_score.oneruler_rules import authors_leave_out
+from ruler_score.split_reasoning import ReasoningState
+
+CUTS = ("protocol", "wrong", "score")
+State = Literal["ok", "missing", "failed", "cut"]
+Reasoning = Literal["none", "ended", "cut"]
+
+
+@dataclass(frozen=True)
+class ScoringRules:
+    """Which rows count as wrong whatever their text is.
+
+    `cut` decides on an answer that was truncated at the token limit. Missing, failed and truncated
+    rows are wrong; but in RULER `max_new_tokens` is part of the protocol and not a limit on it: a
+    base model always runs to it, its answer is complete long before, and the published scores were
+    made that way. So `protocol` (the default) scores an answer that used up RULER's fixed budget by
+    its text, as the reference code does, and counts it beside the score; an answer truncated within
+    its reasoning is wrong, and in ONERULER, whose models end by themselves, every truncated one is.
+    `wrong` makes every truncated answer wrong, `score` reads every one.
+    """
+
+    compat: Compat | None = None
+    cut: CutRule = "protocol"
+    partial: bool = False
+    _: KW_ONLY
+    model: str = ""
+    """The model's name: ONERULER's authors treat some models in ways of their own (`compat`)."""
+    languages: Languages = field(default_factory=Languages)
+    """With those that the release brings along (`of`)."""
+
+    def of(self, release: Release | None) -> ScoringRules:
+        """The same rules for the rows of a release."""
+        return replace(self, languages=release.languages) if release else self
+
+    @classmethod
+    def parse(
+        cls, compat: str | None = None, cut: str = "protocol", partial: bool = False
+    ) -> ScoringRules:
+        """The rules of the command line's values. Raises RulerError for an unknown one."""
+        check_name("--cut", cut, CUTS, "ruler score --help")
+        if compat not in (None, "authors"):
+            raise RulerError(f"Unknown --compat '{compat}': it is authors, or left out.")
+        return cls(cast(Compat | None, compat), cast(CutRule, cut), partial)
+
+
+class RowScore(NamedTuple):
+    """What became of one row: its score and strict score (0 … 1), and how its answer ended."""
+
+    score: float
+    strict: float
+    state: State
+    thinking: Reasoning = "none"
+    cut_scored: bool = False
+    found: int = 0
+
+    @property
+    def counts(self) -> bool:
+        """Whether the answer counts, as one that was not truncated does."""
+        return self.state == "ok" or self.cut_scored
+
+
+def row_score(
+    row: Mapping[str, Any],
+    prediction: Prediction | None,
+    task: str,
+    language: str | None,
+    rules: ScoringRules,
+) -> RowScore:
+    """Score one row; `language` (of the instruction) marks a row of ONERULER."""
+    if prediction is None:
+        return RowScore(0.0, 0.0, "missing")
+    if prediction.failed:
+        return RowScore(0.0, 0.0, "failed")
+    none_word, how = row.get("none_word") or None, (rules.compat, rules.model)
+    spoken = rules.languages.rules(language) if language else None
+    scored = rules_of.score_row(prediction.text, row["outputs"], task, spoken, none_word, *how)
+    thinking = _thinking(prediction, scored.reasoning)
+    if rules.compat == "authors":  # they leave an answer out, or read all of it
+        if authors_leave_out(prediction.text, prediction.finish_reason, rules.model):
+            return RowScore(0.0, 0.0, "cut", thinking)
+        truncated = thinking == "cut" or prediction.finish_reason == "length"
+        state: State = "cut" if truncated else "ok"
+        return RowScore(scored.score, scored.strict, state, thinking, truncated, scored.found)
+    if thinking != "cut" and prediction.finish_reason != "length":
+        return RowScore(scored.score, scored.strict, "ok", thinking, found=scored.found)
+    keep = rules.cut == "score" or (rules.cut == "protocol" and language is None)
+    if keep and thinking != "cut":
+        return RowScore(scored.score, scored.strict, "cut", thinking, True, scored.found)
+    return RowScore(0.0, 0.0, "cut", thinking, found=scored.found)
+
+
+def _thinking(prediction: Prediction, in_text: ReasoningState) -> Reasoning:
+    if in_text == "truncated" or prediction.thinking_ended is False:
+        return "cut"
+    return "ended" if prediction.thinking else in_text
