@@ -37,7 +37,7 @@ from ruler_builder.sources.chosen_sources import parse_choice
 from ruler_builder.sources.folder_lock import alone_in
 from ruler_common.errors import RulerError
 from ruler_common.files import write_whole
-from ruler_common.manifest import read_manifest
+from ruler_common.manifest import manifest_text, read_manifest
 from ruler_common.manifest_form import MANIFEST, FileEntry, Manifest
 from ruler_common.work import processes_for
 
@@ -146,7 +146,7 @@ def complete(root: Path, shared: Manifest, files: Mapping[str, FileEntry]) -> Ma
     """Write card and manifest of a release whose files are all there."""
     manifest = with_files(shared, files)
     _write_card_files(root, manifest)
-    write_whole(root / MANIFEST, json.dumps(manifest, indent=1, ensure_ascii=False) + "\n")
+    write_whole(root / MANIFEST, manifest_text(manifest))
     clear_build(root)
     return manifest
 
