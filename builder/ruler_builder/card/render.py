@@ -25,7 +25,7 @@ from ruler_builder.card import figures as tables
 from ruler_builder.card import provenance as origins
 from ruler_builder.common.project_files import project_file
 from ruler_builder.families.table import FAMILIES, usual_of
-from ruler_builder.suites.wording import standard_suite
+from ruler_builder.suites.wording import own_wording, standard_tasks
 from ruler_common.errors import RulerError
 from ruler_common.frozen_rows import sentence_of
 from ruler_common.languages import facts_in, own_languages
@@ -235,13 +235,13 @@ def _families(manifest: Manifest) -> dict[str, dict[str, dict[str, Any]]]:
 
 def _of_their_own(manifest: Manifest) -> list[str]:
     """The tasks of a user's suite: others than the dataset's, or with other parameters or words."""
-    standard = standard_suite(manifest["dataset"])
+    wording, known = own_wording(manifest["dataset"]), standard_tasks(manifest["dataset"])
     return [
         task
         for family, tasks in _families(manifest).items()
         for task in tasks
-        if manifest["families"][family] != standard.families.get(family)
-        or manifest["tasks"][task] != standard.tasks.get(task)
+        if manifest["families"][family] != wording.get(family)
+        or manifest["tasks"][task] != known.get(task)
     ]
 
 
