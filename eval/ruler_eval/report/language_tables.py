@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from ruler_common.terminal import narrow_table, sentences
-from ruler_eval.analysis.language_groups import GROUPS
+from ruler_eval.analysis.languages.language_groups import GROUPS
 from ruler_eval.report.score_tables import bounds, number, p_value
 
 Model = Mapping[str, Any]

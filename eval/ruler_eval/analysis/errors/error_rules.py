@@ -1,4 +1,4 @@
-"""When an answer is of a kind, whatever its family: one predicate a kind, as in error_kinds.RULES.
+"""When an answer is of a kind, whatever its family: the longer predicates of error_kinds.RULES.
 
 Each takes a GivenAnswer of a wrong row, and relies on the earlier ones not holding. What a family
 alone can tell stands in its module (ruler_eval/families).
@@ -13,7 +13,6 @@ from functools import lru_cache
 
 from ruler_eval.families.answer_text import (
     find_whole,
-    loops,
     normalize_long,
     resembles,
     says_nothing,
@@ -41,39 +40,14 @@ _SCRIPTS = {
 }  # fmt: skip
 
 
-def missing(answer: GivenAnswer) -> bool:
-    """No prediction."""
-    return answer.prediction is None
-
-
 def over_the_window(answer: GivenAnswer) -> bool:
     """A prompt that did not fit."""
     return answer.prediction is not None and answer.prediction.finish_reason == "does_not_fit"
 
 
-def failed(answer: GivenAnswer) -> bool:
-    """A row that ended with an error."""
-    return answer.prediction is not None and answer.prediction.failed
-
-
-def within_reasoning(answer: GivenAnswer) -> bool:
-    """An answer truncated within the reasoning."""
-    return answer.thinking == "cut"
-
-
-def truncated(answer: GivenAnswer) -> bool:
-    """A truncated answer that does not count."""
-    return answer.state == "cut" and not answer.cut_scored
-
-
 def empty(answer: GivenAnswer) -> bool:
     """Not one letter, digit or noise word."""
     return not re.search(r"[^\W_]|\.\.\.", answer.text)
-
-
-def complete(answer: GivenAnswer) -> bool:
-    """All references are there, so something else is too much."""
-    return answer.found >= answer.of and answer.task != "niah_none"
 
 
 def refused(answer: GivenAnswer) -> bool:
@@ -132,16 +106,6 @@ def repeats(answer: GivenAnswer) -> bool:
     """One of the right ones stands there again, and others lack."""
     times = Counter(answer.items)
     return answer.found > 0 and any(times[value] > 1 for value in answer.wanted)
-
-
-def looping(answer: GivenAnswer) -> bool:
-    """One piece of text again and again, to the end."""
-    return loops(answer.text)
-
-
-def incomplete(answer: GivenAnswer) -> bool:
-    """Some of the right ones."""
-    return answer.found > 0
 
 
 def unfinished(answer: GivenAnswer) -> bool:

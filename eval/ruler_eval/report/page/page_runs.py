@@ -26,7 +26,8 @@ from ruler_eval.score.cells import join
 from ruler_eval.score.cells.row_score import ScoringRules
 from ruler_eval.score.prediction_files import Predictions
 from ruler_eval.score.prediction_source import PredictionSource
-from ruler_eval.score.results_file import Results, load
+from ruler_eval.score.results_file import Results
+from ruler_eval.score.stored_results import load
 
 _LONGEST_NAME = 80  # characters
 
