@@ -20,7 +20,7 @@ from ruler_eval.score.effective_length import written
 from ruler_eval.score.results_file import Cell, GroupSummary, Results, rows_of
 from ruler_eval.score.trust.proof import UNPROVED
 
-MEANS = {EVERY_LANGUAGE: "mean over languages", EVERY_PAIR: "mean over pairs"}
+MEANS = {EVERY_LANGUAGE: "mean over languages", EVERY_PAIR: "mean over pairs of languages"}
 
 
 def number(value: float | None) -> str:
