@@ -264,12 +264,14 @@ def report(
     Returns:
         The page's path. Raises RulerError for what cannot be shown.
     """
+    from ruler_common.work import no_search_for_circles
     from ruler_eval.report.page.page_runs import open_runs
     from ruler_eval.report.page.write_page import Beside, write_report
 
-    opened = open_runs(paths(runs), several(names), text(dataset), revision, path(references))
     beside = Beside(
         json=path(json_file), rows=path(rows_file), row_pages=path(row_pages), png=path(png)
     )
-    write_report(opened, Path(out), beside, every_error)
+    with no_search_for_circles():
+        opened = open_runs(paths(runs), several(names), text(dataset), revision, path(references))
+        write_report(opened, Path(out), beside, every_error)
     return Path(out)

@@ -7,14 +7,13 @@ References come from a release, from the files themselves, or from the reference
 
 from __future__ import annotations
 
-import gc
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from ruler_common.errors import RulerError
 from ruler_common.names import Names, parse_length
+from ruler_common.work import no_search_for_circles
 from ruler_eval.frozen_release import Release
 from ruler_eval.score.config_naming import Naming, dataset_of
 from ruler_eval.score.formats.form_table import form_of_path, own_form
@@ -22,21 +21,6 @@ from ruler_eval.score.formats.prompt_check import PromptCheck
 from ruler_eval.score.formats.run_facts import RunFacts
 from ruler_eval.score.prediction_files import Predictions, files_of, read, run_settings
 from ruler_eval.score.reference_answers import add_references
-
-
-@contextmanager
-def _no_search_for_circles() -> Iterator[None]:
-    """Without Python's search for objects that name each other, which predictions never do.
-
-    It would look through all that was read again and again: a third of the time.
-    """
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,7 +64,7 @@ class PredictionSource:
             held=[release.parse(name) for name in release.configs] if release else (),
         )
         prompts = PromptCheck(release=release) if release else None
-        with _no_search_for_circles():
+        with no_search_for_circles():
             predictions = read(files, naming, keep_prompts, prompts, form)
             if self.references is not None:
                 add_references(predictions, self.references, keep_prompts)

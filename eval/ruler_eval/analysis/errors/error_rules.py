@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable
+from functools import lru_cache
 
 from ruler_eval.families.answer_text import (
     find_whole,
@@ -79,10 +80,15 @@ def _is_value(answer: GivenAnswer) -> Callable[[str], bool]:
 def from_start(answer: GivenAnswer) -> bool:
     """The answer begins as the context or the prompt does."""
     beginning_of_answer = " ".join(answer.text.split())[:60]
-    starts = (normalize_long(text[:1000]) for text in (answer.context, answer.row["input"]))
     return len(beginning_of_answer) >= _LEAST_COPY and any(
-        0 <= " ".join(start.split()).find(beginning_of_answer) <= _NEAR_START for start in starts
+        0 <= _beginning(text).find(beginning_of_answer) <= _NEAR_START
+        for text in (answer.context, answer.row["input"])
     )
+
+
+@lru_cache(maxsize=4)  # several runs answer one row
+def _beginning(text: str) -> str:
+    return " ".join(normalize_long(text[:1000]).split())
 
 
 def garbled(answer: GivenAnswer) -> bool:

@@ -60,7 +60,7 @@ class ReportedRun:
         """What the run answers without documents; see analysis/errors/memory.py."""
         return {} if self.release is None else answers_from_memory(self.answers, self.release)
 
-    @property
+    @cached_property
     def rules(self) -> ScoringRules:
         """The rules the run was scored by."""
         rules = self.results["rules"]
