@@ -85,12 +85,12 @@ def check_values(text: str | bytes) -> int:
 
 
 def _is_too_deep(value: Any) -> bool:
-    level = [value]
-    for _ in range(MOST_DEPTH):
-        parts = (part for part in level if isinstance(part, dict | list))
-        level = [
-            inner for part in parts for inner in (part.values() if type(part) is dict else part)
-        ]
+    level: list[Any] = [[value]]
+    for _ in range(MOST_DEPTH + 1):
+        inner: list[Any] = []
+        for part in level:
+            inner += part.values() if type(part) is dict else part
+        level = [part for part in inner if type(part) is dict or type(part) is list]
         if not level:
             return False
     return True

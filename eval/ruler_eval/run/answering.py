@@ -18,7 +18,7 @@ from ruler_common.manifest_form import Manifest
 from ruler_eval.run.backends.start import engine_of, start
 from ruler_eval.run.preparing.ahead import Ahead
 from ruler_eval.run.preparing.row_reader import SentRow
-from ruler_eval.run.prompts import Prompt, Prompter
+from ruler_eval.run.prompts import OPENING, Prompt, Prompter
 from ruler_eval.run.records import Record
 from ruler_eval.run.row_state import Expected, over_limit, record_of
 from ruler_eval.run.run_order import RunOrder
@@ -113,8 +113,10 @@ class Answerer:
     def _prepare(self, sent: SentRow) -> tuple[Prompt, Expected]:
         """A row's prompt, and what is known before its answer; threads call this."""
         prompt = self.prompter(*sent)
-        if prompt.token_ids is not None:  # a list takes ten times the memory
-            prompt = replace(prompt, token_ids=array("I", prompt.token_ids))
+        if prompt.token_ids is not None and prompt.text is not None:
+            # nobody reads the text any more, and a list takes ten times the memory
+            ids, end = array("I", prompt.token_ids), prompt.text[-OPENING:]
+            prompt = replace(prompt, token_ids=ids, text=end)
         return prompt, Expected(self.backend.count(prompt), self.backend.limit)
 
     def close(self) -> None:

@@ -35,6 +35,8 @@ DIRECT = " Do not provide any explanation. Please directly give me the answer."
 """The line of RULER's Table 6 for models that cannot be given the start of their answer."""
 TEMPLATE_DATE = "26 Jul 2024"
 """Llama 3.1's template writes the day of the run into the prompt; this is its own default day."""
+OPENING = 200
+"""Characters of a prompt's end that are kept: there a template may open a block of reasoning."""
 _SEAM = "@@answer-prefix@@"
 _NO_TEMPLATE = "The tokenizer's chat template cannot be used"
 _OTHER_TEMPLATE = "Use --mode completion, or give another tokenizer with --tokenizer."

@@ -146,22 +146,18 @@ def rows_asked(
         try:
             chosen = chosen_files([name], manifest, skip_missing=skip_missing)
         except RulerError as error:
-            if skip_missing or not _is_partly_there(name, manifest):
+            if skip_missing:
                 raise
-            raise RulerError(f"{error} --skip-missing runs the tasks that are there.") from error
+            with suppress(RulerError):
+                chosen_files([name], manifest, skip_missing=True)
+                error = RulerError(f"{error} --skip-missing runs the tasks that are there.")
+            raise error from None
         for path in chosen:
             file = manifest["files"][path]
             found[file["config"]] = file["rows_sha256"]
     if not found:
         raise RulerError("No configuration was named: --configs all_4k,niah_mk_128k, for example.")
     return found
-
-
-def _is_partly_there(name: str, manifest: Manifest) -> bool:
-    try:
-        return bool(chosen_files([name], manifest, skip_missing=True))
-    except RulerError:
-        return False
 
 
 def asked_settings(order: RunOrder, release: Release, rows: Mapping[str, str]) -> RunSettings:

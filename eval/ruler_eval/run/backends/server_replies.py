@@ -107,16 +107,20 @@ def _texts(parts: list[Any], kind: str) -> str:
     return "".join(one for one in texts if isinstance(one, str))
 
 
-def refusal(error: BaseException) -> Refused | None:
-    """Why an answer was not read, if an error is that or the client's that comes from it."""
-    return next((one for one in (error, error.__cause__) if isinstance(one, Refused)), None)
+def error_text(error: Any) -> str | None:
+    """The text of an error in any of the forms that servers give it; None for no error."""
+    if error is None:
+        return None
+    inner = error.get("error", error) if isinstance(error, dict) else error
+    text = inner.get("message") if isinstance(inner, dict) else inner
+    return " ".join(str(text or inner or error).split()) or "an error without a message"
 
 
 def is_transient(error: BaseException) -> bool:
     """Whether another try can help: 429, 5xx, timeouts, lost connections, broken answers."""
     import openai
 
-    if refusal(error):
+    if isinstance(error, Refused):
         return False
     if isinstance(error, openai.APIStatusError):
         return error.status_code in TRANSIENT or error.status_code >= 500
@@ -161,9 +165,8 @@ def describe(error: BaseException) -> str:
     Of a longer one than MOST_READ characters only the first are looked at.
     """
     status = getattr(error, "status_code", None)
-    cause = refusal(error) or error
-    text = safe(" ".join(str(cause)[:MOST_READ].split()), MOST_SHOWN) or "no answer in time"
-    return f"HTTP {status}: {text}" if status else f"{type(cause).__name__}: {text}"
+    text = safe(" ".join(str(error)[:MOST_READ].split()), MOST_SHOWN) or "no answer in time"
+    return f"HTTP {status}: {text}" if status else f"{type(error).__name__}: {text}"
 
 
 def unusable(error: BaseException, where: str) -> RulerError | None:
@@ -173,10 +176,10 @@ def unusable(error: BaseException, where: str) -> RulerError | None:
     """
     import openai
 
-    if isinstance(error, openai.AuthenticationError | openai.PermissionDeniedError):
+    if getattr(error, "status_code", None) in (401, 403):
         return RulerError(f"The server at {where} refuses the key: set OPENAI_API_KEY.")
-    if refused := refusal(error):
-        return RulerError(f"The server at {where} cannot be used: {refused}. Correct --base-url.")
+    if isinstance(error, Refused):
+        return RulerError(f"The server at {where} cannot be used: {error}. Correct --base-url.")
     if untrusted := _untrusted_certificate(error):
         return RulerError(
             f"The server at {where} has a certificate that is not trusted "

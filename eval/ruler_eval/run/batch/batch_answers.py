@@ -17,6 +17,7 @@ from ruler_eval.run.backends.server_replies import (
     MOST_SHOWN,
     Malformed,
     describe,
+    error_text,
     integer,
     read_completion,
 )
@@ -38,9 +39,9 @@ def completion_of(prompt: Prompt, line: Mapping[str, Any]) -> Completion:
     response = line.get("response")
     response = response if isinstance(response, Mapping) else {}
     status, body = response.get("status_code"), response.get("body")
-    why = _message(line.get("error"))
+    why = error_text(line.get("error"))
     if why is None and status not in (200, None):
-        why = _message(body.get("error") if isinstance(body, Mapping) else None) or "no answer"
+        why = error_text(body.get("error") if isinstance(body, Mapping) else None) or "no answer"
     if why is None and not isinstance(body, Mapping):
         why = "no body in the answer"
     if why is not None:
@@ -50,12 +51,3 @@ def completion_of(prompt: Prompt, line: Mapping[str, Any]) -> Completion:
         return read_completion(prompt, body)
     except Malformed as error:
         return Completion(prompt, error=describe(error))
-
-
-def _message(error: Any) -> str | None:
-    """The text of an error in any of the forms that servers give it; None for no error."""
-    if error is None:
-        return None
-    inner = error.get("error", error) if isinstance(error, Mapping) else error
-    text = inner.get("message") if isinstance(inner, Mapping) else inner
-    return " ".join(str(text or inner or error).split()) or "an error without a message"

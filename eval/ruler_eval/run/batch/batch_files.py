@@ -16,7 +16,7 @@ import tempfile
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from typing_extensions import TypedDict
 
@@ -24,7 +24,7 @@ from ruler_common.errors import RulerError
 from ruler_common.files import lines_of, write_whole
 from ruler_common.parsing import json_value, parse_json
 from ruler_eval.run.backends.secrets import safe
-from ruler_eval.run.prompts import Prompt
+from ruler_eval.run.prompts import OPENING, Prompt
 
 ENDPOINT = "/v1/chat/completions"
 """The one that every batch API and `vllm run-batch` know."""
@@ -34,8 +34,6 @@ FOLDER = "batch"
 ASKED = "asked.jsonl"
 MOST_NAME = 200
 """Characters of a foreign custom_id that are shown."""
-OPENING = 200
-"""Characters of a prompt's end that are kept: there a template may open a block of reasoning."""
 
 
 class AskedRow(TypedDict):
@@ -54,32 +52,21 @@ class AskedRow(TypedDict):
     opening: str | None
 
 
+_OF_A_PROMPT = ("config", "index", "max_new_tokens", "reasoning_tokens", "row_tokens")
+
+
 def asked_row(prompt: Prompt) -> AskedRow:
     """What to keep of a prompt that was written."""
-    return {
-        "config": prompt.config,
-        "index": prompt.index,
-        "max_new_tokens": prompt.max_new_tokens,
-        "reasoning_tokens": prompt.reasoning_tokens,
-        "row_tokens": prompt.row_tokens,
-        "prompt_tokens": prompt.tokens,
-        "opening": None if prompt.text is None else prompt.text[-OPENING:],
-    }
+    kept: dict[str, Any] = {name: getattr(prompt, name) for name in _OF_A_PROMPT}
+    opening = None if prompt.text is None else prompt.text[-OPENING:]
+    return cast(AskedRow, {**kept, "prompt_tokens": prompt.tokens, "opening": opening})
 
 
 def prompt_of(row: AskedRow) -> Prompt:
     """The prompt again, as far as reading its answer needs it: without its text but the end."""
+    kept = {name: value for name, value in row.items() if name in _OF_A_PROMPT}
     turns = ({"role": "user", "content": ""},)
-    return Prompt(
-        config=row["config"],
-        index=row["index"],
-        messages=turns,
-        text=row["opening"],
-        token_ids=None,
-        max_new_tokens=row["max_new_tokens"],
-        reasoning_tokens=row["reasoning_tokens"],
-        row_tokens=row["row_tokens"],
-    )
+    return Prompt(**cast(Any, kept), messages=turns, text=row["opening"], token_ids=None)
 
 
 def custom_id(config: str, index: int) -> str:

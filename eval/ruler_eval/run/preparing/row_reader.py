@@ -27,7 +27,7 @@ COLUMNS = ("index", "input", "answer_prefix", "max_new_tokens", "length")
 """All that a prompt is made of: references and evidence never come near a model."""
 SentRow = tuple[str, Mapping[str, Any]]
 """A configuration and the columns of one row that make its prompt."""
-MOST_KEPT = 128 << 20
+MOST_KEPT = 64 << 20
 """Bytes of packed rows that are kept, at most."""
 MOST_OPEN = 128
 """Configurations whose indices are kept at a time."""

@@ -11,8 +11,6 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Awaitable, Callable
-from functools import partial
-from inspect import signature
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
@@ -27,8 +25,6 @@ Result = TypeVar("Result")
 Read = Callable[[str], Any]
 FAILURES = (openai.APIError, asyncio.TimeoutError, Malformed, Refused)
 """What a request may end with instead of an answer."""
-_TAKES_BYTES = "content" in signature(openai.AsyncOpenAI.post).parameters
-"""Whether the client sends bytes as they are; earlier versions do not."""
 PATIENCE = 60.0
 """Seconds for what a server is asked about itself, at most; and for a connection."""
 
@@ -38,14 +34,12 @@ class Connection:
 
     def __init__(self, base_url: str | None, key: str, timeout: float) -> None:
         self._timeout = timeout
-        self._client = openai.AsyncOpenAI(
-            api_key=key,
-            base_url=base_url,
-            max_retries=0,
-            timeout=openai.Timeout(None, connect=min(PATIENCE, timeout)),
-            http_client=BoundedClient(),
-        )
-        self._url = base_url or str(self._client.base_url)
+        # whose address and headers the environment says too: OPENAI_CUSTOM_HEADERS, OPENAI_ORG_ID
+        official = openai.AsyncOpenAI(api_key=key, base_url=base_url)
+        headers = {**official.auth_headers, **official.default_headers}
+        sent = {name: value for name, value in headers.items() if isinstance(value, str)}
+        self._client = BoundedClient(sent, connect=min(PATIENCE, timeout))
+        self._url = str(official.base_url).rstrip("/")
         self.loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self.loop.run_forever, daemon=True)
         self._thread.start()
@@ -69,13 +63,11 @@ class Connection:
 
         Nobody holds a body's objects as long as the answer is waited for: bytes take a tenth.
         """
-        send: Any = self._client.get
-        if body is not None:
-            content = {"content": json_bytes(body)} if _TAKES_BYTES else {"body": body}
-            send = partial(self._client.post, **content)
+        content = None if body is None else json_bytes(body)
         del body
+        url = path if "://" in path else f"{self._url}{path}"
         limit = None if seconds is None else min(seconds, self._timeout)
-        return read(await asyncio.wait_for(send(path, cast_to=str), limit))
+        return read(await asyncio.wait_for(self._client.ask(url, content), limit))
 
     @property
     def where(self) -> str:
@@ -92,12 +84,12 @@ class Connection:
         read: Read = server_replies.read_json,
     ) -> Any:
         """Call a path beside /v1 that only some servers have; None where it is missing."""
-        root = str(self._client.base_url).rstrip("/").removesuffix("/v1")
+        root = self._url.removesuffix("/v1")
         try:
             return self.call(self.ask(f"{root}/{path}", body, seconds, read))
         except FAILURES as error:
             sentence = server_replies.unusable(error, self.where)
-            if sentence and server_replies.refusal(error):
+            if sentence and isinstance(error, Refused):
                 raise sentence from error
             return None
 
