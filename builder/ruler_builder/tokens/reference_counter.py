@@ -7,7 +7,7 @@ counter = reference("qwen2.5", here)
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 from typing import Literal
 
@@ -30,6 +30,7 @@ class ReleaseAtHand:
 
     root: Path
     manifest: Manifest
+    _: KW_ONLY
     mirror: str | None = None
     places: Mapping[str, str] = field(default_factory=dict)
     given: Mapping[str, SourceFile] = field(default_factory=dict)

@@ -46,7 +46,8 @@ def verify(
         return VerifyReport({}, left)
     manifest, given = read_manifest(root), read_folders(language_folders)
     where = str(mirror.resolve()) if mirror else None
-    here = ReleaseAtHand(root, manifest, where, places(manifest, tokenizers), given)
+    named = places(manifest, tokenizers)
+    here = ReleaseAtHand(root, manifest, mirror=where, places=named, given=given)
     entries = manifest["files"].values()
     workers = workers or processes_for(sum(e["rows"] * e["max_length"] for e in entries))
     report = prove(here, left, workers, planned, on_progress)
