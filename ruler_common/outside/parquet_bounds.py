@@ -48,6 +48,12 @@ def open_parquet(path: Path) -> Any:
         return pq.ParquetFile(path)
 
 
+def schema_of(path: Path) -> Any:
+    """The pyarrow.Schema of a Parquet file. Raises RulerError as `open_parquet` does."""
+    with open_parquet(path) as file, _one_sentence(path):
+        return file.schema_arrow
+
+
 def leaf_columns(path: Path) -> list[str]:
     """The columns of a Parquet file, those within others by their path: `doc.choices.list.item`.
 

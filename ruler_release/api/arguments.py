@@ -32,7 +32,7 @@ def paths(files: Place | Iterable[Place]) -> list[Path]:
 
 
 def filled(kind: Callable[..., Order], given: Mapping[str, Any], **read: Any) -> Order:
-    """An order whose fields are the arguments of the same names; those that were `read`, as read.
+    """An order, or what a call gives, by the arguments of the same names; those `read`, as read.
 
     filled(PredictionSource, locals(), references=path(references))
     """

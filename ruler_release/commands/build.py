@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer import Argument, Option
@@ -12,6 +12,7 @@ from typer import Argument, Option
 from ruler_common.errors import RulerError
 from ruler_common.text import plain
 from ruler_release import api, completion
+from ruler_release.api.arguments import filled
 from ruler_release.commands.flags import LanguageFolders, Mirror, NoDataset, Root, Suite, Workers
 
 if TYPE_CHECKING:
@@ -78,7 +79,6 @@ def build(
     Example: `ruler build oneruler --suite oneruler --languages pl,ko --lengths 8k`
     """
     asked = locals()
-    del asked["dataset"], asked["yes"]
     from ruler_release.tables import build_tables
 
     def on_size(size: BuildSize) -> None:
@@ -86,11 +86,10 @@ def build(
         if lengths is None and not yes and size.rows > _MANY_ROWS:
             _ask(size)
 
-    asked["lengths"], asked["language_folders"] = lengths or "all", language_folders or ()
-    for name in ("lengths", "tasks", "languages"):
-        asked[name] = asked[name].split(",")
-    asked["tokenizers"] = tokenizers or "tekken"
-    built = api.build(**asked, on_size=on_size, progress=True)
+    read: dict[str, Any] = {"tasks": tasks.split(","), "languages": languages.split(",")}
+    read |= {"lengths": (lengths or "all").split(","), "tokenizers": tokenizers or "tekken"}
+    read |= {"language_folders": language_folders or (), "on_size": on_size, "progress": True}
+    built = filled(api.build, asked, **read)
     build_tables.show_built(root, built)
 
 

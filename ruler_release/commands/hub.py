@@ -12,9 +12,8 @@ from ruler_common.errors import RulerError
 from ruler_common.text import plain
 from ruler_release import api
 from ruler_release.api.arguments import filled, several
-from ruler_release.commands.flags import LanguageFolders, TokenizerPlaces, Workers, names_in
+from ruler_release.commands.flags import LanguageFolders, Mirror, TokenizerPlaces, Workers, names_in
 
-_MIRROR = "Folder that holds tokenizers' files."
 _ROOT = "Folder of the release; with --report the page."
 _REPO = "ORG/NAME on the Hub; made if it is not there."
 _METRIC = "Push the metric, as the Space ORG/ruler_score."
@@ -23,7 +22,6 @@ _REVISION = "Tag to make; else v and the data version."
 _CREATE_PR = "Open a pull request; no tag is made."
 _SKIP_VERIFY = "Check the files' digests, not their rows."
 _TOKENIZER = "Only of this tokenizer; repeatable."
-Mirror = Annotated[Path | None, Option(envvar="RULER_MIRROR", help=_MIRROR)]
 
 
 def push(

@@ -66,10 +66,8 @@ def score(
     flags.not_a_folder(out, "results.json")
     if beside not in (None, "published"):
         raise RulerError(f"--beside '{beside}' is not published, the one choice there is.")
-    asked["out"] = out = out or results_place(files)
-    for shown in ("markdown", "intervals", "beside", "depth", "every"):
-        del asked[shown]
-    results = api.score(**asked, progress=True)
+    out = out or results_place(files)
+    results = filled(api.score, asked, out=out, progress=True)
     if every or intervals:
         typer.echo(plain(score_tables.report(results, markdown, intervals)))
     else:

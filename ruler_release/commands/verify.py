@@ -8,6 +8,7 @@ import typer
 from typer import Option
 
 from ruler_release import api
+from ruler_release.api.arguments import filled
 from ruler_release.commands.flags import LanguageFolders, Mirror, Root, TokenizerPlaces, Workers
 
 _LAWS_ONLY = "Make no row anew: the laws alone."
@@ -30,17 +31,10 @@ def verify(
 
     Example: `ruler verify ruler`
     """
+    asked = locals()
     from ruler_release.tables import verdict
 
-    report = api.verify(
-        root,
-        workers=workers,
-        mirror=mirror,
-        tokenizers=tokenizers,
-        language_folders=language_folders or (),
-        laws_only=laws_only,
-        progress=True,
-    )
+    report = filled(api.verify, asked, language_folders=language_folders or (), progress=True)
     verdict.show_report(root, report, as_json)
     if not report.ok:
         raise typer.Exit(1)

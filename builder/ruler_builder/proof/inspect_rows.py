@@ -1,6 +1,6 @@
 """Inspect the rows of a release, a row group at a time, in worker processes.
 
-    inspector = Inspector(root, manifest, mirror, specs)
+    inspector = Inspector(ReleaseAtHand(root, manifest))
     inspector.inspect(RowGroup("data/tekken/4k/vt.parquet", 0), on_progress)
 
 Every row is counted again, held to the laws that it must satisfy alone (laws.py), and read back to
@@ -14,7 +14,6 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass, field
-from pathlib import Path
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -29,13 +28,11 @@ from ruler_builder.proof.shared_texts import SharedText, longer_texts, unlike_mo
 from ruler_builder.proof.verify_report import WHOLE_FILE, AskedDigest, Found
 from ruler_builder.reading.breaches import Breach, FileRules, Law, context_of
 from ruler_builder.reading.sources_at_hand import SourcesAtHand
-from ruler_builder.sources.registry import SourceFile
 from ruler_builder.tokens.counters import TokenCounter
-from ruler_builder.tokens.reference_counter import Uncounted, absent, reference
+from ruler_builder.tokens.reference_counter import ReleaseAtHand, Uncounted, absent, reference
 from ruler_builder.tokens.second_engine import EngineMismatch, confirm, is_sampled, with_engine
 from ruler_common.errors import RulerError
 from ruler_common.files import UNREADABLE
-from ruler_common.manifest_form import Manifest
 from ruler_common.outside.parquet_bounds import open_parquet
 from ruler_common.rows import COLUMNS, Row
 from ruler_common.work import OnRows, let_go
@@ -98,17 +95,10 @@ class InspectedRowGroup:
 class Inspector:
     """A worker that inspects row groups; it keeps the tokenizer it used last."""
 
-    def __init__(
-        self,
-        root: Path,
-        manifest: Manifest,
-        mirror: str | None,
-        specs: dict[str, str],
-        given: Mapping[str, SourceFile] | None = None,
-    ) -> None:
-        self.root, self.manifest, self.mirror, self.specs = root, manifest, mirror, specs
-        self.sources = SourcesAtHand(manifest, mirror, given)
-        self.absent = absent(manifest, mirror, specs)
+    def __init__(self, here: ReleaseAtHand) -> None:
+        self.here, self.root, self.manifest = here, here.root, here.manifest
+        self.sources = SourcesAtHand(here.manifest, here.mirror, here.given)
+        self.absent = absent(here)
         self._counter: tuple[tuple[str, bool], TokenCounter] | None = None
         self._read: Footer | None = None
 
@@ -119,7 +109,7 @@ class Inspector:
             if tokenizer in self.absent:
                 counter: TokenCounter = Uncounted(tokenizer, self.manifest["tokenizers"][tokenizer])
             else:
-                counter = reference(tokenizer, self.manifest, self.root, self.mirror, self.specs)
+                counter = reference(tokenizer, self.here)
                 counter = with_engine(counter) if fast else counter
             self._counter = key, counter
         return self._counter[1]

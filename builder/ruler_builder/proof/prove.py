@@ -1,6 +1,6 @@
 """Prove the laws of a release from its files alone, re-tokenising every row.
 
-    report = prove(Path("ruler"), manifest, left=0, workers=2)
+    report = prove(ReleaseAtHand(Path("ruler"), manifest), left=0, workers=2)
     report.ok, report.files["data/tekken/4k/vt.parquet"].breaches
 
 Each row is checked alone (inspect_rows.py), then each file as a whole (file_checks.py), then what
@@ -11,8 +11,7 @@ the files have in common (release_checks.py), and what is rendered from the mani
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
-from pathlib import Path
+from collections.abc import Callable
 
 from ruler_builder.common.processes import worker_pool
 from ruler_builder.proof.card_checks import check_card_files
@@ -31,8 +30,7 @@ from ruler_builder.proof.release_checks import (
 )
 from ruler_builder.proof.verify_report import FileReport, VerifyReport
 from ruler_builder.reading.breaches import Law
-from ruler_builder.sources.registry import SourceFile
-from ruler_builder.tokens.reference_counter import absent, places
+from ruler_builder.tokens.reference_counter import ReleaseAtHand, absent
 from ruler_common.manifest_form import MANIFEST, Manifest
 from ruler_common.text import printable
 from ruler_common.work import OnRows
@@ -41,21 +39,18 @@ _NAMED = 20  # of what stands beside a release
 
 
 def prove(
-    root: Path,
-    manifest: Manifest,
+    here: ReleaseAtHand,
     left: int,
-    workers: int = 1,
-    mirror: Path | None = None,
-    tokenizers: Iterable[str] = (),
-    planned: Callable[[int], None] = lambda rows: None,
-    on_progress: OnRows = lambda rows: None,
-    given: Mapping[str, SourceFile] | None = None,
+    workers: int,
+    planned: Callable[[int], None],
+    on_progress: OnRows,
 ) -> VerifyReport:
     """Prove a release of which `left` files are still to be built; the rest as in verify.py.
 
     Raises RulerError if its tasks cannot be read by its manifest, or a tokenizer is missing or
     another.
     """
+    root, manifest = here.root, here.manifest
     check_described(manifest, root / MANIFEST)
     entries = manifest["files"]
     reports = {path: FileReport(entry["config"]) for path, entry in entries.items()}
@@ -67,10 +62,8 @@ def prove(
     readable = {part.path: None for part in parts}
     planned(sum(entries[path]["rows"] for path in readable))
     groups: dict[str, list[InspectedRowGroup]] = defaultdict(list)
-    specs = places(manifest, tokenizers)
-    arguments = (root, manifest, str(mirror.resolve()) if mirror else None, specs, given)
     parts.sort(key=lambda part: entries[part.path]["tokenizer"])
-    with worker_pool(workers, Inspector, arguments, on_progress) as run:
+    with worker_pool(workers, Inspector, (here,), on_progress) as run:
         mismatches: dict[str, str] = {}  # tokenizer -> what the second engine counted wrongly
         for group in run(Inspector.inspect, parts):
             groups[group.path].append(group)
@@ -112,8 +105,7 @@ def prove(
     missing = {name for found in groups.values() for group in found for name in group.missing}
     missing |= {corpus for corpus, asked in questions.items() if asked is None}
     notes += _notes(manifest, missing)
-    uncounted = absent(manifest, arguments[2], specs)
-    return VerifyReport(reports, left, notes=notes, uncounted=uncounted)
+    return VerifyReport(reports, left, notes=notes, uncounted=absent(here))
 
 
 def _notes(manifest: Manifest, missing: set[str]) -> list[str]:

@@ -96,9 +96,9 @@ def file_jobs(order: BuildOrder, suite: Suite) -> list[FileJob]:
         for name, spec in specs.items()
         for pair in pairs(suite.dataset, order.languages)
         for tokens, length in named
-        for task in sorted(tasks, key=lambda task: (-suite.cost(task), task))
+        for task in sorted(tasks, key=lambda task: (-suite.maker(task).cost, task))
         if suite.has(task, tokens)
-        if pair.is_one or suite.crosses_languages(task)
+        if pair.is_one or suite.maker(task).crosses_languages
     ]
     if not any(suite.has(task, length) for task in tasks for length in lengths):
         raise RulerError(f"{', '.join(tasks)} has rows at 0k alone: ask for --lengths 0k.")

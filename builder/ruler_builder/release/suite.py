@@ -71,20 +71,16 @@ class Suite:
 
     def task(self, key: TaskKey, counted_sources: CountedSources) -> Task[Any]:
         """The task of a key."""
-        family = self._family(key.task)
-        return MAKERS[family](key, self.params[key.task], self.families[family], counted_sources)
+        wording = self.families[self._family(key.task)]
+        return self.maker(key.task)(key, self.params[key.task], wording, counted_sources)
 
     def has(self, task: str, max_length: int) -> bool:
         """Whether a task has rows at a length: one without documents has them at `0k` alone."""
         return max_length == 0 or not getattr(self.params[task], "no_documents", False)
 
-    def crosses_languages(self, task: str) -> bool:
-        """Whether a task can have its text in one language and its instruction in another."""
-        return MAKERS[self._family(task)].crosses_languages
-
-    def cost(self, task: str) -> int:
-        """How long a file of a task takes beside others, as a rank."""
-        return MAKERS[self._family(task)].cost
+    def maker(self, task: str) -> type[Task[Any]]:
+        """What makes the rows of a task."""
+        return MAKERS[self._family(task)]
 
     def described(self) -> dict[str, dict[str, Any]]:
         """Each task's family and parameters, for the manifest."""

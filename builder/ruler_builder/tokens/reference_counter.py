@@ -1,21 +1,39 @@
 """Find again, years later, the tokenizer that a release was counted with.
 
-where = places(manifest, ["qwen2.5=folder"])
-counter = reference("qwen2.5", manifest, root, mirror=None, where=where)
+here = ReleaseAtHand(root, manifest, places=places(manifest, ["qwen2.5=folder"]))
+counter = reference("qwen2.5", here)
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 from typing import Literal
 
 from ruler_builder.sources.download import Store
+from ruler_builder.sources.registry import SourceFile
 from ruler_builder.tokens.counters import TokenCounter
 from ruler_builder.tokens.tokenizers import counter_in, load_counter, named, pinned_files
 from ruler_common.errors import RulerError
 from ruler_common.manifest_form import Manifest
 from ruler_common.names import check_name
+
+
+@dataclass(frozen=True)
+class ReleaseAtHand:
+    """A release that is verified, and where what it was made of lies now.
+
+    `mirror` is a folder of sources, `places` has the folders of unnamed tokenizers, and `given` the
+    sources of languages that are none of the 26.
+    """
+
+    root: Path
+    manifest: Manifest
+    _: KW_ONLY
+    mirror: str | None = None
+    places: Mapping[str, str] = field(default_factory=dict)
+    given: Mapping[str, SourceFile] = field(default_factory=dict)
 
 
 def places(manifest: Manifest, specs: Iterable[str]) -> dict[str, str]:
@@ -30,21 +48,19 @@ def places(manifest: Manifest, specs: Iterable[str]) -> dict[str, str]:
     return found
 
 
-def reference(
-    name: str, manifest: Manifest, root: Path, mirror: str | None, where: Mapping[str, str]
-) -> TokenCounter:
+def reference(name: str, here: ReleaseAtHand) -> TokenCounter:
     """The counter of a release's tokenizer. Raises RulerError if it is missing or another."""
-    about = manifest["tokenizers"][name]
+    about = here.manifest["tokenizers"][name]
     folder = about["spec"].partition("=")[2]
-    if name in where:  # the user says where it lies now
-        counter = counter_in(name, where[name])
+    if name in here.places:  # the user says where it lies now
+        counter = counter_in(name, here.places[name])
     elif folder and not folder.startswith("hf:") and not Path(folder).is_dir():
         raise RulerError(
             f"Tokenizer '{name}' was a folder '{folder}' of who built this release, and is not "
-            f"here: say where it lies: ruler verify {root} --tokenizer {name}=FOLDER"
+            f"here: say where it lies: ruler verify {here.root} --tokenizer {name}=FOLDER"
         )
     else:
-        counter = load_counter(about["spec"], Store(mirror))
+        counter = load_counter(about["spec"], Store(here.mirror))
     key: Literal["sha256", "backend_sha256"] = "sha256" if "sha256" in about else "backend_sha256"
     # The backend's digest is of what its library writes, and another version may write otherwise:
     # it decides only where no file's digest is known, since verify counts every row again.
@@ -64,12 +80,12 @@ class Uncounted(TokenCounter):
         return len(text.encode())
 
 
-def absent(manifest: Manifest, mirror: str | None, where: Mapping[str, str]) -> list[str]:
+def absent(here: ReleaseAtHand) -> list[str]:
     """The named tokenizers of a release whose files are not here, and nobody says where."""
-    store = Store(mirror)
+    store = Store(here.mirror)
     return [
         name
-        for name in manifest["tokenizers"]
-        if name in named() and name not in where
+        for name in here.manifest["tokenizers"]
+        if name in named() and name not in here.places
         if any(store.local(file) is None for file in pinned_files(name))
     ]

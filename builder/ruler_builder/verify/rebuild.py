@@ -1,7 +1,7 @@
 """Make a release's rows anew from its manifest, and compare them with those of its files.
 
     todo = plan(manifest, reports, sources)     # what the lock does not prove already
-    remade = Remaker(root, manifest, mirror, places).remake(todo.jobs[0], on_progress)
+    remade = Remaker(ReleaseAtHand(root, manifest)).remake(todo.jobs[0], on_progress)
     remade.row, remade.differs                  # 3, "input differs from character 17 on: …"
 
 A release is a function of its manifest. Nothing is written: the bytes that a build would write go
@@ -15,7 +15,6 @@ from collections import defaultdict
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from itertools import takewhile
-from pathlib import Path
 from typing import NamedTuple
 
 from ruler_builder.common.parquet_rows import read_rows, with_exact_depths
@@ -28,9 +27,9 @@ from ruler_builder.release.file_builder import FileBuilder, FileJob, indices_of
 from ruler_builder.release.suite import suite_in
 from ruler_builder.sources.chosen_sources import choice_in
 from ruler_builder.sources.download import Store
-from ruler_builder.sources.registry import SourceFile, is_given
+from ruler_builder.sources.registry import is_given
 from ruler_builder.tokens.counters import TokenCounter
-from ruler_builder.tokens.reference_counter import reference
+from ruler_builder.tokens.reference_counter import ReleaseAtHand, reference
 from ruler_builder.tokens.second_engine import EngineMismatch
 from ruler_common.errors import RulerError
 from ruler_common.frozen_rows import frozen_for, is_frozen
@@ -114,21 +113,15 @@ class Remade(NamedTuple):
 class Remaker:
     """A worker that makes files anew; it keeps the tokenizer it used last."""
 
-    def __init__(
-        self,
-        root: Path,
-        manifest: Manifest,
-        mirror: str | None,
-        places: Mapping[str, str],
-        given: Mapping[str, SourceFile] | None = None,
-    ) -> None:
-        self.root, self.manifest = root, manifest
+    def __init__(self, here: ReleaseAtHand) -> None:
+        self.root, self.manifest = here.root, here.manifest
 
         def load(name: str, store: Store) -> TokenCounter:
-            return reference(name, manifest, root, mirror, places)
+            return reference(name, here)
 
-        choice = choice_in(manifest["sources"], given)
-        self.builder = FileBuilder(suite_in(manifest), mirror, choice, root, load)
+        choice = choice_in(self.manifest["sources"], here.given)
+        suite = suite_in(self.manifest)
+        self.builder = FileBuilder(suite, here.mirror, choice, self.root, load)
 
     def remake(self, job: FileJob, on_progress: OnRows) -> Remade:
         """Make a file anew and compare its rows.

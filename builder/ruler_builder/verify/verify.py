@@ -17,7 +17,7 @@ from ruler_builder.proof.verify_report import FileReport, VerifyReport
 from ruler_builder.reading.breaches import Law
 from ruler_builder.reading.sources_at_hand import SourcesAtHand
 from ruler_builder.sources.language_folder import language_folders as read_folders
-from ruler_builder.tokens.reference_counter import places
+from ruler_builder.tokens.reference_counter import ReleaseAtHand, places
 from ruler_builder.verify.manifest_anew import check_anew, manifest_anew
 from ruler_builder.verify.rebuild import Remade, Remaker, jobs_left_out, plan
 from ruler_common.manifest import read_manifest
@@ -44,12 +44,14 @@ def verify(
     left = unfinished(root)
     if left and not (root / MANIFEST).exists():
         return VerifyReport({}, left)
-    manifest, specs = read_manifest(root), tuple(tokenizers)
-    given = read_folders(language_folders)
+    manifest, given = read_manifest(root), read_folders(language_folders)
+    where = str(mirror.resolve()) if mirror else None
+    named = places(manifest, tokenizers)
+    here = ReleaseAtHand(root, manifest, mirror=where, places=named, given=given)
     entries = manifest["files"].values()
     workers = workers or processes_for(sum(e["rows"] * e["max_length"] for e in entries))
-    report = prove(root, manifest, left, workers, mirror, specs, planned, on_progress, given)
-    sources = SourcesAtHand(manifest, str(mirror) if mirror else None, given)
+    report = prove(here, left, workers, planned, on_progress)
+    sources = SourcesAtHand(manifest, where, given)
     todo = plan(manifest, report.files, sources, report.uncounted)
     if laws_only:
         todo.not_at_hand["the laws alone were asked for"] = [job.config.path for job in todo.jobs]
@@ -57,10 +59,8 @@ def verify(
     read = sum(file.rows for file in report.files.values())
     planned(read + sum(job.rows for job in todo.jobs))
     whole = report.files.pop(MANIFEST, FileReport(MANIFEST))
-    where = str(mirror.resolve()) if mirror else None
-    arguments = (root, manifest, where, places(manifest, specs), given)
     remade: dict[str, Remade] = {}
-    with worker_pool(workers, Remaker, arguments, on_progress) as run:
+    with worker_pool(workers, Remaker, (here,), on_progress) as run:
         for one in run(Remaker.remake, todo.jobs):
             if one.differs:
                 report.files[one.path].add(f"made anew, {one.differs}", Law.REBUILT, one.row)

@@ -15,8 +15,7 @@ A folder appears under its name only when it is complete.
 from __future__ import annotations
 
 import importlib
-import os
-import shutil
+import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -106,13 +105,11 @@ def new_folder(to: Path) -> Iterator[Path]:
     to = to.resolve()
     if to.exists() and (not to.is_dir() or any(to.iterdir())):
         raise RulerError(f"'{to}' is not empty: name a new folder with --to.")
-    temporary = to.with_name(f".{to.name}.{os.getpid()}.tmp")
-    temporary.mkdir(parents=True)
-    try:
-        yield temporary
+    to.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=to.parent, prefix=f".{to.name}.") as beside:
+        folder = Path(beside, to.name)
+        folder.mkdir()
+        yield folder
         if to.exists():
             to.rmdir()
-        temporary.rename(to)
-    except BaseException:
-        shutil.rmtree(temporary, ignore_errors=True)
-        raise
+        folder.rename(to)

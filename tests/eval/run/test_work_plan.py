@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 from itertools import takewhile
 from pathlib import Path
@@ -95,11 +94,9 @@ def test_a_dry_run_shows_the_estimate_and_needs_no_server(small: Path, tmp_path:
     flags += ["--backend", "openai", "--model", "m", "--base-url", "http://127.0.0.1:1/v1"]
     result = CliRunner().invoke(app, [*flags, "--dry-run", "--price", "1,2"])
     assert result.exit_code == 0, result.output
-    assert max(map(len, result.stdout.splitlines())) <= 80
-    first, cached, cost = re.split(r"(?<=[.])\n", result.stdout.rstrip("\n"), maxsplit=2)
-    assert first.startswith("To do: 20 rows of 4 configurations, ")
-    assert "prefix cache" in cached
-    assert cost.startswith("Cost: ")
+    said = " ".join(result.stdout.split())
+    assert said.startswith("To do: 20 rows of 4 configurations, ")
+    assert said.index(" A prefix cache ") < said.index(" Cost: ")
     assert not (tmp_path / "RUN").exists()
 
 
