@@ -6,8 +6,10 @@ uses, and so are the errors.
 
 from __future__ import annotations
 
+import asyncio
 import zlib
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
+from contextlib import suppress
 from functools import partial
 from importlib import import_module
 from typing import Any
@@ -29,6 +31,8 @@ from ruler_eval.run.backends.server_replies import (
 _library: Any = import_module(openai.DefaultAsyncHttpxClient.__bases__[0].__module__.split(".")[0])
 MOST_MOVES = 5
 """Redirects of a request within its server."""
+LINGER = 1.0
+"""Seconds that a server has to end an answer in pieces after its last one."""
 _ANY_ZLIB = zlib.MAX_WBITS | 32  # with the head of gzip or of zlib
 
 
@@ -94,7 +98,8 @@ async def _body(response: Any) -> bytes:
     unpacking = None if packing == "identity" else zlib.decompressobj(_ANY_ZLIB)
     in_pieces = response.headers.get("content-type", "").startswith("text/event-stream")
     body, stream = bytearray(), EventStream()
-    async for part in response.aiter_raw():
+    parts = response.aiter_raw()
+    async for part in parts:
         try:
             data = unpacking.decompress(part, MOST + 1 - len(body)) if unpacking else part
         except zlib.error as error:
@@ -105,7 +110,17 @@ async def _body(response: Any) -> bytes:
             stream.read(data)
         else:
             body += data
+        if stream.over:  # a connection is kept only if its answer was read to the end
+            with suppress(asyncio.TimeoutError, _library.TransportError):
+                await asyncio.wait_for(_all(parts), LINGER)
+            break
     return stream.whole() if in_pieces else bytes(body)
+
+
+async def _all(parts: AsyncIterator[bytes]) -> None:
+    """Read what nobody needs."""
+    async for _ in parts:
+        pass
 
 
 def _text(response: Any, body: bytes) -> str:

@@ -86,6 +86,42 @@ def test_mistrals_parts_are_thinking_and_text() -> None:
     assert (found.reasoning, found.text, found.finish_reason) == ("well", "42", "stop")
 
 
+def test_of_two_answers_in_turn_the_first_is_read() -> None:
+    other = [chunk(delta={"content": "another"}, finish_reason="length", index=1)]
+    assert read(sent([*CHUNKS[:4], *other, *CHUNKS[4:], *other]), 50) == read(sent(CHUNKS), 50)
+
+
+def test_a_whole_answer_in_one_event_is_read() -> None:
+    assert read(sent([CHAT]), 50) == read_completion(PROMPT, CHAT)
+
+
+def test_a_byte_order_mark_hides_no_piece() -> None:
+    marked = b"\xef\xbb\xbf" + sent(TEXTS).removeprefix(b": begun\n\n")
+    assert read(marked, 50) == read_completion(PROMPT, TEXT)
+
+
+@pytest.mark.parametrize("events", [CHUNKS, [*CHUNKS[:3], {"error": "gone"}]])
+def test_what_follows_the_last_piece_is_not_waited_for(
+    events: list[Any], small: Path, tmp_path: Path
+) -> None:
+    """A server that leaves the connection open, or that never stops, takes a second of a row."""
+
+    def endless() -> Iterator[bytes]:
+        yield sent(events)
+        for _ in range(100):
+            time.sleep(0.1)
+            yield b": still here\n\n"
+
+    def answer(path: str) -> Reply:
+        asked = path.endswith("completions")
+        return Reply(endless(), headers=STREAM) if asked else usual(path)
+
+    began = time.monotonic()
+    total, _ = stream(answer, small, tmp_path, limit=1, retries=1, timeout=8.0)
+    assert dict(total) == {"stop" if events is CHUNKS else "error": 1}
+    assert time.monotonic() - began < 6
+
+
 def test_a_stream_without_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(event_stream, "MOST", 10_000)
     for endless in (b"data: " + b"a" * 100, sent([chunk(text="ab" * 50)], last=b"")):
@@ -102,7 +138,11 @@ def test_a_stream_without_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> Non
     [
         (CHUNKS[:3], b""),  # cut off between two pieces
         ([*CHUNKS[:3], {"error": {"message": "out of memory", "code": 500}}], LAST),
+        ([*CHUNKS[:4], chunk(finish_reason="error") | {"error": {"message": "gone"}}], LAST),
+        ([*CHUNKS[:4], chunk(delta={"content": 5}), CHUNKS[4]], LAST),
+        ([*CHUNKS[:4], {"choices": [5]}, CHUNKS[4]], LAST),
         ([], b""),
+        ([], LAST),
         ([], b"data: {\n\n"),
         ([], b"data: []\n\n"),
     ],

@@ -11,6 +11,7 @@ kept: the events of a long reasoning are a hundred times as long.
 
 from __future__ import annotations
 
+import codecs
 import json
 from collections.abc import Callable
 from contextvars import ContextVar
@@ -34,7 +35,12 @@ class EventStream:
         self._pieces: dict[str, list[Any]] = {}
         self._last: dict[str, Any] = {}
         self._fault: Any = None
-        self._begun = self._ended = False
+        self._begun = self._chosen = self._ended = False
+
+    @property
+    def over(self) -> bool:
+        """Whether nothing that may still come is read."""
+        return self._ended or self._fault is not None
 
     def read(self, data: bytes) -> None:
         """Take what came next. Raises Refused where an answer is too long."""
@@ -47,8 +53,8 @@ class EventStream:
             raise Refused(f"the answer is longer than {MOST >> 20} MB")
 
     def _read_line(self, line: bytes) -> None:
-        name, _, data = line.partition(b":")
-        if name != b"data" or self._ended or self._fault is not None:
+        name, _, data = line.removeprefix(codecs.BOM_UTF8).partition(b":")
+        if name != b"data" or self.over:
             return
         if not self._begun:
             self._begun = True
@@ -62,22 +68,29 @@ class EventStream:
             self._fault = str(error)
             return
         choices = inside(event, "choices")
-        if not isinstance(choices, list):
+        if not isinstance(choices, list) or inside(event, "error") is not None:
             self._fault = event
             return
         if inside(event, "usage") is not None:
             self._last["usage"] = event["usage"]
-        if choices:
-            self._take(choices[0])
+        for choice in choices:
+            if not inside(choice, "index"):  # a request for two answers is told of both in turn
+                self._take(choice)
 
     def _take(self, choice: Any) -> None:
         """Keep what a piece adds to the answer."""
-        delta = inside(choice, "delta")
+        if not isinstance(choice, dict):
+            self._fault = f"no choice in a piece of the answer: {choice}"
+            return
+        self._chosen = True
+        delta = inside(choice, "delta") or inside(choice, "message")  # a whole one, in one event
         found = {"text": inside(choice, "text"), "content": inside(delta, "content")}
         thoughts = (inside(delta, name) for name in _THOUGHTS)
         found["reasoning"] = next((one for one in thoughts if one), None)
         for name, piece in found.items():
-            if piece:
+            if piece and not isinstance(piece, str | list) and name != "reasoning":
+                self._fault = f"no text in a piece of the answer: {piece}"
+            elif piece:
                 self._pieces.setdefault(name, []).append(piece)
                 self._size += len(str(piece)) + _OF_A_PIECE
         reason = inside(choice, "finish_reason")
@@ -86,7 +99,8 @@ class EventStream:
 
     def whole(self) -> bytes:
         """The answer as JSON; what the server sent instead of one, where it did."""
-        if self._fault is None and not self._ended and "finish_reason" not in self._last:
+        finished = "finish_reason" in self._last or (self._ended and self._chosen)
+        if self._fault is None and not finished:
             self._fault = "the stream ended before the answer did"
         if self._fault is not None:
             return json.dumps({"error": self._fault}).encode()
