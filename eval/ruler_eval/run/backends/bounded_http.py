@@ -29,6 +29,8 @@ from ruler_eval.run.backends.server_replies import (
 )
 
 _library: Any = import_module(openai.DefaultAsyncHttpxClient.__bases__[0].__module__.split(".")[0])
+UNUSABLE = (ImportError, OSError, ValueError, _library.InvalidURL)
+"""What a client is not made with: a proxy of another kind, a file without a certificate, …"""
 MOST_MOVES = 5
 """Redirects of a request within its server."""
 LINGER = 1.0
@@ -45,7 +47,10 @@ class BoundedClient:
     """
 
     def __init__(self, headers: Mapping[str, str], connect: float) -> None:
-        """`headers` are those of every request, `connect` the seconds for a connection."""
+        """`headers` are those of every request, `connect` the seconds for a connection.
+
+        Raises one of UNUSABLE where a proxy, a certificate or a header of the environment is none.
+        """
         self._made = partial(
             openai.DefaultAsyncHttpxClient,
             headers={**headers, "Accept-Encoding": "identity"},
@@ -53,7 +58,7 @@ class BoundedClient:
             verify=_library.create_ssl_context(),  # takes 40 ms
             follow_redirects=False,
         )
-        self._free: list[Any] = []
+        self._free: list[Any] = [self._made()]
 
     async def ask(self, url: str, content: bytes | None = None) -> str:
         """What an address answers. Raises openai.APIError, Refused and Malformed."""

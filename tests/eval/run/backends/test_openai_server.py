@@ -332,6 +332,25 @@ def test_a_key_that_no_request_can_carry_is_refused(
     assert key not in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("variable", "value"),
+    [
+        ("HTTP_PROXY", "gopher://me:hunter2@127.0.0.1:9"),
+        ("HTTP_PROXY", "http://me:hunter2/3@127.0.0.1:9"),
+        ("SSL_CERT_FILE", "/nowhere/hunter2"),
+        ("SSL_CERT_FILE", __file__),
+        ("OPENAI_CUSTOM_HEADERS", "X-Name: hunter2 é"),
+    ],
+)
+def test_an_environment_that_lets_no_request_be_made_is_one_sentence(
+    order: RunOrder, monkeypatch: pytest.MonkeyPatch, variable: str, value: str
+) -> None:
+    monkeypatch.setenv(variable, value)
+    with pytest.raises(RulerError, match=f"No request can be made .*{variable}") as caught:
+        run(at(order, "http://127.0.0.1:9/v1"))
+    assert "hunter2" not in str(caught.value)
+
+
 def test_a_certificate_that_is_not_trusted_is_named(order: RunOrder) -> None:
     """A server of its own with a certificate that nobody signed, as vLLM's users make one."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)

@@ -16,9 +16,10 @@ from urllib.parse import urlsplit
 
 import openai
 
+from ruler_common.errors import RulerError
 from ruler_eval.run.backends import server_replies
-from ruler_eval.run.backends.bounded_http import BoundedClient
-from ruler_eval.run.backends.server_replies import Malformed, Refused
+from ruler_eval.run.backends.bounded_http import UNUSABLE, BoundedClient
+from ruler_eval.run.backends.server_replies import Malformed, Refused, describe
 from ruler_eval.run.backends.server_requests import json_bytes
 
 Result = TypeVar("Result")
@@ -30,15 +31,26 @@ PATIENCE = 60.0
 
 
 class Connection:
-    """Requests to a server; `timeout` are the seconds of one, at most, where it has a limit."""
+    """Requests to a server; `timeout` are the seconds of one, at most, where it has a limit.
+
+    Raises RulerError where the environment lets none be made.
+    """
 
     def __init__(self, base_url: str | None, key: str, timeout: float) -> None:
         self._timeout = timeout
         # whose address and headers the environment says too: OPENAI_CUSTOM_HEADERS, OPENAI_ORG_ID
-        official = openai.AsyncOpenAI(api_key=key, base_url=base_url)
-        headers = {**official.auth_headers, **official.default_headers}
-        sent = {name: value for name, value in headers.items() if isinstance(value, str)}
-        self._client = BoundedClient(sent, connect=min(PATIENCE, timeout))
+        try:
+            official = openai.AsyncOpenAI(api_key=key, base_url=base_url)
+            headers = {**official.auth_headers, **official.default_headers}
+            sent = {name: value for name, value in headers.items() if isinstance(value, str)}
+            self._client = BoundedClient(sent, connect=min(PATIENCE, timeout))
+        except UNUSABLE as error:
+            named = isinstance(error, ImportError | OSError)  # others may show a proxy's password
+            raise RulerError(
+                "No request can be made with the proxies, certificates and headers that the "
+                f"environment names{f' ({describe(error)})' if named else ''}: correct HTTP_PROXY, "
+                "HTTPS_PROXY, ALL_PROXY, SSL_CERT_FILE or OPENAI_CUSTOM_HEADERS."
+            ) from error
         self._url = str(official.base_url).rstrip("/")
         self.loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self.loop.run_forever, daemon=True)
