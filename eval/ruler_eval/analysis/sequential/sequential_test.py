@@ -257,11 +257,15 @@ def looks(plan: LookPlan, a: Results, b: Results, max_drop: float) -> Iterator[S
 
 
 def _interval(plan: LookPlan, base: Results, a: Scores, b: Scores) -> tuple[float, float]:
-    """The interval of all rows, in points, at ALPHA_LAST a side; as `ruler compare` has its own."""
-    cells = {n: base["configurations"][n] for names in plan.configs.values() for n in names}
+    """The interval of the plan's rows, in points, at ALPHA_LAST a side; as `ruler compare`'s.
+
+    The base may have more of them than the plan of a run with --limit.
+    """
+    order = {name: plan.order[place] for place, names in plan.configs.items() for name in names}
+    cells = {name: base["configurations"][name] for name in order}
     drops = {
-        name: {index: a[name][index] - b.get(name, {}).get(index, 0.0) for index in a[name]}
-        for name in cells
+        name: {index: a[name].get(index, 0.0) - b.get(name, {}).get(index, 0.0) for index in mine}
+        for name, mine in order.items()
     }
     found = paired_mean(*units(drops, cells))
     if found.rows < FEWEST_ROWS:

@@ -83,7 +83,14 @@ class WaveRun:
         return sum(sum(part.tokens) for wave in self._waves[self._done :] for part in wave)
 
     def write(self, beside: Results | None, partial: bool) -> None:
-        """Write results.json, of the rows that are there or (not `partial`) of all."""
+        """Write results.json, of the rows that are there or (not `partial`) of all.
+
+        Of those that --limit leaves out none was asked for: they are not wrong.
+        """
+        entries = {file["config"]: file for file in self._work.ready.manifest["files"].values()}
+        partial |= any(
+            len(part.indices) < entries[part.config]["rows"] for part in self._work.parts
+        )
         stored_results.write(self._scored(beside, partial), self.order.out / "results.json")
 
     def _scored(self, beside: Results | None, partial: bool) -> Results:

@@ -135,6 +135,17 @@ def test_two_models_run_in_step(base: Path, tmp_path: Path) -> None:
     assert answered(tmp_path / "a") == answered(tmp_path / "b") == [found["rows"]] * 2
 
 
+def test_rows_that_the_limit_leaves_out_count_nowhere(base: Path, tmp_path: Path) -> None:
+    """The base has them all the same: neither verdict nor score takes them for wrong ones of B."""
+    found = ruler_release.decide(base, **{**options(tmp_path / "b"), "max_drop": 0.5}, limit=20)
+    low, high = found["interval"]
+    assert (found["verdict"], found["rows"], found["of"]) == ("unknown", 20, 20)
+    assert low == pytest.approx(-high)
+    results = load(tmp_path / "b")
+    assert results["partial"]
+    assert {cell["score"] for cell in results["configurations"].values()} == {100.0}
+
+
 def test_what_a_stopped_run_may_not_claim_is_not_there(base: Path, tmp_path: Path) -> None:
     """No verdict by task or length, no plain interval, no published score, no other limit."""
     run = tmp_path / "b"
