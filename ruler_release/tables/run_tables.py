@@ -39,6 +39,10 @@ def show_states(summary: RunSummary) -> None:
     ]
     if rows:
         out.print(narrow_table(["configuration", *columns], rows), highlight=False)
-    if rest := len(found) - len(rows):
-        text = f"All rows of {rest} {'other ' * bool(rows)}configurations were answered to the end."
+    quiet = [states for name, states in summary.states.items() if name not in listed]
+    if begun := sum(map(bool, quiet)):
+        every = "The rows so far" if summary.missing else "All rows"
+        text = f"{every} of {begun} {'other ' * bool(rows)}configurations were answered to the end."
         out.print(text, highlight=False)
+    if unbegun := len(quiet) - begun:
+        out.print(f"No row of {unbegun} configurations was answered yet.", highlight=False)

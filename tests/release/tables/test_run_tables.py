@@ -13,7 +13,8 @@ from ruler_release.tables.run_tables import show_states
 
 
 def shown(states: dict[str, Counter[str]], capsys: pytest.CaptureFixture[str]) -> list[str]:
-    summary = SimpleNamespace(states=states, unfinished=Counter[str]())
+    missing = sum(not counts for counts in states.values())
+    summary = SimpleNamespace(states=states, unfinished=Counter[str](), missing=missing)
     show_states(cast(Any, summary))
     lines = capsys.readouterr().out.splitlines()
     assert max(map(len, lines)) <= COLUMNS
@@ -34,3 +35,13 @@ def test_of_very_many_configurations_those_in_trouble_are_listed(
     lines = shown(states, capsys)
     assert lines[2].split() == ["niah_single_nonone_128k_en-pl_qwen2.5", "4", "1"]
     assert lines[3] == f"All rows of {MANY + 1} other configurations were answered to the end."
+
+
+def test_a_shard_of_very_many_configurations_says_what_others_have_to_answer(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    states = {f"vt_{number}": Counter({"stop": 1} if number % 2 else {}) for number in range(202)}
+    assert shown(states, capsys) == [
+        "The rows so far of 101 configurations were answered to the end.",
+        "No row of 101 configurations was answered yet.",
+    ]
