@@ -40,6 +40,7 @@ from ruler_eval.run.work_plan import WAVE, WAVE_OVER_LENGTHS
 from ruler_eval.score.evidence_alone import is_alone
 from ruler_eval.score.intervals import FEWEST_ROWS, units
 from ruler_eval.score.results_file import Results, Scores, scores_of
+from ruler_eval.score.trust.stopped import stopped_at
 
 RULE = "bets 3"
 """The name of rule and order of rows together; another number for another rule."""
@@ -88,8 +89,12 @@ class LookPlan:
 
     @classmethod
     def of(cls, base: Results) -> LookPlan:
-        """The plan. Raises RulerError where the rows are not the first of the frozen order."""
+        """The plan; a base that was run in step with another and stopped has its whole plan.
+
+        Raises RulerError where the rows are not the first of the frozen order.
+        """
         data, cells = base["dataset"], base["configurations"]
+        stopped = stopped_at(base["run"]) if base["partial"] else None
         order: dict[Stratum, list[int]] = {}
         configs: dict[Stratum, list[str]] = {}
         for name, cell in cells.items():
@@ -100,8 +105,9 @@ class LookPlan:
                 cell["n"] + (cell["missing"] if base["partial"] else 0)
             )
             version = data["data_version"] or ""
-            mine = row_order(version, data["name"], *place, total)[: cell["n"]]
-            if {*mine} != {*cell["rows"]["index"]}:
+            first = row_order(version, data["name"], *place, total)
+            mine = first[: stopped["of"] if stopped else cell["n"]]
+            if {*first[: cell["n"]]} != {*cell["rows"]["index"]}:
                 raise RulerError(
                     f"The rows of '{name}' are not the first ones of the frozen order: score the "
                     "whole run without --partial, or run it with --limit."
@@ -236,7 +242,7 @@ class SequentialTest:
 def looks(plan: LookPlan, a: Results, b: Results, max_drop: float) -> Iterator[SequentialDecision]:
     """Every look at two runs until the verdict, as if the rows came now.
 
-    Raises RulerError if the two cannot be paired, or B lacks rows that a look needs.
+    Raises RulerError if the two cannot be paired, or lack rows that a look needs.
     """
     paired_cells(a, b)
     for results in (a, b):
@@ -245,11 +251,12 @@ def looks(plan: LookPlan, a: Results, b: Results, max_drop: float) -> Iterator[S
     for rows in plan.looks():
         for place, names in plan.configs.items():
             for name in names:
-                if lacking := {*plan.order[place][:rows]} - {*theirs.get(name, {})}:
-                    raise RulerError(
-                        f"B has no row {min(lacking)} of '{name}', which the test needs: finish "
-                        "that run, and score it without --partial."
-                    )
+                for model, held in (("A", ours), ("B", theirs)):
+                    if lacking := {*plan.order[place][:rows]} - {*held.get(name, {})}:
+                        raise RulerError(
+                            f"{model} has no row {min(lacking)} of '{name}', which the test needs: "
+                            "finish that run, and score it without --partial."
+                        )
         found = test.look(rows, a, ours, theirs)
         yield found
         if found["verdict"] != "unknown":

@@ -133,6 +133,8 @@ def test_two_models_run_in_step(base: Path, tmp_path: Path) -> None:
     found = ruler_release.decide(tmp_path / "a", base_model="a", **given)
     assert found["verdict"] == "smaller"
     assert answered(tmp_path / "a") == answered(tmp_path / "b") == [found["rows"]] * 2
+    assert found["rows"] < found["of"]
+    assert ruler_release.decide(tmp_path / "a", tmp_path / "b", max_drop=20) == found
 
 
 def test_rows_that_the_limit_leaves_out_count_nowhere(base: Path, tmp_path: Path) -> None:
