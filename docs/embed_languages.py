@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from ruler_common.languages import FOLDER
@@ -43,24 +44,26 @@ def _field(name: str, value: tuple[str, ...] | str | bool) -> str:
     """A field as Python, its items or words on as many lines as they need."""
     if isinstance(value, bool):
         return f"        {name}={value},\n"
-    items = (
-        [_quoted(piece) for piece in re.findall(r".{1,40}(?:[ |]|$)", value)]
-        if isinstance(value, str)
-        else [f"{_quoted(item)}," for item in value]
-    )
-    whole = " ".join(items)
-    if len(items) == 1 and isinstance(value, str):
-        return f"        {name}={whole},\n"
-    if _width(line := f"        {name}=({whole}),\n") <= _WIDTH:
-        return line
-    lines = [""]
-    for item in items:
-        if lines[-1] and _width(lines[-1] + item) + 13 > _WIDTH:
-            lines.append("")
-        lines[-1] += (" " if lines[-1] else "") + item
-    return (
-        f"        {name}=(\n" + "".join(f"            {line}\n" for line in lines) + "        ),\n"
-    )
+    if isinstance(value, str):
+        lines = _filled(re.findall(r"[^ |]+[ |]?", value), lambda words: _quoted("".join(words)))
+        whole = f"        {name}={lines[0]},\n" if len(lines) == 1 else ""
+    else:
+        lines = _filled(value, lambda items: " ".join(f"{_quoted(item)}," for item in items))
+        whole = f"        {name}=({lines[0]}),\n" if len(lines) == 1 else ""
+    if whole and _width(whole) <= _WIDTH:
+        return whole
+    body = "".join(f"            {line}\n" for line in lines)
+    return f"        {name}=(\n{body}        ),\n"
+
+
+def _filled(parts: Iterable[str], line_of: Callable[[list[str]], str]) -> list[str]:
+    """Lines of as many of the parts as there is room for within a field."""
+    lines: list[list[str]] = [[]]
+    for part in parts:
+        if lines[-1] and _width(line_of([*lines[-1], part])) + 13 > _WIDTH:
+            lines.append([])
+        lines[-1].append(part)
+    return [line_of(line) for line in lines]
 
 
 def _width(text: str) -> int:

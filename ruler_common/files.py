@@ -14,8 +14,8 @@ import os
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
+from io import BufferedReader
 from pathlib import Path
-from typing import BinaryIO
 
 from ruler_common.errors import RulerError
 
@@ -38,7 +38,7 @@ def sha256_of(path: Path) -> str:
     return digest.hexdigest()
 
 
-def open_file(path: Path) -> BinaryIO:
+def open_file(path: Path) -> BufferedReader:
     """Open a regular file, or a link to one, to read its bytes.
 
     Raises RulerError for a folder, a pipe or a device, which is not waited for.

@@ -24,22 +24,28 @@ def is_repository(name: str) -> bool:
     return re.fullmatch(f"{part}/{part}", name) is not None and not re.search(r"--|\.\.", name)
 
 
-def hub_file(repo: str, path: str, revision: str | None, most: int = MOST_BYTES) -> Path:
-    """The local path of a file of a Hub data set, downloaded or from the cache.
+def hub_file(
+    repo: str,
+    path: str,
+    revision: str | None,
+    most: int = MOST_BYTES,
+    kind: str = "dataset",
+    **options: Any,
+) -> Path:
+    """The local path of a file of a Hub data set or Space, downloaded or from the cache.
 
+    `options` are of huggingface_hub's `hf_hub_download`.
     Raises RulerError for what the Hub lacks or refuses, and when it sends more than `most` bytes;
     Unreachable where it cannot be asked.
     """
     from huggingface_hub import hf_hub_download
 
-    bar = bounded_bar(repo, path, most)
+    options |= {"repo_type": kind, "tqdm_class": _bounded_bar(repo, path, most)}
     with hub_errors(repo):
-        return Path(
-            hf_hub_download(repo, path, repo_type="dataset", revision=revision, tqdm_class=bar)
-        )
+        return Path(hf_hub_download(repo, path, revision=revision, **options))
 
 
-def bounded_bar(repo: str, path: str, most: int) -> type[Any]:
+def _bounded_bar(repo: str, path: str, most: int) -> type[Any]:
     """The progress bar with which huggingface_hub's client stops a file after `most` bytes.
 
     It raises RulerError; the client itself looks at the size only when all is there.

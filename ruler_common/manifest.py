@@ -91,6 +91,11 @@ def parse_manifest(text: str | bytes, where: str | Path) -> Manifest:
     return found
 
 
+def manifest_text(manifest: Manifest) -> str:
+    """The text of manifest.json, as a build writes it."""
+    return json.dumps(manifest, indent=1, ensure_ascii=False) + "\n"
+
+
 def _wrong_names(manifest: Manifest) -> Iterator[tuple[str, str]]:
     """The fields whose names or numbers cannot be a release's, and what is wrong with each."""
     dataset = manifest["dataset"]

@@ -31,12 +31,14 @@ else:
 if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
 
-    from pydantic import TypeAdapter
+    from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 MOST_VALUES = 5_000_000
 """Of a document or line, counted by its signs: commas and opening brackets."""
 MOST_DEPTH = 100
 """Lists and objects within each other: writing a value again takes a call for each."""
+ONLY_FIELDS: ConfigDict = {"extra": "forbid"}
+"""Of a dataclass that `read_as` makes: no other fields than its own."""
 _TOO_DEEP = f"it nests deeper than {MOST_DEPTH} levels"
 
 
@@ -83,12 +85,12 @@ def check_values(text: str | bytes) -> int:
 
 
 def _is_too_deep(value: Any) -> bool:
-    level = [value]
-    for _ in range(MOST_DEPTH):
-        parts = (part for part in level if isinstance(part, dict | list))
-        level = [
-            inner for part in parts for inner in (part.values() if type(part) is dict else part)
-        ]
+    level: list[Any] = [[value]]
+    for _ in range(MOST_DEPTH + 1):
+        inner: list[Any] = []
+        for part in level:
+            inner += part.values() if type(part) is dict else part
+        level = [part for part in inner if type(part) is dict or type(part) is list]
         if not level:
             return False
     return True
@@ -165,10 +167,29 @@ def _wrong_type(found: Any, kind: Any) -> tuple[str, str] | None:
     try:
         _checker(kind).validate_python(found, strict=True)
     except ValidationError as error:
-        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
-        what = first["msg"].replace("Input should", "should").replace("Field", "the field is")
-        return ".".join(map(str, first["loc"])), what
+        return _first_fault(error)
     return None
+
+
+def _first_fault(error: ValidationError) -> tuple[str, str]:
+    first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+    what = str(first["msg"]).replace("Input should", "should").replace("Field", "the field is")
+    place = ".".join(map(str, first["loc"]))
+    return place, "is unknown" if first["type"] == "unexpected_keyword_argument" else what
+
+
+def read_as(value: Any, kind: Any) -> Any:
+    """A plain value as a dataclass, whose tuples are lists there.
+
+    Raises ValueError that names the first field that is unknown, missing or of a wrong type, and
+    TypeError for a value that JSON does not have.
+    """
+    from pydantic import ValidationError
+
+    try:
+        return _checker(kind).validate_json(json.dumps(value), strict=True)
+    except ValidationError as error:
+        raise ValueError(" ".join(map(printable, _first_fault(error)))) from None
 
 
 def read_toml(path: Path | Traversable) -> dict[str, Any]:

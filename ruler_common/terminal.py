@@ -182,23 +182,24 @@ def narrow_table(
     """A table in COLUMNS columns, nothing of it cut; `below` has a line to stand below each row.
 
     A first cell that is too long stands whole on a line of its own, above its row; columns that are
-    too many follow in tables of their own, with the first cells again. In Markdown it is one table
-    as any other, without what stands below.
+    too many follow in tables of their own, with the first cells again (all first ones that start
+    `left`). In Markdown it is one table as any other, without what stands below.
     """
     lines = [[line_of(cell) for cell in row] for row in rows]
     if markdown:
         return table(header, lines, markdown, left)
     columns = zip(map(line_of, header), *lines, strict=True)
     widths = [max(3, *map(width, column)) for column in columns]
-    room = COLUMNS - min(widths[0], _NAME)
+    keys = next((i for i in range(1, len(widths) - 1) if i not in left), len(widths) - 1) or 1
+    room = COLUMNS - min(widths[0], _NAME) - sum(2 + wide for wide in widths[1:keys])
     parts: list[list[int]] = [[]]
-    for place, wide in enumerate(widths[1:], 1):
+    for place, wide in enumerate(widths[keys:], keys):
         if parts[-1] and sum(2 + widths[i] for i in parts[-1]) + 2 + wide > room:
             parts.append([])
         parts[-1].append(place)
     drawn = []
     for part in parts:
-        shown = (0, *part)
+        shown = (*range(keys), *part)
         head, *cut = ([line[i] for i in shown] for line in ([*map(line_of, header)], *lines))
         sides = [place for place, i in enumerate(shown) if i in left]
         drawn.append(_with_long_names(head, cut, sides, below if part == parts[-1] else ()))
@@ -231,14 +232,16 @@ def sentences(text: str, markdown: bool = False) -> str:
     return line if markdown else fill(line, COLUMNS, break_on_hyphens=False, break_long_words=False)
 
 
-def print_table(title: str, *columns: str, rows: Sequence[Sequence[Any]]) -> None:
-    """Print a table under its title; columns of numbers stand right."""
+def print_table(
+    title: str, *columns: str, rows: Sequence[Sequence[Any]], below: Sequence[str] = ()
+) -> None:
+    """Print a table under its title; columns of numbers stand right, `below` each row its line."""
     cells = [[f"{one:,}" if isinstance(one, int) else str(one) for one in row] for row in rows]
     numbers = [bool(rows) and isinstance(rows[0][i], int | float) for i in range(len(columns))]
     left = [i for i, number in enumerate(numbers) if not number]
     if title:
         out.print(title, highlight=False)
-    out.print(table(columns, cells, left=left, ruled=False), highlight=False)
+    out.print(narrow_table(columns, cells, left=left, below=below), highlight=False)
 
 
 def line_of(text: str, markdown: bool = False) -> str:

@@ -22,7 +22,8 @@ from ruler_builder.release.build import build
 from ruler_builder.release.order import BuildOrder
 from ruler_builder.sources.chosen_sources import Sources, parse_choice
 from ruler_builder.sources.download import Store
-from ruler_builder.tokens.tokenizers import TokenCounter, load_counter
+from ruler_builder.tokens.counters import TokenCounter
+from ruler_builder.tokens.tokenizers import load_counter
 from tests.shares import ALL, TURN, files_are_named, leave_out_nightly
 
 MOST_WORKERS = 8

@@ -53,13 +53,13 @@ LANGUAGES: dict[str, LanguageRules] = {
             "nejsou zmíněna", "není uvedeno", "není zmíněno",
         ),
         lead_in=(
-            "odpověď jakých je 10 deset nejčastějších " "nejčastější slov slova ve výše uvedeném "
-            "uvedených seznamu v ze zde uveď uveďte " "jsou seznam následující následujících "
-            "která se nejčastěji vyskytují " "vyskytujících moje konečná tato to " "těchto tady"
+            "odpověď jakých je 10 deset nejčastějších nejčastější slov slova ve výše uvedeném "
+            "uvedených seznamu v ze zde uveď uveďte jsou seznam následující následujících která "
+            "se nejčastěji vyskytují vyskytujících moje konečná tato to těchto tady"
         ),
         counts=(
-            "krát x výskytů výskyty výskyt výskytu " "opakování vyskytuje vyskytl vyskytlo "
-            "vyskytla objevuje se celkem počet"
+            "krát x výskytů výskyty výskyt výskytu opakování vyskytuje vyskytl vyskytlo vyskytla "
+            "objevuje se celkem počet"
         ),
     ),
     "da": LanguageRules(
@@ -72,11 +72,11 @@ LANGUAGES: dict[str, LanguageRules] = {
             "der findes ikke", "ikke … tal", "intet … tal",
         ),
         lead_in=(
-            "svar svaret hvad er de 10 ti mest " "almindelige hyppigste ord ordene på i "
-            "listen ovenfor ovenstående oplist her " "som den der forekommer optræder oftest "
-            "følgende liste over mit endelige " "hyppigst disse"
+            "svar svaret hvad er de 10 ti mest almindelige hyppigste ord ordene på i listen "
+            "ovenfor ovenstående oplist her som den der forekommer optræder oftest følgende liste "
+            "over mit endelige hyppigst disse"
         ),
-        counts=("gange gang x forekomster forekomst " "forekommer optræder i alt antal"),
+        counts="gange gang x forekomster forekomst forekommer optræder i alt antal",
     ),
     "de": LanguageRules(
         tags=("Antwort",),
@@ -91,13 +91,13 @@ LANGUAGES: dict[str, LanguageRules] = {
             "keine … genannt", "nicht erwähnt", "nicht genannt",
         ),
         lead_in=(
-            "antwort antworten was sind die 10 zehn " "häufigsten wörter in der obigen liste "
-            "hier auf folgende folgenden lauten am " "vorkommen vorkommenden aus den das ist "
-            "meine endgültige wort diese oben"
+            "antwort antworten was sind die 10 zehn häufigsten wörter in der obigen liste hier "
+            "auf folgende folgenden lauten am vorkommen vorkommenden aus den das ist meine "
+            "endgültige wort diese oben"
         ),
         counts=(
-            "mal x vorkommen vorkommnisse erscheint " "kommt erwähnungen je jeweils insgesamt "
-            "anzahl vor"
+            "mal x vorkommen vorkommnisse erscheint kommt erwähnungen je jeweils insgesamt anzahl "
+            "vor"
         ),
     ),
     "en": LanguageRules(
@@ -109,18 +109,18 @@ LANGUAGES: dict[str, LanguageRules] = {
             "there are no such numbers",
         ),
         none_phrases=(
-            "no such … numbers", "no such … number", "no … numbers", "no … number", "not mentioned",
-            "are not mentioned", "does not mention", "do not exist", "does not exist",
-            "doesn't mention",
+            "no such … numbers", "no such … number", "no … numbers", "no … number",
+            "not mentioned", "are not mentioned", "does not mention", "do not exist",
+            "does not exist", "doesn't mention",
         ),
         lead_in=(
-            "answer answers what are the 10 ten most " "common words word in above list here is "
-            "this that which appear appears appearing " "often frequently frequent as follows "
-            "following my final these from provided " "given of top"
+            "answer answers what are the 10 ten most common words word in above list here is this "
+            "that which appear appears appearing often frequently frequent as follows following "
+            "my final these from provided given of top"
         ),
         counts=(
-            "time times x occurrence occurrences " "appears appear appeared occurs occur "
-            "occurred appearances appearance count " "counts total each mentions mentioned"
+            "time times x occurrence occurrences appears appear appeared occurs occur occurred "
+            "appearances appearance count counts total each mentions mentioned"
         ),
     ),
     "es": LanguageRules(
@@ -132,19 +132,16 @@ LANGUAGES: dict[str, LanguageRules] = {
             "no se menciona", "no se mencionan", "nada",
         ),
         none_phrases=(
-            "no existen tales números", "no existen … números", "no hay … números", "no hay ningún",
-            "ningún … número", "no se menciona", "no se mencionan", "no existe", "no existen",
-            "no aparece", "no aparecen",
+            "no existen tales números", "no existen … números", "no hay … números",
+            "no hay ningún", "ningún … número", "no se menciona", "no se mencionan", "no existe",
+            "no existen", "no aparece", "no aparecen",
         ),
         lead_in=(
-            "respuesta cuáles son las 10 diez " "palabras más comunes frecuentes en la "
-            "lista anterior enumera aquí siguientes " "que aparecen con frecuencia mi final es "
-            "de estas proporcionada los del a " "continuación"
+            "respuesta cuáles son las 10 diez palabras más comunes frecuentes en la lista "
+            "anterior enumera aquí siguientes que aparecen con frecuencia mi final es de estas "
+            "proporcionada los del a continuación"
         ),
-        counts=(
-            "veces vez x ocurrencias ocurrencia " "apariciones aparición aparece total "
-            "frecuencia"
-        ),
+        counts="veces vez x ocurrencias ocurrencia apariciones aparición aparece total frecuencia",
     ),
     "fa": LanguageRules(
         tags=("پاسخ",),
@@ -156,9 +153,9 @@ LANGUAGES: dict[str, LanguageRules] = {
             "هیچ عددی", "هیچ عدد", "هیچ … عددی", "ذکر نشده", "نشده است", "نشده\u200cاند",
         ),
         lead_in=(
-            "پاسخ ۱۰ ده کلمه کلمات رایج رایج\u200cترین " "پرتکرار پرتکرارترین در فهرست لیست بالا "
-            "کدامند را اینجا کنید عبارتند عبارت\u200cاند "
-            "از هستند است که بیشترین تکرار زیر به شرح " "این من نهایی ترین"
+            "پاسخ ۱۰ ده کلمه کلمات رایج رایج\u200cترین پرتکرار پرتکرارترین در فهرست لیست بالا "
+            "کدامند را اینجا کنید عبارتند عبارت\u200cاند از هستند است که بیشترین تکرار زیر به شرح "
+            "این من نهایی ترین"
         ),
         counts="بار مرتبه دفعه تکرار x تعداد",
     ),
@@ -174,11 +171,11 @@ LANGUAGES: dict[str, LanguageRules] = {
             "ei ole … numeroita", "ei ole … numeroa", "ei löydy", "ei … numeroita", "ei … numeroa",
         ),
         lead_in=(
-            "vastaus vastaukseni mitkä ovat 10 " "kymmenen yleisintä yleisimmät sanaa "
-            "sanat yllä olevassa luettelossa " "luettelon listan listassa luettele "
-            "listaa tähän seuraavat useimmin " "esiintyvät esiintyvää on lopullinen " "tässä nämä"
+            "vastaus vastaukseni mitkä ovat 10 kymmenen yleisintä yleisimmät sanaa sanat yllä "
+            "olevassa luettelossa luettelon listan listassa luettele listaa tähän seuraavat "
+            "useimmin esiintyvät esiintyvää on lopullinen tässä nämä"
         ),
-        counts=("kertaa kerran kpl x esiintymää esiintymä " "esiintyy mainintaa yhteensä"),
+        counts="kertaa kerran kpl x esiintymää esiintymä esiintyy mainintaa yhteensä",
     ),
     "fr": LanguageRules(
         tags=("Réponse",),
@@ -192,14 +189,15 @@ LANGUAGES: dict[str, LanguageRules] = {
             "n'existe pas de tels … nombres", "n'existe pas de … nombres", "n'existent pas",
             "n'y a pas de … nombres", "n'y a pas de … nombre", "n'y a pas de … numéros",
             "n'y a pas de … numéro", "n'y en a pas", "aucune mention", "n'est mentionné",
-            "ne sont pas mentionnés", "n'est pas mentionné", "pas de … nombres", "pas de … numéros",
+            "ne sont pas mentionnés", "n'est pas mentionné", "pas de … nombres",
+            "pas de … numéros",
         ),
         lead_in=(
-            "réponse quels sont les 10 dix mots plus " "courants fréquents dans la liste "
-            "ci-dessus ci dessus énumérez listez ici " "voici qui apparaissent souvent le "
-            "suivants ma finale est de ces fournie " "reviennent"
+            "réponse quels sont les 10 dix mots plus courants fréquents dans la liste ci-dessus "
+            "ci dessus énumérez listez ici voici qui apparaissent souvent le suivants ma finale "
+            "est de ces fournie reviennent"
         ),
-        counts=("fois x occurrences occurrence " "apparitions apparition apparaît total"),
+        counts="fois x occurrences occurrence apparitions apparition apparaît total",
     ),
     "hi": LanguageRules(
         tags=("उत्तर",),
@@ -215,8 +213,8 @@ LANGUAGES: dict[str, LanguageRules] = {
             "संख्याएं नहीं", "उल्लेख नहीं", "मौजूद नहीं",
         ),
         lead_in=(
-            "उत्तर ऊपर दी गई सूची में 10 दस सबसे " "सामान्य शब्द शब्दों कौन से हैं है यहाँ "
-            "की बनाएं अधिक बार आने वाले निम्नलिखित इस " "प्रकार ये मेरा अंतिम के आम"
+            "उत्तर ऊपर दी गई सूची में 10 दस सबसे सामान्य शब्द शब्दों कौन से हैं है यहाँ की बनाएं "
+            "अधिक बार आने वाले निम्नलिखित इस प्रकार ये मेरा अंतिम के आम"
         ),
         counts="बार x बारी कुल आया आता है",
     ),
@@ -225,8 +223,8 @@ LANGUAGES: dict[str, LanguageRules] = {
         conjunctions=("és", "valamint",),
         none=("nincs",),
         none_alone=(
-            "nincsenek", "nem", "semmi", "egyik sem", "nincsen", "nincs ilyen", "nincsenek ilyenek",
-            "nincs szám",
+            "nincsenek", "nem", "semmi", "egyik sem", "nincsen", "nincs ilyen",
+            "nincsenek ilyenek", "nincs szám",
         ),
         none_phrases=(
             "nincsenek ilyen … számok", "ilyen számok nincsenek", "nincsenek … számok",
@@ -234,11 +232,11 @@ LANGUAGES: dict[str, LanguageRules] = {
             "nem találhatók",
         ),
         lead_in=(
-            "válasz válaszom melyik a az 10 tíz " "leggyakoribb szó szavak szavakat fenti "
-            "listában lista sorold fel itt következő " "következők ezek leggyakrabban szereplő "
-            "előforduló végső vannak alábbi"
+            "válasz válaszom melyik a az 10 tíz leggyakoribb szó szavak szavakat fenti listában "
+            "lista sorold fel itt következő következők ezek leggyakrabban szereplő előforduló "
+            "végső vannak alábbi"
         ),
-        counts=("alkalommal szor szer ször alkalom x " "előfordulás előfordul szerepel összesen"),
+        counts="alkalommal szor szer ször alkalom x előfordulás előfordul szerepel összesen",
     ),
     "it": LanguageRules(
         tags=("Risposta",),
@@ -254,11 +252,11 @@ LANGUAGES: dict[str, LanguageRules] = {
             "non esistono", "non è presente", "nessuna … menzione",
         ),
         lead_in=(
-            "risposta quali sono le 10 dieci parole " "più ricorrenti comuni frequenti nella "
-            "lista sopra elenca elenco qui ecco che " "compaiono di seguito seguenti la mia "
-            "finale è spesso queste dell'elenco della"
+            "risposta quali sono le 10 dieci parole più ricorrenti comuni frequenti nella lista "
+            "sopra elenca elenco qui ecco che compaiono di seguito seguenti la mia finale è "
+            "spesso queste dell'elenco della"
         ),
-        counts=("volte volta x occorrenze occorrenza " "appare compare totale"),
+        counts="volte volta x occorrenze occorrenza appare compare totale",
     ),
     "ja": LanguageRules(
         tags=("答え",),
@@ -271,10 +269,9 @@ LANGUAGES: dict[str, LanguageRules] = {
             "記載されていません", "見つかりません", "存在しません", "該当する数字がない",
         ),
         lead_in=(
-            "答え を か 回答 上記 上 の リスト で に 中 出現頻度 が 最も "
-            "もっとも 高い 多い 単語 言葉 語 10個 10語 十個 10 は 何 以下 "
-            "次 とおり 通り です すべて該当する ここ 列挙 よく 出現する 現れる 頻出 "
-            "登場する 最終的な"
+            "答え を か 回答 上記 上 の リスト で に 中 出現頻度 が 最も もっとも 高い 多い 単語 "
+            "言葉 語 10個 10語 十個 10 は 何 以下 次 とおり 通り です すべて該当する ここ 列挙 "
+            "よく 出現する 現れる 頻出 登場する 最終的な"
         ),
         counts="回 度 件 x 出現 登場 合計 回出現 回登場",
         touching=True,
@@ -293,10 +290,9 @@ LANGUAGES: dict[str, LanguageRules] = {
             "언급되지 않음", "나오지 않습니다", "숫자들이 없습니다",
         ),
         lead_in=(
-            "답변 답 정답 위 목록에서 목록 가장 많이 자주 등장한 등장하는 나온 "
-            "나오는 단어 단어들 단어는 단어들은 10개 10개는 10개의 10 열 개 "
-            "개는 무엇인가요 여기 나열하세요 다음과 같습니다 다음 은 는 입니다 최종 "
-            "흔한 단어를 여기에"
+            "답변 답 정답 위 목록에서 목록 가장 많이 자주 등장한 등장하는 나온 나오는 단어 단어들 "
+            "단어는 단어들은 10개 10개는 10개의 10 열 개 개는 무엇인가요 여기 나열하세요 다음과 "
+            "같습니다 다음 은 는 입니다 최종 흔한 단어를 여기에"
         ),
         counts="번 회 차례 x 등장 출현 총",
         touching=True,
@@ -315,11 +311,11 @@ LANGUAGES: dict[str, LanguageRules] = {
             "niet genoemd", "niet vermeld", "bestaan niet", "zijn er niet",
         ),
         lead_in=(
-            "antwoord wat zijn de 10 tien meest " "voorkomende woorden in bovenstaande "
-            "lijst noem hier op het die vaakst " "voorkomen volgende mijn definitieve is "
-            "dit deze uit gebruikte veelvoorkomende"
+            "antwoord wat zijn de 10 tien meest voorkomende woorden in bovenstaande lijst noem "
+            "hier op het die vaakst voorkomen volgende mijn definitieve is dit deze uit gebruikte "
+            "veelvoorkomende"
         ),
-        counts=("keer maal x keren voorkomens komt voor " "totaal vermeldingen"),
+        counts="keer maal x keren voorkomens komt voor totaal vermeldingen",
     ),
     "no": LanguageRules(
         tags=("Svar",),
@@ -331,11 +327,10 @@ LANGUAGES: dict[str, LanguageRules] = {
             "ikke … tall", "det finnes ikke",
         ),
         lead_in=(
-            "svar svaret hva er de 10 ti vanligste " "ordene ord i på listen ovenfor list opp "
-            "her som forekommer oftest følgende mitt " "endelige den fra over hyppigste mest "
-            "disse"
+            "svar svaret hva er de 10 ti vanligste ordene ord i på listen ovenfor list opp her "
+            "som forekommer oftest følgende mitt endelige den fra over hyppigste mest disse"
         ),
-        counts=("ganger gang x forekomster forekomst " "forekommer opptrer totalt antall"),
+        counts="ganger gang x forekomster forekomst forekommer opptrer totalt antall",
     ),
     "pl": LanguageRules(
         tags=("odpowiedź",),
@@ -351,15 +346,12 @@ LANGUAGES: dict[str, LanguageRules] = {
             "nie są wspomniane", "nie występują", "żadne … liczby", "żadnych … liczb",
         ),
         lead_in=(
-            "odpowiedź jakie jest 10 dziesięć słów " "słowa które najczęściej występują "
-            "występujących na w powyższej liście " "listy wszystkie takie powinny się "
-            "znaleźć tutaj oto to są następujące " "najczęstsze najczęstszych moja "
-            "ostateczna z te najpopularniejsze"
+            "odpowiedź jakie jest 10 dziesięć słów słowa które najczęściej występują "
+            "występujących na w powyższej liście listy wszystkie takie powinny się znaleźć tutaj "
+            "oto to są następujące najczęstsze najczęstszych moja ostateczna z te "
+            "najpopularniejsze"
         ),
-        counts=(
-            "razy raz x wystąpień wystąpienia " "wystąpienie występuje pojawia się "
-            "łącznie liczba"
-        ),
+        counts="razy raz x wystąpień wystąpienia wystąpienie występuje pojawia się łącznie liczba",
     ),
     "pt": LanguageRules(
         tags=("Resposta",),
@@ -374,11 +366,10 @@ LANGUAGES: dict[str, LanguageRules] = {
             "não é mencionado", "não foram mencionados", "não é mencionada", "nenhuma … menção",
         ),
         lead_in=(
-            "resposta quais são as 10 dez palavras " "mais comuns frequentes na lista acima "
-            "aqui que aparecem com frequência " "seguintes a minha final é da de estas em "
-            "do fornecida"
+            "resposta quais são as 10 dez palavras mais comuns frequentes na lista acima aqui que "
+            "aparecem com frequência seguintes a minha final é da de estas em do fornecida"
         ),
-        counts=("vezes vez x ocorrências ocorrência " "aparece aparições total"),
+        counts="vezes vez x ocorrências ocorrência aparece aparições total",
     ),
     "ru": LanguageRules(
         tags=("Ответ",),
@@ -390,19 +381,16 @@ LANGUAGES: dict[str, LanguageRules] = {
         ),
         none_phrases=(
             "таких … чисел нет", "чисел нет", "не упоминаются", "не упоминается", "не упомянуты",
-            "отсутствуют", "отсутствует", "не указаны", "не существует", "не найдено", "не найдены",
-            "никаких … чисел",
+            "отсутствуют", "отсутствует", "не указаны", "не существует", "не найдено",
+            "не найдены", "никаких … чисел",
         ),
         lead_in=(
-            "ответ какие 10 десять слов слова в " "приведенном приведённом выше списке из "
-            "списка встречаются чаще всего " "перечислите здесь вот следующие самые "
-            "наиболее распространенные " "распространённые частые часто "
-            "встречающиеся мой окончательный это " "которые являются эти частых"
+            "ответ какие 10 десять слов слова в приведенном приведённом выше списке из списка "
+            "встречаются чаще всего перечислите здесь вот следующие самые наиболее "
+            "распространенные распространённые частые часто встречающиеся мой окончательный это "
+            "которые являются эти частых"
         ),
-        counts=(
-            "раз раза x вхождений вхождения " "встречается повторений появляется всего "
-            "количество"
-        ),
+        counts="раз раза x вхождений вхождения встречается повторений появляется всего количество",
     ),
     "sr": LanguageRules(
         tags=("Odgovor", "Одговор",),
@@ -419,13 +407,13 @@ LANGUAGES: dict[str, LanguageRules] = {
             "не помињу се",
         ),
         lead_in=(
-            "odgovor kojih 10 deset reči su najčešće " "na u gornjoj listi liste iz navedi ovde "
-            "sledeće koje se pojavljuju moj konačan " "je to ove evo najčešćih одговор којих "
-            "десет речи су најчешће на у горњој листи " "листе из наведи овде следеће које се "
-            "појављују мој коначан је то ове ево " "најчешћих"
+            "odgovor kojih 10 deset reči su najčešće na u gornjoj listi liste iz navedi ovde "
+            "sledeće koje se pojavljuju moj konačan je to ove evo najčešćih одговор којих десет "
+            "речи су најчешће на у горњој листи листе из наведи овде следеће које се појављују "
+            "мој коначан је то ове ево најчешћих"
         ),
         counts=(
-            "puta put x pojavljivanja pojavljuje se " "ukupno пута пут појављивања појављује се "
+            "puta put x pojavljivanja pojavljuje se ukupno пута пут појављивања појављује се "
             "укупно"
         ),
     ),
@@ -439,8 +427,8 @@ LANGUAGES: dict[str, LanguageRules] = {
             "ha di boleloe", "ha dia boleloa", "ha ho na nomoro", "ha ho nomoro",
         ),
         lead_in=(
-            "karabo ke mantsoe mantswe afe a leshome " "10 atileng haholo lethathamong le ka "
-            "holimo hodimo thatamisa mona latelang " "hlahang khafetsa ho feta ana ea ya tse"
+            "karabo ke mantsoe mantswe afe a leshome 10 atileng haholo lethathamong le ka holimo "
+            "hodimo thatamisa mona latelang hlahang khafetsa ho feta ana ea ya tse"
         ),
         counts="makhetlo a ha hlaha lekhetlo x hangata",
     ),
@@ -454,11 +442,11 @@ LANGUAGES: dict[str, LanguageRules] = {
             "nämns ej", "är inte nämnda",
         ),
         lead_in=(
-            "svar svaret vilka är de 10 tio " "vanligaste orden ord i på listan ovan "
-            "lista här som förekommer oftast följande " "mitt slutgiltiga det från mest frekventa "
-            "förekommande dessa"
+            "svar svaret vilka är de 10 tio vanligaste orden ord i på listan ovan lista här som "
+            "förekommer oftast följande mitt slutgiltiga det från mest frekventa förekommande "
+            "dessa"
         ),
-        counts=("gånger gång x förekomster förekomst " "förekommer totalt antal ggr"),
+        counts="gånger gång x förekomster förekomst förekommer totalt antal ggr",
     ),
     "sw": LanguageRules(
         tags=("Jibu",),
@@ -470,8 +458,8 @@ LANGUAGES: dict[str, LanguageRules] = {
             "haikutajwa", "hamna … nambari",
         ),
         lead_in=(
-            "jibu langu ni maneno gani 10 kumi yanayo " "onekana yanayoonekana mara nyingi zaidi "
-            "kwenye katika orodha iliyopo iliyo hapo " "juu orodhesha hapa yafuatayo haya ya la "
+            "jibu langu ni maneno gani 10 kumi yanayo onekana yanayoonekana mara nyingi zaidi "
+            "kwenye katika orodha iliyopo iliyo hapo juu orodhesha hapa yafuatayo haya ya la "
             "mwisho yanayojitokeza"
         ),
         counts="mara x jumla imeonekana inaonekana",
@@ -481,8 +469,8 @@ LANGUAGES: dict[str, LanguageRules] = {
         conjunctions=("மற்றும்",),
         none=("ஏதுமில்லை",),
         none_alone=(
-            "இல்லை", "எதுவும் இல்லை", "எதுவுமில்லை", "ஏதும் இல்லை", "எண்கள் இல்லை", "ஒன்றும் இல்லை",
-            "ஒன்றுமில்லை",
+            "இல்லை", "எதுவும் இல்லை", "எதுவுமில்லை", "ஏதும் இல்லை", "எண்கள் இல்லை",
+            "ஒன்றும் இல்லை", "ஒன்றுமில்லை",
         ),
         none_phrases=(
             "அத்தகைய எண்கள் எதுவும் இல்லை", "எண்கள் எதுவும் இல்லை", "எதுவும் இல்லை", "ஏதும் இல்லை",
@@ -490,8 +478,8 @@ LANGUAGES: dict[str, LanguageRules] = {
             "கொடுக்கப்படவில்லை",
         ),
         lead_in=(
-            "விடை பதில் மேற்கண்ட பட்டியலில் அதிகம் " "காணப்படும் 10 பத்து சொற்கள் யாவை சொற்களை "
-            "இங்கு பட்டியலிடுக அடிக்கடி தோன்றும் " "பின்வருமாறு இவை மிகவும் உள்ள இறுதி எனது"
+            "விடை பதில் மேற்கண்ட பட்டியலில் அதிகம் காணப்படும் 10 பத்து சொற்கள் யாவை சொற்களை இங்கு "
+            "பட்டியலிடுக அடிக்கடி தோன்றும் பின்வருமாறு இவை மிகவும் உள்ள இறுதி எனது"
         ),
         counts="முறை தடவை x மொத்தம்",
     ),
@@ -509,13 +497,11 @@ LANGUAGES: dict[str, LanguageRules] = {
             "жодного … числа",
         ),
         lead_in=(
-            "відповідь які 10 десять слів слова у в " "наведеному вище списку зі з "
-            "зустрічаються найчастіше перелічіть тут " "ось наступні такі найпоширеніші "
-            "найчастіші моя остаточна це що є ці " "трапляються"
+            "відповідь які 10 десять слів слова у в наведеному вище списку зі з зустрічаються "
+            "найчастіше перелічіть тут ось наступні такі найпоширеніші найчастіші моя остаточна "
+            "це що є ці трапляються"
         ),
-        counts=(
-            "разів рази раз x входжень входження " "зустрічається повторень трапляється " "всього"
-        ),
+        counts="разів рази раз x входжень входження зустрічається повторень трапляється всього",
     ),
     "vi": LanguageRules(
         tags=("Câu trả lời",),
@@ -527,8 +513,8 @@ LANGUAGES: dict[str, LanguageRules] = {
             "không đề cập",
         ),
         lead_in=(
-            "câu trả lời 10 mười từ ngữ phổ biến xuất " "hiện nhiều nhất thường xuyên trong danh "
-            "sách trên là gì các những sau đây như " "của tôi cuối cùng ở được hay"
+            "câu trả lời 10 mười từ ngữ phổ biến xuất hiện nhiều nhất thường xuyên trong danh "
+            "sách trên là gì các những sau đây như của tôi cuối cùng ở được hay"
         ),
         counts="lần x số xuất hiện tổng",
     ),
@@ -543,17 +529,15 @@ LANGUAGES: dict[str, LanguageRules] = {
             "未提到", "不存在", "没有出现", "没有此类", "没有魔法数字", "没有特别", "没有对应",
         ),
         lead_in=(
-            "答案 回答 以上 上述 列表 中 里 最常 最常见 最频繁 出现 的 次数 频率 "
-            "最多 最高 十个 10个 10 个 词语 词 单词 词汇 是 为 什么 如下 "
-            "以下 最终 在此处 列出 所有 分别"
+            "答案 回答 以上 上述 列表 中 里 最常 最常见 最频繁 出现 的 次数 频率 最多 最高 十个 "
+            "10个 10 个 词语 词 单词 词汇 是 为 什么 如下 以下 最终 在此处 列出 所有 分别"
         ),
         counts="次 回 x 出现 共 共出现 出现了 次数 频次",
         touching=True,
         may_follow="是为為中内里",
         may_begin=(
-            r"(?:任何|此类|这类|该类|这样的?|符合[^\W\d_]{0,8}?的|"
-            "相关的?|对应的?|相应的?|匹配的?|特殊的?|魔法|上述|以上|该|"
-            "此){0,3}(?:数字|数值|号码|答案|结果|内容|信息)"
+            r"(?:任何|此类|这类|该类|这样的?|符合[^\W\d_]{0,8}?的|相关的?|对应的?|相应的?|匹配的?|"
+            "特殊的?|魔法|上述|以上|该|此){0,3}(?:数字|数值|号码|答案|结果|内容|信息)"
         ),
     ),
 }  # fmt: skip

@@ -1,6 +1,6 @@
 """RULER's rules (arXiv:2404.06654, section 4): the references stand in the prediction.
 
-string_match_all("The numbers are 12345 and 67890.", ["12345", "11111"])      # 0.5
+whole_word_match("It is not known.", ["no"])      # 0.0
 """
 
 from __future__ import annotations
@@ -18,18 +18,6 @@ _UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 def postprocess(prediction: str) -> str:
     """Stripped, control characters as newlines, stripped again (the reference code's rule)."""
     return _CONTROL.sub("\n", prediction.strip()).strip()
-
-
-def string_match_all(prediction: str, references: Sequence[str]) -> float:
-    """The share of the references that stand in the prediction, case ignored; all tasks but qa."""
-    text = postprocess(prediction).lower()
-    return sum(reference.lower() in text for reference in references) / len(references)
-
-
-def string_match_part(prediction: str, references: Sequence[str]) -> float:
-    """1 if any of the references stands in the prediction, case ignored; the qa tasks."""
-    text = postprocess(prediction).lower()
-    return float(any(reference.lower() in text for reference in references))
 
 
 def whole_word_match(prediction: str, references: Sequence[str]) -> float:

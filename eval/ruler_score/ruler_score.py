@@ -13,133 +13,39 @@ imported first, as `evaluate.load` does; the rules alone load in milliseconds.
 from __future__ import annotations
 
 import difflib
-import functools
 import inspect
 import sys
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 # Every module of the metric is named here: evaluate copies these and nothing that they import.
 from .language_rules import LANGUAGES, LanguageRules
-from .language_text import (
-    Language,
-    denies,
-    normalize,
-    numbers,
-    read_rules,
-    says_none,
-    stands,
-)
-from .oneruler_rules import (
-    answer_in,
-    authors_answer,
-    authors_leave_out,
-    authors_none,
-    authors_numbers,
-    authors_words,
-    best_list,
-    common_words,
-    exact_none,
-    exact_numbers,
-    exact_words,
-)
-from .ruler_rules import (
-    nothing_else,
-    postprocess,
-    whole_word_match,
-)
-from .split_reasoning import (
-    ReasoningState,
-    split_reasoning,
+from .language_text import read_rules
+from .oneruler_rules import authors_leave_out
+from .ruler_rules import postprocess
+from .split_reasoning import split_reasoning
+from .task_rules import (
+    ANSWER_TAGS,
+    ONERULER_TASKS,
+    QA_TASKS,
+    RULER_TASKS,
+    TextScore,
+    check_names,
+    is_oneruler,
+    references_found,
+    score_row,
 )
 
+# fmt: off
+__all__ = [
+    "ANSWER_TAGS", "LANGUAGES", "ONERULER_TASKS", "QA_TASKS", "RULER_TASKS", "SCORE_VERSION",
+    "TextScore", "compute", "is_oneruler", "postprocess", "read_rules", "references_found",
+    "score_row", "split_reasoning", "summarize",
+]
+# fmt: on
 SCORE_VERSION = "1.4.0"
 """Changes with everything that can move a score."""
-
-QA_TASKS = ("qa_1", "qa_2")
-RULER_TASKS = (
-    *(f"niah_{kind}_{i}" for kind in ("single", "multikey") for i in (1, 2, 3)),
-    *("niah_multivalue", "niah_multiquery", "vt", "cwe", "fwe", *QA_TASKS),
-)
-ONERULER_TASKS = (
-    *(f"niah_{kind}" for kind in ("single", "multikey", "multivalue", "multiquery", "none")),
-    *("cwe_easy", "cwe_hard", "niah_single_nonone"),
-)
-
-ANSWER_TAGS = {language: rules.tags[0] for language, rules in LANGUAGES.items()}
-"""The tag each language asks the answer to stand in (its `answer_numbers`)."""
-
-
-class TextScore(NamedTuple):
-    """What a text scores; `score` and `strict` are 0 … 1.
-
-    `reasoning` says whether the text holds reasoning and whether that ended; `found` counts the
-    references that stand in the answer.
-    """
-
-    score: float
-    strict: float
-    reasoning: ReasoningState
-    found: int
-
-
-def is_oneruler(task: str | None, language: Language | None) -> bool:
-    """Whether a task name means ONERULER's: two names are in both, and there the language tells."""
-    return task in ONERULER_TASKS and (task not in RULER_TASKS or language is not None)
-
-
-def score_row(
-    prediction: str,
-    references: Sequence[str],
-    task: str | None = None,
-    language: Language | None = None,
-    none_word: str | None = None,
-    compat: str | None = None,
-    model: str = "",
-) -> TextScore:
-    """Score one row by the rule of its task; without a task, RULER's `string_match_all`.
-
-    `language` is that of the instruction; it marks a row of ONERULER. `model` is for `compat`: the
-    authors read the answers of deepseek otherwise. Raises ValueError for an unknown task, language
-    or `compat`, and for a row without references.
-    """
-    _check_row(task, language, compat)
-    if not len(references):  # they may be an array
-        raise ValueError("A row without references cannot be scored.")
-    _, answer, reasoning = split_reasoning(prediction)
-    if not is_oneruler(task, language):
-        return _score_ruler(answer, references, task or "", reasoning)
-    language = language or "en"
-    whole = authors_answer(prediction, model)
-    if str(task).startswith("cwe"):
-        found = common_words(answer, references, language)[0]
-        strict = exact_words(answer, references, language)
-        authors = authors_words(whole, references) if compat else strict
-    elif task == "niah_none":
-        none_word = none_word or references[0]
-        found = int(says_none(answer_in(answer, language), language, none_word))
-        strict = exact_none(answer, language, none_word)
-        authors = authors_none(whole, language) if compat else strict
-    else:
-        wanted = {normalize(reference, language) for reference in references}
-        found = len(wanted & numbers(answer_in(answer, language)))
-        strict = exact_numbers(answer, references, language, none_word)
-        authors = authors_numbers(whole, references, language) if compat else strict
-    return TextScore(authors, strict, reasoning, found)
-
-
-def _score_ruler(
-    answer: str, references: Sequence[str], task: str, reasoning: ReasoningState
-) -> TextScore:
-    text = postprocess(answer).lower()
-    found = sum([reference.lower() in text for reference in references])
-    if task in QA_TASKS:
-        score = float(found > 0)  # string_match_part, without reading the answer again
-        return TextScore(score, score * whole_word_match(answer, references), reasoning, found)
-    score = found / len(references)  # string_match_all, likewise
-    strict = score == 1 and nothing_else(answer, references, task)
-    return TextScore(score, float(strict), reasoning, found)
 
 
 def summarize(rows: Sequence[TextScore], tasks: Sequence[str | None]) -> dict[str, Any]:
@@ -172,44 +78,6 @@ def summarize(rows: Sequence[TextScore], tasks: Sequence[str | None]) -> dict[st
 def _mean(values: Iterable[float]) -> float:
     values = list(values)
     return sum(values) / len(values) if values else float("nan")
-
-
-@functools.lru_cache(maxsize=256)
-def _check_row(task: str | None, language: Language | None, compat: str | None) -> None:
-    _check_names([task], [language], compat)
-
-
-def _check_names(
-    tasks: Iterable[str | None], languages: Iterable[Language | None], compat: str | None
-) -> None:
-    known = {*RULER_TASKS, *ONERULER_TASKS}
-    for task in set(tasks) - known - {None}:
-        raise ValueError(f"Unknown task {task!r}; known: {', '.join(sorted(known))}.")
-    codes = {language for language in languages if isinstance(language, str)}
-    for code in codes - ANSWER_TAGS.keys():
-        of = ", ".join(ANSWER_TAGS)
-        raise ValueError(f"Unknown language {code!r}; known: {of}; others by language_rules=.")
-    if compat not in (None, "authors"):
-        raise ValueError(f"Unknown compat {compat!r}; give 'authors' or None.")
-
-
-def references_found(
-    prediction: str, references: Sequence[str], task: str | None, language: Language | None = None
-) -> list[bool]:
-    """For each reference whether it stands in the prediction, as its benchmark reads it."""
-    answer = split_reasoning(prediction).answer
-    if not is_oneruler(task, language):
-        text = postprocess(answer).lower()
-        return [reference.lower() in text for reference in references]
-    language = language or "en"
-    answer = answer_in(answer, language)
-    if task == "niah_none":
-        return [denies(answer, language, reference) for reference in references]
-    words = [normalize(reference, language).strip() for reference in references]
-    if str(task).startswith("cwe"):
-        text = best_list(answer, {*words} - {""}, language).text
-        return [stands(text, word) for word in words]
-    return [word in numbers(answer) for word in words]
 
 
 # ---- The `evaluate` metric -------------------------------------------------------------------
@@ -295,7 +163,7 @@ def compute(
         columns[name] = found
     own = _own_rules(language_rules or {})
     spoken = [own.get(code or "", code) for code in columns.pop("languages")]
-    _check_names([tasks] if isinstance(tasks, str) else columns["tasks"], spoken, compat)
+    check_names([tasks] if isinstance(tasks, str) else columns["tasks"], spoken, compat)
     for task, language in set(zip(columns["tasks"], spoken, strict=True)):
         if language is None and is_oneruler(task, None):
             raise ValueError(f"{task} is a task of ONERULER: give languages=, one for each row.")

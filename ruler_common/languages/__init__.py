@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -29,8 +29,7 @@ from typing import Any
 from ruler_common.errors import RulerError
 from ruler_common.manifest_form import LanguageEntry
 from ruler_common.names import LANGUAGES, check_name
-from ruler_common.parsing import read_toml
-from ruler_common.text import printable
+from ruler_common.parsing import ONLY_FIELDS, read_as, read_toml
 
 FOLDER = Path(__file__).parent
 """Where the files of the 26 are: `pl.toml`."""
@@ -51,6 +50,8 @@ class NoneFacts:
     `may_end_before`; or begin what the regular expression `may_begin` matches.
     """
 
+    __pydantic_config__ = ONLY_FIELDS
+
     published: tuple[str, ...]
     inflected: tuple[str, ...]
     prompt: tuple[str, ...]
@@ -65,6 +66,8 @@ class NoneFacts:
 class ListFacts:
     """`lead_in`: the words that may stand before a list; `counts`: beside a number in it."""
 
+    __pydantic_config__ = ONLY_FIELDS
+
     lead_in: tuple[str, ...]
     counts: tuple[str, ...]
 
@@ -78,6 +81,8 @@ class SentenceFacts:
     paragraph ends too, and nowhere unless `quotation_ends`; and what begins with one of `reported`,
     and none of `not_reported`, belongs to the speech before it, quoted or not.
     """
+
+    __pydantic_config__ = ONLY_FIELDS
 
     spaced: bool = True
     stop: str = "."
@@ -104,6 +109,8 @@ class LanguageFacts:
     beside it. `fold` are letters whose case folds in a way of the language's own, each with what
     it becomes. `written_by` says who wrote the files of a language that is not one of the 26.
     """
+
+    __pydantic_config__ = ONLY_FIELDS
 
     name: str
     script: str
@@ -187,10 +194,10 @@ def _check_words(lists: Mapping[str, Any], above: str, where: str | Path) -> Non
 def facts_of(table: Mapping[str, Any], where: str | Path) -> LanguageFacts:
     """The facts in a table, that of a TOML file or of a manifest. Raises RulerError for others."""
     known = {"conjunctions" if name == "and" else name: value for name, value in table.items()}
-    for name, kind in (("none", NoneFacts), ("cwe", ListFacts), ("sentences", SentenceFacts)):
-        if name in known:
-            known[name] = _read(kind, known[name], f"{name}.", where)
-    found: LanguageFacts = _read(LanguageFacts, known, "", where)
+    try:
+        found: LanguageFacts = read_as(known, LanguageFacts)
+    except (ValueError, TypeError) as error:
+        raise _wrong(where, str(error)) from None
     if any([len(part) for part in pair] not in _FOLDS for pair in found.fold):
         raise _wrong(where, "fold is no list of pairs: a letter, and one or two that it becomes")
     if not all((found.answer_tags, found.none.published, found.sentences.stop)):
@@ -198,37 +205,6 @@ def facts_of(table: Mapping[str, Any], where: str | Path) -> LanguageFacts:
     if found.wikipedia_articles < 1:
         raise _wrong(where, "wikipedia_articles is below 1")
     return found
-
-
-def _read(kind: Any, table: Any, above: str, where: str | Path) -> Any:
-    """A dataclass from a table, its lists as tuples, every value of the field's type."""
-    if not isinstance(table, Mapping):
-        raise _wrong(where, f"{above.rstrip('.') or 'it'} is no table")
-    types = {one.name: str(one.type) for one in fields(kind)}
-    values = {}
-    for name, value in table.items():
-        if name not in types:
-            raise _wrong(where, f"{above}{printable(name)} is unknown")
-        values[name] = _as_tuple(value) if isinstance(value, list) else value
-        if not _is_a(values[name], types[name]):
-            raise _wrong(where, f"{above}{name} is not of type {types[name]}")
-    try:
-        return kind(**values)
-    except TypeError as error:  # a field is missing, which Python names
-        raise _wrong(where, f"{above}{str(error).rpartition(': ')[2]} is missing") from None
-
-
-def _as_tuple(value: Any) -> Any:
-    return tuple(map(_as_tuple, value)) if isinstance(value, list | tuple) else value
-
-
-def _is_a(value: Any, kind: str) -> bool:
-    """Whether a value is of a type as the dataclasses write it; tables were read before."""
-    if kind.startswith("tuple["):
-        inner = kind.removeprefix("tuple[").removesuffix(", ...]")
-        return isinstance(value, tuple) and all(_is_a(item, inner) for item in value)
-    plain = {"str": str, "int": int, "bool": bool}
-    return kind not in plain or type(value) is plain[kind]
 
 
 def _wrong(where: str | Path, what: str) -> RulerError:

@@ -49,7 +49,7 @@ def decide(
         that cannot be paired, and for another limit than the one fixed before the first row.
     """
     from ruler_eval.analysis.sequential.sequential_test import LookPlan, check_limit, looks
-    from ruler_eval.score.results_file import load
+    from ruler_eval.score.stored_results import load
 
     check_limit(max_drop)
     if other is None:
@@ -76,7 +76,7 @@ def live_test(
 
     from ruler_eval.analysis.sequential.live_test import LiveTest
     from ruler_eval.run.run_order import make_order
-    from ruler_eval.score.results_file import load
+    from ruler_eval.score.stored_results import load
     from ruler_release.api.scores import run as run_call
 
     given = {name: value for name, value in run.items() if value is not None}

@@ -126,7 +126,7 @@ def run(
             raise RulerError("--beside is for --until.")
         return run_order(order)
     from ruler_eval.analysis.sequential.mean_estimate import run_until
-    from ruler_eval.score.results_file import load as load_results
+    from ruler_eval.score.stored_results import load as load_results
 
     near = None if beside is None else load_results(Path(beside))
     return run_until(order, until, near, on_look)
@@ -179,7 +179,7 @@ def score(
 
     from ruler_common.names import parse_length
     from ruler_common.terminal import steps
-    from ruler_eval.score import results_file, scoring
+    from ruler_eval.score import scoring, stored_results
     from ruler_eval.score.cells.row_score import ScoringRules
     from ruler_eval.score.effective_length import parse_baseline
     from ruler_eval.score.prediction_files import results_place
@@ -195,7 +195,7 @@ def score(
     bar = with_arguments(steps, label="Scoring", quiet=not progress)
     results = scoring.score(predictions, release, rules, baseline, window, bar)
     if place := out or results_place(given):
-        results_file.write(results, Path(place))
+        stored_results.write(results, Path(place))
     return results
 
 
@@ -219,7 +219,7 @@ def compare(
     from ruler_eval.analysis.compare import compare as compare_results
     from ruler_eval.analysis.decide import decide
     from ruler_eval.analysis.two_seeds import compare_seeds, seeds_of
-    from ruler_eval.score.results_file import load as load_results
+    from ruler_eval.score.stored_results import load as load_results
 
     left, right = (load_results(Path(r)) if isinstance(r, str | Path) else r for r in (a, b))
     if seeds_of(left, right):
@@ -264,12 +264,14 @@ def report(
     Returns:
         The page's path. Raises RulerError for what cannot be shown.
     """
+    from ruler_common.work import no_search_for_circles
     from ruler_eval.report.page.page_runs import open_runs
     from ruler_eval.report.page.write_page import Beside, write_report
 
-    opened = open_runs(paths(runs), several(names), text(dataset), revision, path(references))
     beside = Beside(
         json=path(json_file), rows=path(rows_file), row_pages=path(row_pages), png=path(png)
     )
-    write_report(opened, Path(out), beside, every_error)
+    with no_search_for_circles():
+        opened = open_runs(paths(runs), several(names), text(dataset), revision, path(references))
+        write_report(opened, Path(out), beside, every_error)
     return Path(out)

@@ -138,7 +138,7 @@ def analyze(
 
     `ruler analyze --dataset oneruler --tokenizer cl100k_base --tokenizer o200k_base --lengths 128k`
     """
-    from ruler_eval.analysis.language_scores import analyze as analyze_results
+    from ruler_eval.analysis.languages.language_scores import analyze as analyze_results
     from ruler_eval.report import language_tables
 
     not_a_folder(out, "analysis.json")
@@ -182,7 +182,7 @@ def _named(paths: Sequence[Path], names: Sequence[str]) -> dict[str, Results]:
 
     Of models with one name each says its file too: names that are alike tell nothing.
     """
-    from ruler_eval.score.results_file import load
+    from ruler_eval.score.stored_results import load
 
     if names and len(names) != len(paths):
         raise RulerError(

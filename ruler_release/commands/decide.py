@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer import Argument, Option
 
+from ruler_common.terminal import sentences
 from ruler_common.text import plain
 from ruler_release import api, completion
 from ruler_release.commands import flags
@@ -94,5 +95,5 @@ def decide(
         found = live.run(show)
         lines = [*live.summary.lines(), *saved(live.left_tokens, live.order.price)]
     flags.write_json(json_out, found)
-    typer.echo("\n".join(map(plain, ["", *lines, sequential_verdict(found)])))
+    typer.echo("\n" + "\n".join(map(sentences, [*lines, sequential_verdict(found)])))
     raise typer.Exit(EXIT_CODES[found["verdict"]])

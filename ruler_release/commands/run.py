@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from typer import Option
 
+from ruler_common.terminal import sentences
 from ruler_common.text import plain
 from ruler_release import api, completion
 from ruler_release.commands import flags
@@ -108,7 +109,7 @@ def run(
     options = flags.run_options(options)
     if dry_run:
         order = make_order(options)
-        typer.echo("\n".join(runner.estimate(order).lines(order.price)))
+        typer.echo("\n".join(map(sentences, runner.estimate(order).lines(order.price))))
         return
 
     def show(found: MeanEstimate) -> None:

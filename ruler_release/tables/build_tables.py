@@ -20,16 +20,21 @@ def show_files(manifest: Manifest) -> None:
     """The files of a release."""
     rows = [
         (e["config"], e["rows"], round(e["tokens"]["mean"]), f"{100 * e['fill']:.2f} %", e["bytes"])
-        for e in manifest["files"].values()
+        for e in sorted(manifest["files"].values(), key=_by_length)
     ]
     title = f"{manifest['dataset']} {manifest['data_version']}, seed {manifest['seed']}"
     print_table(title, "configuration", "rows", "mean length", "fill", "bytes", rows=rows)
 
 
+def _by_length(entry: FileEntry) -> tuple[str, int]:
+    """The files of a tokenizer from the shortest rows to the longest, else as they stand."""
+    return entry["tokenizer"], entry["max_length"]
+
+
 def _show_lengths(entries: list[FileEntry]) -> None:
     """Many files, by tokenizer and length; `ruler list` shows each."""
     places: dict[tuple[str, str], list[FileEntry]] = {}
-    for entry in entries:
+    for entry in sorted(entries, key=_by_length):
         places.setdefault((entry["tokenizer"], entry["length"]), []).append(entry)
     rows = [
         (
@@ -79,5 +84,5 @@ def show_built(root: Path, built: Built) -> None:
     own = [name for name, s in built.manifest["sources"].items() if s["variant"] == "embedded"]
     if own:
         out.print(f"Made from the project's own texts: {', '.join(own)}. The card says so.")
-    out.print(sentence_of(built.manifest), highlight=False)
+    out.print(sentences(sentence_of(built.manifest)), highlight=False)
     out.print(f"{len(built.new)} files made in '{root}'. Next: ruler verify {root}")

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from textwrap import fill
+
 from ruler_builder.sources.registry import SourceState, restricted
-from ruler_common.terminal import out, print_table
+from ruler_common.terminal import COLUMNS, out, print_table, sentences
 
 
 def show_sources(dataset: str, states: list[SourceState]) -> None:
     """Each source of ruler with its state; of oneruler one row a language."""
     if dataset == "ruler":
-        rows = [(s["source"], s["state"], s["bytes"], s["licence"]) for s in states]
-        print_table("", "source", "state", "bytes", "licence", rows=rows)
+        rows = [(s["source"], s["state"], s["bytes"]) for s in states]
+        licences = [_below(state["licence"]) for state in states]
+        print_table("", "source", "state", "bytes", rows=rows, below=licences)
         return
     languages: dict[str, list[SourceState]] = {}
     for state in states:
@@ -21,12 +24,21 @@ def show_sources(dataset: str, states: list[SourceState]) -> None:
             _state(files),
             sum(file["bytes"] for file in files),
             "perhaps not" if files[0]["restricted"] else "",
-            next((f["title"] for f in files if f["source"].startswith("book-")), files[0]["title"]),
         )
         for code, files in languages.items()
     ]
+    books = [
+        next((f["title"] for f in files if f["source"].startswith("book-")), files[0]["title"])
+        for files in languages.values()
+    ]
     out.print()
-    print_table("", "oneruler", "state", "bytes", "free everywhere", "book", rows=by_language)
+    columns = ("oneruler", "state", "bytes", "free everywhere")
+    print_table("", *columns, rows=by_language, below=list(map(_below, books)))
+
+
+def _below(text: str) -> str:
+    """A text in lines below a row."""
+    return fill(text, COLUMNS, initial_indent="    ", subsequent_indent="    ")
 
 
 def _state(files: list[SourceState]) -> str:
@@ -48,6 +60,8 @@ def show_rights() -> None:
 def show_remedy() -> None:
     """What to do about missing sources."""
     out.print(
-        "Missing ones: ruler sources fetch, or name a folder with --mirror. Without them, the"
+        sentences(
+            "Missing ones: ruler sources fetch, or name a folder with --mirror. Without them, the "
+            "project's own texts: --sources embedded."
+        )
     )
-    out.print("project's own texts: --sources embedded.")

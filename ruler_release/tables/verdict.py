@@ -11,7 +11,7 @@ from ruler_builder.proof.verify_report import FileReport, VerifyReport
 from ruler_common.frozen_rows import sentence_of
 from ruler_common.manifest import read_manifest
 from ruler_common.manifest_form import MANIFEST
-from ruler_common.terminal import MANY, err, out
+from ruler_common.terminal import MANY, err, out, sentences
 
 
 def show_report(root: Path, report: VerifyReport, as_json: bool) -> None:
@@ -50,8 +50,9 @@ def show_report(root: Path, report: VerifyReport, as_json: bool) -> None:
     elif report.ok:
         rows = sum(file.rows for file in report.files.values())
         laws = "All other laws hold" if report.uncounted else "All laws hold"
-        out.print(f"{laws}: {len(report.files)} files, {rows:,} rows. {report.sentence}")
-        out.print(frozen, highlight=False)
+        text = f"{laws}: {len(report.files)} files, {rows:,} rows. {report.sentence}"
+        out.print(sentences(text))
+        out.print(sentences(str(frozen)), highlight=False)
     else:
         out.print(f"{sum(file.count for file in report.files.values())} breaches.")
 

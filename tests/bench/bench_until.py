@@ -21,7 +21,8 @@ from ruler_eval.analysis.sequential.mean_estimate import (
     FEWEST_OVER_LENGTHS,
     mean_estimate,
 )
-from ruler_eval.analysis.sequential.sequential_test import LookPlan, Scores
+from ruler_eval.analysis.sequential.sequential_test import LookPlan
+from ruler_eval.score.results_file import Scores
 from tests.bench.run_scores import Run, by_lengths, run_scores, same_model
 
 ORDERS, HALF_WIDTH = 12, 1.0

@@ -20,7 +20,8 @@ from ruler_builder.reading.sources_at_hand import SourcesAtHand
 from ruler_builder.release.build import build
 from ruler_builder.release.order import BuildOrder
 from ruler_builder.sources.download import Store
-from ruler_builder.tokens.tokenizers import TokenCounter, load_counter
+from ruler_builder.tokens.counters import TokenCounter
+from ruler_builder.tokens.tokenizers import load_counter
 from ruler_common.manifest import read_manifest
 from tests.builder.proof.planted_oneruler import ONERULER
 from tests.builder.proof.planted_ruler import RULER

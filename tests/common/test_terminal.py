@@ -122,6 +122,18 @@ def test_numbers_of_a_printed_table_stand_right(capsys: pytest.CaptureFixture[st
     print_table("Files", "name", "bytes", rows=[("one", 5), ("three", 12345)])
     print_table("", "name", rows=[])
     assert capsys.readouterr().out.splitlines() == [
-        *("Files", "name    bytes", "one         5", "three  12,345"),
-        "name",
+        *("Files", "name    bytes", "-----  ------", "one         5", "three  12,345"),
+        *("name", "----"),
     ]
+
+
+def test_a_table_that_is_too_wide_goes_on_below_with_all_its_first_columns() -> None:
+    header = ["length", "task", *(f"95 % interval {n}" for n in range(6))]
+    rows = [["8K", "niah_single", *["[54.1, 100.0]"] * 6], ["32K", "cwe_easy", *["-"] * 6]]
+    parts = narrow_table(header, rows, left=(0, 1)).split("\n\n")
+    assert len(parts) == 2
+    for part in parts:
+        head, _, *lines = part.splitlines()
+        assert head.startswith("length  task ")
+        assert [line.split()[:2] for line in lines] == [row[:2] for row in rows]
+        assert max(map(len, part.splitlines())) <= 80

@@ -14,18 +14,20 @@ Specification: https://docs.mlcommons.org/croissant/docs/croissant-spec-1.0.html
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
-from ruler_builder.card.provenance import citation_file, citations, languages, licences
-from ruler_builder.card.render import column_meanings
+from ruler_builder.card.provenance import citation_file, languages, licences
+from ruler_builder.card.render import citations, column_meanings
 from ruler_builder.common.project_files import project_file
 from ruler_common.errors import RulerError
 from ruler_common.files import read_bytes
 from ruler_common.manifest_form import Manifest
 from ruler_common.parsing import json_value, read_toml
-from ruler_common.rows import COLUMNS, Evidence
+from ruler_common.rows import COLUMNS
 
 FILE = "croissant.json"
 ROWS = "rows"
@@ -37,13 +39,6 @@ _FILES = "parquet-files"
 # The one field that is no column: a row's file, which names tokenizer, length and task.
 _PATH = "file"
 _TYPES = {"int32": "cr:Int32", "float32": "cr:Float32", "string": "sc:Text", "bool": "sc:Boolean"}
-_EVIDENCE = {
-    "start": ("int32", "where it begins in `input`, in characters"),
-    "end": ("int32", "where it ends"),
-    "depth": ("float32", "its place in the context, 0 to 1"),
-    "answer": ("bool", "whether it carries a reference"),
-}
-assert _EVIDENCE.keys() == Evidence.__annotations__.keys()
 # A licence as sources.toml calls it -> its identifier in SPDX's list of licences.
 _SPDX = {name: name for name in ("CC0-1.0", "MIT")} | {"CC BY-SA 4.0": "CC-BY-SA-4.0"}
 
@@ -53,7 +48,7 @@ def croissant(manifest: Manifest, repo: str | None = None) -> str:
 
     Of the folder that holds it, or of the Hub's dataset `repo`, ORG/NAME.
     """
-    prose = read_toml(project_file("dataset_cards") / "croissant.toml")
+    prose = _prose()
     about = {**prose["both"], **prose[manifest["dataset"]]}
     title, description = about.pop("title"), about.pop("description")
     canary = about.pop("canary").format(canary=manifest["canary"])
@@ -70,7 +65,7 @@ def croissant(manifest: Manifest, repo: str | None = None) -> str:
         "datePublished": str(cff["date-released"]),
         "creator": [{"@type": "sc:Organization", "name": one["name"]} for one in cff["authors"]],
         "license": [*map(_licence, licences(manifest))],
-        "citeAs": "\n".join(citations(manifest)),
+        "citeAs": citations(manifest),
         "inLanguage": languages(manifest),
         "keywords": ["long context", "benchmark", "needle in a haystack", manifest["dataset"]],
         "isLiveDataset": False,
@@ -79,6 +74,12 @@ def croissant(manifest: Manifest, repo: str | None = None) -> str:
         "recordSet": [_record_set()],
     }
     return _text(found)
+
+
+@cache
+def _prose() -> dict[str, Any]:
+    """What stands in it whatever the release; not to be changed."""
+    return read_toml(project_file("dataset_cards") / "croissant.toml")
 
 
 def _licence(name: str) -> str:
@@ -153,9 +154,9 @@ def _field(name: str) -> dict[str, Any]:
     kind, field = COLUMNS[name], _described(name, column_meanings()[name])
     if name == "evidence":
         parts = [
-            _described(f"{name}/{part}", meaning)
+            _described(f"{name}/{part}", _prose()["evidence"][part])
             | _read(_TYPES[of], {"column": name}, transform={"jsonPath": part})
-            for part, (of, meaning) in _EVIDENCE.items()
+            for part, of in re.findall(r"(\w+): (\w+)", kind)
         ]
         return field | {"repeated": True, "subField": parts}
     repeated = {"repeated": True} if kind.startswith("list<") else {}

@@ -1,6 +1,7 @@
-"""Where a release comes from, for its card: sources, rights, errata, versions, citations.
+"""Where a release comes from, for its card: sources, rights, errata and versions.
 
-All of it is read: from the manifest, oneruler/errata.toml, CHANGELOG.md and CITATION.cff.
+All of it is read: from the manifest, oneruler/errata.toml and CHANGELOG.md; citation_file() has
+what CITATION.cff says.
 """
 
 from __future__ import annotations
@@ -173,40 +174,3 @@ def citation_file() -> dict[str, Any]:
     """CITATION.cff: the project's authors, its version and its date, and the papers."""
     found: dict[str, Any] = yaml.safe_load(project_file("CITATION.cff").read_text(encoding="utf-8"))
     return found
-
-
-def citations(manifest: Manifest) -> list[str]:
-    """BibTeX of the two papers and of this release, from CITATION.cff."""
-    cff = citation_file()
-    said = f"{manifest['dataset']}, data version {manifest['data_version']}, seed "
-    said += f"{manifest['seed']}, built by ruler-release {manifest['builder_version']}"
-    own = {"title": cff["title"], "author": _authors(cff["authors"]), "note": said}
-    key = f"frozen_{manifest['dataset']}_{manifest['data_version'].replace('.', '_')}"
-    papers = [_bibtex("article", *_paper(reference)) for reference in cff["references"]]
-    return [*papers, _bibtex("misc", key, own)]
-
-
-def _paper(reference: Mapping[str, Any]) -> tuple[str, dict[str, str]]:
-    year, url = str(reference["year"]), reference["url"]
-    first = re.search(r"\w+", reference["title"].casefold())
-    assert first  # a title has a word
-    key = f"{reference['authors'][0]['family-names'].casefold()}{year}{first[0]}"
-    return key, {
-        "title": reference["title"],
-        "author": _authors(reference["authors"]),
-        "journal": f"arXiv preprint arXiv:{url.rpartition('/')[2]}",
-        "year": year,
-        "url": url,
-    }
-
-
-def _authors(people: list[dict[str, str]]) -> str:
-    return " and ".join(
-        f"{{{one['name']}}}" if "name" in one else f"{one['family-names']}, {one['given-names']}"
-        for one in people
-    )
-
-
-def _bibtex(kind: str, key: str, fields: Mapping[str, str]) -> str:
-    lines = [f"  {name} = {{{value}}}," for name, value in fields.items()]
-    return "\n".join([f"@{kind}{{{key},", *lines, "}"])

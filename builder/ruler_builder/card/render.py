@@ -25,7 +25,7 @@ from ruler_builder.card import figures as tables
 from ruler_builder.card import provenance as origins
 from ruler_builder.common.project_files import project_file
 from ruler_builder.families.table import FAMILIES, usual_of
-from ruler_builder.suites.wording import standard_suite
+from ruler_builder.suites.wording import own_wording, standard_tasks
 from ruler_common.errors import RulerError
 from ruler_common.frozen_rows import sentence_of
 from ruler_common.languages import facts_in, own_languages
@@ -129,6 +129,12 @@ def column_meanings() -> dict[str, str]:
     return found
 
 
+def citations(manifest: Manifest) -> str:
+    """BibTeX of the two papers and of this release, from CITATION.cff."""
+    template = templates().get_template("citations.bib")
+    return template.render(cff=origins.citation_file(), manifest=manifest).rstrip()
+
+
 @cache
 def templates() -> jinja2.Environment:
     """The templates in dataset_cards, with the filters that cards use."""
@@ -149,7 +155,7 @@ def templates() -> jinja2.Environment:
 # fmt: off
 _ORIGINS = (  # what a template calls as provenance.py does
     "languages", "sources", "embedded", "licences", "by_language", "books", "restricted", "mended",
-    "wording", "data_versions", "citations",
+    "wording", "data_versions",
 )
 # fmt: on
 
@@ -195,6 +201,7 @@ def _facts(manifest: Manifest, row: Mapping[str, Any] | None) -> dict[str, Any]:
         "kinds": origins.KINDS,
         "frozen": sentence_of(manifest),
         "versions": origins.versions(),
+        "citations": citations(manifest),
         **{name: getattr(origins, name)(manifest) for name in _ORIGINS},
     }
 
@@ -228,13 +235,13 @@ def _families(manifest: Manifest) -> dict[str, dict[str, dict[str, Any]]]:
 
 def _of_their_own(manifest: Manifest) -> list[str]:
     """The tasks of a user's suite: others than the dataset's, or with other parameters or words."""
-    standard = standard_suite(manifest["dataset"])
+    wording, known = own_wording(manifest["dataset"]), standard_tasks(manifest["dataset"])
     return [
         task
         for family, tasks in _families(manifest).items()
         for task in tasks
-        if manifest["families"][family] != standard.families.get(family)
-        or manifest["tasks"][task] != standard.tasks.get(task)
+        if manifest["families"][family] != wording.get(family)
+        or manifest["tasks"][task] != known.get(task)
     ]
 
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from ruler_builder.context.haystacks import Haystack, seven_digit_numbers
 from ruler_builder.context.prompt_builder import PromptBuilder
-from ruler_builder.tokens.tokenizers import TokenCounter
+from ruler_builder.tokens.counters import TokenCounter
 
 _BATCH = 256  # sentences read at a time
 _SLACK = 1.25  # sentences counted alone may have more tokens than joined by nothing

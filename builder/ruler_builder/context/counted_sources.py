@@ -16,7 +16,7 @@ from ruler_builder.oneruler.languages import Language
 from ruler_builder.sources import corpora
 from ruler_builder.sources.chosen_sources import Sources
 from ruler_builder.sources.word_lists import places_alone
-from ruler_builder.tokens.tokenizers import TokenCounter
+from ruler_builder.tokens.counters import TokenCounter
 from ruler_common.manifest_form import LanguageEntry
 
 
@@ -50,14 +50,14 @@ class CountedSources:
         self.counter = counter
         self.longest_answers: dict[Hashable, tuple[int, int]] = {}
         """Tokens of the longest right answer among rows of a task, and its row; kept by tasks."""
-        self._corpora: dict[str, CountedCorpus] = {}
         self._noise: LineHaystack | None = None
         self._labels: CountedTexts | None = None
-        self._languages: dict[str, Language] = {}
         self.wording: dict[str, LanguageEntry] = {}
         """The prompts and nouns of the languages used so far, for the manifest."""
-        self._dictionaries: dict[str, Dictionary] = {}
         self._book: tuple[str, int, BookHaystack] | None = None  # one at a time: they are large
+        self.corpus = cache(self._corpus)
+        self.language = cache(self._language)
+        self.dictionary = cache(self._dictionary)
         self.noun_clashes = cache(self._noun_clashes)
 
     @cached_property
@@ -65,13 +65,11 @@ class CountedSources:
         """The essays, from the beginning."""
         return EssayHaystack(corpora.essays(self.sources.read("essays")), self.counter)
 
-    def corpus(self, name: str) -> CountedCorpus:
+    def _corpus(self, name: str) -> CountedCorpus:
         """A question-answering corpus, its documents counted with the blank line after each."""
-        if name not in self._corpora:
-            corpus = corpora.questions(name, self.sources.read(name))
-            documents = self.counted(corpus.documents, after="\n\n")
-            self._corpora[name] = CountedCorpus(documents, corpus.questions, corpus.own_required)
-        return self._corpora[name]
+        corpus = corpora.questions(name, self.sources.read(name))
+        documents = self.counted(corpus.documents, after="\n\n")
+        return CountedCorpus(documents, corpus.questions, corpus.own_required)
 
     def counted(self, texts: Sequence[str], before: str = "", after: str = "") -> CountedTexts:
         """Texts with the tokens of each, counted with what stands before and after it."""
@@ -98,20 +96,16 @@ class CountedSources:
         """At most so many lines of the noise sentences, joined by spaces."""
         return RunOnHaystack(corpora.NOISE, count, self.counter)
 
-    def language(self, code: str) -> Language:
+    def _language(self, code: str) -> Language:
         """The published prompts and nouns of a language of ONERULER."""
-        if code not in self._languages:
-            self._languages[code] = read = languages.language(code, self.sources)
-            self.wording[code] = read.entry()
-        return self._languages[code]
+        read = languages.language(code, self.sources)
+        self.wording[code] = read.entry()
+        return read
 
-    def dictionary(self, code: str) -> Dictionary:
+    def _dictionary(self, code: str) -> Dictionary:
         """The words of a language's dictionary."""
-        if code not in self._dictionaries:
-            words = languages.dictionary(code, self.sources)
-            counted = self.counted(words, before=" ")
-            self._dictionaries[code] = Dictionary(counted, places_alone(words))
-        return self._dictionaries[code]
+        words = languages.dictionary(code, self.sources)
+        return Dictionary(self.counted(words, before=" "), places_alone(words))
 
     def book(self, code: str, tokens: int) -> BookHaystack:
         """The book of a language, as much of it as windows of so many tokens can hold."""

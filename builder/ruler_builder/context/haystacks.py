@@ -24,7 +24,7 @@ import numpy as np
 from ruler_builder.context.prompt_builder import PromptBuilder
 from ruler_builder.sources.sentences import sentence_starts
 from ruler_builder.suites.params import MOST_NEEDLES
-from ruler_builder.tokens.tokenizers import TokenCounter
+from ruler_builder.tokens.counters import TokenCounter
 
 FEWEST_TOKENS_A_LINE = 8
 """No tokenizer makes fewer of a line of noise, or of a needle without its key and value."""
@@ -108,13 +108,13 @@ class EssayHaystack(Haystack):
 
     separator = " "
 
-    def __init__(self, text: str, counter: TokenCounter, language: str = "en") -> None:
+    def __init__(self, text: str, counter: TokenCounter) -> None:
         words = text.split()
         self._words = len(words)
         self._text = " ".join(words) + " "  # one pass; words joined over the end of it too
         self._starts = np.cumsum([0, *(len(word) + 1 for word in words)])
         self._tokens = np.cumsum([0, *counter.counts_once([f" {word}" for word in words])])
-        starts = sentence_starts(self._text, language)
+        starts = sentence_starts(self._text, "en")
         offsets = (start + (self._text[start] == " ") for start in starts)
         found = np.fromiter(offsets, dtype=int)
         after = np.searchsorted(self._starts, found)  # the first word from there on

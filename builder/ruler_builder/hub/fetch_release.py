@@ -9,7 +9,6 @@ release of its own; a folder that holds one is extended, if both were made alike
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 from collections.abc import Iterable, Mapping
@@ -33,7 +32,7 @@ from ruler_builder.sources.folder_lock import alone_in
 from ruler_common.errors import RulerError, Unreachable
 from ruler_common.files import read_bytes, read_text, sha256_of, write_whole
 from ruler_common.hub_access import hub_errors
-from ruler_common.manifest import parse_manifest, read_manifest
+from ruler_common.manifest import manifest_text, parse_manifest, read_manifest
 from ruler_common.manifest_form import MANIFEST, FileEntry, Manifest
 from ruler_common.names import check_name
 from ruler_common.work import OnBytes
@@ -238,7 +237,7 @@ def _write_card_files(
     """
     benchmark = source.find(EVAL_YAML, source.commit) or (root / EVAL_YAML).exists()
     files = card_files(root, manifest, bool(benchmark))
-    files[MANIFEST] = json.dumps(manifest, indent=1, ensure_ascii=False) + "\n"
+    files[MANIFEST] = manifest_text(manifest)
     if manifest["files"] == theirs["files"]:
         own = {CROISSANT, *([CARD] if manifest["builder_version"] == version(DISTRIBUTION) else [])}
         for name in files.keys() - own:

@@ -20,7 +20,8 @@ NAME = "ruler_score"
 _FOLDER = Path(str(files(NAME)))
 _FILES = (
     *(f"{NAME}.py", "ruler_rules.py", "oneruler_rules.py", "language_text.py"),
-    *("language_rules.py", "split_reasoning.py", "app.py", "requirements.txt", "tests.py"),
+    *("language_rules.py", "split_reasoning.py", "task_rules.py"),
+    *("app.py", "requirements.txt", "tests.py"),
 )
 _LOCAL = re.compile(r"evaluate\.load\(ruler_score_path\(\)\)(?: +# .*)?")
 _ITS_PATH = "from ruler_score import ruler_score_path\n"

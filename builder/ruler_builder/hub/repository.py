@@ -28,7 +28,7 @@ from huggingface_hub.utils import disable_progress_bars
 from ruler_builder.hub.push_plan import Kind, PushPlan, RepositoryState, Shipment
 from ruler_common.errors import RulerError
 from ruler_common.files import MOST_BYTES, sha256_of
-from ruler_common.hub_access import bounded_bar, hub_errors, is_repository, write_token
+from ruler_common.hub_access import hub_errors, hub_file, is_repository, write_token
 from ruler_common.work import OnBytes
 
 _BATCH_FILES, _BATCH_BYTES = 32, 1 << 28
@@ -89,12 +89,7 @@ class Repository:
 
         The download stops after `most` bytes.
         """
-        options["tqdm_class"] = bounded_bar(self.name, path, most)
-        with hub_errors(self.name):
-            found = self.api.hf_hub_download(
-                self.name, path, repo_type=self.kind, revision=revision, **options
-            )
-        return Path(found)
+        return hub_file(self.name, path, revision, most, self.kind, **options)
 
     def pull_request(self, title: str) -> str | None:
         """The address of an open pull request of that title."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple, cast
@@ -23,16 +23,16 @@ from ruler_builder.common.parquet_rows import RowsDigest, read_rows, rows_of
 from ruler_builder.common.text_digests import digest_of_question, text_digest
 from ruler_builder.common.unread_answers import unread
 from ruler_builder.families.table import FAMILIES, with_optional
-from ruler_builder.proof.full_windows import RowText, full, longer_texts
-from ruler_builder.proof.laws import breaches
+from ruler_builder.proof.laws import breaches, full
 from ruler_builder.proof.parquet_bytes import Footer, check_row_group, read_footer
+from ruler_builder.proof.shared_texts import SharedText, longer_texts, unlike_most
 from ruler_builder.proof.verify_report import WHOLE_FILE, AskedDigest, Found
 from ruler_builder.reading.breaches import Breach, FileRules, Law, context_of
 from ruler_builder.reading.sources_at_hand import SourcesAtHand
 from ruler_builder.sources.registry import SourceFile
+from ruler_builder.tokens.counters import TokenCounter
 from ruler_builder.tokens.reference_counter import Uncounted, absent, reference
 from ruler_builder.tokens.second_engine import EngineMismatch, confirm, is_sampled, with_engine
-from ruler_builder.tokens.tokenizers import TokenCounter
 from ruler_common.errors import RulerError
 from ruler_common.files import UNREADABLE
 from ruler_common.manifest_form import Manifest
@@ -50,15 +50,6 @@ class RowGroup(NamedTuple):
     fast: bool = True
     # Whether the file has no other row group: its digest is then taken at once.
     whole_file: bool = False
-
-
-class SharedText(NamedTuple):
-    """A row's essay or book text without its needles, which other rows and files share."""
-
-    path: str
-    row: int
-    origin: str
-    text: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -119,7 +110,6 @@ class Inspector:
         self.sources = SourcesAtHand(manifest, mirror, given)
         self.absent = absent(manifest, mirror, specs)
         self._counter: tuple[tuple[str, bool], TokenCounter] | None = None
-        self._mismatches: dict[str, str] = {}
         self._read: Footer | None = None
 
     def counter(self, tokenizer: str, fast: bool) -> TokenCounter:
@@ -180,16 +170,12 @@ class Inspector:
 
         Stops where the second engine's count turns out wrong: the group is to be inspected again.
         """
-        tokenizer = self.manifest["files"][part.path]["tokenizer"]
-        mismatch = self._mismatches.get(tokenizer, "") if part.fast else ""
-        if not mismatch:
-            try:
-                return self._inspect(part, on_progress)
-            except EngineMismatch as error:
-                mismatch = self._mismatches[tokenizer] = str(error)
-            finally:
-                let_go()
-        return InspectedRowGroup(part.path, part.group, mismatch=mismatch)
+        try:
+            return self._inspect(part, on_progress)
+        except EngineMismatch as error:
+            return InspectedRowGroup(part.path, part.group, mismatch=str(error))
+        finally:
+            let_go()
 
     def _inspect(self, part: RowGroup, on_progress: OnRows) -> InspectedRowGroup:
         group, rules = InspectedRowGroup(part.path, part.group), self._rules(part)
@@ -228,9 +214,7 @@ class Inspector:
         what = "the text around the needles is not that of the other rows"
         others = unlike_most(texts, tried=3)
         group.breaches += [Found(shared.row, Law.ACCOUNTED, what) for shared in others]
-        spare = {row.index: rules.window - row.length for row in group.rows}
-        unjudged = [RowText(one.row, spare.get(one.row, 0), one.text) for one in texts]
-        group.breaches += longer_texts(unjudged, rules.count)
+        group.breaches += longer_texts(texts, rules.count)
         group.text = max(texts, key=lambda shared: len(shared.text), default=None)
         group.missing = frozenset(self.sources.missing)
         return group
@@ -252,7 +236,8 @@ class Inspector:
         if reading.text is not None and len(reading.text) > group.longest[0]:
             group.longest = len(reading.text), text_digest(reading.text)
         if reading.text is not None and reading.repeats is None:
-            texts.append(SharedText(group.path, row["index"], reading.origin, reading.text))
+            spare = rules.spare(row)
+            texts.append(SharedText(group.path, row["index"], reading.origin, reading.text, spare))
         asked = reading.asked or [row["question"], row["outputs"]]
         digest = text = _short_digest(json.dumps(asked, ensure_ascii=False))
         question, guessed = "", frozenset[str]()
@@ -308,13 +293,3 @@ def _null(row: Row) -> str | None:
         if values[name] is None or (isinstance(values[name], list) and None in values[name]):
             return name
     return "evidence" if any(None in span.values() for span in row["evidence"]) else None
-
-
-def unlike_most(texts: Sequence[SharedText], tried: int) -> list[SharedText]:
-    """The texts that are not the one, of the first `tried`, that most have from its beginning."""
-
-    def unlike(one: str) -> list[SharedText]:
-        other = (shared for shared in texts if not shared.text.startswith(one))
-        return [shared for shared in other if not one.startswith(shared.text)]
-
-    return min((unlike(shared.text) for shared in texts[:tried]), key=len, default=[])

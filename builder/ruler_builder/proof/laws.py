@@ -3,9 +3,10 @@
     for breach in breaches(row, tokens, rules):
         breach.law.title, breach.what     # "exact length", "length is 4090, counted 4091"
 
-A row's text is read back by its family (families/<family>/proof.py), and by it full_windows.py
-knows whether the window is full. What needs several files, or their bytes, is checked in
-file_checks.py and release_checks.py.
+A row's text is read back by its family (families/<family>/proof.py), and by that reading
+`full` knows whether the window is full. What the manifest says of units is not believed:
+file_checks.py compares it with what is found here. What needs several files, or their bytes, is
+checked there and in release_checks.py.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import Literal
 
 from ruler_builder.families.table import FAMILIES
 from ruler_builder.reading.breaches import Breach, FileRules, Law
+from ruler_builder.reading.reading import Reading
 from ruler_common.rows import Row
 
 _Column = Literal["task", "max_length", "language", "instruction_language"]
@@ -31,6 +33,14 @@ def breaches(row: Row, tokens: int, rules: FileRules) -> Iterator[Breach]:
         (Law.ACCOUNTED, _canary(row, rules)),
     ):
         yield from (Breach(law, what) for what in found)
+
+
+def full(row: Row, reading: Reading, rules: FileRules) -> Iterator[Breach]:
+    """The window is full by the row's own next unit, unless a finite text ran out."""
+    if not rules.counted or rules.alone or reading.unit is None or reading.exhausted is not False:
+        return  # at `0k` by design: there is no window, and the proof allows no haystack
+    if (spare := rules.spare(row)) >= reading.unit:
+        yield Breach(Law.FULL, f"{spare} tokens are free, a unit has at most {reading.unit}")
 
 
 def _length(row: Row, tokens: int, rules: FileRules) -> Iterator[str]:

@@ -6,7 +6,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 
 from ruler_builder.families.table import FAMILIES
-from ruler_builder.proof.inspect_rows import InspectedRowGroup, SharedText, unlike_most
+from ruler_builder.proof.inspect_rows import InspectedRowGroup
+from ruler_builder.proof.shared_texts import SharedText, unlike_most
 from ruler_builder.proof.verify_report import AskedDigest, FileReport
 from ruler_builder.reading.breaches import Law
 from ruler_common.frozen_rows import frozen_for, unexplained

@@ -25,13 +25,19 @@ from ruler_builder.common.ray_workers import ray_pool
 from ruler_builder.release.file_builder import FileBuilder, FileJob
 from ruler_builder.release.journal import append, read_journal, write_plan
 from ruler_builder.release.new_manifest import merge_settings, new_settings, with_files
-from ruler_builder.release.order import BuildOrder, file_jobs, length_names, refuse_two_kinds
+from ruler_builder.release.order import (
+    BuildOrder,
+    file_jobs,
+    jobs_of_shard,
+    length_names,
+    refuse_two_kinds,
+)
 from ruler_builder.release.suite import read_suite
 from ruler_builder.sources.chosen_sources import parse_choice
 from ruler_builder.sources.folder_lock import alone_in
 from ruler_common.errors import RulerError
 from ruler_common.files import write_whole
-from ruler_common.manifest import read_manifest
+from ruler_common.manifest import manifest_text, read_manifest
 from ruler_common.manifest_form import MANIFEST, FileEntry, Manifest
 from ruler_common.work import processes_for
 
@@ -79,9 +85,7 @@ def _build(order: BuildOrder, report: BuildProgress) -> Built:
     release = existing_release(root)
     if order.shard:
         planned = {job.config.path: job.config.name for job in jobs}
-        tokens = {job.config.path: job.rows * job.config.max_length for job in jobs}
-        mine = order.shard.chosen(tokens)
-        jobs = [job for job in jobs if job.config.path in mine]
+        jobs = jobs_of_shard(order, jobs)
         if not jobs:
             report.note(f"Shard {order.shard} has no file: there are {len(planned)} in all.")
             return Built(shared, [])
@@ -101,7 +105,7 @@ def _build(order: BuildOrder, report: BuildProgress) -> Built:
     mirror = str(order.mirror.resolve()) if order.mirror else None
     arguments = (suite, mirror, parse_choice(order.sources, order.own_sources), root.resolve())
     pool = partial(ray_pool, address=order.address) if order.engine == "ray" else worker_pool
-    workers = order.workers or processes_for(sum(j.rows * j.config.max_length for j in todo))
+    workers = order.workers or processes_for(sum(job.tokens for job in todo))
     with pool(workers, FileBuilder, arguments, report.rows) as run:
         report.planned(len(todo), sum(job.rows for job in todo), len(jobs) - len(todo))
         checked = list(run(FileBuilder.check, todo))
@@ -142,7 +146,7 @@ def complete(root: Path, shared: Manifest, files: Mapping[str, FileEntry]) -> Ma
     """Write card and manifest of a release whose files are all there."""
     manifest = with_files(shared, files)
     _write_card_files(root, manifest)
-    write_whole(root / MANIFEST, json.dumps(manifest, indent=1, ensure_ascii=False) + "\n")
+    write_whole(root / MANIFEST, manifest_text(manifest))
     clear_build(root)
     return manifest
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ruler_builder.release.build import existing_release
-from ruler_builder.release.order import BuildOrder, file_jobs
+from ruler_builder.release.order import BuildOrder, file_jobs, jobs_of_shard
 from ruler_builder.release.suite import read_suite
 
 _BYTES = {"ruler": 0.34, "oneruler": 0.18}  # a token; ONERULER's rows share their books
@@ -43,13 +43,8 @@ class BuildSize:
 def size_of(order: BuildOrder) -> BuildSize:
     """The size of what is to be made; of a shard its part. Raises RulerError as `build` does."""
     suite = read_suite(order.suite)
-    jobs = file_jobs(order, suite)
-    if order.shard:
-        mine = order.shard.chosen(
-            {job.config.path: job.rows * job.config.max_length for job in jobs}
-        )
-        jobs = [job for job in jobs if job.config.path in mine]
+    jobs = jobs_of_shard(order, file_jobs(order, suite))
     release = existing_release(order.root)
     todo = [job for job in jobs if not release or job.config.path not in release["files"]]
-    tokens = sum(job.rows * job.config.max_length for job in todo)
-    return BuildSize(suite.dataset, len(todo), sum(job.rows for job in todo), tokens)
+    rows, tokens = sum(job.rows for job in todo), sum(job.tokens for job in todo)
+    return BuildSize(suite.dataset, len(todo), rows, tokens)

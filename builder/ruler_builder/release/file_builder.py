@@ -29,8 +29,9 @@ from ruler_builder.release.parquet_files import (
 from ruler_builder.release.suite import Suite
 from ruler_builder.sources.chosen_sources import SourceChoice, Sources
 from ruler_builder.sources.download import Store
+from ruler_builder.tokens.counters import TokenCounter
 from ruler_builder.tokens.second_engine import EngineMismatch, confirm, is_sampled, with_engine
-from ruler_builder.tokens.tokenizers import TokenCounter, load_counter
+from ruler_builder.tokens.tokenizers import load_counter
 from ruler_common.errors import RulerError
 from ruler_common.files import sha256_of
 from ruler_common.manifest_form import FileEntry
@@ -57,6 +58,11 @@ class FileJob(NamedTuple):
     skip_impossible: bool = False
     fast: bool = True
     mini: bool = False
+
+    @property
+    def tokens(self) -> int:
+        """Those of its rows, were every window full."""
+        return self.rows * self.config.max_length
 
 
 class Checked(NamedTuple):
@@ -97,7 +103,6 @@ class FileBuilder:
         self.load = load
         self.schema = arrow_schema()
         self._materials: tuple[tuple[str, bool], CountedSources] | None = None
-        self._mismatches: dict[str, str] = {}
         self._tasks: dict[str, Task[Any]] = {}
 
     def counted_sources(self, tokenizer: str, fast: bool) -> CountedSources:
@@ -154,13 +159,9 @@ class FileBuilder:
 
     def build(self, job: FileJob, report: OnRows) -> MadeFile:
         """Write the job's file, unless the second engine's counts turn out wrong."""
-        mismatch = self._mismatches.get(job.tokenizer, "") if job.fast else ""
-        if mismatch:
-            return MadeFile(job.config, None, mismatch)
         try:
             return MadeFile(job.config, self._build(job, report))
         except EngineMismatch as error:
-            self._mismatches[job.tokenizer] = str(error)
             return MadeFile(job.config, None, str(error))
 
     def _build(self, job: FileJob, report: OnRows) -> FileEntry:

@@ -27,7 +27,7 @@ from ruler_common.names import (
 from ruler_common.rows import FULL_ROWS, MINI_ROWS
 from ruler_common.work import Shard
 
-ENGINES = ("processes", "ray")  # of this machine, or actors of a Ray cluster
+ENGINES = ("processes", "ray")  # of this machine, or of a Ray cluster
 
 
 @dataclass(frozen=True)
@@ -107,6 +107,14 @@ def file_jobs(order: BuildOrder, suite: Suite) -> list[FileJob]:
             f"{', '.join(tasks)} cannot have text and instruction in two languages: take niah."
         )
     return jobs
+
+
+def jobs_of_shard(order: BuildOrder, jobs: list[FileJob]) -> list[FileJob]:
+    """The jobs of the order's shard; all of them where it names none."""
+    if order.shard is None:
+        return jobs
+    mine = order.shard.chosen({job.config.path: job.tokens for job in jobs})
+    return [job for job in jobs if job.config.path in mine]
 
 
 def _tasks(name: str, suite: Suite) -> tuple[str, ...]:

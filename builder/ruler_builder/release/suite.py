@@ -10,11 +10,12 @@ Unknown or impossible parameters are refused with a sentence.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
+
+from typing_extensions import TypedDict
 
 from ruler_builder.context.counted_sources import CountedSources
 from ruler_builder.families.makers import MAKERS
@@ -32,7 +33,7 @@ from ruler_builder.suites.wording import (
 from ruler_common.errors import RulerError
 from ruler_common.manifest_form import OWN_SUITE, Manifest
 from ruler_common.names import LENGTHS, TASKS, Names, check_name, length_name, parse_length
-from ruler_common.parsing import read_toml
+from ruler_common.parsing import check_type, read_toml
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -90,6 +91,17 @@ class Suite:
         return {task: listed(self._family(task), params) for task, params in self.params.items()}
 
 
+class _SuiteFile(TypedDict, total=False):
+    """What a suite's file says; a length may be a name, or a number of tokens."""
+
+    dataset: str
+    extends: str
+    lengths: list[str | int]
+    groups: dict[str, list[str]]
+    families: dict[str, dict[str, Any]]
+    tasks: dict[str, dict[str, Any]]
+
+
 def read_suite(path: str | Path = "ruler") -> Suite:
     """One of the project's suites by its name, or that of a TOML file, given by its path.
 
@@ -103,36 +115,33 @@ def read_suite(path: str | Path = "ruler") -> Suite:
         check_name("suite", path, suite_names(), see)
     called = str(path) if shipped else OWN_SUITE
     found = read_suite_file(str(path)) if shipped else read_toml(Path(path))
-    dataset = check_name("dataset", str(found.get("dataset", "ruler")), TASKS, str(path))
-    standard = read_suite_file(dataset)
     for key in found:
-        check_name("suite key", key, _KEYS, str(path))
-    tasks = _tables(found, "tasks", path)
+        check_name("suite key", key, _SuiteFile.__annotations__, str(path))
+    check_type(found, _SuiteFile, path, "See docs/build.md.", "no suite")
+    dataset = check_name("dataset", found.get("dataset", "ruler"), TASKS, str(path))
+    standard = read_suite_file(dataset)
+    tasks = found.get("tasks", {})
     if "extends" in found:
-        check_name("suite to extend", str(found["extends"]), (dataset,), str(path))
+        check_name("suite to extend", found["extends"], (dataset,), str(path))
         tasks = {**standard["tasks"], **tasks}
     if not tasks:
         raise RulerError(f"'{path}' defines no task: add a table [tasks.NAME].")
-    for name, members in _table(found, "groups", path).items():
-        if not isinstance(members, list):
-            raise RulerError(f"'{path}': group '{name}' must be a list of tasks.")
     groups = groups_of(dataset, tasks, found)
     for group, members in groups.items():
         for member in members:
-            check_name(f"task in group '{group}'", str(member), tasks, str(path))
+            check_name(f"task in group '{group}'", member, tasks, str(path))
         if group in tasks:
             raise RulerError(f"'{path}': '{group}' names both a task and a group.")
     for name in (*tasks, *groups):
         if not _NAME.fullmatch(name):
             raise RulerError(f"'{path}': '{name}' cannot name a task or group: use {_NAME_HINT}.")
-    worded = _tables(found, "families", path)
     own = own_wording(dataset)
-    for family in worded:
+    for family in found.get("families", {}):
         check_name("family", family, own, str(path))
     families = worded_families(dataset, found, tasks)
     check_wording("families", families, {family: own[family] for family in families})
     lengths = found.get("lengths", list(LENGTHS[dataset]))
-    if not isinstance(lengths, list) or not lengths:
+    if not lengths:
         raise RulerError(f'\'{path}\': lengths must be a list of names, such as ["4k", "8k"].')
     named = tuple(length_name(parse_length(str(one), dataset), dataset) for one in lengths)
     suite = Suite(
@@ -164,19 +173,7 @@ def suite_in(manifest: Manifest) -> Suite:
     return suite
 
 
-_KEYS = ("dataset", "extends", "lengths", "groups", "families", "tasks")
 _NAME = re.compile(
     r"(?!.*_(?:\d+[km]|\d{4,7})(?:_|$))[A-Za-z0-9_]+"
 )  # a configuration's name adds the length
 _NAME_HINT = "letters, digits and '_', and no length (4k, 4000)"
-
-
-def _table(parent: Mapping[str, Any], key: str, path: str | Path) -> dict[str, Any]:
-    if not isinstance(table := parent.get(key, {}), dict):
-        raise RulerError(f"'{path}': {key} must be a table, not {table!r}.")
-    return table
-
-
-def _tables(parent: Mapping[str, Any], key: str, path: str | Path) -> dict[str, dict[str, Any]]:
-    tables = _table(parent, key, path)
-    return {name: _table(tables, name, path) for name in tables}

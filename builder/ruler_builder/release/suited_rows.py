@@ -8,7 +8,7 @@ A row is fitted under a tokenizer: under another it is too long for the window o
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from ruler_builder.families.task import DATA_VERSION
@@ -63,29 +63,22 @@ def suited_rows(model: str, store: Store) -> SuitedRows:
             f"'{model}' is neither a folder with a tokenizer nor a Hub repository (ORG/NAME), and "
             "no model known by its name: give its tokenizer's folder."
         )
+    found = SuitedRows(model=model, spec=spec, frozen=frozen, by_name=by_name)
     if spec is None:
-        why = "its maker gives no tokenizer's files of its own"
-        return SuitedRows(model=model, spec=None, frozen=frozen, by_name=by_name, why=why)
+        return replace(found, why="its maker gives no tokenizer's files of its own")
     try:
         counter = load_counter(f"model={spec}", store)
     except RulerError as error:
         if by_name is None:
             raise
-        why = str(error)
-        return SuitedRows(model=model, spec=spec, frozen=frozen, by_name=by_name, why=why)
+        return replace(found, why=str(error))
     here = [name for name in frozen if all(map(store.local, pinned_files(name)))]
     texts = sample_texts()
     beside = [
         counts_beside(counter, load_counter(name, store), texts) for name in steps(here, "Counting")
     ]
-    return SuitedRows(
-        model=model,
-        spec=spec,
-        frozen=frozen,
-        by_name=by_name,
-        beside=sorted(beside, key=lambda one: (one.distance, -one.equal)),
-        not_here=[name for name in frozen if name not in here],
-    )
+    nearest = sorted(beside, key=lambda one: (one.distance, -one.equal))
+    return replace(found, beside=nearest, not_here=[name for name in frozen if name not in here])
 
 
 def frozen_tokenizers() -> dict[str, list[str]]:

@@ -3,7 +3,7 @@ r"""The text around a context: a prompt template parted at {context}, and filled
     frame = frame_of("Read this.\n{context}\n{question}", question, prefix)
     frame.head, frame.tail          # "Read this.\n", "\nWhat are …"
 
-    standard_suite("ruler").tasks["vt"]["hops"]     # 4
+    standard_tasks("ruler")["vt"]["hops"]           # 4
 
 It imports nothing that builds rows, so that the proof reads a prompt by the same rule, and a card
 tells a benchmark's own tasks from a user's.
@@ -56,14 +56,6 @@ def filled(templates: Mapping[str, Any], **names: Any) -> Frame:
 def wording_of(templates: Mapping[str, Any]) -> str:
     """All that a family's templates `input`, `question` and `prefix` say, their names unfilled."""
     return "\n".join(str(templates[part]) for part in ("input", "question", "prefix"))
-
-
-class StandardSuite(NamedTuple):
-    """A suite of the project's: each family's wording, each task's parameters, the groups."""
-
-    families: dict[str, dict[str, Any]]
-    tasks: dict[str, dict[str, Any]]
-    groups: dict[str, tuple[str, ...]]
 
 
 def suite_names() -> list[str]:
@@ -119,23 +111,17 @@ def _in_place(own: Mapping[str, Any], mine: Mapping[str, Any]) -> dict[str, Any]
     }
 
 
-@cache
-def standard_suite(name: str) -> StandardSuite:
-    """One of the project's suites, `ruler` or `oneruler` with every parameter, as in a manifest.
+def standard_tasks(dataset: str) -> dict[str, dict[str, Any]]:
+    """The tasks of the dataset's own suite, `ruler` or `oneruler`, as in a manifest.
 
-    Their files name every parameter, so that nothing that builds rows is needed to read them; of
-    another suite this has the parameters that its file names.
+    Its file names every parameter, so that nothing that builds rows is needed to read it.
     """
-    found = read_suite_file(name)
-    dataset, named = found["dataset"], found.get("tasks", {})
-    if "extends" in found:
-        named = {**read_suite_file(dataset)["tasks"], **named}
-    families = worded_families(dataset, found, named)
-    tasks = {
-        task: {"max_new_tokens": families[table["family"]]["max_new_tokens"], **table}
-        for task, table in named.items()
+    found = read_suite_file(dataset)
+    usual = {name: family["max_new_tokens"] for name, family in found["families"].items()}
+    return {
+        task: {"max_new_tokens": usual[table["family"]], **table}
+        for task, table in found["tasks"].items()
     }
-    return StandardSuite(families, tasks, groups_of(dataset, tasks, found))
 
 
 def groups_of(

@@ -19,7 +19,8 @@ from typing import NamedTuple
 from ruler_builder.sources.chosen_sources import Sources, parse_choice
 from ruler_builder.sources.download import Store
 from ruler_builder.sources.registry import EMBEDDED
-from ruler_builder.tokens.tokenizers import TokenCounter, named
+from ruler_builder.tokens.counters import TokenCounter
+from ruler_builder.tokens.tokenizers import named
 
 CHINESE = "Chinese"
 _NUMBERS = 200  # needles with a number, and as many with a UUID

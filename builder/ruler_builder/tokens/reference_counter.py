@@ -11,13 +11,8 @@ from pathlib import Path
 from typing import Literal
 
 from ruler_builder.sources.download import Store
-from ruler_builder.tokens.tokenizers import (
-    TokenCounter,
-    counter_in,
-    load_counter,
-    named,
-    pinned_files,
-)
+from ruler_builder.tokens.counters import TokenCounter
+from ruler_builder.tokens.tokenizers import counter_in, load_counter, named, pinned_files
 from ruler_common.errors import RulerError
 from ruler_common.manifest_form import Manifest
 from ruler_common.names import check_name

@@ -23,8 +23,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
+from ruler_builder.tokens.counters import FastCounter, TiktokenCounter, TokenCounter
 from ruler_builder.tokens.split_points import PATTERNS, without_merges
-from ruler_builder.tokens.tokenizers import FastCounter, TiktokenCounter, TokenCounter
 
 ENGINE = "gigatoken"
 _SAMPLED = 100

@@ -16,10 +16,7 @@ import os
 import re
 import shutil
 import tempfile
-from abc import ABC, abstractmethod
 from binascii import a2b_base64
-from collections.abc import Sequence
-from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, version
 from importlib.resources import files
@@ -28,9 +25,7 @@ from typing import Any
 from weakref import WeakValueDictionary
 
 from ruler_builder.sources.download import Pinned, Store
-from ruler_builder.tokens import split_points
-from ruler_builder.tokens.split_points import SplitPoints
-from ruler_builder.tokens.word_counts import WORTHWHILE, counts_by_words
+from ruler_builder.tokens.counters import FastCounter, SlowCounter, TiktokenCounter, TokenCounter
 from ruler_common.errors import RulerError
 from ruler_common.files import sha256_of
 from ruler_common.manifest_form import TokenizerEntry
@@ -38,95 +33,6 @@ from ruler_common.names import check_name
 from ruler_common.outside.hf_tokenizer import FILES, auto_tokenizer
 from ruler_common.parsing import read_toml
 from ruler_common.work import OnBytes
-
-
-@dataclass(eq=False)
-class TokenCounter(ABC):
-    """Counts tokens with a tokenizer's own library; `about` is its entry in the manifest."""
-
-    name: str
-    about: TokenizerEntry
-    split_points: SplitPoints = field(default=split_points.NONE)
-
-    @property
-    def counted_by(self) -> str:
-        """The library that counts, and its version: `tokenizers 0.23.3`."""
-        return f"{self.about['library']} {self.about['version']}"
-
-    @abstractmethod
-    def count(self, text: str) -> int:
-        """Tokens of a text, without special tokens, exactly as the reference library gives them."""
-
-    def counts(self, texts: Sequence[str]) -> list[int]:
-        """Tokens of each text."""
-        return [self.count(text) for text in texts]
-
-    def counts_once(self, texts: Sequence[str]) -> list[int]:
-        """Tokens of each text; each different one is counted once."""
-        different = list(dict.fromkeys(texts))
-        known = dict(zip(different, self.counts(different), strict=True))
-        return [known[text] for text in texts]
-
-
-class TiktokenCounter(TokenCounter):
-    """Counts with a tiktoken Encoding (also Tekken's, which mistral-common wraps)."""
-
-    def __init__(self, name: str, about: TokenizerEntry, encoding: Any) -> None:
-        super().__init__(name, about, split_points.of_pattern(encoding._pat_str))
-        self.encoding = encoding
-        self.pattern: str = encoding._pat_str
-        """The regular expression that splits a text before the merges."""
-        self._encode = encoding.encode_ordinary
-
-    def count(self, text: str) -> int:
-        """Tokens of a text; a special token's name in it counts as ordinary text."""
-        return len(self._encode(text))
-
-
-class FastCounter(TokenCounter):
-    """Counts with the Rust backend of a transformers fast tokenizer, one thread."""
-
-    def __init__(self, name: str, about: TokenizerEntry, backend: Any) -> None:
-        backend.no_truncation()  # a tokenizer.json may ask for these; a call does only if asked to
-        backend.no_padding()
-        serialised: str = backend.to_str()
-        about["backend_sha256"] = hashlib.sha256(serialised.encode()).hexdigest()
-        about["backend_version"] = version("tokenizers")
-        super().__init__(name, about, split_points.of_tokenizer_json(serialised))
-        self._backend = backend
-        self.serialised = serialised
-        """The tokenizer as its library writes it, the form of a tokenizer.json."""
-
-    @property
-    def counted_by(self) -> str:
-        """`tokenizers`, which counts for transformers, and its version."""
-        return f"tokenizers {self.about['backend_version']}"
-
-    def count(self, text: str) -> int:
-        """Tokens of a text."""
-        return len(self._backend.encode_batch_fast([text], add_special_tokens=False)[0])
-
-    def counts(self, texts: Sequence[str]) -> list[int]:
-        """Tokens of each text; of many texts by their words, where that is exact."""
-        if self.split_points.spaces and sum(map(len, texts)) >= WORTHWHILE:
-            return counts_by_words(texts, self._counts_whole)
-        return self._counts_whole(texts)
-
-    def _counts_whole(self, texts: Sequence[str]) -> list[int]:
-        found = self._backend.encode_batch_fast(list(texts), add_special_tokens=False)
-        return [len(encoding) for encoding in found]
-
-
-class SlowCounter(TokenCounter):
-    """Counts with a transformers tokenizer that has no fast backend."""
-
-    def __init__(self, name: str, about: TokenizerEntry, tokenizer: Any) -> None:
-        super().__init__(name, about)
-        self._tokenizer = tokenizer
-
-    def count(self, text: str) -> int:
-        """Tokens of a text."""
-        return len(self._tokenizer.encode(text, add_special_tokens=False))
 
 
 def named() -> dict[str, dict[str, Any]]:

@@ -26,6 +26,7 @@ from ruler_builder.release.suite import suite_in
 from ruler_builder.sources import word_lists
 from ruler_builder.tokens.tokenizers import named
 from ruler_builder.verify.rebuild import Remade, short
+from ruler_common.manifest import manifest_text
 from ruler_common.manifest_form import MANIFEST, FileEntry, Manifest, TokenizerEntry
 
 FREE: tuple[tuple[str, ...], ...] = (
@@ -137,14 +138,9 @@ def check_anew(
     if not whole.count and all(not report.count for report in reports.values()):
         if json.dumps(mine) != json.dumps(anew):
             whole.add("its files or keys stand in another order than a build's", Law.REBUILT)
-        elif (root / MANIFEST).read_bytes() != written(manifest):
+        elif (root / MANIFEST).read_bytes() != manifest_text(manifest).encode():
             what = "it is not written as a build writes it: other spaces, escapes or encoding"
             whole.add(what, Law.REBUILT)
-
-
-def written(manifest: Manifest) -> bytes:
-    """The bytes of a manifest as a build writes it."""
-    return (json.dumps(manifest, indent=1, ensure_ascii=False) + "\n").encode()
 
 
 def differences(

@@ -29,9 +29,9 @@ from ruler_builder.release.suite import suite_in
 from ruler_builder.sources.chosen_sources import choice_in
 from ruler_builder.sources.download import Store
 from ruler_builder.sources.registry import SourceFile, is_given
+from ruler_builder.tokens.counters import TokenCounter
 from ruler_builder.tokens.reference_counter import reference
 from ruler_builder.tokens.second_engine import EngineMismatch
-from ruler_builder.tokens.tokenizers import TokenCounter
 from ruler_common.errors import RulerError
 from ruler_common.frozen_rows import frozen_for, is_frozen
 from ruler_common.manifest_form import FileEntry, Manifest, TokenizerEntry

@@ -14,7 +14,7 @@ significant at all: six rows.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Literal, NamedTuple
+from typing import Literal
 
 import numpy as np
 from typing_extensions import NotRequired, TypedDict
@@ -22,7 +22,7 @@ from typing_extensions import NotRequired, TypedDict
 from ruler_common.errors import RulerError
 from ruler_eval.analysis.decide import Decision
 from ruler_eval.analysis.exact_test import holm, mcnemar, signed_p
-from ruler_eval.analysis.paired import paired_mean, percent
+from ruler_eval.analysis.paired import PairedMean, paired_mean, percent
 from ruler_eval.score.evidence_alone import is_alone
 from ruler_eval.score.intervals import (
     CONFIDENCE,
@@ -30,23 +30,26 @@ from ruler_eval.score.intervals import (
     NO_SPREAD,
     POWER,
     SMALLEST_MCNEMAR,
-    documents_of,
     units,
 )
-from ruler_eval.score.results_file import Cell, Interval, Results, answered_rows, rows_of
+from ruler_eval.score.results_file import (
+    Interval,
+    Results,
+    RowScores,
+    answered_rows,
+    rows_of,
+    scores_in,
+)
 from ruler_eval.score.trust.stopped import refuse_stopped
 
 _UPPER = (1 + CONFIDENCE) / 2
+ASKED: tuple[Literal["references", "question", "prompt"], ...] = (
+    *("references", "question", "prompt"),
+)
+"""The columns of digests that say what a row asks."""
 Side = Literal["a", "b"]
 Pairs = Mapping[str, Mapping[str, np.ndarray]]
 """By configuration: the `index` of its rows, and their scores `a` and `b`, 0 … 1."""
-
-
-class Shared(NamedTuple):
-    """By configuration: what its rows share by index with others', and the documents they share."""
-
-    rows: Mapping[str, str]
-    documents: Mapping[str, Mapping[int, str]]
 
 
 class ComparedModel(TypedDict):
@@ -118,25 +121,28 @@ def compare(a: Results, b: Results) -> Comparison:
     for results in (a, b):
         refuse_stopped(results)
     cells = paired_cells(a, b)
-    shared = shared_rows({name: a["configurations"][name] for name in cells})
     tests = {name: p for name, pair in cells.items() if (p := _tested(pair)["p"]) is not None}
     adjusted = dict(zip(tests, holm([*tests.values()]), strict=True))
-    lengths: dict[str, list[str]] = {}
-    for name in cells:
-        lengths.setdefault(a["configurations"][name]["length"], []).append(name)
-    alone = {name for name in cells if is_alone(a["configurations"][name])}
-    counted = [name for name in cells if name not in alone] or list(cells)
+    lengths, counted = averaged(a, [*cells])
     return {
         "format": 1,
         "a": model_of(a),
         "b": model_of(b),
-        "configurations": {name: _cell(name, cells, shared, adjusted.get(name)) for name in cells},
+        "configurations": {name: _cell(name, cells, a, adjusted.get(name)) for name in cells},
         "lengths": {
-            length: {"configurations": len(names), **mean_difference(names, cells, shared)}
+            length: {"configurations": len(names), **mean_difference(names, cells, a)}
             for length, names in lengths.items()
         },
-        "all": {"configurations": len(counted), **mean_difference(counted, cells, shared)},
+        "all": {"configurations": len(counted), **mean_difference(counted, cells, a)},
     }
+
+
+def averaged(results: Results, names: Sequence[str]) -> tuple[dict[str, list[str]], list[str]]:
+    """The configurations of each length, and those of the mean over all: without the control 0k."""
+    cells, lengths = results["configurations"], dict[str, list[str]]()
+    for name in names:
+        lengths.setdefault(cells[name]["length"], []).append(name)
+    return lengths, [name for name in names if not is_alone(cells[name])] or [*names]
 
 
 def model_of(results: Results) -> ComparedModel:
@@ -181,14 +187,8 @@ def _ask_the_same(a: Results, b: Results, name: str) -> None:
     Digests that only one of the two knows are passed over; those of the references both have.
     """
     ours, theirs = a["configurations"][name]["rows"], b["configurations"][name]["rows"]
-    if "references" not in ours or "references" not in theirs:
-        raise RulerError(
-            "A results.json of an older format does not say what its rows ask: score both runs "
-            "again."
-        )
-    kinds: tuple[Literal["references", "question", "prompt"], ...]
-    kinds = ("references", "question", "prompt")
-    for kind in kinds:
+    refuse_older(ours, theirs)
+    for kind in ASKED:
         left, right = ours.get(kind), theirs.get(kind)
         if left is None or right is None:
             continue
@@ -201,40 +201,41 @@ def _ask_the_same(a: Results, b: Results, name: str) -> None:
             )
 
 
+def refuse_older(*rows: RowScores) -> None:
+    """Raise RulerError for rows of a format that did not keep what they ask."""
+    if any("references" not in one for one in rows):
+        raise RulerError(
+            "A results.json of an older format does not say what its rows ask: score both runs "
+            "again."
+        )
+
+
 def _paired(a: Results, b: Results, name: str) -> dict[str, np.ndarray]:
-    both = [results["configurations"][name]["rows"] for results in (a, b)]
-    ours, theirs = (dict(zip(rows["index"], rows["score"], strict=True)) for rows in both)
+    ours, theirs = (scores_in(results["configurations"][name]) for results in (a, b))
     index = sorted(ours.keys() & theirs.keys())
     left, right = (np.array([side[i] for i in index], dtype=float) for side in (ours, theirs))
     return {"index": np.array(index), "a": left, "b": right}
 
 
-def shared_rows(cells: Mapping[str, Cell]) -> Shared:
-    """What the rows of configurations share: those of a task ask the same by index."""
-    tasks = {name: f"{cell['task']} {cell['tokenizer']}" for name, cell in cells.items()}
-    return Shared(tasks, documents_of(cells))
-
-
-def _cell(name: str, cells: Pairs, shared: Shared, p_holm: float | None) -> CellDifference:
-    found, tested = mean_difference([name], cells, shared), _tested(cells[name])
+def _cell(name: str, cells: Pairs, a: Results, p_holm: float | None) -> CellDifference:
+    found, tested = mean_difference([name], cells, a), _tested(cells[name])
     if tested["p"] is not None and tested["p"] >= 1 - CONFIDENCE:
         found["better"] = None
     return {"n": len(cells[name]["index"]), **found, **tested, "p_holm": p_holm}
 
 
-def mean_difference(names: Sequence[str], cells: Pairs, shared: Shared) -> Difference:
-    """The difference of the means over some of the paired configurations."""
+def paired_over(cells: Pairs, a: Results, weights: Mapping[str, float] | None = None) -> PairedMean:
+    """The weighted mean of A − B over paired configurations; equal weights if there are none."""
+    drops = {n: dict(zip(c["index"], c["a"] - c["b"], strict=True)) for n, c in cells.items()}
+    return paired_mean(*units(drops, a["configurations"], weights))
+
+
+def mean_difference(names: Sequence[str], cells: Pairs, a: Results) -> Difference:
+    """The difference of the means over some of the paired configurations; `a` are A's results."""
     from scipy.special import ndtri
 
     means = {side: float(np.mean([cells[n][side].mean() for n in names])) for side in ("a", "b")}
-    rows = {
-        n: (
-            shared.rows[n],
-            dict(zip(cells[n]["index"], cells[n]["a"] - cells[n]["b"], strict=True)),
-        )
-        for n in names
-    }
-    found = paired_mean(*units(rows, dict.fromkeys(names, 1), shared.documents))
+    found = paired_over({name: cells[name] for name in names}, a)
     low, high = percent(found)
     better: Side | None = "a" if low > 0 else "b" if high < 0 else None
     known = found.error if found.error >= NO_SPREAD else (high - low) / 200 / float(ndtri(_UPPER))

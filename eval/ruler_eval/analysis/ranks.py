@@ -19,11 +19,11 @@ import numpy as np
 from typing_extensions import TypedDict
 
 from ruler_common.errors import RulerError
-from ruler_eval.analysis.compare import Shared, paired_cells, shared_rows
-from ruler_eval.analysis.paired import bounds, paired_mean
+from ruler_eval.analysis.compare import Pairs, paired_cells, paired_over
+from ruler_eval.analysis.paired import bounds
 from ruler_eval.score.effective_length import WEIGHTINGS, weights
 from ruler_eval.score.evidence_alone import is_alone
-from ruler_eval.score.intervals import CONFIDENCE, FEWEST_ROWS, units
+from ruler_eval.score.intervals import CONFIDENCE, FEWEST_ROWS
 from ruler_eval.score.results_file import Results, lengths_of
 from ruler_eval.score.trust.stopped import refuse_stopped
 
@@ -66,22 +66,23 @@ def ranks(results: Mapping[str, Results]) -> dict[str, list[Ranked]]:
         weighed = [1] * len(lengths) if alike else weights(len(lengths), weighting)
         by_length = dict(zip(lengths, weighed, strict=True))
         shares = {n: by_length[c["length"]] / counts[c["length"]] for n, c in cells.items()}
-        found[key] = _ranked(results, shares, pairs, shared_rows(cells))
+        found[key] = _ranked(results, shares, pairs)
     return found
 
 
 def _ranked(
     results: Mapping[str, Results],
     shares: Mapping[str, float],
-    pairs: Mapping[tuple[str, str], Mapping[str, Mapping[str, np.ndarray]]],
-    shared: Shared,
+    pairs: Mapping[tuple[str, str], Pairs],
 ) -> list[Ranked]:
     confidence = 1 - (1 - CONFIDENCE) / max(1, len(results) - 1)
     better = dict.fromkeys(results, 0)
     worse = dict.fromkeys(results, 0)
     for (a, b), cells in pairs.items():
-        ahead = _ahead(cells, shares, shared, confidence)
-        for winner, loser in ((a, b),) * (ahead > 0) + ((b, a),) * (ahead < 0):
+        found = paired_over(cells, results[a], shares)
+        low, high = bounds(found, confidence)
+        if found.rows >= FEWEST_ROWS and not low <= 0 <= high:
+            winner, loser = (a, b) if low > 0 else (b, a)
             better[loser] += 1
             worse[winner] += 1
     total = sum(shares.values())
@@ -102,19 +103,3 @@ def _ranked(
         }
         for model in sorted(scores, key=lambda model: -scores[model])
     ]
-
-
-def _ahead(
-    cells: Mapping[str, Mapping[str, np.ndarray]],
-    shares: Mapping[str, float],
-    shared: Shared,
-    confidence: float,
-) -> int:
-    """1 where A is surely better, -1 where B is, 0 where the rows do not tell."""
-    rows = {
-        name: (shared.rows[name], dict(zip(c["index"], c["a"] - c["b"], strict=True)))
-        for name, c in cells.items()
-    }
-    found = paired_mean(*units(rows, shares, shared.documents))
-    low, high = bounds(found, confidence=confidence)
-    return 0 if found.rows < FEWEST_ROWS else int(low > 0) - int(high < 0)

@@ -18,10 +18,16 @@ import numpy as np
 from typing_extensions import TypedDict
 
 from ruler_common.errors import RulerError
-from ruler_eval.analysis.compare import ComparedModel, Side, detectable, model_of, shared_rows
-from ruler_eval.score.evidence_alone import is_alone
+from ruler_eval.analysis.compare import (
+    ComparedModel,
+    Side,
+    averaged,
+    detectable,
+    model_of,
+    refuse_older,
+)
 from ruler_eval.score.intervals import CONFIDENCE, FEWEST_ROWS, Units, interval, moments, units
-from ruler_eval.score.results_file import Cell, Interval, Results
+from ruler_eval.score.results_file import Cell, Interval, Results, scores_in
 
 _SAME = 0.5
 """The share of rows that ask the same from which on a configuration is not fresh."""
@@ -92,11 +98,7 @@ def compare_seeds(a: Results, b: Results) -> SeedComparison:
         raise RulerError("The two results share no configuration: score both seeds on the same.")
     same = {name for name in names if _ask_the_same(a["configurations"][name], cells[name])}
     fresh = [name for name in names if name not in same]
-    lengths: dict[str, list[str]] = {}
-    for name in fresh:
-        lengths.setdefault(cells[name]["length"], []).append(name)
-    alone = {name for name in fresh if is_alone(cells[name])}
-    counted = [name for name in fresh if name not in alone] or fresh
+    lengths, counted = averaged(b, fresh)
     found: dict[str, SeedCell] = {}
     for name in names:
         difference = _difference([name], a, b)
@@ -141,11 +143,7 @@ def _alike(a: Results, b: Results) -> None:
 
 def _ask_the_same(a: Cell, b: Cell) -> bool:
     """Whether most rows have the question and the references of the other seed's row."""
-    if "references" not in a["rows"] or "references" not in b["rows"]:
-        raise RulerError(
-            "A results.json of an older format does not say what its rows ask: score both runs "
-            "again."
-        )
+    refuse_older(a["rows"], b["rows"])
     ours, theirs = _asked(a), _asked(b)
     both = ours.keys() & theirs.keys()
     return sum(ours[index] == theirs[index] for index in both) > _SAME * len(both)
@@ -162,7 +160,10 @@ def _mean(names: Sequence[str], a: Results, b: Results) -> SeedMean:
 
 
 def _difference(names: Sequence[str], a: Results, b: Results) -> SeedDifference:
-    left, right = (_units({n: side["configurations"][n] for n in names}) for side in (a, b))
+    left, right = (
+        units({name: scores_in(cells[name]) for name in names}, cells)
+        for cells in (a["configurations"], b["configurations"])
+    )
     (one, low_a, high_a), (other, low_b, high_b) = map(_estimate, (left, right))
     difference = one - other
     low = difference - float(np.hypot(one - low_a, high_b - other))
@@ -185,18 +186,6 @@ def _error(low: float, high: float) -> float:
     from scipy.special import ndtri
 
     return (high - low) / 2 / float(ndtri((1 + CONFIDENCE) / 2))
-
-
-def _units(cells: Mapping[str, Cell]) -> Units:
-    shared = shared_rows(cells)
-    rows = {
-        name: (
-            shared.rows[name],
-            dict(zip(cell["rows"]["index"], cell["rows"]["score"], strict=True)),
-        )
-        for name, cell in cells.items()
-    }
-    return units(rows, dict.fromkeys(cells, 1), shared.documents)
 
 
 def _estimate(found: Units) -> tuple[float, float, float]:

@@ -13,6 +13,7 @@ import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -52,12 +53,13 @@ class ExportJob:
                 file.write(json.dumps(row) + "\n")
 
     def write_readme(self, template: str, needs_release: bool = False, **facts: Any) -> None:
-        """Write README.md: the template with its {title}, {provenance} and `facts`.
+        """Write README.md: a template of `readme/` with its {title}, {provenance} and `facts`.
 
         With `needs_release` it says where a local release is looked for.
         """
+        text = (files("ruler_eval.export") / "readme" / template).read_text(encoding="utf-8")
         title = self.release.dataset.upper()
-        text = template.format(title=title, provenance=self.provenance, **facts)
+        text = text.format(title=title, provenance=self.provenance, **facts)
         if needs_release and self.release_beside is not None:
             text += RELEASE_BESIDE.format(place=self.release_beside)
         (self.folder / "README.md").write_text(text, encoding="utf-8")

@@ -25,26 +25,6 @@ from ruler_eval.frozen_release import BATCH_ROWS
 COLUMNS = ("input", "answer_prefix", "outputs", "task", "max_new_tokens", "context_end")
 KVPRESS_COLUMNS = ("context", "question", "answer_prefix", "answer", "task", "max_new_tokens")
 FILE = f"{SPLIT}-00000-of-00001.parquet"
-_CARD = """\
----
-{metadata}---
-
-# {title} for kvpress
-
-The frozen rows of {provenance}, tokenizer {tokenizer}, in the columns that kvpress's
-`evaluation/evaluate.py` reads; made by `ruler export --format kvpress`.
-`context + question + answer_prefix` is the release's `input + answer_prefix`.
-
-```python
-from datasets import load_dataset
-
-rows = load_dataset("{name}", "{config}", split="{split}")
-rows = load_dataset("{name}", data_dir="{config}", split="{split}")  # as evaluate.py loads it
-```
-
-In kvpress's `evaluate_registry.py`, name this folder as the data set `ruler`. Its metric is RULER's
-recall, rounded to two digits.{oneruler}
-"""
 
 
 def kvpress_view(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -102,7 +82,7 @@ def _write_card(job: ExportJob) -> None:
     ]
     many = job.release.dataset == "oneruler"
     job.write_readme(
-        _CARD,
+        "kvpress.md",
         metadata=yaml_dump({"configs": listed}, sort_keys=False),
         tokenizer=job.configs[0].tokenizer,
         name=job.to.name,

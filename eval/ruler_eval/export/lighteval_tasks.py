@@ -22,21 +22,6 @@ from ruler_common.names import Config
 from ruler_eval.export.export_job import ExportJob
 from ruler_eval.export.scorer_files import FILE, write_tasks
 
-_README = """\
-# {title}, frozen, for lighteval
-
-Made by `ruler export --format lighteval` from {provenance}.
-
-    lighteval accelerate "model_name=MODEL" {example} --custom-tasks {file}
-
-`{example}` is for chat models, `{base}` for base models, with
-`override_chat_template=false` among the model's arguments. lighteval cannot begin the assistant's
-turn with the answer prefix: in a chat prompt it ends the user's, after the line of RULER's Table 6.
-Give the model's window as `max_length`: lighteval cuts longer prompts. `score` is the benchmark's
-rule, `strict` the strict variant, both 0 … 1. lighteval 0.13.0 ends in a TypeError beside newer
-packages than these: `pip install lighteval==0.13.0 'huggingface_hub<2' 'xxhash<4'`.
-"""
-
 
 def write(job: ExportJob) -> str:
     """Write the tasks and their metric; return the command that evaluates them."""
@@ -49,7 +34,7 @@ def write(job: ExportJob) -> str:
     }
     write_tasks(job, "lighteval_file.py", task_name, **rows_are)
     example, base = (_example(kind, job.configs) for kind in ("direct", "frozen"))
-    job.write_readme(_README, needs_release=True, example=example, base=base, file=FILE)
+    job.write_readme("lighteval.md", needs_release=True, example=example, base=base, file=FILE)
     return f'lighteval accelerate "model_name=MODEL" {example} --custom-tasks {job.to / FILE}'
 
 

@@ -27,19 +27,6 @@ from ruler_score import ruler_score
 
 METRICS = ("score", "strict")
 GREEDY = {"do_sample": False, "temperature": 0.0}
-_README = """\
-# {title}, frozen, for lm-evaluation-harness
-
-Made by `ruler export --format lm-eval` from {provenance}.
-
-    lm_eval --include_path . --tasks {example} --model hf \\
-        --model_args pretrained=MODEL,max_length={length}
-
-Chat models: add `--apply_chat_template`. `score` is the benchmark's rule, `strict` the strict
-variant (score version {score_version}), both 0 … 1; a group's is the plain mean of its tasks'.
-Give the model's whole window as `max_length`: the harness cuts longer prompts at their beginning.
-Without `max_length` it takes what the model's configuration says.
-"""
 
 
 def write(job: ExportJob) -> str:
@@ -57,7 +44,7 @@ def write(job: ExportJob) -> str:
     write_scorer(job, release=job.release_beside)
     example = task_name(release, found[-1][0] if found else last.name)
     job.write_readme(
-        _README,
+        "lm_eval.md",
         needs_release=True,
         score_version=ruler_score.SCORE_VERSION,
         example=example,

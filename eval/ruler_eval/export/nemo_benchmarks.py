@@ -29,29 +29,6 @@ COLUMNS = (
     *("max_new_tokens", "instruction_language", "none_word"),
 )
 ENDPOINTS = {"direct": "chat", "frozen": "completions"}
-_README = """\
-# {title}, frozen, for NeMo Evaluator
-
-Made by `ruler export --format nemo` from {provenance}.
-`direct` benchmarks ask the chat endpoint, `frozen` ones the completions endpoint, for base models.
-The metric is the benchmark's own rule, 0 … 1 for each row; `summary.mean` is the score. Where all
-rows score 0 or 1 NeMo calls it pass@1, else mean_reward.
-
-In this folder, with the server's address and the model's name in the environment (from 0.3 on):
-
-    export NEMO_MODEL_URL=http://localhost:8000/v1 NEMO_MODEL_ID=MODEL
-    nel eval run chat.yaml
-    nel eval run completions.yaml
-
-0.2 takes one benchmark at a time, and its budget of answer tokens on the command line:
-
-    python -m nemo_evaluator.contrib.byob.runner --benchmark-module {file} \\
-        --benchmark-name {example} --dataset data/{config}.jsonl \\
-        --model-url http://localhost:8000/v1 --model-id MODEL --model-type chat \\
-        --max-tokens {tokens} --output-dir results
-
-The budgets: {budgets}.
-"""
 
 
 def write(job: ExportJob) -> str:
@@ -60,7 +37,7 @@ def write(job: ExportJob) -> str:
     for kind, endpoint in ENDPOINTS.items():
         write_yaml(job.folder / f"{endpoint}.yaml", run_settings(tasks, kind, endpoint))
     job.write_readme(
-        _README,
+        "nemo.md",
         file=FILE,
         example=normalized(tasks[-1]["direct"]),
         config=tasks[-1]["config"],

@@ -29,7 +29,7 @@ FILE = "ruler_frozen.py"
 """The file of a harness's own that lists the tasks."""
 _METRIC = (
     *("ruler_score.py", "ruler_rules.py", "oneruler_rules.py", "language_text.py"),
-    *("language_rules.py", "split_reasoning.py"),
+    *("language_rules.py", "split_reasoning.py", "task_rules.py"),
 )
 
 

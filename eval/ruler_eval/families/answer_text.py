@@ -137,10 +137,10 @@ def resembles(text: str, value: str) -> bool:
         if begins or value[:8] in text or _edits(text[:8], value[:8]) <= 2:
             return True
         groups = zip(text.split("-"), value.split("-"), strict=False)
-        return any(one == other for one, other in groups) or _ratio(text, value) >= _ALIKE
+        return any(one == other for one, other in groups) or much_alike(text, value)
     if value.isdecimal() and len(text) >= _LEAST_PREFIX and value.startswith(text):
         return True
-    if value.isdecimal() and len(value) >= _LONG_NUMBER and _ratio(text, value) >= _ALIKE:
+    if value.isdecimal() and len(value) >= _LONG_NUMBER and much_alike(text, value):
         return True
     return _edits(text, value) <= 2
 
@@ -156,21 +156,24 @@ def loops(text: str) -> bool:
     Numbers of a list and hyphens (of UUIDs) are no part of it, and the last may be broken off.
     """
     end = " ".join(_NUMBERING.sub(" ", text.replace("-", "")).split())[-_LONGEST_END:]
-    for period in range(1, len(end) // 2 + 1):
-        if end[-1] != end[-1 - period]:
-            continue
+    last = at = len(end) - 1
+    while (
+        end and (at := end.rfind(end[-1], last // 2, at)) >= 0
+    ):  # where its last character stood before
+        period = last - at
         size = max(_LEAST_LOOP, (2 if period >= _SENTENCE else 4) * period)
         if size <= len(end) and end[-size:-period] == end[period - size :]:
             return True
     return False
 
 
-def _ratio(a: str, b: str) -> float:
-    """How much two texts have in common, in their order (0 … 1); 0 where it is not enough."""
-    if 2 * min(len(a), len(b)) < _ALIKE * (len(a) + len(b)):
-        return 0.0
+def much_alike(a: str, b: str, share: float = _ALIKE) -> bool:
+    """Whether two texts have a share (0 … 1) of their characters in common, in their order."""
+    common = min(len(a), len(b), sum(map(b.count, set(a))))  # no more than that, in any order
+    if 2 * common / (len(a) + len(b)) < share:
+        return False
     matcher = difflib.SequenceMatcher(None, a, b, autojunk=False)
-    return matcher.ratio() if matcher.quick_ratio() >= _ALIKE else 0.0  # this is no smaller
+    return matcher.quick_ratio() >= share and matcher.ratio() >= share
 
 
 def _edits(a: str, b: str) -> int:

@@ -6,8 +6,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from ruler_eval.families.answer_text import UUID, normalize_long, words_of
 from ruler_eval.frozen_release import PartialRow
@@ -18,7 +19,7 @@ from ruler_score.language_text import Language, normalize
 _UUID_LIKE = re.compile(r"(?<!\w)[0-9a-fx]{3,}(?:-[0-9a-f]{2,}){2,}")
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True, eq=False)  # not frozen: that takes twice as long to make
 class GivenAnswer:
     """A wrong answer: the row, the prediction, and the items that it offers as answers.
 
@@ -32,7 +33,7 @@ class GivenAnswer:
     row: PartialRow
     task: str
     language: Language | None
-    function_words: frozenset[str]
+    function_words: Sequence[str]
     prediction: Prediction | None
     state: str
     thinking: str
@@ -84,7 +85,7 @@ class GivenAnswer:
     @cached_property
     def context(self) -> str:
         """The row's context; empty where it is not known."""
-        return str(self.row["input"][self.row["context_start"] : self.row["context_end"]])
+        return _part(self.row["input"], self.row["context_start"], self.row["context_end"])
 
     @cached_property
     def folded(self) -> str:
@@ -95,6 +96,11 @@ class GivenAnswer:
     def words(self) -> frozenset[str]:
         """The context's words, normalized."""
         return words_of(self.folded)
+
+
+@lru_cache(maxsize=4)  # several runs answer one row, and what is made of its context is kept too
+def _part(text: str, start: int, end: int) -> str:
+    return text[start:end]
 
 
 def candidates(answer: GivenAnswer) -> list[str]:

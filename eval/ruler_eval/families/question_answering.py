@@ -19,6 +19,7 @@ from ruler_eval.families.given_answer import GivenAnswer
 from ruler_eval.families.short_answers import (
     begins_in,
     content,
+    has_endings,
     near,
     same_words,
     stands_in,
@@ -28,7 +29,7 @@ from ruler_score.language_text import normalize
 from ruler_score.ruler_score import QA_TASKS
 
 _QUESTION = re.compile(r"\n\nQuestion: (?P<question>.+)$", re.DOTALL)
-_DOCUMENT = re.compile(r"document \d+:\n", re.IGNORECASE)
+_DOCUMENT = re.compile(r"document \d+:\n")  # of a text in lower case
 _SENTENCE_END = re.compile(r"[.!?]\s")
 _YES_OR_NO = re.compile(r"\W*(yes|no)(?:\W*$|\s*[,.;:!–-])")
 _OPPOSITES = {"yes": "no", "no": "yes"}
@@ -120,11 +121,15 @@ def _source(answer: GivenAnswer) -> _Source | None:
 @lru_cache(maxsize=8)  # several rules ask for it
 def _best(documents: tuple[_Document, ...], words: frozenset[str], phrase: str) -> _Source:
     is_phrase = len(phrase.split()) <= _LONGEST_PHRASE
-    for has in (stands_in, begins_in):  # as they are; else with other endings
+    everything = "\n".join(text for text, *_ in documents)
+    has_phrase = is_phrase and find_whole(phrase, everything) >= 0
+    ways = (stands_in, begins_in)  # as they are; else with other endings
+    for has in ways if any(map(has_endings, words)) else ways[:1]:
+        there = [word for word in words if has(everything, word)]  # most stand in no document
         found = []
         for text, gold, depth in documents:
-            known = [word for word in words if has(text, word)]
-            whole = is_phrase and find_whole(phrase, text) >= 0
+            known = [word for word in there if has(text, word)]
+            whole = has_phrase and find_whole(phrase, text) >= 0
             found.append((1.0 if whole else len(known) / len(words), known, text, gold, depth))
         most = max(held for held, *_ in found)
         if most >= (_HELD if is_phrase else _HELD_OF_SENTENCE):
@@ -144,8 +149,8 @@ def _documents(context: str, folded: str, spans: tuple[str, ...]) -> tuple[_Docu
     text = without_marks(folded)
     for own in gold:
         text = text.replace(own, "\n")
-    width = max(1, len(context))
-    depths = [0.0, *(found.start() / width for found in _DOCUMENT.finditer(context))]
+    lower, width = context.replace("İ", "I").lower(), max(1, len(context))  # as long as it was
+    depths = [0.0, *(found.start() / width for found in _DOCUMENT.finditer(lower))]
     others = zip(_DOCUMENT.split(text), depths, strict=False)
     return (*((own, True, 0.0) for own in gold), *((one, False, depth) for one, depth in others))
 

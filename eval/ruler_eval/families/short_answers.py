@@ -13,7 +13,7 @@ import unicodedata
 from collections.abc import Collection, Iterator, Sequence
 from functools import lru_cache
 
-from ruler_eval.families.answer_text import find_whole
+from ruler_eval.families.answer_text import find_whole, much_alike
 from ruler_eval.families.function_words import frequent
 
 _STOP = frequent("en") | {
@@ -102,11 +102,15 @@ def stands_in(text: str, word: str) -> bool:
     return any(find_whole(name, text) >= 0 for name in names)
 
 
+def has_endings(word: str) -> bool:
+    """Whether a word is so long that it may stand in a text with another ending."""
+    return len(word) >= _LONG and word.isalpha()
+
+
 def begins_in(text: str, word: str) -> bool:
     """Whether it does, or a long one with another ending: "deterministic", "deterministically"."""
     stem = word[: max(_LEAST_STEM, len(word) - _LOST)]
-    long = len(word) >= _LONG and word.isalpha()
-    return stands_in(text, word) or (long and _begins_word(stem, text))
+    return stands_in(text, word) or (has_endings(word) and _begins_word(stem, text))
 
 
 def _begins_word(stem: str, text: str) -> bool:
@@ -196,7 +200,10 @@ def _near(text: str, given: Sequence[str], reference: str, asked: set[str]) -> b
 
 def _much_of(reference: str, text: str) -> bool:
     """Whether half of a reference or more, and some words in a row, stand in a text as they are."""
-    given, wanted = re.findall(r"\w+", text), re.findall(r"\w+", reference)
+    wanted = re.findall(r"\w+", reference)
+    if len(wanted) < _LEAST_RUN:
+        return False
+    given = re.findall(r"\w+", text)
     matcher = difflib.SequenceMatcher(None, given, wanted, autojunk=False)
     run = matcher.find_longest_match().size
     return run >= _LEAST_RUN and 2 * run >= len(wanted)
@@ -245,10 +252,7 @@ def _alike(a: str, b: str, share: float = _ALIKE) -> bool:
         return False
     if abs(len(a) - len(b)) <= _ENDING and (a.startswith(b) or b.startswith(a)):
         return True
-    if 2 * min(len(a), len(b)) / (len(a) + len(b)) < share:  # were all of the shorter in common
-        return False
-    matcher = difflib.SequenceMatcher(None, a, b, autojunk=False)
-    return matcher.quick_ratio() >= share and matcher.ratio() >= share
+    return much_alike(a, b, share)
 
 
 def _digits(word: str) -> str:

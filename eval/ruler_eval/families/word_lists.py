@@ -17,13 +17,16 @@ _NUMBERED = re.compile(r"(?:^|\s)\d+\.\s")
 _NUMBER = re.compile(r"(?:^|(?<=\s))(\d{1,3})[.)]\s")
 _BULLET = re.compile(r"^\s*(?:[-*•]|\d{1,3}[.)])\s", re.MULTILINE)
 _LEAD_IN = re.compile(r"^[^\n]*\w[^\n]*:\s*\n", re.MULTILINE)
-_COUNT = re.compile(  # "(appears 30 times)", ": 30", "- 30 times", "x3", "(appears" cut off
+_REMARK = (  # "(appears 30 times)", "(appears" cut off, "(tie with the first)"
     r"\s*[(\[][^()\[\]\n]{0,40}\d[^()\[\]\n]{0,40}[)\]]|\s*\((?:appear|occur)[^()\n]*$"
-    r"|(?<=\S)[ \t]*\([^()\n]{3,}\)[ \t]*$"  # a remark, such as "(tie with the first)"
-    r"|(?<=[^\W\d])[*_`\"']*(?:\s*[:=–—-]\s*|\s+)(?:[x×]\s?\d+|\b\d+\b)(?:\s*(?:times|occurrences?))?"
-    r"(?=\s*(?:[\n,;]|\s\d{1,3}[.)]\s|$))",
-    re.IGNORECASE | re.MULTILINE,
+    r"|(?<=\S)[ \t]*\([^()\n]{3,}\)[ \t]*$"
 )
+_COUNT = (  # ": 30", "- 30 times", "x3"
+    r"(?<=[^\W\d])[*_`\"']*(?:\s*[:=–—-]\s*|\s+)(?:[x×]\s?\d+|\b\d+\b)(?:\s*(?:times|occurrences?))?"
+    r"(?=\s*(?:[\n,;]|\s\d{1,3}[.)]\s|$))"
+)
+_COUNTS = re.compile(_COUNT, re.IGNORECASE | re.MULTILINE)
+_REMARKS_AND_COUNTS = re.compile(f"{_REMARK}|{_COUNT}", re.IGNORECASE | re.MULTILINE)
 _LEAST_ITEMS = 4  # that no honest answer has in the list's own order by chance
 
 
@@ -39,7 +42,8 @@ def most_common(words: list[str], count: int) -> list[str]:
 
 def offered(text: str) -> list[str]:
     """The items of an answer's first list: no counts, and no list that is begun after it."""
-    return listed_items(_COUNT.sub("", _first_list(text)))
+    remarks = "(" in text or "[" in text  # most have none: be quick
+    return listed_items((_REMARKS_AND_COUNTS if remarks else _COUNTS).sub("", _first_list(text)))
 
 
 def _first_list(text: str) -> str:
@@ -78,6 +82,6 @@ def _listed(text: str) -> tuple[str, ...]:
 
 def frequent_words(answer: GivenAnswer) -> bool:
     """Two items or more, and half of the wrong ones, are function words and not in the list."""
-    words = answer.function_words - answer.words
+    words = set(answer.function_words) - answer.words
     hits = sum(item in words for item in answer.wrong)
     return hits >= 2 and 2 * hits >= len(answer.wrong)

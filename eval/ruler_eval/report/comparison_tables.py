@@ -13,6 +13,7 @@ from typing import Any
 from ruler_common.terminal import narrow_table, sentences
 from ruler_eval.analysis.decide import Decision
 from ruler_eval.analysis.ranks import Ranked
+from ruler_eval.report.config_tables import without_nothing
 from ruler_eval.report.score_tables import bounds, number, p_value
 
 _TESTS = """p is of one test alone; p (Holm) is adjusted for all {tests} of this table."""
@@ -24,7 +25,6 @@ look again."""
 _DETECTABLE = """detectable: a true difference of so many points is found in 80 of 100 repetitions
 with as many rows; smaller ones are mostly missed."""
 _LEAST = """least: the smallest difference that so many rows of right or wrong can show at all."""
-_NOTHING = ("", "-", "0", "0.0")
 
 
 def comparison(found: Mapping[str, Any], markdown: bool = False) -> str:
@@ -35,7 +35,7 @@ def comparison(found: Mapping[str, Any], markdown: bool = False) -> str:
     header = ["", "n", "A", "B", "A − B", "from", "to", "better"]
     rows = [[name, str(cell["n"]), *_difference(cell)] for name, cell in cells.items()]
     rows += [[name, "", *_difference(mean)] for name, mean in means.items()]
-    differences = narrow_table(*_without_nothing(header, rows, "A", "B", "A − B"), markdown)
+    differences = narrow_table(*without_nothing(header, rows, "A", "B", "A − B"), markdown)
     header = ["", "p", "p (Holm)", "detectable", "least"]
     rows = [
         [
@@ -45,7 +45,7 @@ def comparison(found: Mapping[str, Any], markdown: bool = False) -> str:
         for name, cell in cells.items()
     ]
     rows += [[name, "", "", _detectable(mean["detectable"]), ""] for name, mean in means.items()]
-    header, rows = _without_nothing(header, rows)
+    header, rows = without_nothing(header, rows)
     tests = sum(cell["p"] is not None for cell in cells.values())
     notes = [_TESTS.format(tests=tests)] * (tests > 1) + [_DETECTABLE]
     notes += [_LEAST] * ("least" in header)
@@ -109,7 +109,7 @@ def seeds(found: Mapping[str, Any], markdown: bool = False) -> str:
     rows += [[f"mean at {n.upper()}", "", "", *_of_seeds(m)] for n, m in found["lengths"].items()]
     if every:
         rows.append(["mean over all", "", "", *_of_seeds(every)])
-    header, rows = _without_nothing(header, rows, "A", "B", "A − B")
+    header, rows = without_nothing(header, rows, "A", "B", "A − B")
     parts = [sentences(first, markdown), _sides(found, markdown)]
     parts += [narrow_table(header, rows, markdown), sentences(_DETECTABLE, markdown)]
     if any(cell["same_questions"] for cell in cells.values()):
@@ -157,18 +157,6 @@ def _sides(found: Mapping[str, Any], markdown: bool) -> str:
         text = f"{side.upper()}: " + f"seed {seed}, " * (seed is not None) + name
         shown.append(sentences(text, markdown))
     return "\n".join(shown)
-
-
-def _without_nothing(
-    header: Sequence[str], rows: Sequence[Sequence[str]], *kept: str
-) -> tuple[list[str], list[list[str]]]:
-    """The columns that say something in any row, those `kept`, and the first, of names."""
-    said = [
-        i
-        for i, name in enumerate(header)
-        if i == 0 or name in kept or any(row[i] not in _NOTHING for row in rows)
-    ]
-    return [header[i] for i in said], [[row[i] for i in said] for row in rows]
 
 
 def _difference(cell: Mapping[str, Any]) -> list[str]:

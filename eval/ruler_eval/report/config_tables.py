@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Literal, get_args
 
 from ruler_common.terminal import narrow_table
@@ -47,3 +47,15 @@ def by_depth(cells: Mapping[str, Cell], markdown: bool = False) -> str:
     ]
     header = ["depth of the evidence, %", *(str(10 * place) for place in range(10))]
     return narrow_table(header, rows, markdown) if rows else ""
+
+
+def without_nothing(
+    header: Sequence[str], rows: Sequence[Sequence[str]], *kept: str
+) -> tuple[list[str], list[list[str]]]:
+    """The columns that say something in any row, those `kept`, and the first, of names."""
+    said = [
+        i
+        for i, name in enumerate(header)
+        if i == 0 or name in kept or any(row[i] not in ("", "-", "0", "0.0") for row in rows)
+    ]
+    return [header[i] for i in said], [[row[i] for i in said] for row in rows]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from ruler_common.terminal import line_of, table
-from ruler_eval.analysis.language_groups import GROUPS
+from ruler_common.terminal import narrow_table, sentences
+from ruler_eval.analysis.languages.language_groups import GROUPS
 from ruler_eval.report.score_tables import bounds, number, p_value
 
 Model = Mapping[str, Any]
@@ -102,7 +102,8 @@ def _of_model(name: str, model: Model, markdown: bool) -> Iterator[str]:
     yield _titled(title, header, ranking(model), markdown, (1,))
     if other := [item for item in model["languages"] if item["rank"] is None]:
         named = ", ".join(f"{item['language']} ({item['cells']})" for item in other)
-        yield f"Not ranked, scored on other tasks and lengths than most languages: {named}"
+        text = f"Not ranked, scored on other tasks and lengths than most languages: {named}"
+        yield sentences(text, markdown)
     for key, title in _SIDES.items():
         if (sides := model[key]) is None:
             continue
@@ -114,10 +115,11 @@ def _of_model(name: str, model: Model, markdown: bool) -> Iterator[str]:
         header = ["length", "first", "95 % interval", "last", "95 % interval"]
         yield _titled(title.format(first, last), header, rows, markdown)
     if (size := model["wikipedia"]) is not None:
-        yield (
+        text = (
             f"Correlation with the logarithm of Wikipedia's size, {size['languages']} languages: "
             f"Pearson {size['pearson']:.2f}, Spearman {size['spearman']:.2f}"
         )
+        yield sentences(text, markdown)
     header = ["length", "high", "95 % interval", "low", "95 % interval", "gap"]
     yield _titled("Languages of high and of low resource", header, resources(model), markdown)
     header = ["script", "length", "languages", "score", "95 % interval"]
@@ -145,7 +147,9 @@ def _of_model(name: str, model: Model, markdown: bool) -> Iterator[str]:
         for item in model["crossed"]
     ]
     header = ["length", "text", "instruction", "score", "95 % interval"]
-    yield _titled("The same by length", header, rows, markdown, (0, 1, 2))
+    yield _titled(
+        "Text and instruction in two languages, by length", header, rows, markdown, (0, 1, 2)
+    )
     header = ["length", "right answers", "wrong answers"]
     yield _titled("Reasoning tokens of niah answers", header, reasoning(model), markdown)
     words = [
@@ -156,7 +160,7 @@ def _of_model(name: str, model: Model, markdown: bool) -> Iterator[str]:
         ]
         for item in model["words_right"]
     ]
-    header = ["length", "task", "right rows", "wrong rows", "words right", "truncated rows"]
+    header = ["length", "task", "right rows", "wrong rows", "words right", "truncated"]
     header += ["words right"]
     yield _titled("Words right of ten in cwe", header, words, markdown, (0, 1))
 
@@ -222,5 +226,5 @@ def _titled(
     markdown: bool,
     left: Sequence[int] = (0,),
 ) -> str:
-    text = table(header, rows, markdown, left)
-    return f"{line_of(title, markdown)}\n\n{text}" if rows else ""
+    text = narrow_table(header, rows, markdown, left)
+    return f"{sentences(title, markdown)}\n\n{text}" if rows else ""

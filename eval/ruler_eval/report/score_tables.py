@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 
 from ruler_common.terminal import line_of, narrow_table, sentences
-from ruler_eval.report.config_tables import by_depth, shared_documents, troubles
+from ruler_eval.report.config_tables import by_depth, shared_documents, troubles, without_nothing
 from ruler_eval.report.mini_error import error_note, mini_errors
 from ruler_eval.score.aggregates import EVERY_LANGUAGE, EVERY_PAIR, in_languages
 from ruler_eval.score.effective_length import written
@@ -161,8 +161,14 @@ def task_rows(
 
 
 def interval_rows(intervals: Iterable[Sequence[float] | None]) -> list[list[str]]:
-    """The ends of intervals, a row each: with both a column would be twice as wide."""
-    ends = [interval or (None, None) for interval in intervals]
+    """The ends of intervals, a row each: with both a column would be twice as wide.
+
+    None where no interval is known.
+    """
+    known = list(intervals)
+    if not any(known):
+        return []
+    ends = [interval or (None, None) for interval in known]
     return [
         [f"95 % {name}", *(number(end[place]) for end in ends)]
         for place, name in enumerate(("from", "to"))
@@ -261,7 +267,7 @@ def aggregates(groups: Mapping[str, GroupSummary], markdown: bool = False) -> st
         narrow_table([*header, "area"], averages, markdown)
         + _explained(shown)
         + "\n\n"
-        + narrow_table(of_lengths, effective, markdown)
+        + narrow_table(*without_nothing(of_lengths, effective), markdown)
     )
 
 

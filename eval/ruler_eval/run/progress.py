@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
-from ruler_common.terminal import err, progress
+from ruler_common.terminal import err, progress, sentences
 from ruler_common.text import printable
 from ruler_eval.run.backends.secrets import safe
 from ruler_eval.run.records import Record
@@ -48,7 +48,7 @@ class Progress:
 
     def __enter__(self) -> Progress:
         for line in self._lines:
-            err.print(line, highlight=False, soft_wrap=True)
+            err.print(sentences(line), highlight=False, soft_wrap=True)
         self._bar.start()
         return self
 

@@ -36,7 +36,15 @@ from ruler_eval.score.effective_length import (
     weights,
 )
 from ruler_eval.score.evidence_alone import mean_relative
-from ruler_eval.score.results_file import Cell, GroupSummary, LengthMean, Mean, Summary, lengths_of
+from ruler_eval.score.results_file import (
+    Cell,
+    GroupSummary,
+    LengthMean,
+    Mean,
+    Summary,
+    lengths_of,
+    scores_in,
+)
 
 EVERY_LANGUAGE = "*"
 EVERY_PAIR = "*-*"
@@ -152,23 +160,18 @@ def combine(
     Cells of a task share rows by index. All three are None where no cell has a score.
     """
     shares: dict[str, float] = {}
-    rows: dict[str, tuple[str, dict[int, float]]] = {}
+    rows: dict[str, dict[int, float]] = {}
     scored: list[tuple[float, float, float]] = []
     for name, cell in cells.items():
         if cell["score"] is not None and cell["strict"] is not None:
             shares[name] = share = 1.0 if weighting is None else float(weighting[name])
             scored.append((share, cell["score"], cell["strict"]))
-            of_rows = cell["rows"]
-            rows[name] = cell["task"], dict(zip(of_rows["index"], of_rows["score"], strict=True))
+            rows[name] = scores_in(cell)
     if not (total := sum(shares.values())):
         return None, None, None
     score = sum(share * score for share, score, _ in scored) / total
     strict = sum(share * strict for share, _, strict in scored) / total
-    return (
-        score,
-        strict,
-        intervals.percent(*intervals.units(rows, shares, intervals.documents_of(cells))),
-    )
+    return score, strict, intervals.percent(*intervals.units(rows, cells, shares))
 
 
 def in_languages(cell: Cell, languages: str) -> bool:

@@ -143,41 +143,32 @@ def percent(
     return [100 * bound for bound in bounds] if bounds else None
 
 
-def documents_of(cells: Mapping[str, Cell]) -> dict[str, dict[int, str]]:
-    """The configurations whose rows share documents: {configuration: {index: document}}."""
-    return {
-        name: dict(zip(cell["rows"]["index"], cell["rows"]["document"], strict=True))
-        for name, cell in cells.items()
-        if "document" in cell["rows"]
-    }
-
-
 def units(
-    cells: Mapping[str, tuple[str, Mapping[int, float]]],
-    weights: Mapping[str, float],
-    documents: Mapping[str, Mapping[int, str]],
+    values: Mapping[str, Mapping[int, float]],
+    cells: Mapping[str, Cell],
+    weights: Mapping[str, float] | None = None,
 ) -> Units:
-    """Independent strata of a weighted mean of cells, for `moments` and `interval`.
+    """Independent strata of a weighted mean over configurations, for `moments` and `interval`.
 
-    `cells` maps a configuration to (what its rows share by index: its task, {index: score}),
-    `documents` one whose rows share documents to {index: document}. Cells of one task over the
-    same indices become one stratum of row averages; cells whose indices differ stay strata of
-    their own.
+    `values` maps each to {index: score or difference}, `cells` are theirs, `weights` default to
+    equal. Those of one task over the same indices become one stratum of row averages; where indices
+    differ they stay strata of their own.
     """
     groups: dict[tuple[str, frozenset[int]], list[str]] = {}
-    for name, (shared, rows) in cells.items():
-        groups.setdefault((shared, frozenset(rows)), []).append(name)
+    for name, rows in values.items():
+        groups.setdefault((cells[name]["task"], frozenset(rows)), []).append(name)
     found = Units([], [], [])
     for (_, indices), names in groups.items():
         order = sorted(indices)
-        total = sum(weights[name] for name in names)
-        if not order or not total:
+        shares = [1.0 if weights is None else weights[name] for name in names]
+        if not order or not sum(shares):
             continue
-        values = sum(
-            weights[name] * np.array([cells[name][1][index] for index in order]) for name in names
-        )
-        known = next((documents[name] for name in names if name in documents), None)
-        found.strata.append(np.asarray(values / total))
-        found.weights.append(total)
-        found.clusters.append(None if known is None else np.array([known[i] for i in order]))
+        table = np.array([[values[name][index] for index in order] for name in names], dtype=float)
+        found.strata.append(np.array(shares) @ table / sum(shares))
+        found.weights.append(sum(shares))
+        rows_of = (cells[name]["rows"] for name in names if "document" in cells[name]["rows"])
+        found.clusters.append(None)
+        if known := next(rows_of, None):
+            documents = dict(zip(known["index"], known["document"], strict=True))
+            found.clusters[-1] = np.array([documents[index] for index in order])
     return found

@@ -9,7 +9,7 @@ One call reads one run: a folder that holds several is refused, naming them.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -81,7 +81,9 @@ def read(
             if not new:
                 found.damaged.append(f"{file} holds no predictions")
             _no_second_run(new, run, runs)
-        for settings in _settings(path, files, models):
+        # what o3 and deepseek scored by ONERULER's authors depends on the name
+        named = [RunFacts(model=model) for model in dict.fromkeys(models)]
+        for settings in run_settings(path, files) or named:
             found.run = _joined(found.run, settings, path)
     if not found.rows:
         raise RulerError("There are no predictions in what was given: name a RUN folder or files.")
@@ -166,27 +168,16 @@ def _no_second_run(rows: list[Prediction], run: str, runs: dict[str, str]) -> No
             )
 
 
-def run_settings(path: Path) -> Iterator[RunFacts]:
-    """The settings of a RUN folder (or of a file in one), or of each of Inspect's logs.
+def run_settings(path: Path, files: Sequence[Path]) -> list[RunFacts]:
+    """The settings of the run that a path's files are of: its run.json's, or each Inspect log's.
 
     None where neither is there.
     """
-    if run := run_facts(path if path.is_dir() else path.parent):
-        yield run
-        return
-    logs = files_of(path) if path.is_file() or any(path.glob(f"*{inspect_log.SUFFIX}")) else []
-    yield from (inspect_log.settings(log) for log in logs if log.suffix == inspect_log.SUFFIX)
-
-
-def _settings(path: Path, files: list[Path], models: list[str]) -> Iterator[RunFacts]:
-    folder = files[0].parent if path.is_dir() and len({f.parent for f in files}) == 1 else path
-    folder = folder if folder.is_dir() else folder.parent
+    folders = {file.parent for file in files}
+    folder = path if path.is_dir() and len(folders) > 1 else files[0].parent
     if (found := run_facts(folder)) is not None:
-        yield found
-    elif files[0].suffix == inspect_log.SUFFIX:
-        yield from (inspect_log.settings(file) for file in files)
-    else:  # what o3 and deepseek scored by ONERULER's authors depends on the name
-        yield from (RunFacts(model=model) for model in dict.fromkeys(models))
+        return [found]
+    return [inspect_log.settings(file) for file in files if file.suffix == inspect_log.SUFFIX]
 
 
 def _joined(before: RunFacts, new: RunFacts, path: Path) -> RunFacts:

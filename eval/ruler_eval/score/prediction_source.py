@@ -7,35 +7,20 @@ References come from a release, from the files themselves, or from the reference
 
 from __future__ import annotations
 
-import gc
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from ruler_common.errors import RulerError
 from ruler_common.names import Names, parse_length
+from ruler_common.work import no_search_for_circles
 from ruler_eval.frozen_release import Release
 from ruler_eval.score.config_naming import Naming, dataset_of
 from ruler_eval.score.formats.form_table import form_of_path, own_form
 from ruler_eval.score.formats.prompt_check import PromptCheck
+from ruler_eval.score.formats.run_facts import RunFacts
 from ruler_eval.score.prediction_files import Predictions, files_of, read, run_settings
 from ruler_eval.score.reference_answers import add_references
-
-
-@contextmanager
-def _no_search_for_circles() -> Iterator[None]:
-    """Without Python's search for objects that name each other, which predictions never do.
-
-    It would look through all that was read again and again: a third of the time.
-    """
-    was_on = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was_on:
-            gc.enable()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,8 +49,9 @@ class PredictionSource:
         if self.references is not None and self.dataset is not None:
             raise RulerError("--references and --dataset both name references: give one of them.")
         form = own_form(self.columns) if self.columns is not None else None
-        release = None if self.references else self._release(files)
-        names = release.names if release else self._names(files)
+        runs = [] if self.dataset else [r for f in files for r in run_settings(f, files_of(f))]
+        release = None if self.references else self._release(runs)
+        names = release.names if release else self._names(runs, files)
         if self.config is not None:
             names.parse(self.config)
         if self.length is not None:
@@ -78,7 +64,7 @@ class PredictionSource:
             held=[release.parse(name) for name in release.configs] if release else (),
         )
         prompts = PromptCheck(release=release) if release else None
-        with _no_search_for_circles():
+        with no_search_for_circles():
             predictions = read(files, naming, keep_prompts, prompts, form)
             if self.references is not None:
                 add_references(predictions, self.references, keep_prompts)
@@ -86,10 +72,9 @@ class PredictionSource:
             predictions.run = {**predictions.run, "model": self.name}
         return predictions, release
 
-    def _release(self, files: Sequence[Path]) -> Release | None:
+    def _release(self, runs: Sequence[RunFacts]) -> Release | None:
         if self.dataset is not None:
             return Release.open(self.dataset, self.revision)
-        runs = [run for file in files for run in run_settings(file)]
         sessions = [session for run in runs for session in run.get("sessions", [])]
         sources = [session["source"] for session in sessions if "source" in session]
         if not sources:
@@ -99,9 +84,9 @@ class PredictionSource:
             raise RulerError(f"The run was made on '{source}', which is not here: add --dataset.")
         return Release.open(source, revision)
 
-    def _names(self, files: Sequence[Path]) -> Names:
+    def _names(self, runs: Sequence[RunFacts], files: Sequence[Path]) -> Names:
         """The task names of the files' data set: of their run, of --config, of their own names."""
-        for run in (run for file in files for run in run_settings(file)):
+        for run in runs:
             if "dataset" in run:
                 return Names.of(run["dataset"])
         if self.config:

@@ -18,6 +18,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -167,14 +168,15 @@ def _is_spread(line: Mapping[str, Any]) -> bool:
         ends = [(start, start + len(text + "")) for start, text in line["pieces"]]
         spans = [(span["start"], span["end"]) for span in line["evidence"]]
         marks = [line["context_start"], line["context_end"], line["characters"]]
-        numbers = [number for span in (*ends, *spans, marks) for number in span]
+        numbers = [*marks, *chain.from_iterable(ends), *chain.from_iterable(spans)]
         depths = [0 <= span["depth"] <= 1 for span in line["evidence"]]
         answers = [span["answer"] in (True, False) for span in line["evidence"]]
     except (TypeError, ValueError, LookupError):
         return False
-    in_order = [number for span in ends for number in span] + [line["characters"]]
+    in_order = [*chain.from_iterable(ends), line["characters"]]
     return (
-        all(type(number) is int and 0 <= number <= line["characters"] for number in numbers)
+        set(map(type, numbers)) == {int}
+        and 0 <= min(numbers) <= max(numbers) <= line["characters"]
         and in_order == sorted(in_order)
         and all(depths + answers)
         and line["characters"] <= MOST_CHARACTERS

@@ -17,11 +17,18 @@ from huggingface_hub import DatasetCard, DatasetCardData, metadata_load
 
 from ruler_builder.card.croissant import croissant
 from ruler_builder.card.eval_yaml import FILE, eval_yaml
-from ruler_builder.card.render import configs_in_full, configurations, first_row, render
+from ruler_builder.card.render import (
+    configs_in_full,
+    configurations,
+    files_of_config,
+    first_row,
+    render,
+)
 from ruler_builder.oneruler.language_pairs import Languages, pairs
 from ruler_builder.sources.registry import registry
+from ruler_common.frozen_rows import read_frozen
 from ruler_common.manifest import read_manifest
-from ruler_common.names import LENGTHS, Config
+from ruler_common.names import LENGTHS, Config, Names
 from ruler_common.rows import COLUMNS
 from ruler_dataset import load
 from tests.hub.client import environment
@@ -125,6 +132,22 @@ def test_the_metadata_name_every_file_whatever_their_form(root: Path, manifest: 
         for name, paths in known.items()
     ]
     assert configs_in_full(mine) == configs_in_full({"configs": whole}) == whole
+
+
+@pytest.mark.parametrize(("dataset", "listed"), [("ruler", 1_026), ("oneruler", 2_632)])
+def test_the_metadata_of_all_frozen_rows_are_far_from_what_the_hub_refused(
+    dataset: str, listed: int
+) -> None:
+    lock = read_frozen("1.0.0")
+    assert lock is not None
+    names = Names.of(dataset)
+    configs = [names.parse(name) for name in lock.rows[dataset]]
+    paths = {config.name: [config.path] for config in configs}
+    paths |= {config.name: [one.path for one in of] for config, of in names.whole_groups(configs)}
+    paths |= {name: [one.path for one in of] for name, of in names.whole_languages(configs)}
+    lines = [f"- {{config_name: {name}, {files_of_config(of)}}}" for name, of in paths.items()]
+    assert len(lines) == listed  # docs/publish.md has both numbers
+    assert len("\n".join(lines)) < 420_000  # a card of 1.3 MB was too large
 
 
 def test_a_group_holds_its_tasks_rows_in_the_order_of_the_contract(root: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 from ruler_builder.context.counted_sources import CountedSources
 from ruler_builder.sources.chosen_sources import Sources, parse_choice
 from ruler_builder.sources.download import Store
-from ruler_builder.tokens.tokenizers import TokenCounter
+from ruler_builder.tokens.counters import TokenCounter
 
 
 @pytest.fixture(scope="session")

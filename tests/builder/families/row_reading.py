@@ -14,7 +14,7 @@ from ruler_builder.context.counted_sources import CountedSources
 from ruler_builder.families.task import NewRow, Task, TaskKey
 from ruler_builder.release.suite import Suite, read_suite
 from ruler_builder.sources import corpora
-from ruler_builder.tokens.tokenizers import TokenCounter
+from ruler_builder.tokens.counters import TokenCounter
 from ruler_common.names import TASKS, parse_length
 
 RULER = TASKS["ruler"]

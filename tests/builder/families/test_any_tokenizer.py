@@ -11,7 +11,7 @@ import pytest
 
 from ruler_builder.release.build import build
 from ruler_builder.release.order import BuildOrder
-from ruler_builder.tokens.tokenizers import TokenCounter
+from ruler_builder.tokens.counters import TokenCounter
 from ruler_builder.verify.verify import verify
 from ruler_common.manifest import read_manifest
 from ruler_common.names import TASKS

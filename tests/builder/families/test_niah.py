@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from ruler_builder.context.counted_sources import CountedSources
-from ruler_builder.tokens.tokenizers import TokenCounter
+from ruler_builder.tokens.counters import TokenCounter
 from tests.builder.families.row_reading import (
     haystack,
     keys_in,

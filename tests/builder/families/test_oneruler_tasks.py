@@ -20,7 +20,8 @@ from ruler_builder.families.task import NewRow, Task, TaskKey
 from ruler_builder.release.suite import read_suite
 from ruler_builder.sources.chosen_sources import Sources, parse_choice
 from ruler_builder.sources.download import Store
-from ruler_builder.tokens.tokenizers import TokenCounter, load_counter
+from ruler_builder.tokens.counters import TokenCounter
+from ruler_builder.tokens.tokenizers import load_counter
 from ruler_common.errors import RulerError
 from ruler_common.names import GROUPS, LANGUAGES, TASKS, parse_length
 from tests.shares import share

@@ -8,7 +8,7 @@ import pytest
 
 from ruler_builder.context.counted_sources import CountedSources
 from ruler_builder.sources import corpora
-from ruler_builder.tokens.tokenizers import TokenCounter
+from ruler_builder.tokens.counters import TokenCounter
 from tests.builder.families.row_reading import (
     RESERVE,
     documents,

@@ -7,8 +7,9 @@ from dataclasses import fields
 import pytest
 
 from ruler_builder.families.makers import MAKERS
-from ruler_builder.families.table import FAMILIES, read_params
-from ruler_builder.suites.wording import own_wording, read_suite_file, standard_suite, suite_names
+from ruler_builder.families.table import FAMILIES
+from ruler_builder.release.suite import read_suite
+from ruler_builder.suites.wording import own_wording, read_suite_file, suite_names
 from ruler_common.names import TASKS
 
 
@@ -35,5 +36,5 @@ def test_optional_parameters_are_parameters(family: str) -> None:
 
 @pytest.mark.parametrize("name", suite_names())
 def test_every_task_of_the_projects_suites_can_be_read(name: str) -> None:
-    for task, described in standard_suite(name).tasks.items():
-        assert read_params(task, described).max_new_tokens > 0
+    for params in read_suite(name).params.values():
+        assert params.max_new_tokens > 0

@@ -21,8 +21,9 @@ from ruler_builder.context.counted_sources import CountedSources
 from ruler_builder.families.task import NewRow
 from ruler_builder.sources.chosen_sources import Sources, parse_choice
 from ruler_builder.sources.download import Store
+from ruler_builder.tokens.counters import TokenCounter
 from ruler_builder.tokens.second_engine import with_engine
-from ruler_builder.tokens.tokenizers import TokenCounter, load_counter
+from ruler_builder.tokens.tokenizers import load_counter
 from ruler_common.errors import RulerError
 from ruler_common.names import NIAH
 from ruler_common.rows import COLUMNS

@@ -22,7 +22,7 @@ from ruler_builder.reading.breaches import FileRules
 from ruler_builder.reading.reading import Reading
 from ruler_builder.reading.sources_at_hand import SourcesAtHand
 from ruler_builder.release.parquet_files import parquet_file, rows_in_group
-from ruler_builder.tokens.tokenizers import TokenCounter
+from ruler_builder.tokens.counters import TokenCounter
 from ruler_common.files import sha256_of
 from ruler_common.manifest import read_manifest
 from ruler_common.manifest_form import MANIFEST, Manifest

@@ -11,7 +11,7 @@ import pytest
 
 from ruler_builder.proof.verify_report import VerifyReport
 from ruler_builder.reading.breaches import Law
-from ruler_builder.tokens.tokenizers import TokenCounter
+from ruler_builder.tokens.counters import TokenCounter
 from ruler_builder.verify.verify import verify
 from ruler_common.manifest_form import MANIFEST
 from tests.builder.proof import planting

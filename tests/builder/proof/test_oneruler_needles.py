@@ -16,7 +16,7 @@ from ruler_builder.reading.breaches import FileRules
 from ruler_builder.reading.sources_at_hand import SourcesAtHand
 from ruler_builder.sources.chosen_sources import Sources
 from ruler_builder.sources.download import Store
-from ruler_builder.tokens.tokenizers import TokenCounter
+from ruler_builder.tokens.counters import TokenCounter
 from ruler_common.languages import facts
 from tests.builder.proof.planting import read, wording_of
 

@@ -15,7 +15,7 @@ from hypothesis import given, seed, settings
 from hypothesis import strategies as st
 
 from ruler_builder.proof.laws import breaches
-from ruler_builder.tokens.tokenizers import TokenCounter
+from ruler_builder.tokens.counters import TokenCounter
 from ruler_common.manifest import read_manifest
 from tests.builder.proof.planted_oneruler import ONERULER
 from tests.builder.proof.planted_ruler import RULER

@@ -15,7 +15,7 @@ import pytest
 
 from ruler_builder.reading.breaches import FileRules
 from ruler_builder.reading.sources_at_hand import SourcesAtHand
-from ruler_builder.tokens.tokenizers import TokenCounter
+from ruler_builder.tokens.counters import TokenCounter
 from ruler_common.manifest import read_manifest
 from tests.builder.proof.planting import (
     Row,

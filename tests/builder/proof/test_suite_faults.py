@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from ruler_builder.sources.corpora import NOISE
-from ruler_builder.tokens.tokenizers import TokenCounter
+from ruler_builder.tokens.counters import TokenCounter
 from tests.builder.proof.planting import Fault, Row, edit, planted, read, rows_of, swap, wording_of
 
 FAULTS: dict[tuple[str, str, str], Fault] = {}

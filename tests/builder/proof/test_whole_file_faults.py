@@ -16,7 +16,7 @@ from ruler_builder.families.task import DATA_VERSION
 from ruler_builder.proof.verify_report import VerifyReport
 from ruler_builder.release.build import build
 from ruler_builder.release.order import BuildOrder
-from ruler_builder.tokens.tokenizers import TokenCounter
+from ruler_builder.tokens.counters import TokenCounter
 from ruler_builder.verify.verify import verify
 from ruler_common.errors import RulerError
 from ruler_common.files import sha256_of

@@ -21,7 +21,7 @@ from typer.testing import CliRunner
 import ruler_release.app
 from ruler_builder.release.build import BUILD_FOLDER, build, digest_of
 from ruler_builder.release.order import BuildOrder
-from ruler_builder.tokens.tokenizers import TokenCounter
+from ruler_builder.tokens.counters import TokenCounter
 from ruler_builder.verify.verify import verify
 from ruler_common.errors import RulerError
 from ruler_common.files import sha256_of

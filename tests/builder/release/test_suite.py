@@ -9,7 +9,7 @@ import pytest
 
 from ruler_builder.context.counted_sources import CountedSources
 from ruler_builder.release.suite import Suite, read_suite
-from ruler_builder.suites.wording import standard_suite
+from ruler_builder.suites.wording import own_wording, standard_tasks
 from ruler_common.errors import RulerError
 from tests.builder.families.row_reading import (
     RULER,
@@ -175,8 +175,8 @@ def test_the_standard_suite_is_table_5() -> None:
         (own_task("needle"), "Unknown family 'needle'."),
         ("[tasks.mine]\nkeys = 2", "Task 'mine' names no family: add family ="),
         ("[tasks.mine]\nfamily = 3", "Unknown family '3'."),
-        ("tasks = 3", "tasks must be a table, not 3"),
-        ("[tasks]\nmine = 3", "mine must be a table, not 3"),
+        ("tasks = 3", "tasks should be a valid dictionary"),
+        ("[tasks]\nmine = 3", "tasks.mine should be a valid dictionary"),
         ("", "defines no task: add a table [tasks.NAME]"),
         ("[task.mine]\nkeys = 2", "Unknown suite key 'task'. Did you mean 'tasks'?"),
         (
@@ -186,7 +186,7 @@ def test_the_standard_suite_is_table_5() -> None:
         ('[tasks.mine_4k]\nfamily = "niah"', "'mine_4k' cannot name a task or group"),
         ('[tasks."../mine"]\nfamily = "niah"', "'../mine' cannot name a task or group"),
         (own_task("niah") + '\n[groups]\nall_of = ["yours"]', "task in group 'all_of' 'yours'"),
-        (own_task("niah") + '\n[groups]\nall_of = "mine"', "'all_of' must be a list of tasks"),
+        (own_task("niah") + '\n[groups]\nall_of = "mine"', "groups.all_of should be a valid list"),
         (own_task("niah") + '\n[groups]\nmine = ["mine"]', "names both a task and a group"),
         (own_task("niah") + "\n[families.nia]\nneedle = 3", "Unknown family 'nia'. Did you mean"),
         ("[tasks.mine", "is not valid TOML"),
@@ -281,6 +281,6 @@ def test_a_template_that_cannot_be_filled_is_refused(
 
 @pytest.mark.parametrize("dataset", ["ruler", "oneruler"])
 def test_the_standard_suites_name_every_parameter_of_a_task(dataset: str) -> None:
-    suite, named = read_suite(dataset), standard_suite(dataset)
-    assert named.tasks == suite.described()
-    assert named.families == suite.families
+    suite = read_suite(dataset)
+    assert standard_tasks(dataset) == suite.described()
+    assert suite.families.items() <= own_wording(dataset).items()

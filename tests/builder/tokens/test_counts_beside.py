@@ -9,13 +9,14 @@ from pathlib import Path
 
 import pytest
 
+from ruler_builder.tokens.counters import TiktokenCounter, TokenCounter
 from ruler_builder.tokens.counts_beside import (
     CHINESE,
     counts_beside,
     sample_texts,
     tokenizer_by_name,
 )
-from ruler_builder.tokens.tokenizers import TiktokenCounter, TokenCounter, named
+from ruler_builder.tokens.tokenizers import named
 
 
 def test_the_texts_are_of_the_kinds_that_rows_are_made_of() -> None:

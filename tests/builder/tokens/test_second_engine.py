@@ -17,6 +17,7 @@ from ruler_builder.release.build import build
 from ruler_builder.release.order import BuildOrder
 from ruler_builder.sources.download import Store
 from ruler_builder.tokens import second_engine
+from ruler_builder.tokens.counters import TokenCounter
 from ruler_builder.tokens.second_engine import (
     Engine,
     EngineMismatch,
@@ -25,7 +26,7 @@ from ruler_builder.tokens.second_engine import (
     is_sampled,
     with_engine,
 )
-from ruler_builder.tokens.tokenizers import TokenCounter, load_counter
+from ruler_builder.tokens.tokenizers import load_counter
 from ruler_builder.verify.verify import verify
 from ruler_common.manifest import read_manifest
 from tests.builder.tokens.test_tokenizers import ANY_TEXT, KINDS, LAWS, NAMED, TEXTS

@@ -12,8 +12,8 @@ from tokenizers import Tokenizer
 
 from ruler_builder.context.prompt_builder import PromptBuilder
 from ruler_builder.tokens import split_points
+from ruler_builder.tokens.counters import TokenCounter
 from ruler_builder.tokens.split_points import SplitPoints
-from ruler_builder.tokens.tokenizers import TokenCounter
 from tests.builder.tokens.test_tokenizers import NAMED
 from tests.shares import examples
 

@@ -18,7 +18,7 @@ from ruler_builder.reading.breaches import Law
 from ruler_builder.release.build import build
 from ruler_builder.release.merge_releases import merge_releases
 from ruler_builder.release.order import BuildOrder
-from ruler_builder.tokens.tokenizers import TokenCounter
+from ruler_builder.tokens.counters import TokenCounter
 from ruler_builder.verify.verify import verify
 from ruler_common.manifest import read_manifest
 from ruler_common.manifest_form import MANIFEST

@@ -13,7 +13,7 @@ from ruler_eval.report.published_beside import beside_published
 from ruler_eval.report.score_summary import summary
 from ruler_eval.report.score_tables import report
 from ruler_eval.score import aggregates
-from ruler_eval.score.results_file import load
+from ruler_eval.score.stored_results import load
 from tests.eval.scoring_helpers import right, ruler, write_oneruler
 
 

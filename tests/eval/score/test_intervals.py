@@ -63,18 +63,22 @@ def test_no_rows_no_interval():
     assert interval([np.array([])]) is None
 
 
+def cells_of(*names, **more):
+    return {name: {"task": name.rpartition("_")[0], "rows": more} for name in names}
+
+
 def test_rows_with_the_same_index_are_averaged_before_they_are_counted():
     same = {0: 1.0, 1: 0.0}
-    cells = {"vt_4k": ("vt", same), "vt_8k": ("vt", {0: 0.0, 1: 0.0}), "cwe_4k": ("cwe", same)}
-    found = units(cells, {"vt_4k": 1, "vt_8k": 3, "cwe_4k": 1}, {})
+    values = {"vt_4k": same, "vt_8k": {0: 0.0, 1: 0.0}, "cwe_4k": same}
+    found = units(values, cells_of(*values), {"vt_4k": 1, "vt_8k": 3, "cwe_4k": 1})
     assert [list(values) for values in found.strata] == [[0.25, 0], [1, 0]]
     assert found.weights == [4, 1]
     assert found.clusters == [None, None]
 
 
 def test_cells_over_different_rows_stay_apart():
-    cells = {"vt_4k": ("vt", {0: 1.0}), "vt_8k": ("vt", {1: 0.0})}
-    assert len(units(cells, {"vt_4k": 1, "vt_8k": 1}, {}).strata) == 2
+    values = {"vt_4k": {0: 1.0}, "vt_8k": {1: 0.0}}
+    assert len(units(values, cells_of(*values)).strata) == 2
 
 
 def test_rows_of_one_document_count_for_fewer():
@@ -94,8 +98,8 @@ def test_clusters_never_make_rows_count_for_more():
 
 
 def test_the_documents_of_a_task_follow_its_rows_through_the_lengths():
-    rows = {0: 1.0, 1: 0.0, 2: 1.0}
-    cells = {"qa_1_4k": ("qa_1", rows), "qa_1_8k": ("qa_1", rows), "vt_4k": ("vt", rows)}
-    same = {0: "a", 1: "a", 2: "b"}
-    found = units(cells, dict.fromkeys(cells, 1), {"qa_1_4k": same, "qa_1_8k": same})
+    rows = {2: 1.0, 0: 1.0, 1: 0.0}
+    cells = cells_of("qa_1_4k", "qa_1_8k", index=[0, 1, 2], document=["a", "a", "b"])
+    cells |= cells_of("vt_4k", index=[0, 1, 2])
+    found = units(dict.fromkeys(cells, rows), cells)
     assert [None if c is None else list(c) for c in found.clusters] == [["a", "a", "b"], None]

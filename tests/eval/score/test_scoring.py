@@ -16,8 +16,9 @@ from ruler_eval.prediction import Prediction
 from ruler_eval.report.score_tables import headline
 from ruler_eval.score.cells.row_score import RowScore, ScoringRules, row_score
 from ruler_eval.score.prediction_files import read
-from ruler_eval.score.results_file import FORMAT, load
+from ruler_eval.score.results_file import FORMAT
 from ruler_eval.score.scoring import score
+from ruler_eval.score.stored_results import load
 from tests.eval.scoring_helpers import effective_lengths, record, right, ruler
 
 ROW = {"index": 0, "outputs": ["1234567"], "none_word": "", "evidence": []}
@@ -356,6 +357,16 @@ def test_the_oracle_runs_and_scores_end_to_end(built, tmp_path):
     assert ruler("score", tmp_path / "solved")[2] == 0
     cells = load(tmp_path / "solved/results.json")["configurations"]
     assert {cell["score"] for cell in cells.values()} == {100}
+
+
+def test_the_folder_above_one_run_is_scored_on_the_runs_release(write_run, tmp_path):
+    run = write_run(right, configs=["vt_4k"])
+    above = tmp_path / "above"
+    (above / "runs").mkdir(parents=True)
+    run.rename(above / "runs" / "one")
+    _, error, code = ruler("score", above, "--out", tmp_path / "found.json")
+    assert code == 0, error
+    assert load(tmp_path / "found.json")["configurations"]["vt_4k"]["proof"] == "rows"
 
 
 def test_results_of_an_older_version_say_so(run, tmp_path):

@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 from ruler_eval.analysis.errors import error_rules as is_
 from ruler_eval.analysis.errors.read_answer import read
+from ruler_eval.families.answer_text import loops
 from ruler_eval.families.family import Family
 from ruler_eval.families.given_answer import GivenAnswer
 from ruler_eval.families.table import family_of
@@ -26,6 +27,7 @@ from ruler_eval.prediction import Prediction
 from ruler_eval.score.cells.row_score import ScoringRules, row_score
 
 DISTRACTOR = "distractor"
+_TOO_LONG = "the answer was truncated at the token limit"
 _MORE = "all the right ones and something else"
 _NONE = "says that there is no answer though there is one"
 _LOOP = "one piece of text again and again, to the end"
@@ -49,13 +51,13 @@ class Rule(NamedTuple):
 
 
 RULES = (
-    Rule("missing", "no prediction", is_.missing),
+    Rule("missing", "no prediction", lambda a: a.state == "missing"),
     Rule("does_not_fit", "the prompt did not fit the model's window", is_.over_the_window),
-    Rule("failed", "the row ended with an error", is_.failed),
-    Rule("cut_in_thinking", "the answer ended within the reasoning", is_.within_reasoning),
-    Rule("cut", "the answer was truncated at the token limit", is_.truncated),
+    Rule("failed", "the row ended with an error", lambda a: a.state == "failed"),
+    Rule("cut_in_thinking", "the answer ended within the reasoning", lambda a: a.thinking == "cut"),
+    Rule("cut", _TOO_LONG, lambda a: a.state == "cut" and not a.cut_scored),
     Rule("empty", "an answer without a letter or a digit", is_.empty),
-    Rule("extra", _MORE, is_.complete),
+    Rule("extra", _MORE, lambda a: a.found >= a.of and a.task != "niah_none"),
     Rule("opposite", "yes where no is right, or the reverse", None),
     Rule("refused", "the model declined to answer", is_.refused),
     Rule("says_none", _NONE, is_.says_none),
@@ -78,8 +80,8 @@ RULES = (
     Rule("garbled", _GARBLED, None),
     Rule("extra", _MORE, None),
     Rule("repeats", "some of the right ones, and one of them again", is_.repeats),
-    Rule("loop", _LOOP, is_.looping),
-    Rule("incomplete", "k of the n right ones", is_.incomplete),
+    Rule("loop", _LOOP, lambda a: loops(a.text)),
+    Rule("incomplete", "k of the n right ones", lambda a: a.found > 0),
     Rule("unfinished", "an explanation that ends before an answer", is_.unfinished),
     Rule("unrelated", _NOWHERE, is_.unrelated),
     Rule("unrelated", _NOWHERE, None),

@@ -1,4 +1,4 @@
-"""When an answer is of a kind, whatever its family: one predicate a kind, as in error_kinds.RULES.
+"""When an answer is of a kind, whatever its family: the longer predicates of error_kinds.RULES.
 
 Each takes a GivenAnswer of a wrong row, and relies on the earlier ones not holding. What a family
 alone can tell stands in its module (ruler_eval/families).
@@ -9,10 +9,10 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable
+from functools import lru_cache
 
 from ruler_eval.families.answer_text import (
     find_whole,
-    loops,
     normalize_long,
     resembles,
     says_nothing,
@@ -40,39 +40,14 @@ _SCRIPTS = {
 }  # fmt: skip
 
 
-def missing(answer: GivenAnswer) -> bool:
-    """No prediction."""
-    return answer.prediction is None
-
-
 def over_the_window(answer: GivenAnswer) -> bool:
     """A prompt that did not fit."""
     return answer.prediction is not None and answer.prediction.finish_reason == "does_not_fit"
 
 
-def failed(answer: GivenAnswer) -> bool:
-    """A row that ended with an error."""
-    return answer.prediction is not None and answer.prediction.failed
-
-
-def within_reasoning(answer: GivenAnswer) -> bool:
-    """An answer truncated within the reasoning."""
-    return answer.thinking == "cut"
-
-
-def truncated(answer: GivenAnswer) -> bool:
-    """A truncated answer that does not count."""
-    return answer.state == "cut" and not answer.cut_scored
-
-
 def empty(answer: GivenAnswer) -> bool:
     """Not one letter, digit or noise word."""
     return not re.search(r"[^\W_]|\.\.\.", answer.text)
-
-
-def complete(answer: GivenAnswer) -> bool:
-    """All references are there, so something else is too much."""
-    return answer.found >= answer.of and answer.task != "niah_none"
 
 
 def refused(answer: GivenAnswer) -> bool:
@@ -105,10 +80,15 @@ def _is_value(answer: GivenAnswer) -> Callable[[str], bool]:
 def from_start(answer: GivenAnswer) -> bool:
     """The answer begins as the context or the prompt does."""
     beginning_of_answer = " ".join(answer.text.split())[:60]
-    starts = (normalize_long(text[:1000]) for text in (answer.context, answer.row["input"]))
     return len(beginning_of_answer) >= _LEAST_COPY and any(
-        0 <= " ".join(start.split()).find(beginning_of_answer) <= _NEAR_START for start in starts
+        0 <= _beginning(text).find(beginning_of_answer) <= _NEAR_START
+        for text in (answer.context, answer.row["input"])
     )
+
+
+@lru_cache(maxsize=4)  # several runs answer one row
+def _beginning(text: str) -> str:
+    return " ".join(normalize_long(text[:1000]).split())
 
 
 def garbled(answer: GivenAnswer) -> bool:
@@ -126,16 +106,6 @@ def repeats(answer: GivenAnswer) -> bool:
     """One of the right ones stands there again, and others lack."""
     times = Counter(answer.items)
     return answer.found > 0 and any(times[value] > 1 for value in answer.wanted)
-
-
-def looping(answer: GivenAnswer) -> bool:
-    """One piece of text again and again, to the end."""
-    return loops(answer.text)
-
-
-def incomplete(answer: GivenAnswer) -> bool:
-    """Some of the right ones."""
-    return answer.found > 0
 
 
 def unfinished(answer: GivenAnswer) -> bool:

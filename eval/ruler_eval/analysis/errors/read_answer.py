@@ -37,7 +37,7 @@ def read(
         row=row,
         task=task,
         language=spoken,
-        function_words=frozenset(languages.facts(language or "en").function_words),
+        function_words=languages.facts(language or "en").function_words,
         prediction=prediction,
         state=result.state,
         thinking=result.thinking,

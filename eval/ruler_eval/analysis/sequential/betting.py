@@ -53,7 +53,7 @@ from __future__ import annotations
 
 import numpy as np
 
-ALPHA, ALPHA_LAST = 0.02, 0.005
+ALPHA, ALPHA_LAST = 0.0175, 0.0075
 """Error a side of all looks together, and of the interval after the last row."""
 LEAST = 1 / ALPHA
 """The evidence that is enough for a verdict."""

@@ -26,16 +26,15 @@ from ruler_eval.analysis.sequential.sequential_test import (
     SequentialTest,
     check_limit,
     same_limit,
-    scores_of,
 )
 from ruler_eval.run.progress import RunSummary
 from ruler_eval.run.run_order import RunOrder
 from ruler_eval.run.runner import OpenRun
 from ruler_eval.run.work_plan import Part
-from ruler_eval.score import results_file, scoring
+from ruler_eval.score import scoring, stored_results
 from ruler_eval.score.cells.row_score import ScoringRules
 from ruler_eval.score.prediction_source import PredictionSource
-from ruler_eval.score.results_file import Results
+from ruler_eval.score.results_file import Results, scores_of
 
 
 class LiveTest:
@@ -96,7 +95,7 @@ class LiveTest:
             self.left_tokens = sum(sum(part.tokens) for wave in waves[done:] for part in wave)
         for one in filter(None, (theirs, work)):
             whole = scored(one.order, known, partial=found["rows"] < found["of"])
-            results_file.write(whole, one.order.out / "results.json")
+            stored_results.write(whole, one.order.out / "results.json")
         return found
 
     def _fixed(self) -> dict[str, Any]:

@@ -29,13 +29,13 @@ from typing_extensions import TypedDict
 from ruler_common.errors import RulerError
 from ruler_eval.analysis.compare import paired_cells
 from ruler_eval.analysis.sequential.live_test import answer, covers, joined, plan_of, scored
-from ruler_eval.analysis.sequential.sequential_test import LookPlan, Scores, scores_of
+from ruler_eval.analysis.sequential.sequential_test import LookPlan
 from ruler_eval.run.progress import RunSummary
 from ruler_eval.run.run_order import RunOrder
 from ruler_eval.run.runner import OpenRun
 from ruler_eval.run.work_plan import WAVE
-from ruler_eval.score import results_file
-from ruler_eval.score.results_file import Results
+from ruler_eval.score import stored_results
+from ruler_eval.score.results_file import Results, Scores, scores_of
 
 FEWEST, FEWEST_OVER_LENGTHS = 20, 6
 """Rows of each task and length before a run may stop: at one length, over several."""
@@ -130,5 +130,5 @@ def run_until(
         work.record({"estimate": found})
         summary = work.finish(joined(waves[:number]))
     results = scored(order, beside, partial=found["rows"] < found["of"])
-    results_file.write(results, order.out / "results.json")
+    stored_results.write(results, order.out / "results.json")
     return summary

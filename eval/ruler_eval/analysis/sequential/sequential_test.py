@@ -5,11 +5,12 @@
         print(decision["rows"], decision["verdict"])  # the last one is the verdict
 
 `ruler decide` looks so while it runs a model, and at two finished runs to say where it would have
-stopped. The rule and its proof are betting.py's. At one length a look is taken at complete waves of
-the first half of the rows, and its verdict is about all rows of the plan; over several as long as
-no index of a task comes a second time (at another length it asks the same). Then only the last row
-decides, by the interval of all rows at 1 − 2 ALPHA = 97.5 % (analysis/paired.py). A row without an
-answer is wrong on its side. Languages and tokenizers of a task are one row: their mean by index.
+stopped. The rule and its proof are betting.py's. At one length looks are taken at the first
+LOOKED_AT of the rows, and their verdict is about all rows of the plan; over several as long as no
+index of a task comes a second time (at another length it asks the same). Then only the last row
+decides, by the interval of all rows at 1 − 2 ALPHA_LAST = 98.5 % (analysis/paired.py). A row
+without an answer is wrong on its side. Languages and tokenizers of a task are one row: their mean
+by index.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from typing_extensions import TypedDict
 
 from ruler_common.errors import RulerError
 from ruler_common.rows import row_order
-from ruler_eval.analysis.compare import paired_cells, shared_rows
+from ruler_eval.analysis.compare import paired_cells
 from ruler_eval.analysis.decide import Verdict
 from ruler_eval.analysis.paired import bounds, paired_mean
 from ruler_eval.analysis.sequential.betting import (
@@ -38,14 +39,12 @@ from ruler_eval.analysis.sequential.betting import (
 from ruler_eval.run.work_plan import WAVE, WAVE_OVER_LENGTHS
 from ruler_eval.score.evidence_alone import is_alone
 from ruler_eval.score.intervals import FEWEST_ROWS, units
-from ruler_eval.score.results_file import Results
+from ruler_eval.score.results_file import Results, Scores, scores_of
 
 RULE = "bets 3"
 """The name of rule and order of rows together; another number for another rule."""
 Stratum = tuple[str, str]
 """A task and a length."""
-Scores = Mapping[str, Mapping[int, float]]
-"""Scores (0 … 1) by configuration and index."""
 
 
 class Look(TypedDict):
@@ -183,14 +182,6 @@ def same_limit(results: Results, max_drop: float) -> None:
         )
 
 
-def scores_of(results: Results) -> Scores:
-    """The scores of results by configuration and index."""
-    return {
-        name: dict(zip(cell["rows"]["index"], cell["rows"]["score"], strict=True))
-        for name, cell in results["configurations"].items()
-    }
-
-
 def differences(plan: LookPlan, a: Scores, b: Scores, begin: int, end: int) -> np.ndarray:
     """A − B of the rows from `begin` to `end` (rows, tasks and lengths); a missing row is wrong."""
     return np.array(
@@ -268,15 +259,11 @@ def looks(plan: LookPlan, a: Results, b: Results, max_drop: float) -> Iterator[S
 def _interval(plan: LookPlan, base: Results, a: Scores, b: Scores) -> tuple[float, float]:
     """The interval of all rows, in points, at ALPHA_LAST a side; as `ruler compare` has its own."""
     cells = {n: base["configurations"][n] for names in plan.configs.values() for n in names}
-    shared = shared_rows(cells)
-    rows = {
-        name: (
-            shared.rows[name],
-            {index: a[name][index] - b.get(name, {}).get(index, 0.0) for index in a[name]},
-        )
+    drops = {
+        name: {index: a[name][index] - b.get(name, {}).get(index, 0.0) for index in a[name]}
         for name in cells
     }
-    found = paired_mean(*units(rows, dict.fromkeys(cells, 1), shared.documents))
+    found = paired_mean(*units(drops, cells))
     if found.rows < FEWEST_ROWS:
         return -100.0, 100.0
     low, high = bounds(found, 1 - 2 * ALPHA_LAST)

@@ -8,7 +8,7 @@ from typing import Any
 
 from ruler_common.errors import RulerError
 from ruler_common.names import languages_of
-from ruler_eval.analysis.compare import compare, mean_difference, paired_cells, shared_rows
+from ruler_eval.analysis.compare import compare, mean_difference, paired_cells
 from ruler_eval.report.page.page_model import Difference, Pair
 from ruler_eval.report.page.page_runs import ReportedRun
 from ruler_eval.score.aggregates import EVERY_LANGUAGE, in_languages
@@ -57,7 +57,7 @@ def _by_language(a: ReportedRun, b: ReportedRun, cells: Mapping[str, Cell]) -> I
     if len(languages) == 1:
         return
     single = [name for name in languages if "-" not in name]
-    pairs, shared = paired_cells(a.results, b.results), shared_rows(cells)
+    pairs = paired_cells(a.results, b.results)
     for shown in [EVERY_LANGUAGE] * (len(single) > 1) + languages:
         groups: dict[tuple[str, str | None], list[str]] = {}
         for name, cell in cells.items():
@@ -66,7 +66,7 @@ def _by_language(a: ReportedRun, b: ReportedRun, cells: Mapping[str, Cell]) -> I
                 if shown == EVERY_LANGUAGE:
                     groups.setdefault((cell["length"], cell["task"]), []).append(name)
         for (length, task), names in groups.items():
-            yield _difference(mean_difference(names, pairs, shared), task, length, shown)
+            yield _difference(mean_difference(names, pairs, a.results), task, length, shown)
 
 
 def _difference(

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import combinations
 
-from ruler_eval.analysis.language_answers import NIAH
-from ruler_eval.analysis.language_scores import analyze
+from ruler_eval.analysis.languages.language_answers import NIAH
+from ruler_eval.analysis.languages.language_scores import analyze
 from ruler_eval.report.page.page_model import HeatMap, Languages, Length, Series
 from ruler_eval.report.page.page_runs import ReportedRun
 from ruler_eval.report.page.page_scores import by_language, heat_map

@@ -272,7 +272,7 @@ class ComplexityPanel(TypedDict):
 
 
 class Languages(TypedDict):
-    """What ONERULER's paper draws, by series; see ruler_eval/analysis/language_scores.py."""
+    """What ONERULER's paper draws, by series; see analysis/languages/language_scores.py."""
 
     heat_maps: list[HeatMap]
     models: list[dict[str, Any]]

@@ -26,7 +26,8 @@ from ruler_eval.score.cells import join
 from ruler_eval.score.cells.row_score import ScoringRules
 from ruler_eval.score.prediction_files import Predictions
 from ruler_eval.score.prediction_source import PredictionSource
-from ruler_eval.score.results_file import Results, load
+from ruler_eval.score.results_file import Results
+from ruler_eval.score.stored_results import load
 
 _LONGEST_NAME = 80  # characters
 
@@ -59,7 +60,7 @@ class ReportedRun:
         """What the run answers without documents; see analysis/errors/memory.py."""
         return {} if self.release is None else answers_from_memory(self.answers, self.release)
 
-    @property
+    @cached_property
     def rules(self) -> ScoringRules:
         """The rules the run was scored by."""
         rules = self.results["rules"]

@@ -11,13 +11,12 @@ Nothing of a row or an answer can steer the terminal: control characters are sho
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterator
 
+from ruler_common.terminal import COLUMNS, out, sentences
 from ruler_common.text import shortened, visible
 from ruler_eval.report.show.row_view import DISTRACTOR, GOLD, LONGEST_PIECE, Piece, RowView
 
-WIDTH = 100  # columns of a line of text
 LONGEST_ANSWER = 4000  # characters; a model may repeat a word ten thousand times
 _LONGEST_PART = 1200
 
@@ -56,7 +55,7 @@ def _prefix(view: RowView) -> list[str]:
 
 def _title(view: RowView) -> str:
     row = view.row
-    return (
+    return sentences(
         f"{view.config}, row {row['index']} (of {view.rows}, from 0): {row['length']:,} of "
         f"{row['max_length']:,} tokens with {row['max_new_tokens']:,} of the answer "
         f"({view.tokenizer})"
@@ -100,10 +99,15 @@ def _ends(text: str) -> str:
 
 
 def _indented(text: str, by: str = "  ") -> str:
-    """A text in lines of WIDTH columns, every one indented; its own line ends stay."""
+    """A text in lines of COLUMNS columns, every one indented; its own line ends stay."""
     lines = [
-        part
-        for line in visible(text).split("\n")
-        for part in (textwrap.wrap(line, WIDTH - len(by), break_on_hyphens=False) or [""])
+        part for line in visible(text).split("\n") for part in _in_columns(line, COLUMNS - len(by))
     ]
     return "\n".join((by + line).rstrip() for line in lines).strip("\n")
+
+
+def _in_columns(line: str, columns: int) -> list[str]:
+    """A line in lines of so many columns: a sign of Chinese takes two, an accent none."""
+    from rich.text import Text
+
+    return [part.plain for part in Text(line).wrap(out.console, columns)] or [""]

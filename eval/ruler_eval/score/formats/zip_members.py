@@ -34,9 +34,9 @@ class ZipMembers:
     """
 
     def __init__(self, file: Path) -> None:
-        self._file, self._open = file, open_file(file)
+        self._file, self._open = file, _Listed(open_file(file).detach())
         try:
-            self._zip = zipfile.ZipFile(_Listed(self._open))
+            self._zip = zipfile.ZipFile(self._open)
         except BaseException:
             self._open.close()
             raise
@@ -84,32 +84,13 @@ def _unpacking(packed: IO[bytes]) -> Any:
     return pa.CompressedInputStream(pa.PythonFile(packed, mode="r"), "zstd")
 
 
-class _Listed(io.BufferedIOBase):
+class _Listed(io.BufferedReader):
     """A file of which no more than MOST_LISTED bytes are read at a time."""
-
-    def __init__(self, file: Any) -> None:
-        self._file = file
 
     def read(self, size: int | None = -1, /) -> bytes:
         """Read as many bytes as asked for. Raises ValueError for too many."""
         most = MOST_LISTED + 1
-        data: bytes = self._file.read(most if size is None or size < 0 else min(size, most))
+        data = super().read(most if size is None or size < 0 else min(size, most))
         if len(data) == most:
             raise ValueError("its list of members is too long")
         return data
-
-    def seek(self, to: int, whence: int = 0, /) -> int:
-        """Go to a place."""
-        return int(self._file.seek(to, whence))
-
-    def tell(self) -> int:
-        """Where the next read begins."""
-        return int(self._file.tell())
-
-    def seekable(self) -> bool:
-        """It is a file."""
-        return True
-
-    def readable(self) -> bool:
-        """It is a file."""
-        return True

@@ -43,7 +43,7 @@ def test_equal_runs_stop_early_and_a_failed_one_too() -> None:
 
 
 def test_after_the_last_row_the_interval_of_all_decides() -> None:
-    """At 99 %, wider than compare's, as the bets have had most of the error."""
+    """At 98.5 %, wider than compare's, as the bets have had most of the error."""
     base, other = run(vt_4k=0), run("b", vt_4k=0.1)
     found = decided(base, other, 5)
     assert (found["rows"], found["of"]) == (ROWS, ROWS)

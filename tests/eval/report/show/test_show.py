@@ -8,7 +8,10 @@ import re
 from html.parser import HTMLParser
 
 import pytest
+from rich.cells import cell_len
 
+from ruler_common.terminal import COLUMNS
+from ruler_eval.report.show.row_text import _indented
 from ruler_eval.report.show.row_view import row_view
 from tests.eval.scoring_helpers import right, ruler, write_oneruler
 
@@ -151,3 +154,9 @@ def test_what_is_not_there_is_one_sentence(built, tmp_path):
     assert "is not a ruler configuration" in error("nonsense", 0)
     assert "is a folder: name a file" in error("vt_4k", 0, "--html", tmp_path)
     assert "There is no" in error("vt_4k", 0, "--run", tmp_path / "none")
+
+
+def test_a_line_of_chinese_is_as_wide_as_any_other() -> None:
+    lines = _indented("魔法数字" * 40 + " and " + "the grass is green. " * 9, "    ").split("\n")
+    assert max(map(cell_len, lines)) <= COLUMNS
+    assert "".join(lines).replace(" ", "").startswith("魔法数字" * 40 + "and")

@@ -6,6 +6,7 @@ Where there are several languages their mean is shown, and a list beneath the ch
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import altair as alt
 
@@ -54,7 +55,7 @@ def difference_figure(page: PageData, pair: Pair) -> Figure:
     colour = alt.Color(
         "result:N",
         scale=alt.Scale(domain=[*results.values()], range=[*colours, GREY]),
-        legend=alt.Legend(orient="top", title=None, labelLimit=400),
+        legend=alt.Legend(orient="top", direction="vertical", title=None, labelLimit=400),
     )
     base = alt.Chart()
     of_task = base.encode(y=alt.Y("task:N", sort=order, title=None), color=colour)
@@ -65,14 +66,18 @@ def difference_figure(page: PageData, pair: Pair) -> Figure:
     )
     shown = [item["label"] for item in page["lengths"]]
     shown = [label for label in shown if any(one["length"] == label for one in data)]
-    width = 480 if len(shown) == 1 else 300 if len(shown) == 2 else 120
     title = f"{names[0]} minus {names[1]}, points"
-    header = alt.Header(labelAnchor="start")
-    chart = layers.properties(width=width, height=ROW * len(order)).facet(
-        column=alt.Column("length:N", sort=shown, title=None, header=header),
-        data=alt.Data(values=data),
-        spacing=14,
-    )
+    height = ROW * len(order)
+    if len(shown) == 1:  # as wide as its place: no facets are
+        title += f", {shown[0]}"
+        chart = layers.properties(width="container", height=height, data=alt.Data(values=data))
+    else:
+        header = alt.Header(labelAnchor="start")
+        chart = layers.properties(width=300 if len(shown) == 2 else 120, height=height).facet(
+            column=alt.Column("length:N", sort=shown, title=None, header=header),
+            data=alt.Data(values=data),
+            spacing=14,
+        )
     if len(languages) > 1:
         chart = _with_choice(chart, languages)
         title += f"; {_in_words(languages)[0]}, or the languages chosen below"
@@ -80,7 +85,7 @@ def difference_figure(page: PageData, pair: Pair) -> Figure:
     return Figure(title, described, wide=True)
 
 
-def _with_choice(chart: alt.FacetChart, languages: Sequence[str]) -> alt.FacetChart:
+def _with_choice(chart: Any, languages: Sequence[str]) -> Any:
     """The chart of one choice of languages, and a list to choose from beneath it."""
     choice = alt.param(
         name="languages",

@@ -9,6 +9,7 @@ page says how many rows were sorted.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from itertools import groupby
 from operator import itemgetter
 
 from ruler_eval.analysis.errors.error_kinds import error_of
@@ -204,9 +205,16 @@ def _collect(file: Sequence[ConfigRows], groups: int) -> None:
     first = file[0]
     if first.run.release is None:
         together = [(index, rows) for rows in file for index in rows.wanted & rows.answers.keys()]
-        for index, rows in sorted(together, key=itemgetter(0)):  # what is kept of a text is used
-            if (row := _of_file(rows.answers[index], rows)) is not None:
-                rows.take(row)
+        number = itemgetter(0)
+        for index, several in groupby(sorted(together, key=number), key=number):
+            made: dict[tuple[object, ...], PartialRow | None] = {}  # runs on one row share its text
+            for _, rows in several:
+                answer = rows.answers[index]
+                held = answer.prompt, id(answer.columns), answer.outputs, answer.question
+                if held not in made:
+                    made[held] = _of_file(answer, rows)
+                if (row := made[held]) is not None:
+                    rows.take(row)
         return
     for columns, most in (((*_COLUMNS, "input"), groups), (_COLUMNS, None)):
         wanted = [rows.wanted if most else rows.kept - rows.shown.keys() for rows in file]

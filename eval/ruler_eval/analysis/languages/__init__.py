@@ -1,0 +1,1 @@
+"""What ONERULER's paper draws of models, by language."""

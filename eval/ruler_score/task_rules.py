@@ -1,0 +1,153 @@
+"""The score of one row by the rule of its task, and which of its references were found.
+
+    score_row("The number is 1234567.", ["1234567"], "niah_single_1").score            # 1.0
+    score_row("<odpowiedź>brak</odpowiedź>", ["brak"], "niah_none", "pl").score        # 1.0
+
+Scores are 0 … 1.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from .language_rules import LANGUAGES
+from .language_text import Language, denies, normalize, numbers, says_none, stands
+from .oneruler_rules import (
+    answer_in,
+    authors_answer,
+    authors_none,
+    authors_numbers,
+    authors_words,
+    best_list,
+    common_words,
+    exact_none,
+    exact_numbers,
+    exact_words,
+)
+from .ruler_rules import nothing_else, postprocess, whole_word_match
+from .split_reasoning import ReasoningState, split_reasoning
+
+QA_TASKS = ("qa_1", "qa_2")
+RULER_TASKS = (
+    *(f"niah_{kind}_{i}" for kind in ("single", "multikey") for i in (1, 2, 3)),
+    *("niah_multivalue", "niah_multiquery", "vt", "cwe", "fwe", *QA_TASKS),
+)
+ONERULER_TASKS = (
+    *(f"niah_{kind}" for kind in ("single", "multikey", "multivalue", "multiquery", "none")),
+    *("cwe_easy", "cwe_hard", "niah_single_nonone"),
+)
+
+ANSWER_TAGS = {language: rules.tags[0] for language, rules in LANGUAGES.items()}
+"""The tag each language asks the answer to stand in (its `answer_numbers`)."""
+
+
+class TextScore(NamedTuple):
+    """What a text scores; `score` and `strict` are 0 … 1.
+
+    `reasoning` says whether the text holds reasoning and whether that ended; `found` counts the
+    references that stand in the answer.
+    """
+
+    score: float
+    strict: float
+    reasoning: ReasoningState
+    found: int
+
+
+def is_oneruler(task: str | None, language: Language | None) -> bool:
+    """Whether a task name means ONERULER's: two names are in both, and there the language tells."""
+    return task in ONERULER_TASKS and (task not in RULER_TASKS or language is not None)
+
+
+def score_row(
+    prediction: str,
+    references: Sequence[str],
+    task: str | None = None,
+    language: Language | None = None,
+    none_word: str | None = None,
+    compat: str | None = None,
+    model: str = "",
+) -> TextScore:
+    """Score one row by the rule of its task; without a task, RULER's `string_match_all`.
+
+    `language` is that of the instruction; it marks a row of ONERULER. `model` is for `compat`: the
+    authors read the answers of deepseek otherwise. Raises ValueError for an unknown task, language
+    or `compat`, and for a row without references.
+    """
+    _check_row(task, language, compat)
+    if not len(references):  # they may be an array
+        raise ValueError("A row without references cannot be scored.")
+    _, answer, reasoning = split_reasoning(prediction)
+    if not is_oneruler(task, language):
+        return _score_ruler(answer, references, task or "", reasoning)
+    language = language or "en"
+    whole = authors_answer(prediction, model)
+    if str(task).startswith("cwe"):
+        found = common_words(answer, references, language)[0]
+        strict = exact_words(answer, references, language)
+        authors = authors_words(whole, references) if compat else strict
+    elif task == "niah_none":
+        none_word = none_word or references[0]
+        found = int(says_none(answer_in(answer, language), language, none_word))
+        strict = exact_none(answer, language, none_word)
+        authors = authors_none(whole, language) if compat else strict
+    else:
+        wanted = {normalize(reference, language) for reference in references}
+        found = len(wanted & numbers(answer_in(answer, language)))
+        strict = exact_numbers(answer, references, language, none_word)
+        authors = authors_numbers(whole, references, language) if compat else strict
+    return TextScore(authors, strict, reasoning, found)
+
+
+def _score_ruler(
+    answer: str, references: Sequence[str], task: str, reasoning: ReasoningState
+) -> TextScore:
+    text = postprocess(answer).lower()
+    found = sum([reference.lower() in text for reference in references])
+    if task in QA_TASKS:
+        score = float(found > 0)  # the reference code's string_match_part
+        return TextScore(score, score * whole_word_match(answer, references), reasoning, found)
+    score = found / len(references)  # its string_match_all
+    strict = score == 1 and nothing_else(answer, references, task)
+    return TextScore(score, float(strict), reasoning, found)
+
+
+@functools.lru_cache(maxsize=256)
+def _check_row(task: str | None, language: Language | None, compat: str | None) -> None:
+    check_names([task], [language], compat)
+
+
+def check_names(
+    tasks: Iterable[str | None], languages: Iterable[Language | None], compat: str | None
+) -> None:
+    """Refuse what is no task, language or `compat`, with a ValueError."""
+    known = {*RULER_TASKS, *ONERULER_TASKS}
+    for task in set(tasks) - known - {None}:
+        raise ValueError(f"Unknown task {task!r}; known: {', '.join(sorted(known))}.")
+    codes = {language for language in languages if isinstance(language, str)}
+    for code in codes - ANSWER_TAGS.keys():
+        of = ", ".join(ANSWER_TAGS)
+        raise ValueError(f"Unknown language {code!r}; known: {of}; others by language_rules=.")
+    if compat not in (None, "authors"):
+        raise ValueError(f"Unknown compat {compat!r}; give 'authors' or None.")
+
+
+def references_found(
+    prediction: str, references: Sequence[str], task: str | None, language: Language | None = None
+) -> list[bool]:
+    """For each reference whether it stands in the prediction, as its benchmark reads it."""
+    answer = split_reasoning(prediction).answer
+    if not is_oneruler(task, language):
+        text = postprocess(answer).lower()
+        return [reference.lower() in text for reference in references]
+    language = language or "en"
+    answer = answer_in(answer, language)
+    if task == "niah_none":
+        return [denies(answer, language, reference) for reference in references]
+    words = [normalize(reference, language).strip() for reference in references]
+    if str(task).startswith("cwe"):
+        text = best_list(answer, {*words} - {""}, language).text
+        return [stands(text, word) for word in words]
+    return [word in numbers(answer) for word in words]

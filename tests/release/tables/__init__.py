@@ -1,0 +1,1 @@
+"""Tests of what commands print of the builder's results and of runs."""

@@ -1,0 +1,36 @@
+"""What `ruler run` prints at its end: states that no row has take no column."""
+
+from __future__ import annotations
+
+from collections import Counter
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from ruler_common.terminal import COLUMNS, MANY
+from ruler_release.tables.run_tables import show_states
+
+
+def shown(states: dict[str, Counter[str]], capsys: pytest.CaptureFixture[str]) -> list[str]:
+    summary = SimpleNamespace(states=states, unfinished=Counter[str]())
+    show_states(cast(Any, summary))
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= COLUMNS
+    return lines
+
+
+def test_states_that_no_row_has_take_no_column(capsys: pytest.CaptureFixture[str]) -> None:
+    lines = shown({"vt_4k": Counter(stop=5), "cwe_4k": Counter(stop=3, length=2)}, capsys)
+    assert lines[0].split() == ["configuration", "stop", "length"]
+    assert [line.split() for line in lines[2:]] == [["vt_4k", "5", "0"], ["cwe_4k", "3", "2"]]
+
+
+def test_of_very_many_configurations_those_in_trouble_are_listed(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    states = {f"niah_single_32k_{number}": Counter(stop=5) for number in range(MANY + 1)}
+    states["niah_single_nonone_128k_en-pl_qwen2.5"] = Counter(stop=4, does_not_fit=1)
+    lines = shown(states, capsys)
+    assert lines[2].split() == ["niah_single_nonone_128k_en-pl_qwen2.5", "4", "1"]
+    assert lines[3] == f"All rows of {MANY + 1} other configurations were answered to the end."
