@@ -66,7 +66,8 @@ class Prediction:
         """Raise TypeError for a field that is not of its type, whatever a file gave."""
         for (name, kind), value in zip(_KINDS.items(), _fields(self), strict=True):
             if value is not None and type(value) is not kind:
-                raise TypeError(f"{name} is {str(value)[:_SHOWN]!r}")
+                what = "the prediction" if name == "text" else name
+                raise TypeError(f"{what} is {str(value)[:_SHOWN]!r}, not of type {kind.__name__}")
 
     @property
     def known_prompt(self) -> str | None:

@@ -112,6 +112,10 @@ def _pass_on(done: Any, ended: threading.Event, on_progress: OnRows) -> None:
             known = total
 
 
+class _ParentDied(BaseException):
+    """Nobody waits for the result of this worker process."""
+
+
 # In a worker process: its worker object, and what reports to the parent.
 _here: tuple[Any, OnRows]
 
@@ -127,7 +131,7 @@ def _start(
 
     def report(count: int) -> None:
         if os.getppid() != parent:
-            os._exit(1)
+            raise _ParentDied
         done[own] += count
 
     _here = make(*arguments), report
@@ -135,4 +139,7 @@ def _start(
 
 def _in_worker(step: Step[Any, Item, Result], item: Item) -> Result:
     worker, report = _here
-    return step(worker, item, report)
+    try:
+        return step(worker, item, report)
+    except _ParentDied:  # what the step had begun is removed by now
+        os._exit(1)

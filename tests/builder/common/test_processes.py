@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
 
 import pytest
 
 from ruler_builder.common.processes import worker_pool
 from ruler_common.errors import RulerError
+from ruler_common.files import temporary_beside
 from ruler_common.work import OnRows
 
 
@@ -29,6 +35,11 @@ class Adder:
         while item:
             report(1)
         return item
+
+    def write_for_ever(self, path: str, report: OnRows) -> int:
+        with temporary_beside(Path(path)) as temporary:
+            temporary.touch()
+            return self.report_for_ever(1, report)
 
 
 @pytest.mark.parametrize("workers", [1, 2])
@@ -68,3 +79,21 @@ def test_processes_that_are_stopped_while_they_report_hold_nothing_up() -> None:
     """A lock that a stopped process held would make the end of the pool wait for ever."""
     with pytest.raises(KeyboardInterrupt):
         interrupt_after_the_first()
+
+
+def write_until_killed(folder: Path) -> None:
+    with worker_pool(2, Adder, (0,), lambda count: None) as run:
+        list(run(Adder.write_for_ever, [str(folder / "a"), str(folder / "b")]))
+
+
+def test_processes_whose_parent_was_killed_end_and_take_their_files_along(tmp_path: Path) -> None:
+    code = f"from pathlib import Path; from {__name__} import write_until_killed as write; "
+    parent = subprocess.Popen([sys.executable, "-c", f"{code}write(Path({str(tmp_path)!r}))"])
+    deadline = time.monotonic() + 60
+    while len([*tmp_path.iterdir()]) < 2 and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert len([*tmp_path.iterdir()]) == 2
+    parent.send_signal(signal.SIGKILL)
+    while [*tmp_path.iterdir()] and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert [*tmp_path.iterdir()] == []

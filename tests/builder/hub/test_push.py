@@ -214,7 +214,7 @@ def test_a_plan_of_many_files_is_summed_up(capsys: Any) -> None:
     TerminalView().plan(shipment, plan, {"files": entries})
     said = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
     assert said[0] == "org/many: 122 files to send, 122,000 bytes; 0 are there"
-    assert said[2:] == [
+    assert said[3:] == [
         "card, manifest 2 2,000",
         *(f"{t} {n}k 30 30,000" for t in "ab" for n in (4, 8)),
         "Tag: v1.0.0",

@@ -133,7 +133,7 @@ def test_the_list_has_one_row_a_language_and_says_what_is_odd(folder: Path) -> N
     rows = {line.split()[0]: line.split() for line in lines if line and line[0].isalpha()}
     assert rows["cs"][1] == "missing"
     assert rows["pl"][1:3] == ["book-pl", "damaged"]
-    assert rows["nl"][3:5] == ["perhaps", "not"]
+    assert rows["nl"][-2:] == ["perhaps", "not"]
     assert "essays" not in rows
     assert any(line.strip().startswith("nl  Disputed") for line in lines)
 

@@ -28,13 +28,11 @@ from typing_extensions import TypedDict
 
 from ruler_common.errors import RulerError
 from ruler_eval.analysis.compare import paired_cells
-from ruler_eval.analysis.sequential.live_test import answer, covers, joined, plan_of, scored
 from ruler_eval.analysis.sequential.sequential_test import LookPlan
+from ruler_eval.analysis.sequential.wave_run import WaveRun, covers
 from ruler_eval.run.progress import RunSummary
 from ruler_eval.run.run_order import RunOrder
-from ruler_eval.run.runner import OpenRun
 from ruler_eval.run.work_plan import WAVE
-from ruler_eval.score import stored_results
 from ruler_eval.score.results_file import Results, Scores, scores_of
 
 FEWEST, FEWEST_OVER_LENGTHS = 20, 6
@@ -103,32 +101,22 @@ def run_until(
     """
     if not 0 < half_width < 50:
         raise RulerError("--until takes points above 0 and below 50, such as 1.0.")
-    if order.shard is not None:
-        raise RulerError("--until needs every task in each wave: leave --shard out.")
     fixed = {"half_width": float(half_width), "beside": beside["model"] if beside else None}
-    with OpenRun(order, {"until": fixed}, WAVE) as work:
-        plan = plan_of(work)
-        base = None
+    with WaveRun(order, {"until": fixed}, WAVE) as run:
+        plan, base = run.plan, None
         if beside is not None:
             covers(beside, plan)
             base = scores_of(beside)
         several = len({length for _, length in plan.order}) > 1
         fewest = min(plan.rows, FEWEST_OVER_LENGTHS if several else FEWEST)
-        waves = work.waves()
-        for number, wave in enumerate(waves, 1):
-            answer(work, [wave])
-            rows = min(number * plan.wave, plan.rows)
-            if rows < fewest:
-                continue
-            results = scored(order, beside)
+        for rows in [*range(fewest, plan.rows, plan.wave), plan.rows]:
+            results = run.upto(rows, beside)
             if beside is not None:
                 paired_cells(beside, results)
             found = mean_estimate(plan, scores_of(results), rows, base)
             on_look(found)
             if found["half_width"] <= half_width:
                 break
-        work.record({"estimate": found})
-        summary = work.finish(joined(waves[:number]))
-    results = scored(order, beside, partial=found["rows"] < found["of"])
-    stored_results.write(results, order.out / "results.json")
+        summary = run.end({"estimate": found})
+    run.write(beside, partial=found["rows"] < found["of"])
     return summary

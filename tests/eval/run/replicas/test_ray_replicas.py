@@ -63,6 +63,18 @@ def test_when_all_engines_end_what_was_answered_is_kept(cluster: Any, read: Any)
     assert 50 <= len(set(indices)) == len(indices) < len(ROWS)
 
 
+def test_engines_answer_wave_after_wave(cluster: Any, read: Any) -> None:
+    """As `ruler decide` sends them: some rows, a look, some more."""
+    answers: list[int] = []
+    order = replace(ORACLE, cluster=ClusterOptions(replicas=2, num_cpus=1))
+    with closing(RayReplicas(order, print)) as replicas:
+        for begin in range(0, 20, 5):
+            rows = tuple(range(begin, begin + 5))
+            wave = [Part("vt_4k", rows, rows, (1000,) * len(rows))]
+            replicas.answer(wave, read, lambda answered: answers.append(answered.record["index"]))
+            assert sorted(answers) == [*range(begin + 5)]
+
+
 def test_an_engine_of_two_gpus_has_two_bundles_of_one_node_and_gives_them_back(
     cluster: Any, read: Any
 ) -> None:
