@@ -2,9 +2,11 @@
 
 The whole command, start-up included, in seconds of the processor and of the clock, with the size
 of its page, and how soon Chromium, where it is installed, paints it. Three models x 13 tasks x 6
-lengths, ROWS in all (70,200), are the real answers of example, repeated, of the third every second
-one is right: once with their references, once by results.json alone. With RELEASE, a folder of the
-frozen rows, a model answers every row of it, and a third of its answers are wrong.
+lengths, ROWS in all (70,200), are the real answers of example, repeated; the second's are the
+first's up to their first line, of the third every second one is right and the others the first's,
+as near models often give the same answer: once with their references, once by results.json alone.
+With RELEASE, a folder of the frozen rows, a model answers every row of it, and a third of its
+answers are wrong.
 """
 
 from __future__ import annotations

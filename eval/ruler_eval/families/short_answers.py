@@ -24,17 +24,20 @@ _STOP = frequent("en") | {
     *("these", "those", "such", "any", "most", "very", "both", "only", "no", "not"),
     *("how", "why", "had", "has", "have", "did", "does", "do", "been", "being", "also", "s"),
 }
+_FROM_ZERO = (
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen "
+    "sixteen seventeen eighteen nineteen twenty"
+)
+_FROM_FIRST = (
+    "first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth thirteenth "
+    "fourteenth fifteenth sixteenth seventeenth eighteenth nineteenth twentieth"
+)
+_TENS = "thirty forty fifty sixty seventy eighty ninety"
 _NUMBERS = {
-    **{"zero": "0", "one": "1", "two": "2", "three": "3", "four": "4", "five": "5", "six": "6"},
-    **{"seven": "7", "eight": "8", "nine": "9", "ten": "10", "eleven": "11", "twelve": "12"},
-    **{"first": "1", "second": "2", "third": "3", "fourth": "4", "fifth": "5", "sixth": "6"},
-    **{"seventh": "7", "eighth": "8", "ninth": "9", "tenth": "10", "single": "1"},
-    **{"thirteen": "13", "fourteen": "14", "fifteen": "15", "sixteen": "16"},
-    **{"seventeen": "17", "eighteen": "18", "nineteen": "19"},
-    **{"eleventh": "11", "twelfth": "12", "thirteenth": "13", "fourteenth": "14"},
-    **{"fifteenth": "15", "sixteenth": "16", "seventeenth": "17", "eighteenth": "18"},
-    **{"nineteenth": "19", "twentieth": "20", "twenty": "20", "thirty": "30", "forty": "40"},
-    **{"fifty": "50", "sixty": "60", "seventy": "70", "eighty": "80", "ninety": "90"},
+    **{word: str(number) for number, word in enumerate(_FROM_ZERO.split())},
+    **{word: str(number) for number, word in enumerate(_FROM_FIRST.split(), 1)},
+    **{word: f"{number}0" for number, word in enumerate(_TENS.split(), 3)},
+    "single": "1",
 }
 _NAMES = {
     number: [name for name, other in _NUMBERS.items() if other == number]

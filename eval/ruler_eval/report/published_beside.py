@@ -36,29 +36,25 @@ def beside_published(results: Results, baseline: Baseline = "chat", markdown: bo
         known, of_tasks = [], []
     rows, parts, shown = rows_of(results), [], []
     beside = "Beside" if are_frozen(rows) else "Not comparable with"
+    label = f"own: {results['model'] or 'unnamed model'}"
     for tokenizer, by_language in results["summary"].items():
-        for published in known:
-            own = by_language.get(published.languages, {}).get(published.group)
-            if own is not None:
-                name = ", ".join(
-                    [published.group]
-                    + [published.languages] * (data["name"] == "oneruler")
-                    + [tokenizer]
-                )
-                title = f"{beside} published models ({name}): {published.source}, {published.date}"
-                label = results["model"] or "unnamed model"
-                parts.append(sentences(title, markdown))
-                parts.append(_table(own, f"own: {label}", published, markdown))
-                shown.append(published)
-        for published in of_tasks:
-            cells = chosen(results, tokenizer, published.languages).values()
-            scores = {c["length"]: c["score"] for c in cells if c["task"] == published.group}
-            if any(length in scores for length in published.lengths):
-                title = f"{beside} published models ({published.group}, {tokenizer}): "
-                label = results["model"] or "unnamed model"
-                parts.append(sentences(f"{title}{published.source}, {published.date}", markdown))
-                parts.append(_task_table(scores, f"own: {label}", published, markdown))
-                shown.append(published)
+        for published in [*known, *of_tasks]:
+            name = [published.group, tokenizer]
+            if published in of_tasks:
+                cells = chosen(results, tokenizer, published.languages).values()
+                scores = {c["length"]: c["score"] for c in cells if c["task"] == published.group}
+                if scores.keys().isdisjoint(published.lengths):
+                    continue
+                drawn = _task_table(scores, label, published, markdown)
+            else:
+                own = by_language.get(published.languages, {}).get(published.group)
+                if own is None:
+                    continue
+                name[1:1] = [published.languages] * (data["name"] == "oneruler")
+                drawn = _table(own, label, published, markdown)
+            title = f"{beside} published models ({', '.join(name)}): {published.source}, "
+            parts += [sentences(title + published.date, markdown), drawn]
+            shown.append(published)
     if not shown:
         return f"No published results fit what was scored of {data['name']}."
     if not are_frozen(rows):

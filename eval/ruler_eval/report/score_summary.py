@@ -13,20 +13,19 @@ from collections.abc import Mapping
 from ruler_common.terminal import line_of, narrow_table, sentences
 from ruler_eval.report.config_tables import TROUBLES, by_depth
 from ruler_eval.report.score_tables import (
+    MEANS,
     chosen,
     headline,
-    interval_rows,
     marked,
     mean_name,
     number,
     relative_name,
     relative_to_alone,
-    task_rows,
+    scores,
 )
-from ruler_eval.score.aggregates import EVERY_LANGUAGE, EVERY_PAIR
+from ruler_eval.score.aggregates import for_all
 from ruler_eval.score.results_file import GroupSummary, Results
 
-_MEANS = {EVERY_LANGUAGE: "mean over languages", EVERY_PAIR: "mean over pairs"}
 _MEANING = {
     "from": "from, to: 95 % interval.",
     "inc": "inc, dec: averages in which longer, and in which shorter, lengths weigh more.",
@@ -35,7 +34,6 @@ _MEANING = {
 }
 """Columns of the averages, explained below them."""
 _BY_TASK = "The tasks of each language and of the means: --all."
-_MARK = "* a mean over other tasks than the others of this row"
 
 
 def summary(results: Results, markdown: bool = False, depth: bool = False) -> str:
@@ -47,16 +45,16 @@ def summary(results: Results, markdown: bool = False, depth: bool = False) -> st
     parts.append("\n".join(sentences(f"Note: {note}.", markdown) for note in results["notes"]))
     for tokenizer, by_language in results["summary"].items():
         name = line_of(f"{results['dataset']['name']}, {tokenizer}", markdown)
-        languages = _shown(by_language)
+        languages = for_all(by_language)
         groups = by_language[languages]
-        also = "" if languages == "en" else f", {_MEANS.get(languages, languages)}"
+        also = "" if languages == "en" else f", {MEANS.get(languages, languages)}"
         cells = list(chosen(results, tokenizer, languages).values())
         if len(by_language) > 1:
             title = f"Scores by language and length ({name}), mean of the tasks"
             parts.append(f"{title}\n\n{_languages(by_language, markdown)}")
         else:
-            rows = task_rows(cells, groups["all"]["lengths"], results["dataset"]["tasks"])
-            parts.append(f"Scores ({name}{also})\n\n{_scores(rows, groups['all'], markdown)}")
+            text = scores(cells, groups, results["dataset"]["tasks"], markdown, brief=True)
+            parts.append(f"Scores ({name}{also})\n\n{text}")
         relative = relative_to_alone(cells, groups, results["dataset"]["tasks"], markdown)
         if relative:
             parts.append(f"Scores in percent of those at 0k (the evidence alone)\n\n{relative}")
@@ -65,12 +63,6 @@ def summary(results: Results, markdown: bool = False, depth: bool = False) -> st
         parts.append(f"Averages ({name}{also})\n\n{_averages(groups, markdown)}")
         parts += [_BY_TASK] * (len(by_language) > 1)
     return "\n\n".join(filter(None, parts))
-
-
-def _shown(by_language: Mapping[str, Mapping[str, GroupSummary]]) -> str:
-    """The languages that stand for all: the mean over them, the only one, or over all pairs."""
-    wanted = (EVERY_LANGUAGE, *(name for name in by_language if "-" not in name), EVERY_PAIR)
-    return next((name for name in wanted if name in by_language), next(iter(by_language)))
 
 
 def _troubles(results: Results) -> str:
@@ -90,26 +82,15 @@ def _languages(by_language: Mapping[str, Mapping[str, GroupSummary]], markdown: 
         means = by_language[languages]["all"]["lengths"].values()
         scores = [mean["score"] for mean in means if mean["score"] is not None]
         average = sum(scores) / len(scores) if scores else 0.0
-        return languages in _MEANS, "-" in languages, -average
+        return languages in MEANS, "-" in languages, -average
 
     rows = []
     for languages in sorted(by_language, key=order):
         means = marked(by_language[languages]["all"])
-        name = _MEANS.get(languages, languages)
+        name = MEANS.get(languages, languages)
         average = number(by_language[languages]["all"]["average"]["score"])
         rows.append([name, *(means.get(length, "-") for length in lengths), average])
     return narrow_table(["language", *map(str.upper, lengths), "Avg."], rows, markdown)
-
-
-def _scores(rows: list[list[str]], group: GroupSummary, markdown: bool) -> str:
-    """The tasks' scores, and their mean with its interval in two rows: one would be too wide."""
-    lengths, means = group["lengths"], marked(group)
-    rows.append([mean_name(group), *means.values()])
-    rows += interval_rows(mean["interval"] for mean in lengths.values())
-    if any(mean["tasks"] < group["tasks"] for mean in lengths.values()):
-        rows.append(["tasks scored", *(str(mean["tasks"]) for mean in lengths.values())])
-    text = narrow_table(["task", *map(str.upper, lengths)], rows, markdown)
-    return text + f"\n{_MARK}" * any(mean.endswith("*") for mean in means.values())
 
 
 def _averages(groups: Mapping[str, GroupSummary], markdown: bool) -> str:

@@ -20,7 +20,7 @@ from ruler_eval.score.effective_length import written
 from ruler_eval.score.results_file import Cell, GroupSummary, Results, rows_of
 from ruler_eval.score.trust.proof import UNPROVED
 
-_MEANS = {EVERY_LANGUAGE: "mean over languages", EVERY_PAIR: "mean over pairs of languages"}
+MEANS = {EVERY_LANGUAGE: "mean over languages", EVERY_PAIR: "mean over pairs of languages"}
 
 
 def number(value: float | None) -> str:
@@ -47,7 +47,7 @@ def report(results: Results, markdown: bool = False, intervals: bool = False) ->
         for languages, groups in by_language.items():
             name = f"{results['dataset']['name']}, {tokenizer}"
             if len(by_language) > 1 or languages != "en":
-                name += f", {_MEANS.get(languages, languages)}"
+                name += f", {MEANS.get(languages, languages)}"
             cells = list(chosen(results, tokenizer, languages).values())
             text = scores(cells, groups, results["dataset"]["tasks"], markdown, intervals)
             if results["dataset"].get("mini"):
@@ -110,11 +110,13 @@ def scores(
     tasks: Sequence[str],
     markdown: bool = False,
     intervals: bool = False,
+    brief: bool = False,
 ) -> str:
     """Task rows by lengths, then the mean of the tasks and its interval.
 
-    With several lengths a column has the mean of a row's scores over them, `0k` left out: of tasks
-    that were scored at every one, and of the mean of the tasks.
+    If not `brief` also their strict mean, and with several lengths a column of the mean of a row's
+    scores over them, `0k` left out: of tasks that were scored at every one, and of the mean of the
+    tasks.
     `tasks` gives the rows' order. A mean over fewer tasks says so in its row's name, and a mean
     over other tasks than the rest of its row is marked.
     """
@@ -123,11 +125,12 @@ def scores(
     count, means = groups["all"]["tasks"], marked(groups["all"])
     rows.append([mean_name(groups["all"]), *means.values()])
     rows += interval_rows(mean["interval"] for mean in lengths.values())
-    rows.append(["strict", *(number(mean["strict"]) for mean in lengths.values())])
+    if not brief:
+        rows.append(["strict", *(number(mean["strict"]) for mean in lengths.values())])
     if any(mean["tasks"] < count for mean in lengths.values()):
         rows.append(["tasks scored", *(str(mean["tasks"]) for mean in lengths.values())])
     header, far = ["task", *map(str.upper, lengths)], [n for n, m in lengths.items() if m["tokens"]]
-    if len(far) > 1:
+    if len(far) > 1 and not brief:
         header.append("Avg.")
         averages = {task: _average(cells, task, far) for task in tasks}
         averages[mean_name(groups["all"])] = number(groups["all"]["average"]["score"])

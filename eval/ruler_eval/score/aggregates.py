@@ -174,6 +174,13 @@ def combine(
     return score, strict, intervals.percent(*intervals.units(rows, cells, shares))
 
 
+def for_all(by_language: Iterable[str]) -> str:
+    """The languages that stand for a run: the mean over them, the only one, or over all pairs."""
+    known = list(by_language)
+    wanted = (EVERY_LANGUAGE, *(name for name in known if "-" not in name), EVERY_PAIR)
+    return next((name for name in wanted if name in known), known[0])
+
+
 def in_languages(cell: Cell, languages: str) -> bool:
     """Whether a cell is of `pl`, of `en-ko`, of any one language (*), of any pair (*-*)."""
     pair = languages_of(cell)

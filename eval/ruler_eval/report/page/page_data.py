@@ -20,16 +20,10 @@ from ruler_eval.report.config_tables import TROUBLES
 from ruler_eval.report.page import page_scores
 from ruler_eval.report.page.page_differences import pairs
 from ruler_eval.report.page.page_languages import languages
-from ruler_eval.report.page.page_model import (
-    Errors,
-    PageData,
-    RunFacts,
-    Series,
-    ShownRows,
-    TaskErrors,
-)
+from ruler_eval.report.page.page_model import Errors, PageData, RunFacts, Series, TaskErrors
 from ruler_eval.report.page.page_runs import ReportedRun
 from ruler_eval.report.page.page_verdict import verdict
+from ruler_eval.report.page.row_model import ShownRows
 from ruler_eval.report.page.rows.page_rows import ConfigRows, rows_behind
 from ruler_eval.report.page.rows.row_pages import show_command
 from ruler_eval.report.page.rows.rows_file import RowsFile

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
-from typing import Any
+from typing import Any, cast
 
 from ruler_common.errors import RulerError
 from ruler_common.names import languages_of
@@ -14,6 +14,7 @@ from ruler_eval.report.page.page_runs import ReportedRun
 from ruler_eval.score.aggregates import EVERY_LANGUAGE, in_languages
 from ruler_eval.score.results_file import Cell
 
+_OF_A_MEAN = ("a", "b", "difference", "interval", "n", "p", "p_holm", "better")
 _MOST_FOR_ALL_PAIRS = 3  # runs: of more, each is paired with the first alone
 
 
@@ -72,16 +73,5 @@ def _by_language(a: ReportedRun, b: ReportedRun, cells: Mapping[str, Cell]) -> I
 def _difference(
     mean: Mapping[str, Any], task: str | None = None, length: str | None = None, language: str = ""
 ) -> Difference:
-    return {
-        "task": task,
-        "length": length,
-        "language": language,
-        "a": mean["a"],
-        "b": mean["b"],
-        "difference": mean["difference"],
-        "interval": mean["interval"],
-        "n": mean.get("n"),
-        "p": mean.get("p"),
-        "p_holm": mean.get("p_holm"),
-        "better": mean["better"],
-    }
+    known = {name: mean.get(name) for name in _OF_A_MEAN}
+    return cast(Difference, {"task": task, "length": length, "language": language, **known})

@@ -5,7 +5,7 @@ Nothing is scored here: means and intervals are those of ruler_eval/score/aggreg
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 
 from ruler_common.names import languages_of
@@ -26,7 +26,7 @@ from ruler_eval.report.page.page_model import (
 )
 from ruler_eval.report.page.page_runs import ReportedRun
 from ruler_eval.report.score_tables import chosen, relative_name
-from ruler_eval.score.aggregates import EVERY_LANGUAGE, EVERY_PAIR, categories, combine
+from ruler_eval.score.aggregates import categories, combine, for_all
 from ruler_eval.score.cells.depth import mean_bins
 from ruler_eval.score.results_file import Cell, DepthBin, GroupSummary
 
@@ -49,21 +49,12 @@ def all_series(runs: Sequence[ReportedRun]) -> list[Series]:
             "run": number,
             "label": label if len(summary) == 1 else f"{label} · {tokenizer}",
             "tokenizer": tokenizer,
-            "languages": _whole(summary[tokenizer]),
+            "languages": for_all(summary[tokenizer]),
             "colour": COLOURS[place % len(COLOURS)],
             "shape": SHAPES[place % len(SHAPES)],
         }
         for place, (number, label, tokenizer, summary) in enumerate(named)
     ]
-
-
-def _whole(by_language: Iterable[str]) -> str:
-    """The languages whose means stand for the run: all, the only one, or all pairs."""
-    known = list(by_language)
-    for languages in (EVERY_LANGUAGE, *(one for one in known if "-" not in one), EVERY_PAIR):
-        if languages in known:
-            return languages
-    return known[0]
 
 
 def cells_of(run: ReportedRun, series: Series) -> dict[str, Cell]:

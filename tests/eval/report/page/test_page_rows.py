@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import pytest
 
+from ruler_eval.analysis.errors.error_kinds import error_of
+from ruler_eval.example.write_example import write_example
 from ruler_eval.report.page.figures.vega_runtime import made_anew, vega_runtime
 from ruler_eval.report.page.page_data import page_data
 from ruler_eval.report.page.page_runs import open_runs
 from ruler_eval.report.page.rows import page_rows
 from ruler_eval.report.page.rows.page_rows import fair_shares
+from tests.eval.scoring_helpers import ruler
 
 
 def test_of_a_large_release_some_texts_are_read_and_the_page_says_how_many(two_runs, monkeypatch):
@@ -53,3 +56,34 @@ def test_the_kept_runtime_is_what_its_package_makes():
     if vl_convert.__version__ != "1.9.0":
         pytest.skip("Another vl-convert-python than the runtime was made with bundles other parts")
     assert vega_runtime() == made_anew()
+
+
+@pytest.mark.parametrize("by", ["release", "references"])
+def test_an_answer_that_two_runs_give_to_a_row_is_sorted_once(two_runs, tmp_path, monkeypatch, by):
+    """And the kinds are those of each run's own page, also where their answers differ."""
+    how = {}
+    paths = list(two_runs)
+    if by == "references":
+        example = tmp_path / "example"
+        write_example(example)
+        paths = [example / "run", example / "first-line"]
+        how = {"references": example / "references"}
+        for path in paths:
+            assert ruler("score", path, "--references", how["references"])[2] == 0
+    calls = []
+
+    def counted(row, answer, *more, **how):
+        calls.append((row["outputs"], answer.text))
+        return error_of(row, answer, *more, **how)
+
+    def kinds(runs):
+        page = page_data(open_runs(runs, [f"run {n}" for n in range(len(runs))], **how))
+        return [one["kinds"] for one in page["errors"]["tasks"]], len(calls)
+
+    monkeypatch.setattr(page_rows, "error_of", counted)
+    alone = [kinds([path]) for path in paths]
+    apart = len(calls)
+    calls.clear()
+    together, taken = kinds(paths)
+    assert together == [kind for found, _ in alone for kind in found]
+    assert 0 < taken < apart

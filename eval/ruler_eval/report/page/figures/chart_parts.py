@@ -93,16 +93,17 @@ def lines(base: Any, shape: Any, tooltip: Sequence[Any]) -> list[Any]:
 
 def by_colour(series: Sequence[Series]) -> Any:
     """Each model in the colour of its series."""
-    scale = alt.Scale(domain=[s["label"] for s in series], range=[s["colour"] for s in series])
-    return alt.Color(
-        "model:N", scale=scale, legend=alt.Legend(orient="top", title=None, labelLimit=400)
-    )
+    return alt.Color("model:N", **_of_models(series, [one["colour"] for one in series]))
 
 
 def by_shape(series: Sequence[Series]) -> Any:
     """Each model's points in the shape of its series."""
-    scale = alt.Scale(domain=[s["label"] for s in series], range=[s["shape"] for s in series])
-    return alt.Shape("model:N", scale=scale, legend=alt.Legend(orient="top", title=None))
+    return alt.Shape("model:N", **_of_models(series, [one["shape"] for one in series]))
+
+
+def _of_models(series: Sequence[Series], shown_as: list[str]) -> dict[str, Any]:
+    scale = alt.Scale(domain=[one["label"] for one in series], range=shown_as)
+    return {"scale": scale, "legend": alt.Legend(orient="top", title=None, labelLimit=400)}
 
 
 def windows(lengths: Sequence[Length]) -> list[Length]:

@@ -18,8 +18,8 @@ from ruler_eval.analysis.errors.prompt_rows import row_of_prompt
 from ruler_eval.families.table import family_of, rule_task
 from ruler_eval.frozen_release import BATCH_ROWS, PartialRow
 from ruler_eval.prediction import Prediction
-from ruler_eval.report.page.page_model import RowsPart, ShownRow, ShownRows
 from ruler_eval.report.page.page_runs import ReportedRun
+from ruler_eval.report.page.row_model import RowsPart, ShownRow, ShownRows
 from ruler_eval.report.page.rows.rows_file import RowsFile
 from ruler_eval.report.page.rows.shown_rows import shown_row
 from ruler_eval.score.cells import join
@@ -91,17 +91,34 @@ class ConfigRows:
         """The rows that the page or the file beside it shows."""
         return set(self.scores if self.every_row else self.order)
 
-    def take(self, row: PartialRow) -> None:
-        """Sort a wrong row into its kind, if its text is there, and keep what is shown of it."""
+    def take(self, row: PartialRow, sorted_so: dict[object, str | None]) -> None:
+        """Sort a wrong row into its kind, if its text is there, and keep what is shown of it.
+
+        `sorted_so` are the kinds of the row's answers so far: near models often give the same.
+        """
         index = int(row["index"])
         answer = self.answers.get(index)
         join.same_references(row, answer)
         if (release := self.run.release) is not None:
             row = {**row, "memory": memory_of(self.name, release, self.run.memory).get(index)}
         if "input" in row and self.scores[index] < 1 and index not in self.kinds:
-            self._sort(index, row, answer)
+            said = self._said(row, answer)
+            if said not in sorted_so:
+                self._sort(index, row, answer)
+                sorted_so[said] = self.kinds.get(index)
+            elif (kind := sorted_so[said]) is not None:
+                self.kinds[index] = kind
         if self.every_row or index in self.order:
             self.shown[index] = self._shown(index, row)
+
+    def _said(self, row: PartialRow, answer: Prediction | None) -> object:
+        """All that the kind of an answer to one row depends on."""
+        if answer is None:
+            return None
+        rules = self.run.rules
+        how = rules.compat, rules.cut, rules.model if rules.compat else None
+        ended = answer.finish_reason, answer.error, answer.thinking, answer.thinking_ended
+        return (*how, *ended, answer.text, answer.outputs, id(row["input"]), row.get("memory"))
 
     def on_page(self) -> ShownRows:
         """What the page holds of them; a row that was not found is its answer alone."""
@@ -207,6 +224,7 @@ def _collect(file: Sequence[ConfigRows], groups: int) -> None:
         together = [(index, rows) for rows in file for index in rows.wanted & rows.answers.keys()]
         number = itemgetter(0)
         for index, several in groupby(sorted(together, key=number), key=number):
+            sorted_so: dict[object, str | None] = {}
             made: dict[tuple[object, ...], PartialRow | None] = {}  # runs on one row share its text
             for _, rows in several:
                 answer = rows.answers[index]
@@ -214,15 +232,16 @@ def _collect(file: Sequence[ConfigRows], groups: int) -> None:
                 if held not in made:
                     made[held] = _of_file(answer, rows)
                 if (row := made[held]) is not None:
-                    rows.take(row)
+                    rows.take(row, sorted_so)
         return
     for columns, most in (((*_COLUMNS, "input"), groups), (_COLUMNS, None)):
         wanted = [rows.wanted if most else rows.kept - rows.shown.keys() for rows in file]
         if indices := set().union(*wanted):
             for row in first.run.release.some_rows(first.name, columns, indices, most):
+                sorted_so = {}
                 for rows, mine in zip(file, wanted, strict=True):
                     if row["index"] in mine:
-                        rows.take(row)
+                        rows.take(row, sorted_so)
 
 
 def _of_file(answer: Prediction, rows: ConfigRows) -> PartialRow | None:

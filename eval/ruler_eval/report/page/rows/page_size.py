@@ -11,7 +11,7 @@ import json
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from ruler_eval.report.page.page_model import ShownRow, ShownRows
+from ruler_eval.report.page.row_model import ShownRow, ShownRows
 from ruler_eval.report.page.rows.page_rows import MOST_ROWS
 from ruler_eval.report.page.rows.shown_rows import LONGEST_ANSWER
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from ruler_common.files import temporary_beside
-from ruler_eval.report.page.page_model import RowsPart, ShownRow
+from ruler_eval.report.page.row_model import RowsPart, ShownRow
 
 _LEVEL = 6  # of 1 to 9: at 9 it takes twice as long for one percent
 

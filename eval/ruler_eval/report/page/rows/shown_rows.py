@@ -9,7 +9,7 @@ from typing import Any
 from ruler_common.text import shortened
 from ruler_eval.frozen_release import PartialRow
 from ruler_eval.prediction import Prediction
-from ruler_eval.report.page.page_model import ShownEvidence, ShownRow
+from ruler_eval.report.page.row_model import ShownEvidence, ShownRow
 
 LONGEST_ANSWER = 1200  # characters
 _AROUND = 90  # characters shown before and after a piece of evidence
