@@ -53,19 +53,23 @@ def thinking_server(thinker: Path, tmp_path_factory: pytest.TempPathFactory) -> 
     yield from served(thinker, "thinks", tmp_path_factory.mktemp("thinking"), flags)
 
 
-def answered(order: Any, url: str, reasoning: Reasoning, **arguments: int) -> list[Record]:
+def answered(
+    order: Any, url: str, reasoning: Reasoning, stream: bool = False, **arguments: int
+) -> list[Record]:
     """The records of a run in chat mode, all of whose rows were answered."""
-    options = ModelOptions("thinks", base_url=url, arguments=arguments, retries=2)
+    options = ModelOptions("thinks", base_url=url, arguments=arguments, retries=2, stream=stream)
     asked = replace(order, backend="openai", options=options, mode="chat", reasoning=reasoning)
     total = run(asked).total
     assert total["error"] == total["does_not_fit"] == 0
     return [record for path in sorted(order.out.glob("*.jsonl")) for record in read_lines(path)]
 
 
+@pytest.mark.parametrize("stream", [False, True])
 def test_reasoning_that_ends_is_kept_apart_from_the_answer(
-    order: Any, thinking_server: str
+    order: Any, thinking_server: str, stream: bool
 ) -> None:
-    found = answered(order, thinking_server, Reasoning(True, ROOM), thinking_token_budget=ENDS)
+    room = Reasoning(True, ROOM)
+    found = answered(order, thinking_server, room, stream, thinking_token_budget=ENDS)
     for record in found:
         assert record["thinking"]
         assert record["thinking_ended"] is True

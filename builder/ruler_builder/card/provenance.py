@@ -111,17 +111,14 @@ def _reads(file: str, code: str, here: Mapping[str, Any]) -> bool:
 def versions() -> list[tuple[str, list[str]]]:
     """The versions in CHANGELOG.md that name a data version: title and changes, newest first.
 
-    A change begins with the heading it stands under: `Added: …`, `Changed: …` or `Fixed: …`.
+    The changes are those of the data and of the score, `Data …` and `Score …`.
     """
     text = project_file("CHANGELOG.md").read_text(encoding="utf-8")
     found = []
     for title, body in _sections(text, "## "):
         if "data version" in title:
-            changes = [
-                f"{kind}: {' '.join(line.split())}"
-                for kind, listed in _sections(body, "### ")
-                for line in re.split(r"^- ", listed, flags=re.MULTILINE)[1:]
-            ]
+            lines = [" ".join(line.split()) for line in re.split(r"^- ", body, flags=re.MULTILINE)]
+            changes = [line for line in lines if line.startswith(("Data", "Score"))]
             found.append((re.sub(r"[\[\]]", "", title), changes))
     return found
 

@@ -39,7 +39,7 @@ from ruler_eval.run.backends.server.refusals import AllRefused, Refusals
 from ruler_eval.run.backends.server.vllm_metrics import cache_of
 from ruler_eval.run.backends.server_replies import MOST_SHOWN, inside
 from ruler_eval.run.backends.server_requests import (
-    chat_fields,
+    chat_body,
     extra_fields,
     sampling_fields,
     stream_fields,
@@ -171,18 +171,14 @@ class OpenAI(Backend):
 
     def request(self, prompt: Prompt) -> dict[str, Any]:
         """The body of the request for one prompt."""
-        extra = dict(self._extra)
-        fields: dict[str, Any] = {"model": self.options.model, **self._sampling}
-        if self.endpoint == "completions":
-            ids = prompt.token_ids
-            fields["prompt"] = prompt.text if ids is None else list(ids)
-            fields["max_tokens"] = prompt.max_tokens
-        else:
-            fields.update(chat_fields(prompt, self.provider))
-            extra.update(turn_fields(prompt, self.mode, self._extra, self.provider))
-        if self.options.stream:
-            fields |= stream_fields(self.provider)
-        return {**fields, **extra}
+        model, provider, extra = self.options.model, self.provider, self._extra
+        stream = stream_fields(provider) if self.options.stream else {}
+        if self.endpoint != "completions":
+            return chat_body(prompt, self.mode, model, self._sampling, extra, provider) | stream
+        ids = prompt.token_ids
+        text = prompt.text if ids is None else list(ids)
+        asked = {"model": model, **self._sampling, "prompt": text, "max_tokens": prompt.max_tokens}
+        return {**asked, **extra, **stream}
 
     def generate(self, prompts: Iterator[Prompt]) -> Iterator[Completion]:
         """Keep requests in flight up to the bounds of the options; answers come as they finish.

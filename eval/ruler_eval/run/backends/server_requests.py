@@ -73,12 +73,20 @@ def turn_fields(
     return fields
 
 
-def chat_fields(prompt: Prompt, provider: Provider) -> dict[str, Any]:
-    """The turns and the most tokens to answer with."""
+def chat_body(
+    prompt: Prompt,
+    mode: str,
+    model: str,
+    sampling: Mapping[str, Any],
+    extra: Mapping[str, Any],
+    provider: Provider,
+) -> dict[str, Any]:
+    """A chat request: the turns and the most tokens to answer with, and all other fields."""
     turns: list[dict[str, Any]] = [*prompt.messages]
     if provider.prefill == "prefix" and turns[-1]["role"] == "assistant":
         turns[-1] = {**turns[-1], "prefix": True}
-    return {"messages": turns, provider.limit: prompt.max_tokens}
+    asked = {"model": model, **sampling, "messages": turns, provider.limit: prompt.max_tokens}
+    return {**asked, **extra, **turn_fields(prompt, mode, extra, provider)}
 
 
 def without_prefix(prompt: Prompt, text: str) -> str:

@@ -24,12 +24,7 @@ from ruler_common.parsing import check_type
 from ruler_common.terminal import steps
 from ruler_eval.run.backends.backend import ModelOptions
 from ruler_eval.run.backends.server.providers import provider_for
-from ruler_eval.run.backends.server_requests import (
-    chat_fields,
-    extra_fields,
-    sampling_fields,
-    turn_fields,
-)
+from ruler_eval.run.backends.server_requests import chat_body, extra_fields, sampling_fields
 from ruler_eval.run.backends.start import check_sampling
 from ruler_eval.run.batch import batch_files
 from ruler_eval.run.batch.batch_answers import completion_of, never_run
@@ -145,13 +140,8 @@ def write_batch(batch: BatchOrder) -> WrittenBatch:
             written.rows += 1
             if prompt.tokens is not None:
                 written.prompt_tokens = (written.prompt_tokens or 0) + prompt.tokens
-            body = {
-                "model": order.options.model,
-                **sampling,
-                **chat_fields(prompt, provider),
-                **extra,
-                **turn_fields(prompt, prompter.mode, extra, provider),
-            }
+            mode, model = prompter.mode, order.options.model
+            body = chat_body(prompt, mode, model, sampling, extra, provider)
             yield batch_files.asked_row(prompt), batch_files.request_line(prompt, body)
 
     if not records.lock():
