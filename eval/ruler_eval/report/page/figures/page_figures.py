@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import altair as alt
+from altair.utils.schemapi import debug_mode
 
 from ruler_eval.analysis.errors.error_families import FAMILIES, family_of_kind
 from ruler_eval.report.page.figures.chart_parts import (
@@ -51,8 +52,12 @@ _MOST_LABEL = 150  # pixels of such a name
 
 
 def figures(page: PageData) -> dict[str, Figure]:
-    """Every chart that has data, by its name, in the page's order."""
-    return dict(_figures(page))
+    """Every chart that has data, by its name, in the page's order.
+
+    altair checks a chart's specification in `to_dict`, not each of its parts while it is made.
+    """
+    with debug_mode(False):
+        return dict(_figures(page))
 
 
 def _figures(page: PageData) -> Iterator[tuple[str, Figure]]:
