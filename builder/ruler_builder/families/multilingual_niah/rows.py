@@ -19,8 +19,7 @@ from ruler_builder.context.book_haystack import BookHaystack
 from ruler_builder.context.fit import fit
 from ruler_builder.context.haystacks import DEPTHS, Needle
 from ruler_builder.context.prompt_builder import PromptBuilder
-from ruler_builder.families.multilingual_niah.params import MultilingualNiahParams
-from ruler_builder.families.multilingual_niah.wording import needle_frame
+from ruler_builder.families.multilingual_niah.params import MultilingualNiahParams, needle_frame
 from ruler_builder.families.task import NewRow, Task
 from ruler_builder.oneruler.languages import Language
 from ruler_common.errors import RulerError

@@ -11,8 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from ruler_builder.context.counted_sources import CountedTexts
-from ruler_builder.families.multilingual_words.params import MultilingualWordsParams
-from ruler_builder.families.multilingual_words.wording import list_frame
+from ruler_builder.families.multilingual_words.params import MultilingualWordsParams, list_frame
 from ruler_builder.families.numbered_words import NumberedWords
 from ruler_builder.suites.wording import Frame
 
