@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     import datasets
 
     from ruler_builder.proof.verify_report import VerifyReport
-    from ruler_builder.release.build import Built
-    from ruler_builder.release.build_size import BuildSize
+    from ruler_builder.release.build import BuildSize, Built
 
 
 def build(
@@ -80,7 +79,7 @@ def build(
     """
     from ruler_builder.oneruler.language_pairs import Languages
     from ruler_builder.release.build import build as build_release
-    from ruler_builder.release.build_size import size_of
+    from ruler_builder.release.build import size_of
     from ruler_builder.release.order import BuildOrder
     from ruler_builder.sources.language_folder import language_folders as read_folders
     from ruler_builder.sources.language_folder import restrictions

@@ -16,7 +16,7 @@ from ruler_release.api.arguments import filled
 from ruler_release.commands.flags import LanguageFolders, Mirror, NoDataset, Root, Suite, Workers
 
 if TYPE_CHECKING:
-    from ruler_builder.release.build_size import BuildSize
+    from ruler_builder.release.build import BuildSize
 
 _LANGUAGES = (
     "Of oneruler, comma-separated: pl, en-ko (text English, instruction Korean), all, or default: "

@@ -51,7 +51,7 @@ def push(
     """
     from ruler_builder.hub.push import PushOrder
     from ruler_builder.hub.push import push as push_order
-    from ruler_builder.hub.report_space import PAGE
+    from ruler_builder.hub.spaces import PAGE
     from ruler_release.tables.push_tables import TerminalView
 
     page = None

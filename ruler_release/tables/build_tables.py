@@ -10,8 +10,7 @@ from ruler_common.manifest_form import FileEntry, Manifest
 from ruler_common.terminal import MANY, err, out, print_table, sentences
 
 if TYPE_CHECKING:  # `ruler list` needs nothing that builds
-    from ruler_builder.release.build import Built
-    from ruler_builder.release.build_size import BuildSize
+    from ruler_builder.release.build import BuildSize, Built
 
 _WORTH_A_WORD = 1000  # rows
 

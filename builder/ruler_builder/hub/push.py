@@ -16,10 +16,9 @@ from pathlib import Path
 from typing import Protocol
 
 from ruler_builder.hub import release_files
-from ruler_builder.hub.metric_space import metric_shipment
 from ruler_builder.hub.push_plan import PushPlan, RepositoryState, Shipment, make_plan
-from ruler_builder.hub.report_space import check_space, report_shipment
 from ruler_builder.hub.repository import Repository, check_rights
+from ruler_builder.hub.spaces import check_space, metric_shipment, report_shipment
 from ruler_builder.verify.verify import verify
 from ruler_common.errors import RulerError, Unreachable
 from ruler_common.manifest_form import Manifest

@@ -12,9 +12,16 @@ import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from ruler_builder.common.build_folder import ShardRecord, read_plan, read_shard, unfinished
+from ruler_builder.common.build_folder import (
+    ShardRecord,
+    add_to_journal,
+    read_journal,
+    read_plan,
+    read_shard,
+    unfinished,
+    write_plan,
+)
 from ruler_builder.release.build import BuildProgress, Built, complete, existing_release
-from ruler_builder.release.journal import append, read_journal, write_plan
 from ruler_builder.release.new_manifest import merge_settings
 from ruler_builder.sources.folder_lock import alone_in
 from ruler_common.errors import RulerError
@@ -59,7 +66,7 @@ def _merge(root: Path, parts: Sequence[Path], report: BuildProgress) -> Built:
     write_plan(root, shared, list(files))
     for path in todo:
         _copy(place[path], root, path, files[path])
-        append(root, path, files[path])
+        add_to_journal(root, path, files[path])
         report.rows(files[path]["rows"])
     return Built(complete(root, shared, files), todo)
 

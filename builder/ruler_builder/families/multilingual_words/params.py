@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 from ruler_builder.sources.registry import prompts_of
-from ruler_builder.suites.list_counts import ListParams
+from ruler_builder.suites.params import ListParams
 from ruler_builder.suites.wording import Frame, between_tags, split_at_context
 
 
