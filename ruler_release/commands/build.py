@@ -1,4 +1,4 @@
-"""`ruler build`, and what else is done with releases as a whole: list, freeze, merge."""
+"""`ruler build`, and what else is done with releases as a whole: list, verify, freeze, merge."""
 
 from __future__ import annotations
 
@@ -13,7 +13,15 @@ from ruler_common.errors import RulerError
 from ruler_common.text import plain
 from ruler_release import api, completion
 from ruler_release.api.arguments import filled
-from ruler_release.commands.flags import LanguageFolders, Mirror, NoDataset, Root, Suite, Workers
+from ruler_release.commands.flags import (
+    LanguageFolders,
+    Mirror,
+    NoDataset,
+    Root,
+    Suite,
+    TokenizerPlaces,
+    Workers,
+)
 
 if TYPE_CHECKING:
     from ruler_builder.release.build import BuildSize
@@ -40,6 +48,7 @@ _PUBLISHED = "Mark as published: rows never change again."
 _YES = "Ask nothing, however many rows."
 _MANY_ROWS = 10_000
 _TO = "Folder of the digests; else the package's own."
+_LAWS_ONLY = "Make no row anew: the laws alone."
 _PARTS = "What the shards made: their folders."
 
 
@@ -79,10 +88,10 @@ def build(
     Example: `ruler build oneruler --suite oneruler --languages pl,ko --lengths 8k`
     """
     asked = locals()
-    from ruler_release.tables import build_tables
+    from ruler_release.tables import release_tables
 
     def on_size(size: BuildSize) -> None:
-        build_tables.show_size(size)
+        release_tables.show_size(size)
         if lengths is None and not yes and size.rows > _MANY_ROWS:
             _ask(size)
 
@@ -90,7 +99,7 @@ def build(
     read |= {"lengths": (lengths or "all").split(","), "tokenizers": tokenizers or "tekken"}
     read |= {"language_folders": language_folders or (), "on_size": on_size, "progress": True}
     built = filled(api.build, asked, **read)
-    build_tables.show_built(root, built)
+    release_tables.show_built(root, built)
 
 
 def _ask(size: BuildSize) -> None:
@@ -113,9 +122,9 @@ def list_release(
     Example: `ruler list ruler`
     """
     from ruler_dataset import manifest_of
-    from ruler_release.tables import build_tables
+    from ruler_release.tables import release_tables
 
-    build_tables.show_files(manifest_of(release))
+    release_tables.show_files(manifest_of(release))
 
 
 def freeze(
@@ -164,8 +173,36 @@ def merge(
         return
     from ruler_builder.release.merge_releases import merge_releases
     from ruler_common import terminal
-    from ruler_release.tables import build_tables
+    from ruler_release.tables import release_tables
 
     with terminal.rows_bar("Merging") as bar:
         built = merge_releases(to, parts, bar)
-    build_tables.show_built(to, built)
+    release_tables.show_built(to, built)
+
+
+def verify(
+    root: Root,
+    workers: Workers = None,
+    mirror: Mirror = None,
+    tokenizers: TokenizerPlaces = None,
+    language_folders: LanguageFolders = None,
+    laws_only: Annotated[bool, Option("--laws-only", help=_LAWS_ONLY)] = False,
+    as_json: Annotated[bool, Option("--json", help="Print the result as JSON.")] = False,
+) -> None:
+    """Prove a release: its laws from the files, and that every row is the one a build makes.
+
+    A file is proved by the frozen rows of its data version, or made anew from the manifest. Exit
+    code 1 if something is wrong; 3 if a file cannot be made anew here, unless --laws-only, or its
+    tokenizer is not here.
+
+    Example: `ruler verify ruler`
+    """
+    asked = locals()
+    from ruler_release.tables import release_tables
+
+    report = filled(api.verify, asked, language_folders=language_folders or (), progress=True)
+    release_tables.show_report(root, report, as_json)
+    if not report.ok:
+        raise typer.Exit(1)
+    if not (report.proved or laws_only) or report.uncounted:
+        raise typer.Exit(3)

@@ -14,7 +14,7 @@ from ruler_builder.hub.release_files import release_files
 from ruler_common.files import sha256_of
 from ruler_common.manifest import read_manifest
 from ruler_common.manifest_form import MANIFEST
-from ruler_release.tables.push_tables import TerminalView
+from ruler_release.tables.release_tables import TerminalView
 from tests.builder.hub.conftest import rewrite
 from tests.hub.client import Client
 from tests.hub.hub_store import Blob
