@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from ruler_builder.card.croissant import FILE, REPOSITORY, ROWS, croissant, described_repository
+from ruler_builder.card.croissant import FILE, croissant, described_repository
 from ruler_builder.sources.registry import registry
 from ruler_common.manifest import read_manifest
 from ruler_common.names import Config
@@ -19,6 +19,7 @@ from ruler_common.rows import COLUMNS
 from ruler_dataset import load
 
 Manifest = dict[str, Any]
+ROWS, REPOSITORY = "rows", "repo"  # ids in the file
 
 
 @pytest.fixture(scope="module")
