@@ -83,7 +83,10 @@ class RowsBar:
         self._task = progress.add_task("Checking", total=None)
 
     def planned(self, files: int, rows: int, kept: int) -> None:
-        """So many files and rows to make."""
+        """So many files and rows are to be made; so many files are there already.
+
+        A build says it twice: before every window is checked, and with the true number of rows.
+        """
         kept_too = f", {kept} already there" if kept else ""
         self._progress.update(
             self._task, description=f"{self._verb} {files} files{kept_too}", total=rows or None

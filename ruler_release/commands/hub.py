@@ -59,7 +59,7 @@ def push(
     from ruler_builder.hub.push import PushOrder
     from ruler_builder.hub.push import push as push_order
     from ruler_builder.hub.spaces import PAGE
-    from ruler_release.tables.release_tables import TerminalView
+    from ruler_release.tables.release_tables import show_note, show_plan
 
     page = None
     if report is not None:
@@ -76,7 +76,7 @@ def push(
     order = filled(
         PushOrder, locals(), repo=repo, tokenizers=several(tokenizers), language_folders=folders
     )
-    push_order(order, TerminalView())
+    push_order(order, show_note, show_plan)
 
 
 def fetch(

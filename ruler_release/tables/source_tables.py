@@ -6,38 +6,40 @@ from textwrap import fill
 from typing import Any
 
 from ruler_builder.release.suited_rows import SuitedRows
-from ruler_builder.sources.registry import SourceState, restricted
+from ruler_builder.sources.registry import Source, State, restricted
 from ruler_builder.tokens.counts_beside import Beside
 from ruler_common.names import DEFAULT_TOKENIZER
 from ruler_common.terminal import COLUMNS, narrow_table, out, print_table, sentences
 
 
-def show_sources(dataset: str, states: list[SourceState]) -> None:
+def show_sources(dataset: str, states: list[tuple[Source, State]]) -> None:
     """Each source of ruler with its state; of oneruler one row a language."""
     if dataset == "ruler":
-        rows = [(s["source"], s["state"], s["bytes"]) for s in states]
-        licences = [_below(state["licence"]) for state in states]
+        rows = [(source.name, state, source.canonical.file.bytes) for source, state in states]
+        licences = [_below(source.canonical.licence) for source, _ in states]
         print_table("", "source", "state", "bytes", rows=rows, below=licences)
         return
-    languages: dict[str, list[SourceState]] = {}
-    for state in states:
-        languages.setdefault(state["language"] or "nouns", []).append(state)
+    languages: dict[str, list[tuple[Source, State]]] = {}
+    for source, state in states:
+        languages.setdefault(source.language or "nouns", []).append((source, state))
+    perhaps_not_free = restricted()
     by_language = [
         (
             code,
             _state(files),
-            sum(file["bytes"] for file in files),
-            "perhaps not" if files[0]["restricted"] else "",
+            sum(source.canonical.file.bytes for source, _ in files),
+            "perhaps not" if code in perhaps_not_free else "",
         )
         for code, files in languages.items()
     ]
     books = [
-        next((f["title"] for f in files if f["source"].startswith("book-")), files[0]["title"])
+        next((one for one, _ in files if one.name.startswith("book-")), files[0][0])
         for files in languages.values()
     ]
     out.print()
     columns = ("oneruler", "state", "bytes", "free everywhere")
-    print_table("", *columns, rows=by_language, below=list(map(_below, books)))
+    titles = [_below(book.canonical.title) for book in books]
+    print_table("", *columns, rows=by_language, below=titles)
 
 
 def _below(text: str) -> str:
@@ -45,12 +47,11 @@ def _below(text: str) -> str:
     return fill(text, COLUMNS, initial_indent="    ", subsequent_indent="    ")
 
 
-def _state(files: list[SourceState]) -> str:
-    kinds = list({file["state"] for file in files})
+def _state(files: list[tuple[Source, State]]) -> str:
+    kinds = list({state for _, state in files})
     if len(kinds) == 1:
         return kinds[0]
-    odd = [f"{file['source']} {file['state']}" for file in files if file["state"] != "present"]
-    return ", ".join(odd)
+    return ", ".join(f"{source.name} {state}" for source, state in files if state != "present")
 
 
 def show_rights() -> None:

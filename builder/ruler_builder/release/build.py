@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
-from typing import Protocol
 
 from ruler_builder.card.card_files import card_files
 from ruler_builder.common.build_folder import (
@@ -46,6 +45,7 @@ from ruler_common.errors import RulerError
 from ruler_common.files import write_whole
 from ruler_common.manifest import manifest_text, read_manifest
 from ruler_common.manifest_form import MANIFEST, FileEntry, Manifest
+from ruler_common.terminal import RowsBar
 from ruler_common.work import processes_for
 
 log = logging.getLogger(__name__)
@@ -56,22 +56,6 @@ _SECONDS_OF_ROW = 0.004
 _SECONDS_OF_TOKEN = 1.1e-7
 
 
-class BuildProgress(Protocol):
-    """Is called as the work goes on."""
-
-    def planned(self, files: int, rows: int, kept: int) -> None:
-        """So many files and rows are to be made; so many files are there already.
-
-        Called twice: before every window is checked, and after, with the true number of rows.
-        """
-
-    def rows(self, count: int) -> None:
-        """So many more rows are made."""
-
-    def note(self, text: str) -> None:
-        """Something that the user should know."""
-
-
 @dataclass(frozen=True)
 class Built:
     """What a build made: the manifest, and the paths that are new in it."""
@@ -80,7 +64,7 @@ class Built:
     new: list[str]
 
 
-def build(order: BuildOrder, report: BuildProgress) -> Built:
+def build(order: BuildOrder, report: RowsBar) -> Built:
     """Make what the order asks for and the release lacks. Raises RulerError before any work.
 
     Also where another build or fetch is at work in the same folder.
@@ -89,7 +73,7 @@ def build(order: BuildOrder, report: BuildProgress) -> Built:
         return _build(order, report)
 
 
-def _build(order: BuildOrder, report: BuildProgress) -> Built:
+def _build(order: BuildOrder, report: RowsBar) -> Built:
     suite, root = read_suite(order.suite), order.root
     jobs = file_jobs(order, suite)
     lengths_asked = length_names(order, suite)

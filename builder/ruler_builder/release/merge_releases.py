@@ -21,17 +21,18 @@ from ruler_builder.common.build_folder import (
     unfinished,
     write_plan,
 )
-from ruler_builder.release.build import BuildProgress, Built, complete, existing_release
+from ruler_builder.release.build import Built, complete, existing_release
 from ruler_builder.release.new_manifest import merge_settings
 from ruler_builder.sources.folder_lock import alone_in
 from ruler_common.errors import RulerError
 from ruler_common.files import sha256_of, temporary_beside
 from ruler_common.manifest import read_manifest
 from ruler_common.manifest_form import FileEntry, Manifest
+from ruler_common.terminal import RowsBar
 from ruler_common.work import Shard
 
 
-def merge_releases(root: Path, parts: Sequence[Path], report: BuildProgress) -> Built:
+def merge_releases(root: Path, parts: Sequence[Path], report: RowsBar) -> Built:
     """Copy the files of all parts into `root` and write its manifest and card.
 
     Raises RulerError, before anything is written, where a part is unfinished, parts do not go
@@ -41,7 +42,7 @@ def merge_releases(root: Path, parts: Sequence[Path], report: BuildProgress) -> 
         return _merge(root, parts, report)
 
 
-def _merge(root: Path, parts: Sequence[Path], report: BuildProgress) -> Built:
+def _merge(root: Path, parts: Sequence[Path], report: RowsBar) -> Built:
     shared: Manifest | None = None
     release, begun = existing_release(root), read_plan(root)
     for earlier in (release, begun):
