@@ -21,6 +21,7 @@ from ruler_release.commands.flags import (
     Suite,
     TokenizerPlaces,
     Workers,
+    arguments_of,
 )
 
 if TYPE_CHECKING:
@@ -30,28 +31,21 @@ _LANGUAGES = (
     "Of oneruler, comma-separated: pl, en-ko (text English, instruction Korean), all, or default: "
     "all 26 and en, ko, pl in six pairs."
 )
-_ENGINE = "Where --workers run: processes of this machine, or ray (DIR on shared storage)."
-_ADDRESS = "ray: HOST:PORT of a cluster; default: this machine's, else one made for the work."
-_MINI = "Of each file the first 40 rows of the frozen order."
-_SHARD = "i/n: the i-th of n parts, in whole files, longest first; each has a DIR of its own."
 _TOKENIZER = "A name, NAME=hf:ORG/NAME[@REVISION] or NAME=FOLDER; repeatable."
 _LENGTHS = (
     "Comma-separated: 4k,128k,1m, 0k (evidence alone), 10000; or all. If not given: all, after "
 )
 _LENGTHS += "a question."
 _TASKS = "Comma-separated tasks or groups; or default, every task."
-_INSTRUCTION_LANGUAGE = "Language of the instructions, whatever the text's."
-_SKIP_RESTRICTED = "Leave out books not free everywhere."
 _SOURCES = "`embedded`, or NAME=embedded; repeatable."
-_SKIP_IMPOSSIBLE = "Leave out what its window cannot hold."
 _PUBLISHED = "Mark as published: rows never change again."
 _YES = "Ask nothing, however many rows."
 _MANY_ROWS = 10_000
 _TO = "Folder of the digests; else the package's own."
-_LAWS_ONLY = "Make no row anew: the laws alone."
 _PARTS = "What the shards made: their folders."
 
 
+@arguments_of(api.build)
 def build(
     root: Root,
     suite: Suite = "ruler",
@@ -64,22 +58,13 @@ def build(
     languages: Annotated[
         str, Option(help=_LANGUAGES, autocompletion=completion.languages)
     ] = "default",
-    instruction_language: Annotated[str | None, Option(help=_INSTRUCTION_LANGUAGE)] = None,
     language_folders: LanguageFolders = None,
-    skip_restricted: Annotated[bool, Option("--skip-restricted", help=_SKIP_RESTRICTED)] = False,
-    samples: Annotated[int | None, Option(min=1, help="Rows a file; 500, in oneruler 50.")] = None,
-    mini: Annotated[bool, Option("--mini", help=_MINI)] = False,
-    seed: Annotated[int, Option(help="Draws other rows; published sets use 0.")] = 0,
-    reserve: Annotated[int, Option(min=0, help="Tokens kept for a chat template.")] = 128,
     workers: Workers = None,
     mirror: Mirror = None,
     sources: Annotated[list[str] | None, Option(help=_SOURCES)] = None,
-    skip_impossible: Annotated[bool, Option("--skip-impossible", help=_SKIP_IMPOSSIBLE)] = False,
-    shard: Annotated[str | None, Option(help=_SHARD)] = None,
-    engine: Annotated[str, Option(help=_ENGINE)] = "processes",
-    address: Annotated[str | None, Option(help=_ADDRESS)] = None,
     yes: Annotated[bool, Option("--yes", help=_YES)] = False,
     dataset: NoDataset = None,
+    **more: Any,
 ) -> None:
     """Build a release, or extend one; stopped anywhere, the same command resumes.
 
@@ -98,7 +83,7 @@ def build(
     read: dict[str, Any] = {"tasks": tasks.split(","), "languages": languages.split(",")}
     read |= {"lengths": (lengths or "all").split(","), "tokenizers": tokenizers or "tekken"}
     read |= {"language_folders": language_folders or (), "on_size": on_size, "progress": True}
-    built = filled(api.build, asked, **read)
+    built = filled(api.build, asked, **read, **more)
     release_tables.show_built(root, built)
 
 
@@ -180,14 +165,16 @@ def merge(
     release_tables.show_built(to, built)
 
 
+@arguments_of(api.verify)
 def verify(
     root: Root,
     workers: Workers = None,
     mirror: Mirror = None,
     tokenizers: TokenizerPlaces = None,
     language_folders: LanguageFolders = None,
-    laws_only: Annotated[bool, Option("--laws-only", help=_LAWS_ONLY)] = False,
     as_json: Annotated[bool, Option("--json", help="Print the result as JSON.")] = False,
+    *,
+    laws_only: bool,
 ) -> None:
     """Prove a release: its laws from the files, and that every row is the one a build makes.
 

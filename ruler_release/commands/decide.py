@@ -25,12 +25,15 @@ _OUT = "The folder of B's run; an existing one is resumed."
 _DATASET = "The release; default: the one that A was run on."
 _CONFIGS = "Configurations; default: those of A's run."
 _BACKEND = "vllm, ray, openai, hf, or oracle."
-_BASE_URL = "openai: the server, such as http://localhost:8000/v1."
 _ARGUMENT = "An argument of the backend itself, NAME=VALUE, repeatable."
-_RETRY = "Run the rows that failed once more."
+_OF_RUN = (
+    *("limit", "tokenizer", "chat_template", "max_model_len", "revision", "base_url"),
+    *("concurrency", "retry_failed"),
+)
 _PRICE = "IN,OUT: of a million prompt and answer tokens, to show what was saved."
 
 
+@flags.arguments_of(api.run, only=_OF_RUN)
 def decide(
     base: Annotated[Path, Argument(help=_BASE)],
     max_drop: Annotated[float, Option(help=_MAX_DROP)],
@@ -47,17 +50,10 @@ def decide(
         str | None,
         Option("--configs", "-c", help=_CONFIGS, autocompletion=completion.configurations),
     ] = None,
-    limit: flags.Limit = None,
-    tokenizer: Annotated[str | None, Option(help="Tokenizer that checks the budget.")] = None,
-    chat_template: flags.ChatTemplate = None,
-    max_model_len: Annotated[int | None, Option(help="The model's window in tokens.")] = None,
-    revision: flags.ModelRevision = None,
-    base_url: Annotated[str | None, Option(help=_BASE_URL)] = None,
-    concurrency: Annotated[int | None, Option(min=1, max=1000, help="openai: requests.")] = None,
-    retry_failed: Annotated[bool, Option("--retry-failed", help=_RETRY)] = False,
     engine_arg: Annotated[list[str] | None, Option(help=_ARGUMENT)] = None,
     price: Annotated[str | None, Option(help=_PRICE)] = None,
     json_out: Annotated[Path | None, Option("--json", help="Write all looks as JSON.")] = None,
+    **more: Any,
 ) -> None:
     """Decide with a part of the rows whether model B lost less than so much against A.
 
@@ -71,15 +67,13 @@ def decide(
     from ruler_eval.run.run_order import parse_arguments, parse_price
 
     flags.not_a_folder(json_out, "decision.json")
-    options = {
-        "model": model, "backend": backend, "out": out, "dataset": dataset, "limit": limit,
-        "configs": flags.names_in(configs) if configs else None, "tokenizer": tokenizer,
-        "chat_template": chat_template, "max_model_len": max_model_len, "revision": revision,
-        "base_url": base_url,
-        "concurrency": concurrency, "retry_failed": retry_failed or None,
+    read = {
+        "configs": flags.names_in(configs) if configs else None,
         "price": parse_price(price),
         "arguments": parse_arguments(engine_arg) if engine_arg else None,
-    }  # fmt: skip
+    }
+    options = {"model": model, "backend": backend, "out": out, "dataset": dataset, **more, **read}
+    options["retry_failed"] = options["retry_failed"] or None
 
     def show(found: SequentialDecision) -> None:
         typer.echo(plain(look_line(found)))

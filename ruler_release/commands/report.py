@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from typer import Argument, Option
@@ -11,39 +11,23 @@ from typer import Argument, Option
 from ruler_common.errors import RulerError
 from ruler_common.files import write_whole
 from ruler_release import api, completion
-from ruler_release.commands.flags import DataRevision, Dataset, ModelNames
+from ruler_release.commands.flags import DataRevision, Dataset, ModelNames, Reference, arguments_of
 
 _RUNS = "Scored RUN folders, or results.json files of `ruler score`."
-_DATASET = "The release they were made on: a folder or Hub repository; default: as each run names "
-_DATASET += "it. It gives the texts around the needles."
-_REFERENCES = (
-    "The data folder that runs without a release were scored by (`ruler score --references`)."
-)
-_EVERY_ERROR = (
-    "Sort every wrong row into its kind of error: about a minute for 39,000 rows to 128k. "
-    "Without it, of a release whose texts are that large an even share is sorted."
-)
 _JSON_FILE = "Write what the page shows as JSON."
 _ROWS = "Write every row, compressed, which the page opens on demand: it holds 20 of each cell."
-_ROW_PAGES = "Write a page of each row that the page shows: its whole prompt, linked from the row."
-_PAGE = "The page: one HTML file."
-_PNG = "Write the figures as PNG and SVG."
 _RUN = "A RUN folder or prediction file; repeatable."
 _FULL = "The whole text, page by page, evidence marked."
 
 
+@arguments_of(api.report)
 def report(
     runs: Annotated[list[Path], Argument(metavar="RUN...", help=_RUNS)],
-    out: Annotated[Path, Option("--out", "-o", help=_PAGE)] = Path("report.html"),
     names: ModelNames = None,
-    dataset: Annotated[str | None, Option("--dataset", "-d", help=_DATASET)] = None,
-    revision: DataRevision = None,
-    references: Annotated[Path | None, Option(help=_REFERENCES)] = None,
+    dataset: Reference = None,
     json_file: Annotated[Path | None, Option("--json", help=_JSON_FILE)] = None,
     rows_file: Annotated[Path | None, Option("--rows", metavar="FILE", help=_ROWS)] = None,
-    row_pages: Annotated[Path | None, Option(metavar="FOLDER", help=_ROW_PAGES)] = None,
-    png: Annotated[Path | None, Option(metavar="FOLDER", help=_PNG)] = None,
-    every_error: Annotated[bool, Option("--every-error", help=_EVERY_ERROR)] = False,
+    **more: Any,
 ) -> None:
     """Make a page of scored runs: tables, curves, heat maps, and the rows behind each number.
 
@@ -51,8 +35,10 @@ def report(
 
     One file that opens from disk, without a network.
     """
-    api.report(**locals())
-    written = filter(None, (out, json_file, rows_file, row_pages, png))
+    out = api.report(
+        runs, names=names, dataset=dataset, json_file=json_file, rows_file=rows_file, **more
+    )
+    written = filter(None, (out, json_file, rows_file, more["row_pages"], more["png"]))
     typer.echo(f"Written: {', '.join(map(str, written))}")
 
 
