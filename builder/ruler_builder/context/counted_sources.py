@@ -12,7 +12,6 @@ import numpy as np
 from ruler_builder.context.book_haystack import BookHaystack
 from ruler_builder.context.haystacks import EssayHaystack, LineHaystack, RunOnHaystack
 from ruler_builder.oneruler import languages
-from ruler_builder.oneruler.languages import Language
 from ruler_builder.sources import corpora
 from ruler_builder.sources.chosen_sources import Sources
 from ruler_builder.sources.word_lists import places_alone
@@ -96,10 +95,9 @@ class CountedSources:
         """At most so many lines of the noise sentences, joined by spaces."""
         return RunOnHaystack(corpora.NOISE, count, self.counter)
 
-    def _language(self, code: str) -> Language:
+    def _language(self, code: str) -> LanguageEntry:
         """The published prompts and nouns of a language of ONERULER."""
-        read = languages.language(code, self.sources)
-        self.wording[code] = read.entry()
+        self.wording[code] = read = languages.language(code, self.sources)
         return read
 
     def _dictionary(self, code: str) -> Dictionary:
@@ -112,7 +110,7 @@ class CountedSources:
         held = self._book
         if held is None or held[0] != code or held[1] < tokens:
             sentences = languages.sentences(code, self.sources)
-            book = BookHaystack(sentences, self.language(code).separator, self.counter, tokens)
+            book = BookHaystack(sentences, self.language(code)["separator"], self.counter, tokens)
             self._book = held = code, tokens, book
         return held[2]
 

@@ -64,8 +64,7 @@ def manifest_anew(
             anew["sources"][name] = entry
     if manifest["dataset"] == "oneruler":
         for code in languages(manifest):
-            published = sources.language(code)
-            if found := published.entry() if published else manifest["languages"].get(code):
+            if found := sources.language(code) or manifest["languages"].get(code):
                 anew["languages"][code] = found
     loaded = {one.entry["tokenizer"]: one.tokenizer for one in remade.values() if one.entry}
     for name in {entry["tokenizer"] for entry in entries}:

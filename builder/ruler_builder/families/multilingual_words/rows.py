@@ -35,7 +35,7 @@ class MultilingualWords(NumberedWords[MultilingualWordsParams]):
 
     @property
     def _frame(self) -> Frame:
-        return list_frame(self.counted_sources.language(self.key.instruction_language).cwe)
+        return list_frame(self.counted_sources.language(self.key.instruction_language)["cwe"])
 
     def frame(self, draw: np.random.Generator, spare: np.ndarray) -> Frame:
         """The published prompt around the list."""
