@@ -14,6 +14,7 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass, field
+from functools import lru_cache
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -23,7 +24,7 @@ from ruler_builder.common.text_digests import digest_of_question, text_digest
 from ruler_builder.common.unread_answers import unread
 from ruler_builder.families.table import FAMILIES, with_optional
 from ruler_builder.proof.laws import breaches, full
-from ruler_builder.proof.parquet_bytes import Footer, check_row_group, read_footer
+from ruler_builder.proof.parquet_bytes import check_row_group, read_footer
 from ruler_builder.proof.shared_texts import SharedText, longer_texts, unlike_most
 from ruler_builder.proof.verify_report import WHOLE_FILE, AskedDigest, Found
 from ruler_builder.reading.breaches import Breach, FileRules, Law, context_of
@@ -93,32 +94,21 @@ class InspectedRowGroup:
 
 
 class Inspector:
-    """A worker that inspects row groups; it keeps the tokenizer it used last."""
+    """A worker that inspects row groups; it keeps the tokenizer and the footer it used last."""
 
     def __init__(self, here: ReleaseAtHand) -> None:
         self.here, self.root, self.manifest = here, here.root, here.manifest
         self.sources = SourcesAtHand(here.manifest, here.mirror, here.given)
         self.absent = absent(here)
-        self._counter: tuple[tuple[str, bool], TokenCounter] | None = None
-        self._read: Footer | None = None
+        self.counter = lru_cache(maxsize=1)(self._counter)
+        self._footer = lru_cache(maxsize=1)(lambda path: read_footer(self.root / path))
 
-    def counter(self, tokenizer: str, fast: bool) -> TokenCounter:
+    def _counter(self, tokenizer: str, fast: bool) -> TokenCounter:
         """The tokenizer, checked against the manifest's digests; with a second engine if `fast`."""
-        key = tokenizer, fast
-        if self._counter is None or self._counter[0] != key:
-            if tokenizer in self.absent:
-                counter: TokenCounter = Uncounted(tokenizer, self.manifest["tokenizers"][tokenizer])
-            else:
-                counter = reference(tokenizer, self.here)
-                counter = with_engine(counter) if fast else counter
-            self._counter = key, counter
-        return self._counter[1]
-
-    def _footer(self, path: str) -> Footer:
-        """The footer of a file; that read last is kept."""
-        if self._read is None or self._read.path != self.root / path:
-            self._read = read_footer(self.root / path)
-        return self._read
+        if tokenizer in self.absent:
+            return Uncounted(tokenizer, self.manifest["tokenizers"][tokenizer])
+        counter = reference(tokenizer, self.here)
+        return with_engine(counter) if fast else counter
 
     def _rules(self, part: RowGroup) -> FileRules:
         entry = self.manifest["files"][part.path]

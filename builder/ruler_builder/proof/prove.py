@@ -26,12 +26,11 @@ from ruler_builder.proof.release_checks import (
     check_same_asked,
     check_same_texts,
     corpora_of,
-    is_own_suite,
 )
 from ruler_builder.proof.verify_report import FileReport, VerifyReport
 from ruler_builder.reading.breaches import Law
 from ruler_builder.tokens.reference_counter import ReleaseAtHand, absent
-from ruler_common.manifest_form import MANIFEST, Manifest
+from ruler_common.manifest_form import MANIFEST, OWN_SUITE, Manifest
 from ruler_common.text import printable
 from ruler_common.work import OnRows
 
@@ -117,6 +116,6 @@ def _notes(manifest: Manifest, missing: set[str]) -> list[str]:
             "would fit than the file's other rows show. "
             "With --mirror FOLDER, or after `ruler sources fetch`, these are checked too."
         )
-    if is_own_suite(manifest):
+    if manifest.get("suite") == OWN_SUITE:
         notes.append("The wording is a suite's of its own: not checked against the project's.")
     return notes
