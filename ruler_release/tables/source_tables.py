@@ -5,9 +5,8 @@ from __future__ import annotations
 from textwrap import fill
 from typing import Any
 
-from ruler_builder.release.suited_rows import SuitedRows
+from ruler_builder.release.suited_rows import Beside, SuitedRows
 from ruler_builder.sources.registry import Source, State, restricted
-from ruler_builder.tokens.counts_beside import Beside
 from ruler_common.names import DEFAULT_TOKENIZER
 from ruler_common.terminal import COLUMNS, narrow_table, out, print_table, sentences
 
