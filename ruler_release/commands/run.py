@@ -1,11 +1,12 @@
-"""`ruler run`."""
+"""`ruler run`, and `ruler decide`: as few rows of a run as tell whether a model lost so much."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from typer import Option
+from typer import Argument, Option
 
 from ruler_common.terminal import sentences
 from ruler_common.text import plain
@@ -14,6 +15,7 @@ from ruler_release.commands import flags
 
 if TYPE_CHECKING:
     from ruler_eval.analysis.sequential.mean_estimate import MeanEstimate
+    from ruler_eval.analysis.sequential.sequential_test import SequentialDecision
 
 _BACKEND = "vllm, ray, openai, hf, or oracle (no model)."
 _ARGUMENT = (
@@ -21,9 +23,23 @@ _ARGUMENT = (
     " of from_pretrained (hf), a field of the request (openai)."
 )
 _IN_FLIGHT = "openai: prompt tokens sent at once, at most; 512k. Default: what the server holds."
-_PRICE = "IN,OUT: of a million prompt and answer tokens, to show what a run may cost."
+_PRICE = "IN,OUT: of a million prompt and answer tokens, to show what a run may cost, or saved."
 _OMIT = "openai: sampling fields not to send: temperature,top_p,seed."
 _DRY_RUN = "Only show what is to be done, without a model."
+
+# of `ruler decide`
+_BASE = "Model A: a RUN folder that was scored, or a results.json; with --base-model its folder."
+_OTHER = "Model B, where it was run already: says where it would have stopped."
+_MAX_DROP = "Points that B may lose over all, fixed before the first row."
+_MODEL_B = "Model B, which is run now: a folder, a Hub name, or a server's name for it."
+_BASE_MODEL = "Model A too is run now, in step, with the same options."
+_OUT_OF_B = "The folder of B's run; an existing one is resumed."
+_DATASET_OF_A = "The release; default: the one that A was run on."
+_CONFIGS_OF_A = "Configurations; default: those of A's run."
+_OF_RUN = (
+    *("limit", "tokenizer", "chat_template", "max_model_len", "revision", "base_url"),
+    *("concurrency", "retry_failed"),
+)
 
 
 @flags.arguments_of(api.run)
@@ -73,3 +89,63 @@ def run(
     typer.echo(f"Next: ruler score {plain(out)}")
     if summary.total["error"]:
         raise typer.Exit(1)
+
+
+@flags.arguments_of(api.run, only=_OF_RUN)
+def decide(
+    base: Annotated[Path, Argument(help=_BASE)],
+    max_drop: Annotated[float, Option(help=_MAX_DROP)],
+    other: Annotated[Path | None, Argument(help=_OTHER)] = None,
+    model: Annotated[str | None, Option("--model", "-m", help=_MODEL_B)] = None,
+    backend: Annotated[
+        str | None,
+        Option("--backend", "-b", help=_BACKEND, autocompletion=completion.backends),
+    ] = None,
+    out: Annotated[Path | None, Option("--out", "-o", help=_OUT_OF_B)] = None,
+    base_model: Annotated[str | None, Option(help=_BASE_MODEL)] = None,
+    dataset: Annotated[str | None, Option("--dataset", "-d", help=_DATASET_OF_A)] = None,
+    configs: Annotated[
+        str | None,
+        Option("--configs", "-c", help=_CONFIGS_OF_A, autocompletion=completion.configurations),
+    ] = None,
+    engine_arg: Annotated[list[str] | None, Option(help=_ARGUMENT)] = None,
+    price: Annotated[str | None, Option(help=_PRICE)] = None,
+    json_out: Annotated[Path | None, Option("--json", help="Write all looks as JSON.")] = None,
+    **more: Any,
+) -> None:
+    """Decide with a part of the rows whether model B lost less than so much against A.
+
+    Example: `ruler decide runs/base --max-drop 2 --backend vllm --model org/quantised --out runs/quantised`
+
+    Rows are run in waves, as many of every task, until the verdict. Exit code 0: B surely lost
+    less, 1: surely more, 3: all rows cannot tell. Mode, thinking and sampling are A's.
+    """  # noqa: E501
+    from ruler_eval.analysis.decide import EXIT_CODES
+    from ruler_eval.report.decision_tables import look_line, saved, sequential_verdict
+    from ruler_eval.run.run_order import parse_arguments, parse_price
+
+    flags.not_a_folder(json_out, "decision.json")
+    read = {
+        "configs": flags.names_in(configs) if configs else None,
+        "price": parse_price(price),
+        "arguments": parse_arguments(engine_arg) if engine_arg else None,
+    }
+    options = {"model": model, "backend": backend, "out": out, "dataset": dataset, **more, **read}
+    options["retry_failed"] = options["retry_failed"] or None
+
+    def show(found: SequentialDecision) -> None:
+        typer.echo(plain(look_line(found)))
+
+    given: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
+    lines: list[str] = []
+    if other is not None:
+        found = api.decide(
+            base, other, max_drop=max_drop, base_model=base_model, on_look=show, **given
+        )
+    else:
+        live = api.live_test(base, max_drop=max_drop, base_model=base_model, progress=True, **given)
+        found = live.run(show)
+        lines = [*live.summary.lines(), *saved(live.left_tokens, live.order.price)]
+    flags.write_json(json_out, found)
+    typer.echo("\n" + "\n".join(map(sentences, [*lines, sequential_verdict(found)])))
+    raise typer.Exit(EXIT_CODES[found["verdict"]])

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from ruler_builder.card.figures import lengths
 from ruler_builder.hub.push_plan import PushPlan, Shipment
 from ruler_builder.proof.verify_report import FileReport, VerifyReport
 from ruler_common.frozen_rows import sentence_of
@@ -39,22 +40,14 @@ def _by_length(entry: FileEntry) -> tuple[str, int]:
     return entry["tokenizer"], entry["max_length"]
 
 
-def _show_lengths(entries: list[FileEntry]) -> None:
+def _show_lengths(manifest: Manifest) -> None:
     """Many files, by tokenizer and length; `ruler list` shows each."""
-    places: dict[tuple[str, str], list[FileEntry]] = {}
-    for entry in sorted(entries, key=_by_length):
-        places.setdefault((entry["tokenizer"], entry["length"]), []).append(entry)
-    rows = [
-        (
-            *place,
-            len(found),
-            sum(entry["rows"] for entry in found),
-            f"{100 * min(entry['fill'] for entry in found):.2f} %",
-            sum(entry["exhausted"] > 0 for entry in found),
-            sum(entry["bytes"] for entry in found),
-        )
-        for place, found in places.items()
-    ]
+    rows = []
+    for one in lengths(manifest):
+        if found := one["all"]:
+            full = f"{100 * found.least:.2f} %"
+            sums = (found.files, found.rows, full, found.exhausted, found.bytes)
+            rows.append((one["tokenizer"], one["length"], *sums))
     columns = ("tokenizer", "length", "files", "rows", "least fill", "run out", "bytes")
     print_table("", *columns, rows=rows)
 
@@ -85,10 +78,8 @@ def show_built(root: Path, built: Built) -> None:
         out.print(f"'{root}' already holds all of this: nothing to do.")
         return
     files = {path: built.manifest["files"][path] for path in built.new}
-    if len(files) > MANY:
-        _show_lengths(list(files.values()))
-    else:
-        show_files({**built.manifest, "files": files})
+    show = _show_lengths if len(files) > MANY else show_files
+    show({**built.manifest, "files": files})
     own = [name for name, s in built.manifest["sources"].items() if s["variant"] == "embedded"]
     if own:
         out.print(f"Made from the project's own texts: {', '.join(own)}. The card says so.")

@@ -13,7 +13,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, dataclass, field, replace
 from functools import lru_cache
 from typing import Any, NamedTuple, cast
 
@@ -28,6 +28,7 @@ from ruler_builder.proof.parquet_bytes import check_row_group, read_footer
 from ruler_builder.proof.shared_texts import SharedText, longer_texts, unlike_most
 from ruler_builder.proof.verify_report import WHOLE_FILE, AskedDigest, Found
 from ruler_builder.reading.breaches import Breach, FileRules, Law, context_of
+from ruler_builder.reading.reading import Reading
 from ruler_builder.reading.sources_at_hand import SourcesAtHand
 from ruler_builder.tokens.counters import TokenCounter
 from ruler_builder.tokens.reference_counter import ReleaseAtHand, Uncounted, absent, reference
@@ -56,14 +57,10 @@ class InspectedRow:
 
     index: int
     length: int
-    # Tokens of the next unit of the haystack: at the least, and at the most.
-    unit_least: int
-    unit: int | None
-    exhausted: bool | None
-    repeats: int | None
+    # Without its text and what it asks, of which there are digests.
+    reading: Reading
     asked: AskedDigest
     depths: np.ndarray
-    places: list[tuple[int, int]]
     # Of a row of a corpus: the digest that the manifest has of it.
     question: str
     # Of it too: which answers are right that were not found by reading (unread_answers.py).
@@ -213,6 +210,8 @@ class Inspector:
         reading = family.read(row, rules)
         yield from reading.faults
         yield from full(row, reading, rules)
+        if not rules.counted:
+            reading.unit_least = 0
         if reading.text is not None and len(reading.text) > group.longest[0]:
             group.longest = len(reading.text), text_digest(reading.text)
         if reading.text is not None and reading.repeats is None:
@@ -231,13 +230,9 @@ class Inspector:
             InspectedRow(
                 index=row["index"],
                 length=row["length"],
-                unit_least=reading.unit_least if rules.counted else 0,
-                unit=reading.unit,
-                exhausted=reading.exhausted,
-                repeats=reading.repeats,
+                reading=replace(reading, text=None, asked=None, faults=[]),
                 asked=AskedDigest(reading.scope, digest, reading.depths),
                 depths=depths,
-                places=reading.places,
                 question=question,
                 unread=guessed,
                 text=text,
