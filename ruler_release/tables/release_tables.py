@@ -26,18 +26,13 @@ _WORTH_A_WORD = 1000  # rows
 
 
 def show_files(manifest: Manifest) -> None:
-    """The files of a release."""
+    """The files of a release, those of a tokenizer from the shortest rows to the longest."""
     rows = [
         (e["config"], e["rows"], round(e["tokens"]["mean"]), f"{100 * e['fill']:.2f} %", e["bytes"])
-        for e in sorted(manifest["files"].values(), key=_by_length)
+        for e in sorted(manifest["files"].values(), key=lambda e: (e["tokenizer"], e["max_length"]))
     ]
     title = f"{manifest['dataset']} {manifest['data_version']}, seed {manifest['seed']}"
     print_table(title, "configuration", "rows", "mean length", "fill", "bytes", rows=rows)
-
-
-def _by_length(entry: FileEntry) -> tuple[str, int]:
-    """The files of a tokenizer from the shortest rows to the longest, else as they stand."""
-    return entry["tokenizer"], entry["max_length"]
 
 
 def _show_lengths(manifest: Manifest) -> None:

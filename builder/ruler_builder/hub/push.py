@@ -147,7 +147,7 @@ def _nothing_to_push(repo: str, plan: PushPlan) -> str | None:
             f"'{repo}' holds this as {plan.there} already; main was changed since ({changed}): "
             "nothing to push."
         )
-    if plan.is_empty:
+    if not (plan.new or plan.gone or plan.tag):
         return f"'{repo}' holds all of this already, as {plan.there}: nothing to send."
     return None
 
