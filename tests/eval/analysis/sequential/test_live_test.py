@@ -146,6 +146,17 @@ def test_rows_that_the_limit_leaves_out_count_nowhere(base: Path, tmp_path: Path
     results = load(tmp_path / "b")
     assert results["partial"]
     assert {cell["score"] for cell in results["configurations"].values()} == {100.0}
+    assert ruler_release.decide(base, tmp_path / "b", max_drop=0.5) == found
+    assert ruler_release.decide(tmp_path / "b", base, max_drop=0.5)["of"] == 20
+
+
+def test_a_run_that_stopped_is_replayed_by_the_rows_that_its_limit_left_it(
+    base: Path, tmp_path: Path
+) -> None:
+    found = ruler_release.decide(base, **options(tmp_path / "b"), limit=40)
+    assert (found["verdict"], found["of"]) == ("smaller", 40)
+    assert found["rows"] < 40
+    assert ruler_release.decide(base, tmp_path / "b", max_drop=20) == found
 
 
 def test_what_a_stopped_run_may_not_claim_is_not_there(base: Path, tmp_path: Path) -> None:
