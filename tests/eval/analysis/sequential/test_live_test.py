@@ -181,6 +181,21 @@ def test_what_a_stopped_run_may_not_claim_is_not_there(base: Path, tmp_path: Pat
         ruler_release.decide(base, run, max_drop=5)
 
 
+def test_another_number_of_rows_than_the_one_fixed_before_is_refused_before_a_row(
+    base: Path, tmp_path: Path
+) -> None:
+    run, root = tmp_path / "b", load(base)["dataset"]["source"]
+    ruler_release.decide(base, **{**options(run), "max_drop": 0.5}, limit=20)
+    until = {"configs": "all_4k", "backend": "oracle", "out": tmp_path / "c", "until": 5.0}
+    ruler_release.run(root, **until, limit=20)
+    for limit, said in ((None, "none"), (40, "40"), (10, "10")):
+        with pytest.raises(RulerError, match=rf"decide\.limit = 20, not {said}: name a new --out"):
+            ruler_release.decide(base, **{**options(run), "max_drop": 0.5}, limit=limit)
+        with pytest.raises(RulerError, match=rf"until\.limit = 20, not {said}"):
+            ruler_release.run(root, **until, limit=limit)
+        assert answered(run) == answered(tmp_path / "c") == [20, 20]
+
+
 def test_a_run_whose_rows_were_seen_before_a_limit_was_fixed_is_refused(
     base: Path, tmp_path: Path
 ) -> None:
