@@ -251,7 +251,8 @@ class SequentialTest:
 def looks(plan: LookPlan, a: Results, b: Results, max_drop: float) -> Iterator[SequentialDecision]:
     """Every look at two runs until the verdict, as if the rows came now.
 
-    Of a run with --limit these are its rows, of whichever of the two. Raises RulerError if the two cannot be paired, or lack rows that a look needs.
+    Rows that --limit left out of either run are not looked at. Raises RulerError if the two cannot
+    be paired, or lack rows that a look needs.
     """
     paired_cells(a, b)
     for results in (a, b):
