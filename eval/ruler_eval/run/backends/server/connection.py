@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
@@ -56,13 +56,9 @@ class Connection:
         self._thread = threading.Thread(target=self.loop.run_forever, daemon=True)
         self._thread.start()
 
-    def call(self, work: Awaitable[Result]) -> Result:
+    def call(self, work: Coroutine[Any, Any, Result]) -> Result:
         """What a coroutine gives; it runs in the thread of the connections."""
-
-        async def done() -> Result:
-            return await work
-
-        return asyncio.run_coroutine_threadsafe(done(), self.loop).result()
+        return asyncio.run_coroutine_threadsafe(work, self.loop).result()
 
     async def ask(
         self,
