@@ -340,6 +340,10 @@ def test_a_key_that_no_request_can_carry_is_refused(
         ("SSL_CERT_FILE", "/nowhere/hunter2"),
         ("SSL_CERT_FILE", __file__),
         ("OPENAI_CUSTOM_HEADERS", "X-Name: hunter2 é"),
+        ("OPENAI_CUSTOM_HEADERS", "X Name: hunter2"),
+        ("OPENAI_CUSTOM_HEADERS", "X-Namé: hunter2"),
+        ("OPENAI_CUSTOM_HEADERS", ": hunter2"),
+        ("OPENAI_ORG_ID", "hunter2\n"),
     ],
 )
 def test_an_environment_that_lets_no_request_be_made_is_one_sentence(
