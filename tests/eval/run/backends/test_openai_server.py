@@ -232,9 +232,17 @@ def test_without_a_key_or_a_server_it_is_one_sentence(
 
 
 def test_a_model_the_server_has_not_is_named(order: RunOrder, serve: Serve) -> None:
-    url = serve(models=[{**VLLM_MODEL, "id": "other"}])
+    url, threads = serve(models=[{**VLLM_MODEL, "id": "other"}]), threading.active_count()
     with pytest.raises(RulerError, match="has no model 'm', but: other"):
         run(at(order, url))
+    assert threading.active_count() == threads  # nor is anything left open
+
+
+def test_of_many_models_those_with_a_like_name_are_shown(order: RunOrder, serve: Serve) -> None:
+    names = [*(f"org/llama-{size}b" for size in range(200)), "qwen-7b-chat"]
+    url = serve(models=[{**VLLM_MODEL, "id": name} for name in names])
+    with pytest.raises(RulerError, match=r"but: qwen-7b-chat, (\S+, ){3}\S+ and 196 others\.$"):
+        run(replace(order, options=replace(order.options, model="qwen-7b", base_url=url)))
 
 
 def test_no_more_than_the_asked_requests_are_in_flight(
