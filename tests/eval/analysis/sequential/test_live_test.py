@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+import shutil
+from collections import Counter
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,7 @@ from ruler_eval.run.prompts import Prompt
 from ruler_eval.run.records import Records
 from ruler_eval.score.stored_results import load
 from tests.eval.run import small_release
+from tests.eval.run.backends.hostile_server import Reply, hostile_server, usual
 from tests.eval.scoring_helpers import ruler
 
 ROWS = 60
@@ -135,6 +138,48 @@ def test_two_models_run_in_step(base: Path, tmp_path: Path) -> None:
     assert answered(tmp_path / "a") == answered(tmp_path / "b") == [found["rows"]] * 2
     assert found["rows"] < found["of"]
     assert ruler_release.decide(tmp_path / "a", tmp_path / "b", max_drop=20) == found
+
+
+def test_two_servers_run_in_step_over_several_lengths_and_what_is_there_of_a_group(
+    tmp_path: Path,
+) -> None:
+    root = small_release.write(tmp_path / "ruler", rows=6, lines=6, only=("vt",))
+    add_length(root, "8k")
+    manifest = json.loads((root / "manifest.json").read_text())
+    manifest["tasks"]["cwe"], manifest["groups"]["all"] = manifest["tasks"]["vt"], ["vt", "cwe"]
+    (root / "manifest.json").write_text(json.dumps(manifest))
+    asked: list[tuple[str, str]] = []
+
+    def server(name: str) -> Callable[[str], Reply]:
+        def answer(path: str) -> Reply:
+            if path.endswith("completions"):
+                asked.append((name, path))
+            return usual(path)
+
+        return answer
+
+    flags = ["--dataset", root, "--configs", "all_4k,all_8k", "--max-drop", 20]
+    flags += ["--backend", "openai", "--model", "m", "--out", tmp_path / "b"]
+    with hostile_server(server("a")) as a, hostile_server(server("b")) as b:
+        flags += ["--base-model", "m", "--base-url", b, "--base-model-url", a]
+        stdout, error, code = ruler("decide", tmp_path / "a", *flags)
+        assert (code, "--skip-missing runs the tasks" in error, asked) == (2, True, [])
+        stdout, error, code = ruler("decide", tmp_path / "a", *flags, "--skip-missing")
+    assert (code, "6 of 6 rows of each task" in stdout) == (3, True), error
+    assert Counter(name for name, _ in asked) == {"a": 12, "b": 12}
+    with pytest.raises(RulerError, match="add --base-model"):
+        ruler_release.decide(
+            tmp_path / "a", base_model_url="http://h/v1", **options(tmp_path / "c")
+        )
+
+
+def add_length(root: Path, length: str) -> None:
+    """Put the same task at another length into a release."""
+    other = small_release.write(root.parent / length, length, rows=6, lines=6, only=("vt",))
+    shutil.copytree(other / "data", root / "data", dirs_exist_ok=True)
+    manifest, more = (json.loads((one / "manifest.json").read_text()) for one in (root, other))
+    manifest["files"] |= more["files"]
+    (root / "manifest.json").write_text(json.dumps(manifest))
 
 
 def test_rows_that_the_limit_leaves_out_count_nowhere(base: Path, tmp_path: Path) -> None:
