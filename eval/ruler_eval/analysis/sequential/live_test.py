@@ -78,11 +78,10 @@ class LiveTest:
         return found
 
     def _fixed(self) -> dict[str, Any]:
-        """What is fixed before the first row: limit, rule, rows, and whom B is held against."""
+        """What is fixed before the first row: the limit, the rule, and whom B is held against."""
         base = self.base
         name = base.options.model if isinstance(base, RunOrder) else base["model"]
         fixed = {"max_drop": float(self.max_drop), "rule": RULE, "alpha": ALPHA, "base": name}
-        fixed["limit"] = self.order.limit
         if not isinstance(base, RunOrder):
             text = json.dumps({name: [*rows.items()] for name, rows in scores_of(base).items()})
             fixed["base_scores"] = hashlib.blake2b(text.encode(), digest_size=8).hexdigest()

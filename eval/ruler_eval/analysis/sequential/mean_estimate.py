@@ -101,8 +101,7 @@ def run_until(
     """
     if not 0 < half_width < 50:
         raise RulerError("--until takes points above 0 and below 50, such as 1.0.")
-    name = beside["model"] if beside else None
-    fixed = {"half_width": float(half_width), "limit": order.limit, "beside": name}
+    fixed = {"half_width": float(half_width), "beside": beside["model"] if beside else None}
     with WaveRun(order, {"until": fixed}, WAVE) as run:
         plan, base = run.plan, None
         if beside is not None:
