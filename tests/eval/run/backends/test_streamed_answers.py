@@ -131,6 +131,15 @@ def test_a_byte_order_mark_hides_no_piece() -> None:
     assert read(marked, 50) == read_completion(PROMPT, TEXT)
 
 
+def test_a_media_type_is_one_in_any_case(small: Path, tmp_path: Path) -> None:
+    reply = Reply(sent(CHUNKS), headers={"Content-Type": "Text/Event-Stream;Charset=UTF-8"})
+    total, _ = stream(
+        lambda path: reply if path.endswith("completions") else usual(path),
+        *(small, tmp_path), limit=1, retries=1,
+    )  # fmt: skip
+    assert dict(total) == {"stop": 1}
+
+
 @pytest.mark.parametrize("events", [CHUNKS, [*CHUNKS[:3], {"error": "gone"}]])
 def test_what_follows_the_last_piece_is_not_waited_for(
     events: list[Any], small: Path, tmp_path: Path
