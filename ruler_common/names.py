@@ -211,6 +211,11 @@ class Names:
                     found.append((replace(place, task=group), members))
         return found
 
+    def held(self, manifest: Manifest) -> list[str]:
+        """The names that a release can be asked for: groups that are whole, then single tasks."""
+        single = [self.parse(file["config"]) for file in manifest["files"].values()]
+        return [group.name for group, _ in self.whole_groups(single)] + [c.name for c in single]
+
     def whole_languages(self, configs: Iterable[Config]) -> list[tuple[str, list[Config]]]:
         """ONERULER's `all_8k`, where all 26 languages are whole: the name, and its configurations.
 
