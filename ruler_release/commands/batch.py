@@ -49,8 +49,8 @@ def write(
     top_p: flags.TopP = 1.0,
     seed: flags.Seed = 0,
     engine_arg: Annotated[list[str] | None, Option(help=_FIELD)] = None,
-    max_lines: Annotated[int, Option(min=1, max=50_000, help=_MAX_LINES)] = 50_000,
-    max_megabytes: Annotated[int, Option(min=1, max=200, help=_MAX_MEGABYTES)] = 200,
+    max_lines: Annotated[int, Option(metavar="N", min=1, max=50_000, help=_MAX_LINES)] = 50_000,
+    max_megabytes: Annotated[int, Option(metavar="N", min=1, max=200, help=_MAX_MEGABYTES)] = 200,
 ) -> None:
     """Write the rows without an answer as batch files, RUN/batch/requests-001.jsonl and so on.
 
