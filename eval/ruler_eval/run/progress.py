@@ -99,6 +99,10 @@ class RunSummary:
         self._told = 0
         self._started = time.monotonic()
 
+    def __repr__(self) -> str:
+        """Of all rows how many ended how, for whoever looks at what a call returned."""
+        return f"RunSummary({dict(self.total)}, missing={self.missing})"
+
     def add(self, config: str, records: Iterable[Record]) -> None:
         """Count the recorded rows of a configuration."""
         states = self.states.setdefault(config, Counter())
