@@ -127,7 +127,7 @@ def _read(result: ReadBatch) -> Iterable[str]:
     total = result.summary.total
     rows = total.total() + result.missing
     if failed := total["error"]:
-        yield f"{failed} of {rows} rows FAILED; the first: {result.summary.first_error}"
+        yield f"{failed} of {rows} rows FAILED; the first: {result.summary.first['error']}"
         yield "Write them once more: the same `ruler batch write` with --retry-failed."
     if result.missing:
         ended = ", ".join(f"{count} {why}" for why, count in sorted(result.never_run.items()))
