@@ -151,18 +151,27 @@ def _holds(page: PageData, ranked: Sequence[GroupRow]) -> Iterator[str]:
     for level in dict.fromkeys(row["threshold"] for row in ranked):
         rows = [row for row in ranked if row["threshold"] == level]
         what = f"{RELATIVE:.0%} of its own score at {scored[0]}".replace("%", " %")
+        what += ", by the means alone"
         if level is not None:
             what = f"the threshold of {level:.1f}"
         ends = [row["relative" if level is None else "effective"] for row in rows]
         texts = [
-            f"{_label(page, row)} below {scored[0]}"
+            f"{_label(page, row)} below {scored[0]}{_between(row, end)}"
             if end.startswith("<")
-            else f"{_label(page, row)} to {end}" + ", the longest scored" * (end == scored[-1])
+            else f"{_label(page, row)} to {end}{_between(row, end)}"
+            + ", the longest scored" * (end == scored[-1])
             for row, end in zip(rows, ends, strict=True)
             if end != "-"
         ]
         if texts:
             yield f"Effective length (at or above {what}): {'; '.join(texts)}."
+
+
+def _between(row: GroupRow, end: str) -> str:
+    """The effective lengths of the ends of a row's intervals, where they are not the mean's."""
+    found = row["effective_between"]
+    same = row["threshold"] is None or found in ("-", end.removeprefix(">"))
+    return "" if same else f" [{found} by the ends of the intervals]"
 
 
 def _not_answered(page: PageData) -> Iterator[str]:
