@@ -10,6 +10,7 @@ adjustment for all that were looked at.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Literal
 
 from ruler_eval.report.page.page_model import Difference, Group, GroupRow, PageData, Pair
 from ruler_eval.report.score_tables import bounds, number
@@ -75,10 +76,12 @@ def _leads(page: PageData, ranked: Sequence[GroupRow]) -> Iterator[str]:
         ]
         yield f"By average, not paired: {', '.join(means)}."
         return
-    points, interval, sure = over_all
+    points, interval, lead = over_all
     names = _label(page, first), _label(page, second)
     where = "in the mean over all tasks and lengths"
-    if sure:
+    if lead == "second":  # lengths of which tasks lack are in this mean, and in no average
+        yield f"{names[1]} leads: {-points:.1f} points {interval} above {names[0]} {where}."
+    elif lead == "first":
         yield f"{names[0]} leads: {points:.1f} points {interval} above {names[1]} {where}."
     else:
         apart = f"{points:+.1f} points {interval} {where}"
@@ -102,15 +105,20 @@ def _pair(page: PageData, first: GroupRow, other: GroupRow) -> tuple[Pair, int] 
     return None
 
 
-def _over_all(page: PageData, first: GroupRow, other: GroupRow) -> tuple[float, str, bool] | None:
-    """The first's lead over all rows, its interval, and whether these tell it."""
+def _over_all(
+    page: PageData, first: GroupRow, other: GroupRow
+) -> tuple[float, str, Literal["first", "second"] | None] | None:
+    """The first's lead over all rows, its interval as the leader's, and who surely leads."""
     if (found := _pair(page, first, other)) is None:
         return None
     pair, sign = found
     (item,) = (i for i in pair["differences"] if i["task"] is i["length"] is None)
-    ends = sorted(sign * end for end in item["interval"])
-    sure = item["better"] == ("a" if sign > 0 else "b")
-    return sign * item["difference"], bounds(ends), sure
+    lead: Literal["first", "second"] | None = None
+    if item["better"]:
+        lead = "first" if item["better"] == ("a" if sign > 0 else "b") else "second"
+    way = -sign if lead == "second" else sign
+    ends = sorted(way * end for end in item["interval"])
+    return sign * item["difference"], bounds(ends), lead
 
 
 def _worst(page: PageData, first: GroupRow, other: GroupRow) -> tuple[Difference, float] | None:

@@ -103,6 +103,16 @@ def test_the_first_sentences_are_the_numbers_of_the_tables(page):
     assert "Right-70B to 8K, the longest scored; Worse-8B below 4K" in holds
 
 
+def test_who_surely_leads_over_all_rows_is_named_though_the_other_has_the_higher_average(page):
+    """Lengths of which tasks lack are in no average, and in the mean over all."""
+    other = copy.deepcopy(page)
+    for pair in other["pairs"]:
+        for one in pair["differences"]:
+            if one["task"] is one["length"] is None and (pair["a"], pair["b"]) == (0, 1):
+                one |= {"difference": -3.0, "interval": [-5.0, -1.0], "better": "b"}
+    assert verdict(other)[0].startswith("Worse-8B leads: 3.0 points [1.0, 5.0] above Right-70B in")
+
+
 def test_the_effective_length_of_a_mean_near_the_threshold_is_said_with_its_interval(page):
     near = copy.deepcopy(page)
     (worse,) = [row for row in near["groups"][0]["rows"] if row["series"] == 1]
