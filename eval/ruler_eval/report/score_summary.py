@@ -15,6 +15,7 @@ from ruler_eval.report.config_tables import TROUBLE_NAMES, TROUBLES, by_depth
 from ruler_eval.report.score_tables import (
     MEANS,
     chosen,
+    effective_between,
     headline,
     marked,
     mean_name,
@@ -29,7 +30,7 @@ from ruler_eval.score.results_file import GroupSummary, Results
 _MEANING = {
     "from": "from, to: 95 % interval.",
     "inc": "inc, dec: averages in which longer, and in which shorter, lengths weigh more.",
-    "effective": "effective: the longest length at or above the threshold{threshold}.",
+    "effective": "effective: the longest length at or above the threshold{threshold}{between}.",
     "relative": "relative: the longest with 85 % of the score at the shortest.",
 }
 """Columns of the averages, explained below them."""
@@ -134,7 +135,14 @@ def _averages(groups: Mapping[str, GroupSummary], markdown: bool) -> str:
     level = groups["all"]["threshold"]
     threshold = f" ({level:.1f} for all)" if level is not None else ""
     names = [header[i] for i in shown]
-    meanings = [_MEANING[name].format(threshold=threshold) for name in names if name in _MEANING]
+    ends = [
+        f"{between} ({name})"
+        for name, group in groups.items()
+        if (between := effective_between(group)) not in ("-", group["effective_length_name"])
+    ]
+    between = f"; by the ends of the scores' intervals {', '.join(ends)}" if ends else ""
+    known = {"threshold": threshold, "between": between}
+    meanings = [_MEANING[name].format(**known) for name in names if name in _MEANING]
     drawn = narrow_table(names, [[row[i] for i in shown] for row in rows], markdown)
     explained = sentences(" ".join(meanings), markdown)
     return f"{drawn}\n\n{explained}" if shown[1:] else "None: too few tasks were scored."
