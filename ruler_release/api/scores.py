@@ -72,7 +72,8 @@ def run(
         out: The folder of the run. Stopped anywhere, the same call does what is missing.
         model: A folder, a name on the Hub, or the name under which a server knows it.
         mode: `prefill` (chat models), `completion` (base models) or `chat` (no answer prefix);
-            default: as the model has it.
+            default: prefill with a chat template, completion without one, chat with `thinking` and
+            where a server cannot continue a turn.
         direct: In mode chat, the answer prefix ends the user's turn (Table 6).
         thinking: `off`, `on` (8192 tokens of room), or the tokens of room for reasoning.
         limit: So many rows of each configuration, the first of the frozen random order.
@@ -94,8 +95,8 @@ def run(
         stream: openai: answers come in pieces, and `timeout` counts from the first one.
         retries: openai: tries for one row, at most.
         give_up_after: openai: seconds to wait for a server that is gone; then the run stops.
-        temperature: 0 is greedy.
-        top_p: The share of probability that is drawn from.
+        temperature: Of the sampling; 0 is greedy.
+        top_p: Sample from the likeliest tokens of this total probability.
         seed: Of the sampling.
         provider: openai: who answers, as docs/servers.md names them; default: by the address.
         omit: openai: sampling fields not to send: temperature, top_p, seed.
@@ -166,7 +167,8 @@ def score(
         references: The reference code's data folder (TASK.jsonl, TASK/validation.jsonl), for files
             without references, such as its submission.csv.
         name: What to call the model.
-        out: Where the results are written; default: results.json in the RUN folder, if it is one.
+        out: Where the results are written; default: results.json in the RUN folder; of files none
+            is written.
         partial: Leave missing rows out, and mark the result; else they are wrong.
         cut: What a truncated answer counts: `protocol` (RULER: by its text; ONERULER: wrong),
             `wrong` or `score`.

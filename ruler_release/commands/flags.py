@@ -106,6 +106,7 @@ def _flag(name: str, kind: Any, said: str) -> Any:
         *filter(None, [_LETTERS.get(name)]),
         help=said,
         autocompletion=_COMPLETED.get(name),
+        metavar="N" if name in _LEAST else None,
         min=_LEAST.get(name),
         max=_MOST.get(name),
     )
@@ -118,7 +119,7 @@ NoDataset = Annotated[
     str | None, Option("--dataset", "-d", hidden=True, callback=_refuse_dataset, is_eager=True)
 ]
 Root = Annotated[Path, Argument(metavar="DIR", help="Folder of the release.")]
-Workers = Annotated[int | None, Option(min=1, help=_WORKERS, show_default=False)]
+Workers = Annotated[int | None, Option(metavar="N", min=1, help=_WORKERS, show_default=False)]
 Mirror = Annotated[Path | None, Option(envvar="RULER_MIRROR", help=_MIRROR)]
 LanguageFolders = Annotated[
     list[Path] | None, Option("--language-folder", help=_LANGUAGE_FOLDER, show_default=False)

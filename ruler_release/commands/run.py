@@ -23,7 +23,8 @@ _ARGUMENT = (
     " of from_pretrained (hf), a field of the request (openai)."
 )
 _IN_FLIGHT = "openai: prompt tokens sent at once, at most; 512k. Default: what the server holds."
-_PRICE = "IN,OUT: of a million prompt and answer tokens, to show what a run may cost, or saved."
+_PRICE = "IN,OUT: what a million prompt tokens and a million answer tokens cost, in any currency, "
+_PRICE += "to show what a run may cost, or what was saved."
 _OMIT = "openai: sampling fields not to send: temperature,top_p,seed."
 _DRY_RUN = "Only show what is to be done, without a model."
 
@@ -33,12 +34,13 @@ _OTHER = "Model B, where it was run already: says where it would have stopped."
 _MAX_DROP = "Points that B may lose over all, fixed before the first row."
 _MODEL_B = "Model B, which is run now: a folder, a Hub name, or a server's name for it."
 _BASE_MODEL = "Model A too is run now, in step, with the same options."
+_BASE_MODEL_URL = "openai: A's server, where it is not B's."
 _OUT_OF_B = "The folder of B's run; an existing one is resumed."
 _DATASET_OF_A = "The release; default: the one that A was run on."
 _CONFIGS_OF_A = "Configurations; default: those of A's run."
 _OF_RUN = (
     *("limit", "tokenizer", "chat_template", "max_model_len", "revision", "base_url"),
-    *("concurrency", "retry_failed"),
+    *("concurrency", "retry_failed", "skip_missing"),
 )
 
 
@@ -103,6 +105,7 @@ def decide(
     ] = None,
     out: Annotated[Path | None, Option("--out", "-o", help=_OUT_OF_B)] = None,
     base_model: Annotated[str | None, Option(help=_BASE_MODEL)] = None,
+    base_model_url: Annotated[str | None, Option(help=_BASE_MODEL_URL)] = None,
     dataset: Annotated[str | None, Option("--dataset", "-d", help=_DATASET_OF_A)] = None,
     configs: Annotated[
         str | None,
@@ -131,7 +134,8 @@ def decide(
         "arguments": parse_arguments(engine_arg) if engine_arg else None,
     }
     options = {"model": model, "backend": backend, "out": out, "dataset": dataset, **more, **read}
-    options["retry_failed"] = options["retry_failed"] or None
+    options |= {name: more[name] or None for name in ("retry_failed", "skip_missing")}
+    options["base_model_url"] = base_model_url
 
     def show(found: SequentialDecision) -> None:
         typer.echo(plain(look_line(found)))

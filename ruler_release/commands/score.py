@@ -60,9 +60,12 @@ def score(
     else:
         typer.echo(plain(score_summary.summary(results, markdown, depth)))
     if beside is not None:
-        typer.echo("\n" + beside_published(results, parse_baseline(threshold), markdown))
+        found = beside_published(results, parse_baseline(threshold), markdown, every or intervals)
+        typer.echo(f"\n{found}")
     if out is not None:
         typer.echo(f"\nWritten: {plain(out)}", err=True)
+    else:
+        typer.echo("\nNo results.json: --out FILE writes one, for compare and report.", err=True)
 
 
 @flags.arguments_of(api.score, only=_OF_ERRORS)
