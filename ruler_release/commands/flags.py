@@ -11,9 +11,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Collection, Mapping
-from inspect import Parameter, Signature, getdoc, signature
+from inspect import Signature, getdoc, signature
 from pathlib import Path
-from typing import Annotated, Any, get_origin, get_type_hints
+from typing import Annotated, Any, get_origin
 
 from typer import Argument, Context, Option
 
@@ -76,15 +76,14 @@ def arguments_of(
     said = {name: " ".join(text.split()) for name, text in _SAID.findall(getdoc(call) or "")}
 
     def with_flags(command: Callable[..., None]) -> Callable[..., None]:
-        hints = get_type_hints(command, include_extras=True)
         own = {
-            p.name: p.replace(annotation=hints[p.name])
-            for p in _named(command)
-            if get_origin(hints[p.name]) is Annotated
+            p.name: p
+            for p in signature(command, eval_str=True).parameters.values()
+            if get_origin(p.annotation) is Annotated
         }
         taken = {
             p.name: p.replace(annotation=_flag(p.name, _TYPES[p.annotation], said[p.name]))
-            for p in _named(call)
+            for p in signature(call).parameters.values()
             if p.name in (only or said) and p.name not in own and p.annotation in _TYPES
             if p.name != "progress"
         }
@@ -93,10 +92,6 @@ def arguments_of(
         return command
 
     return with_flags
-
-
-def _named(call: Callable[..., Any]) -> list[Parameter]:
-    return [p for p in signature(call).parameters.values() if p.kind != p.VAR_KEYWORD]
 
 
 def _flag(name: str, kind: Any, said: str) -> Any:
