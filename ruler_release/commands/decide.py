@@ -73,7 +73,7 @@ def decide(
     from ruler_eval.report.decision_tables import look_line, saved, sequential_verdict
     from ruler_eval.run.run_order import parse_arguments, parse_price
 
-    flags.not_a_folder(json_out, "decision.json")
+    flags.not_a_folder(json_out, "decision.json", "--json")
     options = {
         "model": model, "backend": backend, "out": out, "dataset": dataset, "limit": limit,
         "configs": flags.names_in(configs) if configs else None, "tokenizer": tokenizer,

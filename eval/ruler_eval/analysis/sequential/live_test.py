@@ -26,7 +26,7 @@ from ruler_eval.analysis.sequential.sequential_test import (
     check_limit,
     same_limit,
 )
-from ruler_eval.analysis.sequential.wave_run import WaveRun, covers
+from ruler_eval.analysis.sequential.wave_run import WaveRun
 from ruler_eval.run.progress import RunSummary
 from ruler_eval.run.run_order import RunOrder
 from ruler_eval.score.results_file import Results, scores_of
@@ -60,7 +60,7 @@ class LiveTest:
                     raise RulerError("The two models are to run the same rows.")
             else:
                 same_limit(self.base, self.max_drop)
-                covers(self.base, mine.plan)
+                mine.check_base(self.base)
             test = SequentialTest(mine.plan, self.max_drop)
             for rows in mine.plan.looks():
                 known = theirs.upto(rows) if isinstance(self.base, RunOrder) else self.base

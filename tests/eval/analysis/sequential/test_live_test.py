@@ -147,6 +147,27 @@ def test_a_verdict_is_made_anew_where_rows_that_failed_are_run_again(
     assert Records(tmp_path / "c").settings()["estimate"]["score"] == 100
 
 
+@pytest.mark.parametrize("other", ["rows", "rules"])
+def test_a_base_that_cannot_stand_beside_is_refused_before_a_row_is_run(
+    base: Path, tmp_path: Path, other: str
+) -> None:
+    results = json.loads((base / "results.json").read_text())
+    if other == "rules":
+        results["score_version"] = "0.9.0"
+    (tmp_path / "results.json").write_text(json.dumps(results))
+    given = options(tmp_path / "b")
+    tasks = {"rows": ROWS, "lines": 6, "only": ("niah_single_1", "vt")}
+    root = small_release.write(tmp_path / "ruler", seed=int(other == "rows"), **tasks)
+    match = "scored on different rows" if other == "rows" else r"by the rules 0\.9\.0, these"
+    with pytest.raises(RulerError, match=match):
+        ruler_release.decide(tmp_path / "results.json", **given, dataset=root)
+    with pytest.raises(RulerError, match=match):
+        until = {"until": 5.0, "beside": tmp_path / "results.json", "out": tmp_path / "c"}
+        ruler_release.run(root, configs="all_4k", backend="oracle", **until)
+    for run in ("b", "c"):
+        assert not [*(tmp_path / run).glob("*.json*")]
+
+
 def test_the_control_without_a_haystack_is_refused(base: Path, tmp_path: Path) -> None:
     root = small_release.write(tmp_path / "ruler", "0k", rows=9, lines=6, only=("vt",))
     manifest = json.loads((root / "manifest.json").read_text())
