@@ -161,8 +161,8 @@ def test_a_base_that_cannot_stand_beside_is_refused_before_a_row_is_run(
     match = "scored on different rows" if other == "rows" else r"by the rules 0\.9\.0, these"
     with pytest.raises(RulerError, match=match):
         ruler_release.decide(tmp_path / "results.json", **given, dataset=root)
+    until = {"until": 5.0, "beside": tmp_path / "results.json", "out": tmp_path / "c"}
     with pytest.raises(RulerError, match=match):
-        until = {"until": 5.0, "beside": tmp_path / "results.json", "out": tmp_path / "c"}
         ruler_release.run(root, configs="all_4k", backend="oracle", **until)
     for run in ("b", "c"):
         assert not [*(tmp_path / run).glob("*.json*")]
