@@ -203,6 +203,8 @@ def test_two_servers_run_in_step_over_several_lengths_and_what_is_there_of_a_gro
         def answer(path: str) -> Reply:
             if path.endswith("completions"):
                 asked.append((name, path))
+                if len(asked) == 1:
+                    return Reply({"error": "bad"}, 400)
             return usual(path)
 
         return answer
@@ -216,6 +218,8 @@ def test_two_servers_run_in_step_over_several_lengths_and_what_is_there_of_a_gro
         stdout, error, code = ruler("decide", tmp_path / "a", *flags, "--skip-missing")
     assert (code, "6 of 6 rows of each task" in stdout) == (3, True), error
     assert Counter(name for name, _ in asked) == {"a": 12, "b": 12}
+    assert "A: 1 of 12 rows FAILED" in stdout
+    assert "B: No failures: 12 rows" in stdout
     with pytest.raises(RulerError, match="add --base-model"):
         ruler_release.decide(
             tmp_path / "a", base_model_url="http://h/v1", **options(tmp_path / "c")
