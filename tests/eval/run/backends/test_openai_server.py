@@ -220,6 +220,8 @@ def test_secrets_are_never_written(
 def test_without_a_server_it_is_one_sentence(order: RunOrder) -> None:
     with pytest.raises(RulerError, match=r"No server answers at http://127\.0\.0\.1:9/v1"):
         run(at(order, "http://127.0.0.1:9/v1"))
+    with pytest.raises(RulerError, match=r"No server answers at http://\[::1\]:9/v1"):
+        run(at(order, "http://[::1]:9/v1"))
 
 
 def test_without_a_key_or_a_server_it_is_one_sentence(
