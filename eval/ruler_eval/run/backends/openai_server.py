@@ -90,6 +90,10 @@ class OpenAI(Backend):
         except FAILURES as error:
             if sentence := server_replies.unusable(error, self._server.where):
                 raise sentence from error
+            lost = getattr(error, "status_code", None) == 404
+            if lost and self._server.beside("v1/models") is not None:
+                url = f"{self._server.where}/v1"
+                raise RulerError(f"That server answers under /v1: --base-url {url}.") from error
             page = None
         served = server_replies.served_models(page)
         model = served.get(self.options.model)

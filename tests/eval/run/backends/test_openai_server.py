@@ -233,6 +233,14 @@ def test_without_a_key_or_a_server_it_is_one_sentence(
         run(order)
 
 
+def test_an_address_that_lacks_v1_or_speaks_no_tls_is_said(order: RunOrder, serve: Serve) -> None:
+    url = serve()
+    with pytest.raises(RulerError, match=rf"answers under /v1: --base-url {url}\.$"):
+        run(at(order, url.removesuffix("/v1")))
+    with pytest.raises(RulerError, match=r"speaks no TLS .*is its address http://"):
+        run(at(order, url.replace("http", "https")))
+
+
 def test_a_model_the_server_has_not_is_named(order: RunOrder, serve: Serve) -> None:
     url, threads = serve(models=[{**VLLM_MODEL, "id": "other"}]), threading.active_count()
     with pytest.raises(RulerError, match="has no model 'm', but: other"):
