@@ -8,13 +8,14 @@ tasks. score_tables.py has every table, as `ruler score --all` prints them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from ruler_common.terminal import line_of, narrow_table, sentences
-from ruler_eval.report.config_tables import TROUBLES, by_depth
+from ruler_eval.report.config_tables import TROUBLE_NAMES, TROUBLES, by_depth
 from ruler_eval.report.score_tables import (
     MEANS,
     chosen,
+    effective_between,
     headline,
     marked,
     mean_name,
@@ -29,10 +30,11 @@ from ruler_eval.score.results_file import GroupSummary, Results
 _MEANING = {
     "from": "from, to: 95 % interval.",
     "inc": "inc, dec: averages in which longer, and in which shorter, lengths weigh more.",
-    "effective": "effective: the longest length at or above the threshold{threshold}.",
+    "effective": "effective: the longest length at or above the threshold{threshold}{between}.",
     "relative": "relative: the longest with 85 % of the score at the shortest.",
 }
 """Columns of the averages, explained below them."""
+_MOST_NOTES = 5
 _BY_TASK = "The tasks of each language and of the means: --all."
 
 
@@ -42,7 +44,7 @@ def summary(results: Results, markdown: bool = False, depth: bool = False) -> st
     Of ONERULER's languages a row each; the averages are those of the mean over them.
     """
     parts = [sentences(headline(results), markdown), _troubles(results)]
-    parts.append("\n".join(sentences(f"Note: {note}.", markdown) for note in results["notes"]))
+    parts.append(_notes(results["notes"], markdown))
     for tokenizer, by_language in results["summary"].items():
         name = line_of(f"{results['dataset']['name']}, {tokenizer}", markdown)
         languages = for_all(by_language)
@@ -65,10 +67,20 @@ def summary(results: Results, markdown: bool = False, depth: bool = False) -> st
     return "\n\n".join(filter(None, parts))
 
 
+def _notes(notes: Sequence[str], markdown: bool) -> str:
+    """The first notes, a line each: a run with missing rows has one for every configuration."""
+    shown = [f"Note: {note}." for note in notes[:_MOST_NOTES]]
+    if more := len(notes) - len(shown):
+        shown.append(f"{more} more {'note' if more == 1 else 'notes'}: --all.")
+    return "\n".join(sentences(line, markdown) for line in shown)
+
+
 def _troubles(results: Results) -> str:
     cells = results["configurations"].values()
     counts = {name: sum(cell[name] for cell in cells) for name in TROUBLES}
-    found = [f"{count:,} {name}" for name, count in counts.items() if count]
+    found = [f"{count:,} {TROUBLE_NAMES[name]}" for name, count in counts.items() if count]
+    if counts["missing"] and not results["partial"]:
+        found[0] += " and counted as wrong (--partial leaves them out)"
     total = sum(cell["n"] for cell in cells)
     where = " (by configuration: --all)" if found else ""
     return sentences(f"{total:,} rows{': ' if found else ''}{', '.join(found)}{where}")
@@ -123,7 +135,14 @@ def _averages(groups: Mapping[str, GroupSummary], markdown: bool) -> str:
     level = groups["all"]["threshold"]
     threshold = f" ({level:.1f} for all)" if level is not None else ""
     names = [header[i] for i in shown]
-    meanings = [_MEANING[name].format(threshold=threshold) for name in names if name in _MEANING]
+    ends = [
+        f"{between} ({name})"
+        for name, group in groups.items()
+        if (between := effective_between(group)) not in ("-", group["effective_length_name"])
+    ]
+    between = f"; by the ends of the scores' intervals {', '.join(ends)}" if ends else ""
+    known = {"threshold": threshold, "between": between}
+    meanings = [_MEANING[name].format(**known) for name in names if name in _MEANING]
     drawn = narrow_table(names, [[row[i] for i in shown] for row in rows], markdown)
     explained = sentences(" ".join(meanings), markdown)
     return f"{drawn}\n\n{explained}" if shown[1:] else "None: too few tasks were scored."

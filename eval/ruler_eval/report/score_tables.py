@@ -8,7 +8,6 @@ Rows are tasks, columns lengths, then the aggregates as in Tables 3 and 12 to 16
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 
@@ -17,8 +16,7 @@ from ruler_eval.report.config_tables import by_depth, shared_documents, troubles
 from ruler_eval.report.mini_error import error_note, mini_errors
 from ruler_eval.score.aggregates import EVERY_LANGUAGE, EVERY_PAIR, in_languages
 from ruler_eval.score.effective_length import written
-from ruler_eval.score.results_file import Cell, GroupSummary, Results, rows_of
-from ruler_eval.score.trust.proof import UNPROVED
+from ruler_eval.score.results_file import Cell, GroupSummary, Results, doubts, rows_of
 
 MEANS = {EVERY_LANGUAGE: "mean over languages", EVERY_PAIR: "mean over pairs of languages"}
 
@@ -89,19 +87,6 @@ def headline(results: Results) -> str:
     parts += [f"mode {results['mode']}"] if results["mode"] else []
     parts += [f"rules {results['score_version']}", *rule_options(results)]
     return " · ".join([*parts, *doubts(results)])
-
-
-def doubts(results: Results) -> list[str]:
-    """What keeps the scores from being sure, but for whose rows they are of."""
-    parts = ["PARTIAL: only rows with a prediction count"] if results["partial"] else []
-    cells = results["configurations"]
-    proofs = Counter(cell.get("proof", "rows") for cell in cells.values())
-    for proof, said in UNPROVED.items():
-        if count := proofs[proof]:
-            parts.append(f"{said} ({count} of {len(cells)} configurations)")
-    if odd := sum(bool(cell.get("doubts")) for cell in cells.values()):
-        parts.append(f"DOUBTFUL answers in {odd} of {len(cells)} configurations, see the notes")
-    return parts
 
 
 def scores(

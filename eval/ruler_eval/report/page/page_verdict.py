@@ -10,6 +10,7 @@ adjustment for all that were looked at.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Literal
 
 from ruler_eval.report.page.page_model import Difference, Group, GroupRow, PageData, Pair
 from ruler_eval.report.score_tables import bounds, number
@@ -57,7 +58,7 @@ def _alone(page: PageData, group: Group) -> Iterator[str]:
             for cell, length in zip(cells, page["lengths"], strict=True)
             if cell and cell["score"] is not None
         ]
-        if len(cells) > 1:
+        if len({score for score, *_ in cells}) > 1:  # else each is the lowest
             score, task, length = min(cells)
             yield f"Lowest score of {name}: {score:.1f}, in {task} at {length}."
 
@@ -75,10 +76,12 @@ def _leads(page: PageData, ranked: Sequence[GroupRow]) -> Iterator[str]:
         ]
         yield f"By average, not paired: {', '.join(means)}."
         return
-    points, interval, sure = over_all
+    points, interval, lead = over_all
     names = _label(page, first), _label(page, second)
     where = "in the mean over all tasks and lengths"
-    if sure:
+    if lead == "second":  # lengths of which tasks lack are in this mean, and in no average
+        yield f"{names[1]} leads: {-points:.1f} points {interval} above {names[0]} {where}."
+    elif lead == "first":
         yield f"{names[0]} leads: {points:.1f} points {interval} above {names[1]} {where}."
     else:
         apart = f"{points:+.1f} points {interval} {where}"
@@ -102,15 +105,20 @@ def _pair(page: PageData, first: GroupRow, other: GroupRow) -> tuple[Pair, int] 
     return None
 
 
-def _over_all(page: PageData, first: GroupRow, other: GroupRow) -> tuple[float, str, bool] | None:
-    """The first's lead over all rows, its interval, and whether these tell it."""
+def _over_all(
+    page: PageData, first: GroupRow, other: GroupRow
+) -> tuple[float, str, Literal["first", "second"] | None] | None:
+    """The first's lead over all rows, its interval as the leader's, and who surely leads."""
     if (found := _pair(page, first, other)) is None:
         return None
     pair, sign = found
     (item,) = (i for i in pair["differences"] if i["task"] is i["length"] is None)
-    ends = sorted(sign * end for end in item["interval"])
-    sure = item["better"] == ("a" if sign > 0 else "b")
-    return sign * item["difference"], bounds(ends), sure
+    lead: Literal["first", "second"] | None = None
+    if item["better"]:
+        lead = "first" if item["better"] == ("a" if sign > 0 else "b") else "second"
+    way = -sign if lead == "second" else sign
+    ends = sorted(way * end for end in item["interval"])
+    return sign * item["difference"], bounds(ends), lead
 
 
 def _worst(page: PageData, first: GroupRow, other: GroupRow) -> tuple[Difference, float] | None:
@@ -151,18 +159,27 @@ def _holds(page: PageData, ranked: Sequence[GroupRow]) -> Iterator[str]:
     for level in dict.fromkeys(row["threshold"] for row in ranked):
         rows = [row for row in ranked if row["threshold"] == level]
         what = f"{RELATIVE:.0%} of its own score at {scored[0]}".replace("%", " %")
+        what += ", by the means alone"
         if level is not None:
             what = f"the threshold of {level:.1f}"
         ends = [row["relative" if level is None else "effective"] for row in rows]
         texts = [
-            f"{_label(page, row)} below {scored[0]}"
+            f"{_label(page, row)} below {scored[0]}{_between(row, end)}"
             if end.startswith("<")
-            else f"{_label(page, row)} to {end}" + ", the longest scored" * (end == scored[-1])
+            else f"{_label(page, row)} to {end}{_between(row, end)}"
+            + ", the longest scored" * (end == scored[-1])
             for row, end in zip(rows, ends, strict=True)
             if end != "-"
         ]
         if texts:
             yield f"Effective length (at or above {what}): {'; '.join(texts)}."
+
+
+def _between(row: GroupRow, end: str) -> str:
+    """The effective lengths of the ends of a row's intervals, where they are not the mean's."""
+    found = row["effective_between"]
+    same = row["threshold"] is None or found in ("-", end.removeprefix(">"))
+    return "" if same else f" [{found} by the ends of the intervals]"
 
 
 def _not_answered(page: PageData) -> Iterator[str]:

@@ -233,12 +233,16 @@ def test_without_a_key_or_a_server_it_is_one_sentence(
         run(order)
 
 
-def test_an_address_that_lacks_v1_or_speaks_no_tls_is_said(order: RunOrder, serve: Serve) -> None:
-    url = serve()
-    with pytest.raises(RulerError, match=rf"answers under /v1: --base-url {url}\.$"):
+def test_an_address_without_its_v1_is_corrected(order: RunOrder, serve: Serve) -> None:
+    url = serve(models=[VLLM_MODEL])
+    with pytest.raises(RulerError, match=f"API is at {url}: give that with --base-url"):
         run(at(order, url.removesuffix("/v1")))
+    assert not records(order)
+
+
+def test_an_address_that_speaks_no_tls_is_said(order: RunOrder, serve: Serve) -> None:
     with pytest.raises(RulerError, match=r"speaks no TLS .*is its address http://"):
-        run(at(order, url.replace("http", "https")))
+        run(at(order, serve().replace("http", "https")))
 
 
 def test_a_model_the_server_has_not_is_named(order: RunOrder, serve: Serve) -> None:
