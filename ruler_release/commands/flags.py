@@ -166,10 +166,10 @@ def run_options(options: Mapping[str, Any]) -> dict[str, Any]:
     return given
 
 
-def not_a_folder(out: Path | None, name: str) -> None:
+def not_a_folder(out: Path | None, name: str, flag: str = "--out") -> None:
     """Refuse --out that names a folder, before any work."""
     if out is not None and out.is_dir():
-        raise RulerError(f"'{out}' is a folder: name a file with --out, such as {out / name}.")
+        raise RulerError(f"'{out}' is a folder: name a file with {flag}, such as {out / name}.")
 
 
 def write_json(path: Path | None, found: Mapping[str, Any]) -> None:

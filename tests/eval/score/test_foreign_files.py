@@ -238,6 +238,8 @@ def test_an_out_that_is_a_folder_names_the_file_to_give(write_run, tmp_path):
         _, error, code = ruler(*command, "--out", tmp_path)
         assert code == 2
         assert f"'{tmp_path}' is a folder: name a file with --out, such as {tmp_path}/" in error
+    _, error, code = ruler("decide", run, run, "--max-drop", 1, "--json", tmp_path)
+    assert (code, "is a folder: name a file with --json, such as" in error) == (2, True)
 
 
 def test_a_missing_results_json_names_the_command_that_makes_it(write_run):
