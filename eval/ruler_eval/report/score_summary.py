@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from ruler_common.terminal import line_of, narrow_table, sentences
+from ruler_common.text import number_of
 from ruler_eval.report.config_tables import TROUBLE_NAMES, TROUBLES, by_depth
 from ruler_eval.report.score_tables import (
     MEANS,
@@ -79,11 +80,12 @@ def _troubles(results: Results) -> str:
     cells = results["configurations"].values()
     counts = {name: sum(cell[name] for cell in cells) for name in TROUBLES}
     found = [f"{count:,} {TROUBLE_NAMES[name]}" for name, count in counts.items() if count]
+    text = number_of(sum(cell["n"] for cell in cells), "row")
+    if found:
+        text += f": {', '.join(found)} (by configuration: --all)"
     if counts["missing"] and not results["partial"]:
-        found[0] += " and counted as wrong (--partial leaves them out)"
-    total = sum(cell["n"] for cell in cells)
-    where = " (by configuration: --all)" if found else ""
-    return sentences(f"{total:,} rows{': ' if found else ''}{', '.join(found)}{where}")
+        text += ". Missing rows count as wrong; --partial leaves them out"
+    return sentences(text)
 
 
 def _languages(by_language: Mapping[str, Mapping[str, GroupSummary]], markdown: bool) -> str:

@@ -72,13 +72,14 @@ def test_rows_in_trouble_are_counted_in_words_and_a_run_of_many_notes_is_short(w
     every, _, _ = ruler("score", run, "--all")
     missing = len(load(run / "results.json")["configurations"]) * 4
     said = " ".join(brief.split())
-    assert f"{missing} missing and counted as wrong (--partial leaves them out), " in said
+    assert f": {missing} missing, " in said
+    assert "Missing rows count as wrong; --partial leaves them out" in said
     assert "scored though truncated" in said
     assert "cut_scored" not in brief + every
     notes = every.count("Note: ")
     assert (brief.count("Note: "), notes > 6) == (5, True)
     assert f"{notes - 5} more notes: --all." in brief
-    assert "counted as wrong" not in ruler("score", run, "--partial")[0]
+    assert "count as wrong" not in ruler("score", run, "--partial")[0]
 
 
 def test_with_all_tables_nothing_is_wider_and_no_name_is_cut(results):
