@@ -125,6 +125,14 @@ def test_references_of_other_rows_are_refused(tmp_path):
     assert "holds no references for vt_4k" in ruler("score", path, "--references", path.parent)[1]
     both = ruler("score", path, "--references", folder, "--dataset", "x")[1]
     assert "give one of them" in both
+    own = lines(
+        tmp_path / "4096/pred/vt.jsonl", {"index": 7, "pred": "A", "outputs": ["B"], "input": "x"}
+    )
+    said = "has other references than"
+    assert said in ruler("score", own, "--references", folder)[1]
+    lines(tmp_path / "4096/data/vt.jsonl", {"index": 7, "outputs": [None]})
+    said = "is no data file: the references are '[None]', no list of texts."
+    assert said in ruler("score", own, "--references", folder)[1]
 
 
 # ---- Formats ---------------------------------------------------------------------------------

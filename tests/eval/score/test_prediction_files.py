@@ -139,6 +139,9 @@ def test_half_a_line_is_reported_and_left_out(tmp_path):
         ({"question": 1, "answer": 2}, "no known format: its lines hold answer, question"),
         ([1, 2], "no known format"),
         ({"index": 0, "pred": None, "others": {"id": "x"}}, "lacks a field or misuses one"),
+        (reference(0, outputs=[None]), r"references are '\[None\]', no list of texts"),
+        (reference(0, outputs=[1234567.0]), "no list of texts"),
+        (reference(0, outputs={"a": 1}), "no list of texts"),
     ],
 )
 def test_what_cannot_be_read_is_refused_by_name(tmp_path, record, words):
