@@ -18,8 +18,8 @@ from ruler_eval.report.config_tables import without_nothing
 from ruler_eval.report.score_tables import bounds, number, p_value
 
 _TESTS = """p is of one test alone; p (Holm) is adjusted for all {tests} of this table."""
-_BETTER = """better: the model for which the interval (from, to: 95 %) excludes 0 and p, where there
-is one, is below 0.05, of 10 rows or more."""
+_BETTER = """better: the model that these rows show to be better: the 95 % interval (from, to) does
+not hold 0, p (where there is one) is below 0.05, and there are 10 rows or more."""
 _ONE_LOOK = """Some rows have no answer. Such a verdict is of one look, at rows chosen before it: to
 run more rows and compare again is a second look, which its 95 % do not allow. `ruler decide` may
 look again."""

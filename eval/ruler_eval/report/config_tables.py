@@ -13,6 +13,17 @@ Trouble = Literal[
     "thinking", "thinking_cut", "duplicated",
 ]  # fmt: skip
 TROUBLES: tuple[Trouble, ...] = get_args(Trouble)
+TROUBLE_NAMES: Mapping[str, str] = {
+    "missing": "missing",
+    "failed": "failed",
+    "does_not_fit": "did not fit the window",
+    "cut": "truncated",
+    "cut_scored": "scored though truncated",
+    "thinking": "with reasoning",
+    "thinking_cut": "ended within reasoning",
+    "duplicated": "answered twice",
+}
+"""The counts of results.json in words; `failed` includes those that did not fit."""
 
 
 def troubles(results: Results, markdown: bool = False) -> str:
@@ -24,7 +35,8 @@ def troubles(results: Results, markdown: bool = False) -> str:
         for config, cell in cells.items()
         if any(cell[name] for name in shown)
     ]
-    return narrow_table(["configuration", "n", *shown], rows, markdown) if rows else ""
+    header = ["configuration", "n", *(TROUBLE_NAMES[name] for name in shown)]
+    return narrow_table(header, rows, markdown) if rows else ""
 
 
 def shared_documents(results: Results, markdown: bool = False) -> str:

@@ -27,9 +27,9 @@ def sequential_verdict(found: SequentialDecision) -> str:
         "unknown": f"these rows cannot tell whether B lost less than {limit}",
     }[found["verdict"]]
     return (
-        f"After {rows} ({share}): {known}. The drop over all is {found['drop']:.1f}, "
-        f"{bounds(found['interval'])} in 95 % of repetitions, wherever it stops. Nothing is said "
-        "of single tasks or lengths."
+        f"After {rows} ({share}): {known}. The drop over all is {found['drop']:.1f} "
+        f"points, 95 % interval {bounds(found['interval'])}, which heeds that it may stop at any "
+        "look. Nothing is said of single tasks or lengths."
     )
 
 

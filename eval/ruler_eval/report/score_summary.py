@@ -8,10 +8,10 @@ tasks. score_tables.py has every table, as `ruler score --all` prints them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from ruler_common.terminal import line_of, narrow_table, sentences
-from ruler_eval.report.config_tables import TROUBLES, by_depth
+from ruler_eval.report.config_tables import TROUBLE_NAMES, TROUBLES, by_depth
 from ruler_eval.report.score_tables import (
     MEANS,
     chosen,
@@ -34,6 +34,7 @@ _MEANING = {
     "relative": "relative: the longest with 85 % of the score at the shortest.",
 }
 """Columns of the averages, explained below them."""
+_MOST_NOTES = 5
 _BY_TASK = "The tasks of each language and of the means: --all."
 
 
@@ -43,7 +44,7 @@ def summary(results: Results, markdown: bool = False, depth: bool = False) -> st
     Of ONERULER's languages a row each; the averages are those of the mean over them.
     """
     parts = [sentences(headline(results), markdown), _troubles(results)]
-    parts.append("\n".join(sentences(f"Note: {note}.", markdown) for note in results["notes"]))
+    parts.append(_notes(results["notes"], markdown))
     for tokenizer, by_language in results["summary"].items():
         name = line_of(f"{results['dataset']['name']}, {tokenizer}", markdown)
         languages = for_all(by_language)
@@ -66,10 +67,20 @@ def summary(results: Results, markdown: bool = False, depth: bool = False) -> st
     return "\n\n".join(filter(None, parts))
 
 
+def _notes(notes: Sequence[str], markdown: bool) -> str:
+    """The first notes, a line each: a run with missing rows has one for every configuration."""
+    shown = [f"Note: {note}." for note in notes[:_MOST_NOTES]]
+    if more := len(notes) - len(shown):
+        shown.append(f"{more} more {'note' if more == 1 else 'notes'}: --all.")
+    return "\n".join(sentences(line, markdown) for line in shown)
+
+
 def _troubles(results: Results) -> str:
     cells = results["configurations"].values()
     counts = {name: sum(cell[name] for cell in cells) for name in TROUBLES}
-    found = [f"{count:,} {name}" for name, count in counts.items() if count]
+    found = [f"{count:,} {TROUBLE_NAMES[name]}" for name, count in counts.items() if count]
+    if counts["missing"] and not results["partial"]:
+        found[0] += " and counted as wrong (--partial leaves them out)"
     total = sum(cell["n"] for cell in cells)
     where = " (by configuration: --all)" if found else ""
     return sentences(f"{total:,} rows{': ' if found else ''}{', '.join(found)}{where}")

@@ -72,6 +72,9 @@ def make_order(options: Mapping[str, Any]) -> RunOrder:
     caller's author.
     """
     given = dict(options)
+    for name, value in given.items():
+        if isinstance(value, str) and value.encode("utf-8", "replace").decode() != value:
+            raise RulerError(f"--{name.replace('_', '-')} has half a character: write it in UTF-8.")
     given["configs"] = tuple(given["configs"])
     given["reasoning"] = Reasoning.parse(str(given.pop("thinking")))
     given["omit"] = tuple(given.get("omit") or ())
@@ -150,7 +153,7 @@ def rows_asked(
                 raise
             with suppress(RulerError):
                 chosen_files([name], manifest, skip_missing=True)
-                error = RulerError(f"{error} --skip-missing runs the tasks that are there.")
+                error = RulerError(f"{error}; --skip-missing runs the tasks that are there.")
             raise error from None
         for path in chosen:
             file = manifest["files"][path]

@@ -130,6 +130,15 @@ class LookPlan:
             )
         return self
 
+    def within(self, other: Results) -> LookPlan:
+        """The plan without the rows that --limit left out of another run."""
+        cells = other["configurations"]
+        held = [cells[n]["n"] for names in self.configs.values() for n in names if n in cells]
+        stopped = stopped_at(other["run"]) if other["partial"] else None
+        rows = stopped["of"] if stopped else min(held, default=0)
+        order = {place: mine[: rows or None] for place, mine in self.order.items()}
+        return LookPlan(order, self.configs)
+
     @property
     def rows(self) -> int:
         """Rows of each task and length."""
@@ -242,11 +251,13 @@ class SequentialTest:
 def looks(plan: LookPlan, a: Results, b: Results, max_drop: float) -> Iterator[SequentialDecision]:
     """Every look at two runs until the verdict, as if the rows came now.
 
-    Raises RulerError if the two cannot be paired, or lack rows that a look needs.
+    Rows that --limit left out of either run are not looked at. Raises RulerError if the two cannot
+    be paired, or lack rows that a look needs.
     """
     paired_cells(a, b)
     for results in (a, b):
         same_limit(results, max_drop)
+    plan = plan.within(b)
     test, ours, theirs = SequentialTest(plan, max_drop), scores_of(a), scores_of(b)
     for rows in plan.looks():
         for place, names in plan.configs.items():

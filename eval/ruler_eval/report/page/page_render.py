@@ -20,13 +20,14 @@ from markupsafe import Markup
 
 from ruler_common.frozen_rows import are_frozen
 from ruler_eval.analysis.errors.error_families import FAMILIES, MEANINGS, family_of_kind
+from ruler_eval.report.config_tables import TROUBLE_NAMES
 from ruler_eval.report.language_tables import instructions
 from ruler_eval.report.page.figures.chart_parts import Figure, first_series
 from ruler_eval.report.page.figures.colour_scale import colour, text_colour, text_on
 from ruler_eval.report.page.figures.page_figures import family_colour, family_names
 from ruler_eval.report.page.figures.vega_runtime import vega_runtime
 from ruler_eval.report.page.page_model import HeatCell, PageData
-from ruler_eval.report.page.page_numbers import TROUBLE_NAMES, tables
+from ruler_eval.report.page.page_numbers import tables
 from ruler_eval.report.page.rows.page_size import MOST_BYTES, fitted, packed
 from ruler_eval.report.templates import dress, template
 from ruler_eval.score.intervals import FEWEST_ROWS

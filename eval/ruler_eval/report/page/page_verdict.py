@@ -58,7 +58,7 @@ def _alone(page: PageData, group: Group) -> Iterator[str]:
             for cell, length in zip(cells, page["lengths"], strict=True)
             if cell and cell["score"] is not None
         ]
-        if len(cells) > 1:
+        if len({score for score, *_ in cells}) > 1:  # else each is the lowest
             score, task, length = min(cells)
             yield f"Lowest score of {name}: {score:.1f}, in {task} at {length}."
 

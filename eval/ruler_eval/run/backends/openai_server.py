@@ -20,6 +20,7 @@ import hashlib
 import json
 import os
 from collections.abc import Awaitable, Iterator, Mapping
+from contextlib import ExitStack
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -63,6 +64,14 @@ class OpenAI(Backend):
         if options.tokenizer:
             self.tokenizer = load_tokenizer(options.tokenizer)
         self._server = Connection(self.base_url, key, options.timeout)
+        with ExitStack() as failed:
+            failed.callback(self._server.close)
+            self._begin()
+            failed.pop_all()
+
+    def _begin(self) -> None:
+        """Ask the server what it is."""
+        options = self.options
         self.provider, self.version, self.limit = self._ask_server()
         self._sampling = sampling_fields(options, self.provider)
         self.limit = options.max_model_len or self.limit
@@ -81,6 +90,7 @@ class OpenAI(Backend):
         except FAILURES as error:
             if sentence := server_replies.unusable(error, self._server.where):
                 raise sentence from error
+            self._find_api()
             page = None
         served = server_replies.served_models(page)
         model = served.get(self.options.model)
@@ -91,7 +101,7 @@ class OpenAI(Backend):
             if kind.strict and served:
                 raise RulerError(
                     f"The server at {self._server.where} has no model '{self.options.model}', "
-                    f"but: {safe(', '.join(served), MOST_SHOWN)}."
+                    f"but: {server_replies.told(served, self.options.model)}."
                 )
             return kind, None, None
         parent = model.get("parent")  # an adapter's window is its model's
@@ -100,6 +110,14 @@ class OpenAI(Backend):
         version = inside(self._server.beside("version"), "version") if kind.name == "vllm" else None
         known = safe(version, MOST_SHOWN) if isinstance(version, str) else None
         return kind, known, limits[0] or limits[1]
+
+    def _find_api(self) -> None:
+        """Raise a RulerError where a server lists no models, but does so under /v1."""
+        where = self._server.where.rstrip("/")
+        if not where.endswith("/v1") and server_replies.served_models(
+            self._server.beside("v1/models")
+        ):
+            raise RulerError(f"The server's API is at {where}/v1: give that with --base-url.")
 
     def _tokenize(self, body: Mapping[str, Any], seconds: float = PATIENCE) -> int | None:
         found = self._server.beside("tokenize", {"model": self.options.model, **body}, seconds)
