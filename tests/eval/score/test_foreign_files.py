@@ -80,6 +80,15 @@ def test_one_model_in_two_folders_is_one_run(write_run, tmp_path):
     results, _ = scored(tmp_path, a, b)
     assert set(results["configurations"]) == {"vt_4k", "cwe_4k"}
     assert set(results["run"]["rows"]) == {"vt_4k", "cwe_4k"}
+    known = [json.loads((folder / "run.json").read_text()) for folder in (a, b)]
+    for name, before, now in (
+        ("direct", False, True),
+        ("sampling", {"temperature": 0.0}, {"temperature": 1.0}),
+        ("revision", "1", "2"),
+    ):
+        for folder, run, value in zip((a, b), known, (before, now), strict=True):
+            (folder / "run.json").write_text(json.dumps(run | {name: value}))
+        assert f"is another run ({name} {now}, before it {before})" in ruler("score", a, b)[1]
 
 
 # ---- Which rows ------------------------------------------------------------------------------
