@@ -11,7 +11,8 @@ from ruler_eval.report.score_tables import bounds, number, p_value
 
 Model = Mapping[str, Any]
 _SIDES = {
-    "best_and_worst": "The best languages ({}) and the worst ({})",
+    "best_and_worst": "The best languages ({}) and the worst ({}), chosen by these same scores: "
+    "equal languages would lie apart too",
     "largest_and_smallest": "niah_single: the largest Wikipedias ({}) and the smallest ({})",
 }
 

@@ -69,8 +69,12 @@ def summary(results: Results, markdown: bool = False, depth: bool = False) -> st
 
 
 def _notes(notes: Sequence[str], markdown: bool) -> str:
-    """The first notes, a line each: a run with missing rows has one for every configuration."""
-    shown = [f"Note: {note}." for note in notes[:_MOST_NOTES]]
+    """The first notes, a line each: a run with missing rows has one for every configuration.
+
+    These are counted above, so that they come after what may be wrong with the answers.
+    """
+    order = sorted(notes, key=lambda note: " rows are missing, " in note)
+    shown = [f"Note: {note}." for note in order[:_MOST_NOTES]]
     if more := len(notes) - len(shown):
         shown.append(f"{more} more {'note' if more == 1 else 'notes'}: --all.")
     return "\n".join(sentences(line, markdown) for line in shown)
