@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer import Argument, Option
 
+from ruler_common.text import number_of
 from ruler_release import api
 from ruler_release.commands import flags
 
@@ -73,14 +74,14 @@ def _written(written: WrittenBatch, out: Path, api: str, model: str) -> Iterable
     from ruler_eval.run.batch.batch_files import ENDPOINT
 
     if written.done:
-        yield f"{_counted(written.done, 'row')} with a record already: not written."
+        yield f"{number_of(written.done, 'row')} with a record already: not written."
     if written.over:
         yield f"{written.over} rows do not fit the model's window and are recorded so."
     if not written.files:
         yield f"Nothing to write. Next: ruler score {out}"
         return
     tokens = "" if written.prompt_tokens is None else f", {written.prompt_tokens:,} prompt tokens"
-    yield f"{written.rows} rows{tokens}, in {_counted(len(written.files), 'file')}:"
+    yield f"{number_of(written.rows, 'row')}{tokens}, in {number_of(len(written.files), 'file')}:"
     yield from (f"  {path}" for path in written.files)
     if not written.checked:
         yield "The budget is unchecked: add --tokenizer and --max-model-len to check it."
@@ -91,10 +92,6 @@ def _written(written: WrittenBatch, out: Path, api: str, model: str) -> Iterable
         else f"Next: upload them to the batch API, for the endpoint {ENDPOINT}"
     )
     yield f"then: ruler batch read {out} ANSWERS.jsonl …"
-
-
-def _counted(number: int, thing: str) -> str:
-    return f"{number} {thing}{'s' * (number != 1)}"
 
 
 @app.command()

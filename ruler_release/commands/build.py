@@ -10,7 +10,7 @@ import typer
 from typer import Argument, Option
 
 from ruler_common.errors import RulerError
-from ruler_common.text import plain
+from ruler_common.text import number_of, plain
 from ruler_release import api, completion
 from ruler_release.api.arguments import filled
 from ruler_release.commands.flags import (
@@ -152,8 +152,8 @@ def merge(
 
         rows = merge_runs(to, parts)
         typer.echo(
-            f"{sum(rows.values())} rows of {len(rows)} configurations are in '{to}'. "
-            f"Next: ruler score {to}"
+            f"{number_of(sum(rows.values()), 'row')} of {number_of(len(rows), 'configuration')} are "
+            f"in '{to}'. Next: ruler score {to}"
         )
         return
     from ruler_builder.release.merge_releases import merge_releases

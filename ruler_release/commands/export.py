@@ -9,7 +9,7 @@ import typer
 from typer import Argument, Option
 
 from ruler_common.errors import RulerError
-from ruler_common.text import plain
+from ruler_common.text import number_of, plain
 from ruler_release import completion
 from ruler_release.commands.flags import names_in
 
@@ -45,6 +45,5 @@ def export(
     if configs and not names:
         raise RulerError("--configs names no configuration: leave it out to export all.")
     done = export_release.export(source, form, to, names, tokenizer, revision)
-    typer.echo(
-        plain(f"{done.rows} rows of {done.configs} configurations in '{to}'. Next: {done.next}")
-    )
+    held = f"{number_of(done.rows, 'row')} of {number_of(done.configs, 'configuration')}"
+    typer.echo(plain(f"{held} in '{to}'. Next: {done.next}"))

@@ -9,7 +9,7 @@ import typer
 from typer import Argument, Option
 
 from ruler_common.errors import RulerError
-from ruler_common.text import plain, without_passwords
+from ruler_common.text import number_of, plain, without_passwords
 from ruler_release import api
 from ruler_release.api.arguments import filled, several
 from ruler_release.commands.flags import LanguageFolders, Mirror, TokenizerPlaces, Workers, names_in
@@ -109,8 +109,8 @@ def fetch(
         )
     total = sum(fetched.manifest["files"][path]["bytes"] for path in fetched.new)
     typer.echo(
-        f"{len(fetched.new)} files, {total:,} bytes, of '{repo}' at commit {fetched.commit}: "
-        f"'{plain(to)}' holds {len(fetched.manifest['files'])}."
+        f"{number_of(len(fetched.new), 'file')}, {total:,} bytes, of '{repo}' at commit "
+        f"{fetched.commit}: '{plain(to)}' holds {len(fetched.manifest['files'])}."
     )
     if not verify:
         typer.echo(f"Every digest is right. To prove the rows: ruler verify {plain(to)}")

@@ -17,7 +17,7 @@ from ruler_common.frozen_rows import sentence_of
 from ruler_common.manifest import read_manifest
 from ruler_common.manifest_form import MANIFEST, FileEntry, Manifest
 from ruler_common.terminal import MANY, err, out, print_table, sentences
-from ruler_common.text import plain, without_passwords
+from ruler_common.text import number_of, plain, without_passwords
 
 if TYPE_CHECKING:
     from ruler_builder.release.build import BuildSize, Built
@@ -54,7 +54,7 @@ def show_size(size: BuildSize) -> None:
     minutes = size.cpu_seconds / 60
     time = f"{minutes:.0f} minutes" if minutes >= 1.5 else "a minute"
     space = f"{size.bytes / 1e9:.1f} GB" if size.bytes >= 1e9 else f"{size.bytes / 1e6:.0f} MB"
-    files = f"{size.files} file{'s' * (size.files != 1)}"
+    files = number_of(size.files, "file")
     text = (
         f"To make: {size.rows:,} rows in {files}, {size.tokens / 1e6:,.0f} million tokens: about "
     )
@@ -95,7 +95,7 @@ def show_report(root: Path, report: VerifyReport, as_json: bool) -> None:
         sys.stdout.write(json.dumps(found, ensure_ascii=False, indent=1) + "\n")
         return
     for why, paths in report.not_rebuilt.items():
-        err.print(f"Not rebuilt: {len(paths)} files, {why}", highlight=False)
+        err.print(f"Not rebuilt: {number_of(len(paths), 'file')}, {why}", highlight=False)
     for name in report.uncounted:
         text = (
             f"Not counted: tokens of {name}, so exact length, full window and answerable are open."
@@ -106,8 +106,8 @@ def show_report(root: Path, report: VerifyReport, as_json: bool) -> None:
     for file in report.files.values():
         if len(report.files) > MANY and not file.count:
             continue
-        verdict = f"{file.count} breaches" if file.count else "holds"
-        out.print(f"{file.config}: {file.rows} rows, {verdict}", highlight=False)
+        verdict = f"{file.count} breach{'es' * (file.count != 1)}" if file.count else "holds"
+        out.print(f"{file.config}: {number_of(file.rows, 'row')}, {verdict}", highlight=False)
         for index, law, what in file.breaches:
             where = f"row {index}" if index >= 0 else "file"
             out.print(f"    {file.config} {where}, {law.title}: {what}", highlight=False)
@@ -119,7 +119,8 @@ def show_report(root: Path, report: VerifyReport, as_json: bool) -> None:
     elif report.ok:
         rows = sum(file.rows for file in report.files.values())
         laws = "All other laws hold" if report.uncounted else "All laws hold"
-        text = f"{laws}: {len(report.files)} files, {rows:,} rows. {report.sentence}"
+        held = f"{number_of(len(report.files), 'file')}, {number_of(rows, 'row')}"
+        text = f"{laws}: {held}. {report.sentence}"
         out.print(sentences(text))
         out.print(sentences(str(frozen)), highlight=False)
     else:
@@ -157,7 +158,8 @@ def show_plan(shipment: Shipment, plan: PushPlan, manifest: Manifest | None) -> 
         rows.append((*label, len(paths), size))
     kept = len(shipment.digests) - len(plan.new)
     total = sum(shipment.digests[path].size for path in plan.new)
-    title = f"{shipment.repo}: {len(plan.new)} files to send, {total:,} bytes; {kept} are there"
+    new = number_of(len(plan.new), "file")
+    title = f"{shipment.repo}: {new} to send, {total:,} bytes; {kept} are there"
     if rows:
         columns = ("tokenizer", "length") if many else ("what",)
         print_table(title, *columns, "files", "bytes", rows=rows)

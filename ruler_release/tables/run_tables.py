@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ruler_common.terminal import MANY, narrow_table, out, sentences
+from ruler_common.text import number_of
 
 if TYPE_CHECKING:
     from ruler_eval.run.progress import RunSummary
@@ -46,7 +47,9 @@ def show_states(summary: RunSummary) -> None:
     quiet = [states for name, states in summary.states.items() if name not in listed]
     if begun := sum(map(bool, quiet)):
         every = "The rows so far" if summary.missing else "All rows"
-        text = f"{every} of {begun} {'other ' * bool(rows)}configurations were answered to the end."
+        answered = number_of(begun, "other configuration" if rows else "configuration")
+        text = f"{every} of {answered} were answered to the end."
         out.print(text, highlight=False)
     if unbegun := len(quiet) - begun:
-        out.print(f"No row of {unbegun} configurations was answered yet.", highlight=False)
+        silent = number_of(unbegun, "configuration")
+        out.print(f"No row of {silent} was answered yet.", highlight=False)

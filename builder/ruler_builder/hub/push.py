@@ -22,6 +22,7 @@ from ruler_builder.verify.verify import verify
 from ruler_common.errors import RulerError, Unreachable
 from ruler_common.manifest_form import Manifest
 from ruler_common.terminal import bytes_bar, rows_bar
+from ruler_common.text import number_of
 
 log = logging.getLogger(__name__)
 
@@ -99,7 +100,7 @@ def push(order: PushOrder, note: Callable[[str], None], show: ShowPlan) -> None:
     note(f"Sent: {sent.url}")
     if order.page is not None and not order.create_pr:
         note(f"The page: {sent.url.partition('/commit/')[0]}")
-    note(f"Read back: {len(shipment.digests)} files, every digest is right.")
+    note(f"Read back: {number_of(len(shipment.digests), 'file')}, every digest is right.")
     if order.create_pr:
         note("No tag was made: after the merge, run the command without --create-pr.")
     if plan.tag:
@@ -171,7 +172,7 @@ def _verified(order: PushOrder, root: Path) -> str:
         raise RulerError(
             f"'{root}' is not pushed, for {len(paths)} of its files could not be made anew: {why}."
         )
-    return f"Verified: all laws hold, {len(report.files)} files. {report.sentence}"
+    return f"Verified: all laws hold, {number_of(len(report.files), 'file')}. {report.sentence}"
 
 
 def _load_call(repo: str, tag: str, manifest: Manifest | None) -> str:

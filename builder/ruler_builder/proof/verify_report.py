@@ -12,6 +12,7 @@ from typing import NamedTuple
 from ruler_builder.reading.breaches import Law
 
 _KEPT = 10  # breaches a file
+_WERE, _ARE = ("was", "were"), ("is", "are")
 WHOLE_FILE = -1
 """Stands for a row's index where a breach is one of the whole file."""
 
@@ -85,8 +86,11 @@ class VerifyReport:
     @property
     def sentence(self) -> str:
         """What proves that the rows are those of a build, in one sentence."""
-        frozen = f"{len(self.frozen)} hold frozen rows" if self.frozen else ""
-        anew = f"{len(self.rebuilt)} were made anew and are the same" if self.rebuilt else ""
+        frozen, anew = len(self.frozen), len(self.rebuilt)
         left = sum(map(len, self.not_rebuilt.values()))
-        not_anew = f"{left} were not made anew" if left else ""
-        return f"Of these files {', '.join(filter(None, (frozen, anew, not_anew))) or 'none is'}."
+        said = (
+            f"{frozen} hold{'s' * (frozen == 1)} frozen rows" if frozen else "",
+            f"{anew} {_WERE[anew != 1]} made anew and {_ARE[anew != 1]} the same" if anew else "",
+            f"{left} {_WERE[left != 1]} not made anew" if left else "",
+        )
+        return f"Of these files {', '.join(filter(None, said)) or 'none is'}."

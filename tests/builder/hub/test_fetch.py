@@ -98,7 +98,7 @@ def test_a_part_is_extended_until_it_is_whole(
     part = tmp_path / "part"
     client.ruler("fetch", REPO, "--configs", "niah_single_2_1k", "--to", part)
     said = client.ruler("fetch", REPO, "--tokenizer", "mine", "--to", part)
-    assert f"1 files, {(extended / 'data/mine/1k/niah_single_1.parquet').stat().st_size:,}" in said
+    assert f"1 file, {(extended / 'data/mine/1k/niah_single_1.parquet').stat().st_size:,}" in said
     assert list(read_manifest(part)["tokenizers"]) == ["mine", "tekken"]
     assert client.ruler("fetch", REPO, "--to", part).startswith("2 files")
     assert contents(part) == contents(extended)
@@ -135,7 +135,7 @@ def test_a_users_tokenizer_is_named_without_its_folders_path_and_asked_for(
     assert read_manifest(part)["tokenizers"]["mine"]["spec"] == f"mine={folder.name}"
     assert not any(str(folder).encode() in text for text in contents(part).values())
     said = client.ruler("verify", part, "--tokenizer", f"mine={folder}")
-    assert "All laws hold: 1 files, 8 rows." in said
+    assert "All laws hold: 1 file, 8 rows." in said
 
 
 @pytest.mark.nightly

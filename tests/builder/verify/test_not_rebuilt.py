@@ -37,7 +37,7 @@ def copy(frozen: Path, tmp_path: Path) -> Path:
 def test_rows_in_the_lock_are_proved_by_it(frozen: Path) -> None:
     report = verify(frozen)
     assert (report.proved, report.frozen, report.rebuilt) == (True, [VT], [])
-    assert report.sentence == "Of these files 1 hold frozen rows."
+    assert report.sentence == "Of these files 1 holds frozen rows."
 
 
 @pytest.mark.parametrize(
@@ -86,10 +86,10 @@ def without_sources(mirror: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 @pytest.mark.mirror
 def test_what_a_missing_source_leaves_unproved_is_said_first(without_sources: Path) -> None:
     done = in_process.ruler("verify", without_sources)
-    first = "Not rebuilt: 1 files, made of squad, not here: ruler sources fetch squad"
+    first = "Not rebuilt: 1 file, made of squad, not here: ruler sources fetch squad"
     assert " ".join(done.stderr.split()).startswith(first)
     said = " ".join(done.stdout.split())
-    assert "1 were made anew and are the same, 1 were not made anew." in said
+    assert "1 was made anew and is the same, 1 was not made anew." in said
     assert done.code == 3
     assert in_process.ruler("verify", without_sources, "--laws-only").code == 0
     found = json.loads(in_process.ruler("verify", without_sources, "--json").stdout)
@@ -99,7 +99,7 @@ def test_what_a_missing_source_leaves_unproved_is_said_first(without_sources: Pa
 def test_the_laws_alone_are_proved_on_demand(copy: Path) -> None:
     planting.write_manifest(copy, {**manifest_of(copy), "seed": 7})
     done = in_process.ruler("verify", copy, "--laws-only")
-    assert "Not rebuilt: 1 files, the laws alone were asked for" in " ".join(done.stderr.split())
+    assert "Not rebuilt: 1 file, the laws alone were asked for" in " ".join(done.stderr.split())
     assert done.code == 0
 
 
