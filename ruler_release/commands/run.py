@@ -116,7 +116,7 @@ def run(
         typer.echo(plain(estimate_line(found)))
 
     if until is not None:
-        from ruler_eval.report.decision_tables import estimate_line
+        from ruler_eval.report.comparison_tables import estimate_line
 
     summary = api.run(**options, until=until, beside=beside, on_look=show, progress=True)
     run_tables.show_summary(summary)

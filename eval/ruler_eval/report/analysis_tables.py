@@ -7,7 +7,7 @@ from typing import Any
 
 from ruler_common.terminal import line_of, narrow_table, sentences
 from ruler_eval.analysis.complexity import Panel
-from ruler_eval.report.score_tables import number
+from ruler_eval.report.table_parts import number
 
 _CAUTION = 0.6  # a correlation by chance that is worth a word
 

@@ -2,19 +2,23 @@
 
     print(comparison(found))
 
-Of two runs paired differences, of two seeds unpaired ones, of three runs or more their ranks.
+Of two runs paired differences, of two seeds unpaired ones, of three runs or more their ranks. And
+what `ruler decide` and `ruler run --until` print: looks in a line each, the verdict.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ruler_common.terminal import narrow_table, sentences
 from ruler_eval.analysis.decide import Decision
 from ruler_eval.analysis.ranks import Ranked
-from ruler_eval.report.config_tables import without_nothing
-from ruler_eval.report.score_tables import bounds, number, p_value
+from ruler_eval.report.table_parts import bounds, number, p_value, without_nothing
+
+if TYPE_CHECKING:
+    from ruler_eval.analysis.sequential.mean_estimate import MeanEstimate
+    from ruler_eval.analysis.sequential.sequential_test import SequentialDecision
 
 _TESTS = """p is of one test alone; p (Holm) is adjusted for all {tests} of this table."""
 _BETTER = """better: the model for which the interval (from, to: 95 %) excludes 0 and p, where there
@@ -88,6 +92,51 @@ def decision(found: Decision) -> str:
         sure = "less" if found["verdict"] == "smaller" else "more"
         text = f"{drop}: surely {sure} than {allowed}."
     return text if found["whole"] else f"{text} {_ONE_LOOK}"
+
+
+def look_line(found: SequentialDecision) -> str:
+    """One look: rows, the drop, and the interval that holds however often one looks."""
+    return (
+        f"{found['rows']:,} of {found['of']:,} rows of each task: B lost {found['drop']:.1f} "
+        f"points so far, {bounds(found['interval'])}"
+    )
+
+
+def sequential_verdict(found: SequentialDecision) -> str:
+    """The verdict, and what of the work it took."""
+    limit, rows = f"{found['max_drop']:g} points", f"{found['rows']:,} rows a task"
+    share = f"{100 * found['rows'] / found['of']:.0f} % of them"
+    if found["rows"] == found["of"]:
+        share = "all of them"
+    known = {
+        "smaller": f"B surely lost less than {limit}",
+        "larger": f"B surely lost more than {limit}",
+        "unknown": f"these rows cannot tell whether B lost less than {limit}",
+    }[found["verdict"]]
+    return (
+        f"After {rows} ({share}): {known}. The drop over all is {found['drop']:.1f}, "
+        f"{bounds(found['interval'])} in 95 % of repetitions, wherever it stops. Nothing is said "
+        "of single tasks or lengths."
+    )
+
+
+def estimate_line(found: MeanEstimate) -> str:
+    """The estimate of `ruler run --until` after a wave."""
+    return (
+        f"{found['rows']:,} of {found['of']:,} rows of each task: the mean over all is "
+        f"{found['score']:.1f} ± {found['half_width']:.1f}"
+    )
+
+
+def saved(tokens: int, price: tuple[float, float] | None) -> list[str]:
+    """The prompt tokens of the rows that were not run, and their price; nothing if there are none.
+
+    `price` is of a million tokens of prompts and of answers.
+    """
+    if not tokens:
+        return []
+    cost = f", {tokens * price[0] / 1e6:,.2f} at the price given" if price else ""
+    return [f"Not run: {tokens:,} prompt tokens as the release counts them{cost}."]
 
 
 def seeds(found: Mapping[str, Any], markdown: bool = False) -> str:

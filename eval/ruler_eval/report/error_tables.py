@@ -7,6 +7,7 @@ from typing import Any
 
 from ruler_common.terminal import COLUMNS, line_of, narrow_table, sentences, width
 from ruler_eval.analysis.errors.error_kinds import KINDS
+from ruler_eval.report.table_parts import titled, without_nothing
 
 _SHOWN = 60  # characters of a reference or an answer in an example
 
@@ -26,10 +27,9 @@ def report(found: Sequence[dict[str, Any]], markdown: bool = False) -> str:
                 rows.append([config, kind, str(len(same)), share, detail])
                 examples.append(_example(same[0]))
     header = ["configuration", "kind", "rows", "share", "mean"]
-    said = [i for i in range(len(header)) if any(row[i] for row in rows)]
     kinds = [kind for kind in KINDS if any(error["kind"] == kind for error in found)]
     meanings = "\n".join(sentences(f"{kind}: {KINDS[kind]}", markdown) for kind in kinds)
-    header, rows = [header[i] for i in said], [[row[i] for i in said] for row in rows]
+    header, rows = without_nothing(header, rows)
     if markdown:
         header.append("an example")
         rows = [[*row, example] for row, example in zip(rows, examples, strict=True)]
@@ -49,8 +49,7 @@ def from_memory(found: Sequence[dict[str, Any]], markdown: bool = False) -> str:
         same = sum(error["kind"] == "from_memory" for error in wrong)
         rows.append([config, str(len(wrong)), str(same), f"{100 * same / len(wrong):.0f} %"])
     title = "Wrong answers that are the model's own without documents (RULER, section 5)"
-    header = ["configuration", "wrong", "from memory", "share"]
-    return f"{title}\n\n{narrow_table(header, rows, markdown)}" if rows else ""
+    return titled(title, ["configuration", "wrong", "from memory", "share"], rows, markdown)
 
 
 def _detail(kind: str, errors: Sequence[dict[str, Any]]) -> str:

@@ -18,11 +18,11 @@ from ruler_eval.report.score_tables import (
     headline,
     marked,
     mean_name,
-    number,
     relative_name,
     relative_to_alone,
     scores,
 )
+from ruler_eval.report.table_parts import number, without_nothing
 from ruler_eval.score.aggregates import for_all
 from ruler_eval.score.results_file import GroupSummary, Results
 
@@ -55,9 +55,7 @@ def summary(results: Results, markdown: bool = False, depth: bool = False) -> st
         else:
             text = scores(cells, groups, results["dataset"]["tasks"], markdown, brief=True)
             parts.append(f"Scores ({name}{also})\n\n{text}")
-        relative = relative_to_alone(cells, groups, results["dataset"]["tasks"], markdown)
-        if relative:
-            parts.append(f"Scores in percent of those at 0k (the evidence alone)\n\n{relative}")
+        parts.append(relative_to_alone(cells, groups, results["dataset"]["tasks"], markdown))
         if depth:
             parts.append(by_depth(chosen(results, tokenizer, languages), markdown))
         parts.append(f"Averages ({name}{also})\n\n{_averages(groups, markdown)}")
@@ -96,13 +94,14 @@ def _languages(by_language: Mapping[str, Mapping[str, GroupSummary]], markdown: 
 def _averages(groups: Mapping[str, GroupSummary], markdown: bool) -> str:
     """A row a group; a group of which tasks are lacking says so in a row of its own.
 
-    Columns that say nothing are left out.
+    Columns that say nothing are left out; of one length all averages are the same.
     """
+    far = [mean for mean in groups["all"]["lengths"].values() if mean["tokens"]]
     rows = []
     for name, group in sorted(groups.items(), key=lambda item: item[0] != "all"):
         average = group["average"]
+        weighted = [group["weighted_inc"], group["weighted_dec"]] if len(far) > 1 else []
         low, high = average["interval"] or (None, None)
-        weighted = (group["weighted_inc"], group["weighted_dec"])
         rows.append(
             [
                 *(name, number(average["score"]), number(low), number(high)),
@@ -111,19 +110,12 @@ def _averages(groups: Mapping[str, GroupSummary], markdown: bool) -> str:
             ]
         )
         if any(mean["tasks"] < group["tasks"] for mean in group["lengths"].values()):
-            rows.append([f"  ({mean_name(group)})", *[""] * 7])
-    header = ["group", "Avg.", "from", "to", "inc", "dec", "effective", "relative"]
-    far = [mean for mean in groups["all"]["lengths"].values() if mean["tokens"]]
-    shown = [
-        i
-        for i, name in enumerate(header)
-        if any(row[i] not in ("", "-") for row in rows)
-        and (len(far) > 1 or name not in ("inc", "dec"))  # of one length all averages are the same
-    ]
+            rows.append([f"  ({mean_name(group)})", *[""] * (5 + len(weighted))])
+    header = ["group", "Avg.", "from", "to", *(("inc", "dec") if len(far) > 1 else ())]
+    header += ["effective", "relative"]
+    names, rows = without_nothing(header, rows, nothing=("", "-"))
     level = groups["all"]["threshold"]
     threshold = f" ({level:.1f} for all)" if level is not None else ""
-    names = [header[i] for i in shown]
     meanings = [_MEANING[name].format(threshold=threshold) for name in names if name in _MEANING]
-    drawn = narrow_table(names, [[row[i] for i in shown] for row in rows], markdown)
-    explained = sentences(" ".join(meanings), markdown)
-    return f"{drawn}\n\n{explained}" if shown[1:] else "None: too few tasks were scored."
+    drawn, explained = narrow_table(names, rows, markdown), sentences(" ".join(meanings), markdown)
+    return f"{drawn}\n\n{explained}" if names[1:] else "None: too few tasks were scored."

@@ -13,31 +13,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 
 from ruler_common.terminal import line_of, narrow_table, sentences
-from ruler_eval.report.config_tables import by_depth, shared_documents, troubles, without_nothing
+from ruler_eval.report.config_tables import by_depth, shared_documents, troubles
 from ruler_eval.report.mini_error import error_note, mini_errors
+from ruler_eval.report.table_parts import bounds, number, titled, without_nothing
 from ruler_eval.score.aggregates import EVERY_LANGUAGE, EVERY_PAIR, in_languages
 from ruler_eval.score.effective_length import written
 from ruler_eval.score.results_file import Cell, GroupSummary, Results, rows_of
 from ruler_eval.score.trust.proof import UNPROVED
 
 MEANS = {EVERY_LANGUAGE: "mean over languages", EVERY_PAIR: "mean over pairs of languages"}
-
-
-def number(value: float | None) -> str:
-    """A score with one decimal, as the papers print it."""
-    return "-" if value is None else f"{value:.1f}"
-
-
-def bounds(interval: Sequence[float] | None) -> str:
-    """An interval with one decimal."""
-    return "-" if interval is None else f"[{interval[0]:.1f}, {interval[1]:.1f}]"
-
-
-def p_value(value: float | None) -> str:
-    """A p with three decimals, and never 0.000."""
-    if value is None:
-        return "-"
-    return "< 0.001" if value < 0.001 else f"{value:.3f}"
 
 
 def report(results: Results, markdown: bool = False, intervals: bool = False) -> str:
@@ -53,14 +37,12 @@ def report(results: Results, markdown: bool = False, intervals: bool = False) ->
             if results["dataset"].get("mini"):
                 title = f"{mean_name(groups['all'])} beside all rows"
                 text += f"\n{title}: {mini_errors(results, groups['all'])}"
-            parts.append(_titled(line_of(f"Scores ({name})", markdown), text))
-            parts.append(_titled("Aggregates", aggregates(groups, markdown)))
-            relative = relative_to_alone(cells, groups, results["dataset"]["tasks"], markdown)
-            parts.append(_titled("Scores in percent of those at 0k (the evidence alone)", relative))
-    parts.append(_titled("Rows that are missing, failed or truncated", troubles(results, markdown)))
+            parts.append(f"{line_of(f'Scores ({name})', markdown)}\n\n{text}")
+            parts.append(f"Aggregates\n\n{aggregates(groups, markdown)}")
+            parts.append(relative_to_alone(cells, groups, results["dataset"]["tasks"], markdown))
+    parts.append(troubles(results, markdown))
     if intervals:
-        title = "Rows that share documents, and so are known less well"
-        parts.append(_titled(title, shared_documents(results, markdown)))
+        parts.append(shared_documents(results, markdown))
     parts.append(by_depth(results["configurations"], markdown))
     notes = [error_note(results)] * bool(results["dataset"].get("mini")) + results["notes"]
     parts.append("\n".join(sentences(f"Note: {note}.", markdown) for note in notes))
@@ -211,7 +193,7 @@ def relative_to_alone(
     tasks: Sequence[str],
     markdown: bool = False,
 ) -> str:
-    """Task rows by lengths, each score in percent of the task's at `0k`; "" where none is known."""
+    """Task rows by lengths, each score in percent of the task's at `0k`, if any is known."""
     lengths = [length for length, mean in groups["all"]["lengths"].items() if mean["tokens"]]
     found = {
         (cell["task"], cell["length"]): cell["relative_to_0k"]
@@ -224,11 +206,10 @@ def relative_to_alone(
         for task in tasks
         if task in known
     ]
-    if not rows:
-        return ""
     means = (groups["all"]["lengths"][length].get("relative_to_0k") for length in lengths)
-    rows.append(["mean by mean", *map(number, means)])
-    return narrow_table(["task", *map(str.upper, lengths)], rows, markdown)
+    rows += [["mean by mean", *map(number, means)]] * bool(rows)
+    title = "Scores in percent of those at 0k (the evidence alone)"
+    return titled(title, ["task", *map(str.upper, lengths)], rows, markdown)
 
 
 def mean_name(group: GroupSummary) -> str:
@@ -295,7 +276,3 @@ def effective_between(group: GroupSummary) -> str:
 def _mean_of(cells: Sequence[Cell], key: Literal["score", "whole_word", "words_right"]) -> str:
     values = [value for cell in cells if (value := cell.get(key)) is not None]
     return number(sum(values) / len(values)) if values else "-"
-
-
-def _titled(title: str, text: str) -> str:
-    return f"{title}\n\n{text}" if text else ""

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from ruler_eval.report.page.page_model import Difference, Group, GroupRow, PageData, Pair
-from ruler_eval.report.score_tables import bounds, number
+from ruler_eval.report.table_parts import bounds, number
 from ruler_eval.score.aggregates import EVERY_LANGUAGE
 from ruler_eval.score.effective_length import RELATIVE
 
