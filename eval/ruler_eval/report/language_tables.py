@@ -199,9 +199,9 @@ def _of_model(name: str, model: Model, markdown: bool) -> Iterator[str]:
             f"Pearson {size['pearson']:.2f}, Spearman {size['spearman']:.2f}"
         )
         yield sentences(text, markdown)
-    columns = instructions(matrix := model["cross_lingual"])
-    rows = [[text, *(number(row.get(code)) for code in columns)] for text, row in matrix.items()]
-    header = ["text \\ instruction", *columns]
+    codes = instructions(matrix := model["cross_lingual"])
+    rows = [[text, *(number(row.get(code)) for code in codes)] for text, row in matrix.items()]
+    header = ["text \\ instruction", *codes]
     yield titled("Text and instruction in two languages", header, rows, markdown)
     for key, table in MODEL_TABLES.items():
         if key != "languages":

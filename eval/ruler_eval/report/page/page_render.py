@@ -21,8 +21,7 @@ from markupsafe import Markup
 from ruler_common.frozen_rows import are_frozen
 from ruler_eval.analysis.errors.error_families import FAMILIES, MEANINGS, family_of_kind
 from ruler_eval.report.language_tables import instructions
-from ruler_eval.report.page.figures.chart_parts import Figure, first_series
-from ruler_eval.report.page.figures.colour_scale import colour, text_colour, text_on
+from ruler_eval.report.page.figures import chart_parts as part
 from ruler_eval.report.page.figures.page_figures import family_colour, family_names
 from ruler_eval.report.page.figures.vega_runtime import vega_runtime
 from ruler_eval.report.page.page_model import HeatCell, PageData
@@ -34,29 +33,9 @@ from ruler_eval.score.intervals import FEWEST_ROWS
 _HERE = Path(__file__).resolve().parent
 # Where the rows go once the size of the rest is known: text of runs holds no such comment.
 _ROWS, _ABOUT_ROWS = "<!--rows-->", "<!--about the rows-->"
-_FACTS = (
-    ("Model", "model"),
-    ("Data", "data"),
-    ("Whose rows", "whose_rows"),
-    ("Rules", "rules"),
-    ("Tokenizer of the rows", "tokenizers"),
-    ("Mode", "mode"),
-    ("Reasoning", "reasoning"),
-    ("Engine", "engine"),
-    ("Score version", "score_version"),
-)
-SHAPES = {
-    "circle": "M-5,0a5,5 0 1,0 10,0a5,5 0 1,0 -10,0z",
-    "square": "M-4.5,-4.5h9v9h-9z",
-    "triangle-up": "M0,-5.5L5.5,4.5H-5.5z",
-    "diamond": "M0,-6L5,0L0,6L-5,0z",
-    "cross": "M-2,-6h4v4h4v4h-4v4h-4v-4h-4v-4h4z",
-    "triangle-down": "M0,5.5L5.5,-4.5H-5.5z",
-}
-"""The marks of Vega's shapes, for the names of models."""
 
 
-def render(page: PageData, figures: Mapping[str, Figure]) -> str:
+def render(page: PageData, figures: Mapping[str, part.Figure]) -> str:
     """The whole HTML file."""
     cells: list[dict[str, Any]] = []
 
@@ -86,18 +65,11 @@ def render(page: PageData, figures: Mapping[str, Figure]) -> str:
         figures=figures,
         tables={**dict.fromkeys(figures), **tables(page)},
         trouble_names=TROUBLE_NAMES,
-        facts=_FACTS,
-        columns=_columns(page),
-        sections=_sections(page),
-        shapes=SHAPES,
         few=FEWEST_ROWS,
         families=[_family(page, name) for name in family_names(page)],
-        first_series=first_series(page),
+        first_series=part.first_series(page),
         warnings=_warnings(page),
         own=[run for run in page["runs"] if not are_frozen(run["whose_rows"])],
-        published=list(
-            dict.fromkeys(row["model"] for group in page["groups"] for row in group["published"])
-        ),
         remember=remember,
         flawed=_flawed,
         crossed=instructions,
@@ -168,44 +140,16 @@ def _family(page: PageData, name: str) -> dict[str, Any]:
         "name": name,
         "number": [*FAMILIES].index(name) + 1,
         "colour": colour_of,
-        "ink": text_on(colour_of),
+        "ink": part.text_on(colour_of),
         "meaning": MEANINGS[name],
         "kinds": {kind: page["errors"]["kinds"][kind] for kind in kinds},
     }
 
 
-def _columns(page: PageData) -> list[tuple[str, str]]:
-    lengths = [(item["label"], f"{item['tokens']:,} tokens") for item in page["lengths"]]
-    return [
-        ("model", "Sort by name"),
-        ("wAvg (inc)", "Longer lengths weigh more"),
-        ("effective", "The longest length at or above the threshold"),
-        *lengths,
-        ("Avg.", "Mean over the lengths at which every task was scored"),
-        ("wAvg (dec)", "Shorter lengths weigh more"),
-        ("relative", "The longest length with 85 % of the score at the shortest"),
-    ]
-
-
-def _sections(page: PageData) -> list[tuple[str, str]]:
-    sections = (
-        ("summary", "In short", page["verdict"]),
-        ("scores", "Scores", True),
-        ("curves", "By length", True),
-        ("depth", "Depth", page["depth"]),
-        ("tasks", "Tasks", True),
-        ("complexity", "Complexity", page["complexity"]),
-        ("differences", "Differences", page["pairs"]),
-        ("errors", "Errors", page["errors"]["tasks"]),
-        ("languages", "Languages", page["languages"]),
-        ("correlation", "Correlation", page["correlation"]),
-        ("runs", "What was run", True),
-    )
-    return [(name, title) for name, title, there in sections if there]
-
-
 def _scale_css() -> str:
     """A rule for each whole score, and the legend's ramp."""
-    rules = [f".s{n}{{background:{colour(n)};color:{text_colour(n)}}}" for n in range(101)]
-    stops = ",".join(colour(n) for n in range(0, 101, 5))
+    rules = [
+        f".s{n}{{background:{part.colour(n)};color:{part.text_colour(n)}}}" for n in range(101)
+    ]
+    stops = ",".join(part.colour(n) for n in range(0, 101, 5))
     return "".join(rules) + f".ramp{{background:linear-gradient(90deg,{stops})}}"

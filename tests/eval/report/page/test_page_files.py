@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from ruler_eval.report.page.figures.colour_scale import colour, text_colour
+from ruler_eval.report.page.figures.chart_parts import colour, text_colour
 from ruler_eval.report.page.rows.page_size import fitted
 from tests.eval import real_predictions as real
 from tests.eval.report.page.page_helpers import figures_without_table

@@ -15,8 +15,8 @@ import altair as alt
 from ruler_common.errors import RulerError
 from ruler_common.files import temporary_beside
 from ruler_eval.report.language_tables import instructions
-from ruler_eval.report.page.figures.chart_parts import Datum, Figure, chart_of
-from ruler_eval.report.page.figures.colour_scale import colour, text_colour
+from ruler_eval.report.page.figures import chart_parts as part
+from ruler_eval.report.page.figures.chart_parts import Datum, Figure
 from ruler_eval.report.page.page_model import DepthMap, HeatMap, PageData
 
 _WIDTH = 460  # of a chart that is as wide as its place on the page, in pixels
@@ -122,13 +122,13 @@ def _map(
             "length": length,
             "score": score,
             "text": "not run" if score is None else f"{score:.{decimals}f}",
-            "ink": "#59616d" if score is None else text_colour(score),
+            "ink": "#59616d" if score is None else part.text_colour(score),
         }
         for row, length, score in cells
     ]
-    scale = alt.Scale(domain=list(_STOPS), range=[colour(stop) for stop in _STOPS], clamp=True)
+    scale = alt.Scale(domain=list(_STOPS), range=[part.colour(stop) for stop in _STOPS], clamp=True)
     legend = alt.Legend(title=None, gradientLength=120)
-    base = chart_of(data).encode(
+    base = part.chart_of(data).encode(
         x=alt.X("length:N", sort=lengths, title=None, axis=alt.Axis(labelAngle=0, orient="top")),
         y=alt.Y("row:N", sort=rows, title=title),
     )
