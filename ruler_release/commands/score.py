@@ -98,7 +98,7 @@ def errors(
     Example: `ruler errors runs/qwen`
     """
     from ruler_eval.analysis.errors import error_rows
-    from ruler_eval.report import error_tables
+    from ruler_eval.report import analysis_tables
     from ruler_eval.score.cells.row_score import ScoringRules
     from ruler_eval.score.prediction_source import PredictionSource
 
@@ -108,4 +108,4 @@ def errors(
     found = error_rows.collect(predictions, release, ScoringRules.parse(cut=cut), strict)
     if out is not None:
         write_whole(out, "".join(json.dumps(e, ensure_ascii=False) + "\n" for e in found))
-    typer.echo(plain(error_tables.report(found, markdown)))
+    typer.echo(plain(analysis_tables.errors(found, markdown)))

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from ruler_eval.analysis.errors.error_families import FAMILIES
+from ruler_eval.analysis.errors.error_kinds import FAMILIES
 from ruler_eval.report.page.figures.analysis_figures import complexity_figures, correlation_figure
 from ruler_eval.report.page.figures.page_figures import FAMILY_COLOURS
 

@@ -16,7 +16,7 @@ from typing import Any
 import altair as alt
 from altair.utils.schemapi import debug_mode
 
-from ruler_eval.analysis.errors.error_families import FAMILIES, family_of_kind
+from ruler_eval.analysis.errors.error_kinds import FAMILIES, family_of_kind
 from ruler_eval.report.page.figures import analysis_figures as analysis
 from ruler_eval.report.page.figures import chart_parts as part
 from ruler_eval.report.page.figures.chart_parts import Datum, Figure
