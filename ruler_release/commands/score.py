@@ -58,7 +58,7 @@ def score(
     Missing and failed rows count as wrong, truncated ones as --cut decides. All are counted.
     """
     asked = locals()
-    from ruler_eval.report import score_summary, score_tables
+    from ruler_eval.report import score_report
     from ruler_eval.report.published_beside import beside_published
     from ruler_eval.score.effective_length import parse_baseline
     from ruler_eval.score.prediction_files import results_place
@@ -68,10 +68,8 @@ def score(
         raise RulerError(f"--beside '{beside}' is not published, the one choice there is.")
     out = out or results_place(files)
     results = filled(api.score, asked, out=out, progress=True)
-    if every or intervals:
-        typer.echo(plain(score_tables.report(results, markdown, intervals)))
-    else:
-        typer.echo(plain(score_summary.summary(results, markdown, depth)))
+    every = every or intervals
+    typer.echo(plain(score_report.report(results, markdown, every, intervals, depth)))
     if beside is not None:
         typer.echo("\n" + beside_published(results, parse_baseline(threshold), markdown))
     if out is not None:
