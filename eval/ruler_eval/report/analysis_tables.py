@@ -8,7 +8,7 @@ from typing import Any
 from ruler_common.terminal import COLUMNS, line_of, narrow_table, sentences, width
 from ruler_eval.analysis.complexity import Panel
 from ruler_eval.analysis.errors.error_kinds import KINDS
-from ruler_eval.report.table_parts import number, titled, without_nothing
+from ruler_eval.report.table_parts import number, picked, titled
 
 _CAUTION = 0.6  # a correlation by chance that is worth a word
 _SHOWN = 60  # characters of a reference or an answer in an example
@@ -18,26 +18,22 @@ def errors(found: Sequence[dict[str, Any]], markdown: bool = False) -> str:
     """A row for each configuration and kind: rows, share of the wrong ones; below it an example."""
     if not found:
         return "No wrong answers."
-    rows, examples = [], []
+    rows = []
     for config in dict.fromkeys(error["config"] for error in found):
         wrong = [error for error in found if error["config"] == config]
         for kind in KINDS:
             same = [error for error in wrong if error["kind"] == kind]
             if same:
-                share = f"{100 * len(same) / len(wrong):.0f} %"
-                detail = _detail(kind, same)
-                rows.append([config, kind, str(len(same)), share, detail])
-                examples.append(_example(same[0]))
-    header = ["configuration", "kind", "rows", "share", "mean"]
+                row = {"configuration": config, "kind": kind, "rows": str(len(same))}
+                row["share"] = f"{100 * len(same) / len(wrong):.0f} %"
+                rows.append({**row, "mean": _detail(kind, same), "an example": _example(same[0])})
+    columns = ["configuration", "kind", "rows", "share", "mean", *["an example"] * markdown]
     kinds = [kind for kind in KINDS if any(error["kind"] == kind for error in found)]
     meanings = "\n".join(sentences(f"{kind}: {KINDS[kind]}", markdown) for kind in kinds)
-    header, rows = without_nothing(header, rows)
-    if markdown:
-        header.append("an example")
-        rows = [[*row, example] for row, example in zip(rows, examples, strict=True)]
+    header, cells = picked(rows, columns)
     left = (0, 1, len(header) - 1) if markdown else (0, 1)
-    below = [_indented(example) for example in examples]
-    parts = [narrow_table(header, rows, markdown, left, below), meanings]
+    below = [_indented(row["an example"]) for row in rows]
+    parts = [narrow_table(header, cells, markdown, left, below), meanings]
     parts.append(from_memory(found, markdown))
     return "\n\n".join(filter(None, parts))
 

@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING, Any
 from ruler_common.terminal import narrow_table, sentences
 from ruler_eval.analysis.decide import Decision
 from ruler_eval.analysis.ranks import Ranked
-from ruler_eval.report.table_parts import bounds, number, p_value, without_nothing
+from ruler_eval.report.table_parts import bounds, number, p_value, picked
 
 if TYPE_CHECKING:
     from ruler_eval.analysis.sequential.mean_estimate import MeanEstimate
     from ruler_eval.analysis.sequential.sequential_test import SequentialDecision
 
+_SIZES = {"n": "n", "n A": "n_a", "n B": "n_b"}
 _TESTS = """p is of one test alone; p (Holm) is adjusted for all {tests} of this table."""
 _BETTER = """better: the model for which the interval (from, to: 95 %) excludes 0 and p, where there
 is one, is below 0.05, of 10 rows or more."""
@@ -33,29 +34,16 @@ _LEAST = """least: the smallest difference that so many rows of right or wrong c
 
 def comparison(found: Mapping[str, Any], markdown: bool = False) -> str:
     """Verdict and tables of two runs; differences are A − B in points."""
-    cells = found["configurations"]
-    means = {f"mean at {length.upper()}": mean for length, mean in found["lengths"].items()}
-    means["mean over all"] = found["all"]
-    header = ["", "n", "A", "B", "A − B", "from", "to", "better"]
-    rows = [[name, str(cell["n"]), *_difference(cell)] for name, cell in cells.items()]
-    rows += [[name, "", *_difference(mean)] for name, mean in means.items()]
-    differences = narrow_table(*without_nothing(header, rows, "A", "B", "A − B"), markdown)
-    header = ["", "p", "p (Holm)", "detectable", "least"]
-    rows = [
-        [
-            *(name, p_value(cell["p"]), p_value(cell["p_holm"])),
-            *(_detectable(cell["detectable"]), number(cell["least"])),
-        ]
-        for name, cell in cells.items()
-    ]
-    rows += [[name, "", "", _detectable(mean["detectable"]), ""] for name, mean in means.items()]
-    header, rows = without_nothing(header, rows)
+    cells, rows = found["configurations"], _rows(found)
+    names = ("", "n", "A", "B", "A − B", "from", "to", "better")
+    differences = narrow_table(*picked(rows, names, "A", "B", "A − B"), markdown)
+    header, shown = picked(rows, ("", "p", "p (Holm)", "detectable", "least"))
     tests = sum(cell["p"] is not None for cell in cells.values())
     notes = [_TESTS.format(tests=tests)] * (tests > 1) + [_DETECTABLE]
     notes += [_LEAST] * ("least" in header)
     parts = [comparison_verdict(found, markdown), _sides(found, markdown), differences]
     parts += [sentences(_BETTER, markdown), "What so many rows can show"]
-    parts += [narrow_table(header, rows, markdown), *(sentences(note, markdown) for note in notes)]
+    parts += [narrow_table(header, shown, markdown), *(sentences(note, markdown) for note in notes)]
     return "\n\n".join(parts)
 
 
@@ -147,18 +135,8 @@ def seeds(found: Mapping[str, Any], markdown: bool = False) -> str:
     if every:
         shown = f"{every['difference']:.1f} {bounds(every['interval'])}"
         first = f"Seed {a} minus seed {b}: {shown}, {every['configurations']} configurations."
-    header = ["", "n A", "n B", "A", "B", "A − B", "from", "to", "higher", "detectable"]
-    rows = [
-        [
-            *(name + " *" * cell["same_questions"], str(cell["n_a"]), str(cell["n_b"])),
-            *_of_seeds(cell),
-        ]
-        for name, cell in cells.items()
-    ]
-    rows += [[f"mean at {n.upper()}", "", "", *_of_seeds(m)] for n, m in found["lengths"].items()]
-    if every:
-        rows.append(["mean over all", "", "", *_of_seeds(every)])
-    header, rows = without_nothing(header, rows, "A", "B", "A − B")
+    names = ("", "n A", "n B", "A", "B", "A − B", "from", "to", "higher", "detectable")
+    header, rows = picked(_rows(found), names, "A", "B", "A − B")
     parts = [sentences(first, markdown), _sides(found, markdown)]
     parts += [narrow_table(header, rows, markdown), sentences(_DETECTABLE, markdown)]
     if any(cell["same_questions"] for cell in cells.values()):
@@ -208,14 +186,30 @@ def _sides(found: Mapping[str, Any], markdown: bool) -> str:
     return "\n".join(shown)
 
 
-def _difference(cell: Mapping[str, Any]) -> list[str]:
-    shown = [number(cell["a"]), number(cell["b"]), f"{cell['difference']:+.1f}"]
-    return [*shown, *map(number, cell["interval"]), (cell.get("better") or "").upper()]
-
-
-def _of_seeds(mean: Mapping[str, Any]) -> list[str]:
-    shown = _difference(mean)[:-1]
-    return [*shown, (mean["higher"] or "").upper(), _detectable(mean["detectable"])]
+def _rows(found: Mapping[str, Any]) -> list[dict[str, str]]:
+    """All that is shown of each configuration and mean, by what stands above its column."""
+    shown = {
+        name + " *" * cell.get("same_questions", False): cell
+        for name, cell in found["configurations"].items()
+    }
+    shown |= {f"mean at {length.upper()}": mean for length, mean in found["lengths"].items()}
+    if found["all"]:
+        shown["mean over all"] = found["all"]
+    return [
+        {
+            "": name,
+            **{title: str(one.get(key, "")) for title, key in _SIZES.items()},
+            **{"A": number(one["a"]), "B": number(one["b"]), "A − B": f"{one['difference']:+.1f}"},
+            **dict(zip(("from", "to"), map(number, one["interval"]), strict=True)),
+            "better": (one.get("better") or "").upper(),
+            "higher": (one.get("higher") or "").upper(),
+            "p": p_value(one["p"]) if "p" in one else "",
+            "p (Holm)": p_value(one["p_holm"]) if "p" in one else "",
+            "detectable": _detectable(one["detectable"]),
+            "least": number(one["least"]) if "least" in one else "",
+        }
+        for name, one in shown.items()
+    ]
 
 
 def _detectable(value: float) -> str:

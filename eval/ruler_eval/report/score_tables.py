@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 
 from ruler_common.terminal import narrow_table, sentences
-from ruler_eval.report.table_parts import number, titled, without_nothing
+from ruler_eval.report.table_parts import number, picked, titled
 from ruler_eval.score.aggregates import EVERY_LANGUAGE, EVERY_PAIR, in_languages
 from ruler_eval.score.effective_length import written
 from ruler_eval.score.results_file import Cell, GroupSummary, Results, rows_of
@@ -238,8 +238,7 @@ def averages(
         tables = [[*header, "area"], ["group", *of_lengths, "eff. interval"]]
     drawn, known = [], []
     for names in tables:
-        cells = [[row[name] for name in names] for row in rows]
-        shown, cells = without_nothing(names, cells, nothing=("-",))
+        shown, cells = picked(rows, names, nothing=("-",))
         if shown[1:]:
             text = narrow_table(shown, cells, markdown)
             drawn.append(text + _explained(cell for row in cells for cell in row))

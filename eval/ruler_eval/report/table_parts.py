@@ -5,7 +5,7 @@ titled("Scores", ["task", "4k"], [["vt", number(98.04)]])          # "" where th
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from ruler_common.terminal import narrow_table, sentences
 
@@ -39,16 +39,16 @@ def titled(
     return f"{sentences(title, markdown)}\n\n{text}" if rows else ""
 
 
-def without_nothing(
-    header: Sequence[str],
-    rows: Sequence[Sequence[str]],
+def picked(
+    rows: Sequence[Mapping[str, str]],
+    columns: Sequence[str],
     *kept: str,
     nothing: Collection[str] = ("", "-", "0", "0.0"),
 ) -> tuple[list[str], list[list[str]]]:
-    """The columns that say something in any row, those `kept`, and the first, of names."""
+    """Of these columns those that say something in any row, those `kept`, and the first."""
     said = [
-        i
-        for i, name in enumerate(header)
-        if i == 0 or name in kept or any(row[i] not in nothing for row in rows)
+        name
+        for name in columns
+        if name in (columns[0], *kept) or any(row[name] not in nothing for row in rows)
     ]
-    return [header[i] for i in said], [[row[i] for i in said] for row in rows]
+    return said, [[row[name] for name in said] for row in rows]

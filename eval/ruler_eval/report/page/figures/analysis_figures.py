@@ -40,15 +40,11 @@ def difference_figure(page: PageData, pair: Pair) -> Figure:
             "task": item["task"] or _MEAN,
             "length": labels[item["length"]],
             "languages": item["language"] or languages[0],
-            "score": round(item["difference"], 2),
-            "low": low,
-            "high": high,
-            "interval": part.interval_text(item["interval"]),
+            **part.bounds(item["difference"], item["interval"]),
             "result": results[item["better"]],
         }
         for item in pair["differences"]
         if item["length"] is not None and (item["language"] or len(languages) == 1)
-        for low, high in (item["interval"],)
     ]
     scale = alt.Scale(domain=part.difference_domain(data), nice=True)
     order = [task for task in page["tasks"] if any(one["task"] == task for one in data)] + [_MEAN]

@@ -146,7 +146,7 @@ def bounds(score: float, interval: Sequence[float] | None) -> Datum:
         "score": round(score, 2),
         "low": round(low, 2),
         "high": round(high, 2),
-        "interval": interval_text(interval),
+        "interval": "" if interval is None else f"{low:.1f} to {high:.1f}",
     }
 
 
@@ -154,11 +154,6 @@ def difference_domain(data: Sequence[Datum]) -> list[float]:
     """An axis around zero that holds all intervals of differences."""
     edge = max([5.0, *(abs(one[end]) for one in data for end in ("low", "high"))])
     return [-edge, edge]
-
-
-def interval_text(interval: Sequence[float] | None) -> str:
-    """An interval in words, for a tooltip."""
-    return "" if interval is None else f"{interval[0]:.1f} to {interval[1]:.1f}"
 
 
 def colour(score: float) -> str:
