@@ -27,11 +27,11 @@ from markupsafe import Markup
 from ruler_common.errors import RulerError
 from ruler_common.files import write_whole
 from ruler_common.frozen_rows import are_frozen
-from ruler_eval.analysis.errors.error_kinds import FAMILIES, MEANINGS, family_of_kind
+from ruler_eval.analysis.errors.error_kinds import family_of_kind
 from ruler_eval.report.language_tables import instructions
 from ruler_eval.report.page.figures import chart_parts as part
 from ruler_eval.report.page.figures.heat_figures import check_packages, write_figures
-from ruler_eval.report.page.figures.page_figures import family_colour, family_names, figures
+from ruler_eval.report.page.figures.page_figures import error_families, figures
 from ruler_eval.report.page.figures.vega_runtime import vega_runtime
 from ruler_eval.report.page.page_data import as_json, page_data
 from ruler_eval.report.page.page_model import HeatCell, PageData
@@ -119,7 +119,7 @@ def render(page: PageData, figures: Mapping[str, part.Figure]) -> str:
         tables={**dict.fromkeys(figures), **tables(page)},
         trouble_names=TROUBLE_NAMES,
         few=FEWEST_ROWS,
-        families=[_family(page, name) for name in family_names(page)],
+        families=error_families(page),
         first_series=part.first_series(page),
         warnings=_warnings(page),
         own=[run for run in page["runs"] if not are_frozen(run["whose_rows"])],
@@ -183,20 +183,6 @@ def _warnings(page: PageData) -> dict[str, list[str]]:
         for warning in run["warnings"]:
             found.setdefault(warning, []).append(run["label"])
     return found
-
-
-def _family(page: PageData, name: str) -> dict[str, Any]:
-    """A family of errors as the page's list shows it: its number, colour, meaning and kinds."""
-    kinds = [kind for kind in page["errors"]["kinds"] if family_of_kind(kind) == name]
-    colour_of = family_colour(name)
-    return {
-        "name": name,
-        "number": [*FAMILIES].index(name) + 1,
-        "colour": colour_of,
-        "ink": part.text_on(colour_of),
-        "meaning": MEANINGS[name],
-        "kinds": {kind: page["errors"]["kinds"][kind] for kind in kinds},
-    }
 
 
 def _scale_css() -> str:

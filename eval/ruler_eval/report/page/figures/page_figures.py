@@ -9,14 +9,13 @@ page are HTML tables; heat_figures.py draws them for papers.
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import altair as alt
 from altair.utils.schemapi import debug_mode
 
-from ruler_eval.analysis.errors.error_kinds import FAMILIES, family_of_kind
+from ruler_eval.analysis.errors.error_kinds import FAMILIES, MEANINGS, family_of_kind
 from ruler_eval.report.page.figures import analysis_figures as analysis
 from ruler_eval.report.page.figures import chart_parts as part
 from ruler_eval.report.page.figures.chart_parts import Datum, Figure
@@ -29,6 +28,17 @@ Under deuteranopia each differs from each of the others by 10 or more of CIE76's
 """
 _LABEL_GAP = 4.6  # points of score between the names at the ends of lines
 _MOST_LABEL = 150  # pixels of such a name
+
+
+class ErrorFamily(NamedTuple):
+    """A family of errors: what it means, its kinds on the page, how it is drawn."""
+
+    name: str
+    meaning: str
+    kinds: dict[str, str]
+    number: str
+    colour: str
+    ink: str
 
 
 def figures(page: PageData) -> dict[str, Figure]:
@@ -53,15 +63,15 @@ def _figures(page: PageData) -> Iterator[tuple[str, Figure]]:
         yield from analysis.language_figures(page, page["languages"])
 
 
-def family_names(page: PageData) -> list[str]:
-    """The families of errors that the page has, in their order."""
-    known = {family_of_kind(kind) for kind in page["errors"]["kinds"]}
-    return [family for family in FAMILIES if family in known]
-
-
-def family_colour(family: str) -> str:
-    """The colour of a family, the same on every page."""
-    return FAMILY_COLOURS[[*FAMILIES].index(family)]
+def error_families(page: PageData) -> list[ErrorFamily]:
+    """The families of errors that the page has; number and colour are the same on every page."""
+    found = []
+    for number, (name, colour) in enumerate(zip(FAMILIES, FAMILY_COLOURS, strict=True), 1):
+        every = page["errors"]["kinds"].items()
+        if kinds := {kind: meaning for kind, meaning in every if family_of_kind(kind) == name}:
+            ink = part.text_on(colour)
+            found.append(ErrorFamily(name, MEANINGS[name], kinds, str(number), colour, ink))
+    return found
 
 
 def group_name(group: Group) -> str:
@@ -175,7 +185,7 @@ def _one_length(page: PageData, length: Length) -> Figure:
 
 def _errors(page: PageData) -> Iterator[tuple[str, Figure]]:
     """Bars of the families of errors, each with its number, as in the list above them."""
-    families = family_names(page)
+    families = error_families(page)
     shares = [task["wrong"] / task["rows"] for task in page["errors"]["tasks"]]
     edge = 10 * math.ceil(10 * max(shares, default=1) or 1)
     for one in page["series"]:
@@ -191,7 +201,8 @@ def _errors(page: PageData) -> Iterator[tuple[str, Figure]]:
             alt.Tooltip("share:Q", title="% of rows", format=".1f"),
         ]
         base = alt.Chart().encode(y=y)
-        scale = alt.Scale(domain=families, range=[family_colour(name) for name in families])
+        names, colours = [one.name for one in families], [one.colour for one in families]
+        scale = alt.Scale(domain=names, range=colours)
         colour = alt.Color("family:N", scale=scale, legend=alt.Legend(orient="right", title=None))
         bars = base.mark_bar(height=part.ROW - 5, strokeWidth=0.5, cursor="pointer")
         number = base.mark_text(fontSize=10, fontWeight="bold").transform_filter(
@@ -213,27 +224,27 @@ def _errors(page: PageData) -> Iterator[tuple[str, Figure]]:
         yield f"errors-{one['id']}", figure
 
 
-def _error_shares(page: PageData, series: Series, families: Sequence[str]) -> Iterator[Datum]:
+def _error_shares(
+    page: PageData, series: Series, families: Sequence[ErrorFamily]
+) -> Iterator[Datum]:
     """Each family's share of a task's rows, in percent, by the wrong rows that were sorted."""
     for task in page["errors"]["tasks"]:
         if task["series"] != series["id"] or not task["sorted"]:
             continue
-        counts: Counter[str] = Counter()
-        kinds: dict[str, list[str]] = {}
-        for kind, count in task["kinds"].items():
-            counts[family_of_kind(kind)] += count
-            kinds.setdefault(family_of_kind(kind), []).append(f"{kind} {count}")
         start = 0.0
-        for family in (family for family in families if counts[family]):
-            share = 100 * task["wrong"] / task["rows"] * counts[family] / task["sorted"]
+        for family in families:
+            kinds = {kind: n for kind, n in task["kinds"].items() if kind in family.kinds}
+            if not (rows := sum(kinds.values())):
+                continue
+            share = 100 * task["wrong"] / task["rows"] * rows / task["sorted"]
             yield {
                 "series": series["id"],
                 "task": task["task"],
-                "family": family,
-                "kinds": ", ".join(kinds[family]),
-                "number": str([*FAMILIES].index(family) + 1),
-                "ink": part.text_on(family_colour(family)),
-                "rows": counts[family],
+                "family": family.name,
+                "kinds": ", ".join(f"{kind} {count}" for kind, count in kinds.items()),
+                "number": family.number,
+                "ink": family.ink,
+                "rows": rows,
                 "share": round(share, 3),
                 "start": round(start, 3),
                 "middle": round(start + share / 2, 3),
