@@ -130,6 +130,14 @@ class LookPlan:
             )
         return self
 
+    def lacking(self, scores: Scores, rows: int) -> str | None:
+        """The first of the rows up to a look that these are no scores of, `row 7 of 'vt_4k'`."""
+        for place, names in self.configs.items():
+            for name in names:
+                if lacking := {*self.order[place][:rows]} - {*scores.get(name, {})}:
+                    return f"row {min(lacking)} of '{name}'"
+        return None
+
     @property
     def rows(self) -> int:
         """Rows of each task and length."""
@@ -249,14 +257,12 @@ def looks(plan: LookPlan, a: Results, b: Results, max_drop: float) -> Iterator[S
         same_limit(results, max_drop)
     test, ours, theirs = SequentialTest(plan, max_drop), scores_of(a), scores_of(b)
     for rows in plan.looks():
-        for place, names in plan.configs.items():
-            for name in names:
-                for model, held in (("A", ours), ("B", theirs)):
-                    if lacking := {*plan.order[place][:rows]} - {*held.get(name, {})}:
-                        raise RulerError(
-                            f"{model} has no row {min(lacking)} of '{name}', which the test needs: "
-                            "finish that run, and score it without --partial."
-                        )
+        for model, held in (("A", ours), ("B", theirs)):
+            if lacking := plan.lacking(held, rows):
+                raise RulerError(
+                    f"{model} has no {lacking}, which the test needs: finish that run, and score "
+                    "it without --partial."
+                )
         found = test.look(rows, a, ours, theirs)
         yield found
         if found["verdict"] != "unknown":

@@ -119,11 +119,8 @@ def plan_of(work: OpenRun) -> LookPlan:
 
 def covers(base: Results, plan: LookPlan) -> None:
     """Raise RulerError if the base run lacks rows that the test may need."""
-    held = scores_of(base)
-    for place, names in plan.configs.items():
-        for name in names:
-            if lacking := {*plan.order[place]} - {*held.get(name, {})}:
-                raise RulerError(
-                    f"The base run has no row {min(lacking)} of '{name}', which the test may need: "
-                    "finish it and score it again, or give the --limit that it was run with."
-                )
+    if lacking := plan.lacking(scores_of(base), plan.rows):
+        raise RulerError(
+            f"The base run has no {lacking}, which the test may need: finish it and score it "
+            "again, or give the --limit that it was run with."
+        )
