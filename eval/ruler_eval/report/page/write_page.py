@@ -1,6 +1,6 @@
 """What `ruler report` writes: one HTML page of scored runs, and what was asked for beside it.
 
-    write_report(open_runs([Path("runs/qwen")]), Path("report.html"), Beside())
+    write_report(open_runs([Path("runs/qwen")]), Path("report.html"))
     html = render(page, figures(page))
 
 The page needs no network and runs no text of a run.
@@ -18,7 +18,6 @@ import json
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +33,7 @@ from ruler_eval.report.page.figures.heat_figures import check_packages, write_fi
 from ruler_eval.report.page.figures.page_figures import error_families, figures
 from ruler_eval.report.page.figures.vega_runtime import vega_runtime
 from ruler_eval.report.page.page_data import as_json, page_data
-from ruler_eval.report.page.page_model import HeatCell, PageData
+from ruler_eval.report.page.page_model import PageData
 from ruler_eval.report.page.page_numbers import TROUBLE_NAMES, tables
 from ruler_eval.report.page.page_runs import ReportedRun
 from ruler_eval.report.page.rows.row_pages import write_row_pages
@@ -47,45 +46,38 @@ _HERE = Path(__file__).resolve().parent
 _ROWS, _ABOUT_ROWS = "<!--rows-->", "<!--about the rows-->"
 
 
-@dataclass(frozen=True, kw_only=True)
-class Beside:
-    """What is written beside the page: its data, every row, pages of rows, its figures."""
-
-    json: Path | None = None
-    rows: Path | None = None
-    row_pages: Path | None = None
-    png: Path | None = None
-
-
-def _check_places(out: Path, beside: Beside) -> None:
-    named = {"report.html": out, "report.json": beside.json, "report.rows.gz": beside.rows}
-    for example, path in named.items():
-        if path is not None and path.is_dir():
-            raise RulerError(f"'{path}' is a folder: name a file, such as {path / example}.")
-    if beside.png is not None:
-        check_packages()
-
-
 def write_report(
-    runs: Sequence[ReportedRun], out: Path, beside: Beside, every_error: bool = False
+    runs: Sequence[ReportedRun],
+    out: Path,
+    *,
+    json_file: Path | None = None,
+    every_row: Path | None = None,
+    row_pages: Path | None = None,
+    png: Path | None = None,
+    every_error: bool = False,
 ) -> None:
-    """Write the page to `out`, and what stands beside it.
+    """Write the page to `out`, and beside it its data, every row, pages of rows, its figures.
 
     With `every_error` all wrong rows are sorted into kinds. Raises RulerError for what cannot be
     shown.
     """
-    _check_places(out, beside)
-    with nullcontext() if beside.rows is None else rows_file(beside.rows) as rows:
+    named = {"report.html": out, "report.json": json_file, "report.rows.gz": every_row}
+    for example, path in named.items():
+        if path is not None and path.is_dir():
+            raise RulerError(f"'{path}' is a folder: name a file, such as {path / example}.")
+    if png is not None:
+        check_packages()
+    with nullcontext() if every_row is None else rows_file(every_row) as rows:
         page = page_data(runs, every_error, rows)
-    if beside.row_pages is not None:
-        address = Path(os.path.relpath(beside.row_pages, out.parent)).as_posix()
-        write_row_pages(page, runs, beside.row_pages, address)
+    if row_pages is not None:
+        address = Path(os.path.relpath(row_pages, out.parent)).as_posix()
+        write_row_pages(page, runs, row_pages, address)
     charts = figures(page)
     write_whole(out, render(page, charts))
-    if beside.json is not None:
-        write_whole(beside.json, as_json(page))
-    if beside.png is not None:
-        write_figures(page, charts, beside.png)
+    if json_file is not None:
+        write_whole(json_file, as_json(page))
+    if png is not None:
+        write_figures(page, charts, png)
 
 
 def render(page: PageData, figures: Mapping[str, part.Figure]) -> str:
@@ -124,7 +116,6 @@ def render(page: PageData, figures: Mapping[str, part.Figure]) -> str:
         warnings=_warnings(page),
         own=[run for run in page["runs"] if not are_frozen(run["whose_rows"])],
         remember=remember,
-        flawed=_flawed,
         crossed=instructions,
         tokens_of=_tokens_of,
         css=dress() + Markup(_script("page.css") + _scale_css()),
@@ -162,11 +153,6 @@ def _json(value: Any) -> str:
 
 def _score(value: float | None) -> str:
     return "–" if value is None else f"{value:.1f}"
-
-
-def _flawed(cell: HeatCell) -> bool:
-    """Whether rows of a cell were not answered as they should have been."""
-    return any(name not in ("thinking", "cut_scored") for name in cell["troubles"])
 
 
 def _tokens_of(name: str) -> int:
