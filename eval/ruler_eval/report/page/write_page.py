@@ -13,6 +13,7 @@ rows behind the cells are compressed, as their texts are most of the page.
 from __future__ import annotations
 
 import base64
+import gzip
 import hashlib
 import json
 import os
@@ -31,7 +32,6 @@ from ruler_eval.report.language_tables import instructions
 from ruler_eval.report.page.figures import chart_parts as part
 from ruler_eval.report.page.figures.heat_figures import check_packages, write_figures
 from ruler_eval.report.page.figures.page_figures import error_families, figures
-from ruler_eval.report.page.figures.vega_runtime import vega_runtime
 from ruler_eval.report.page.page_data import as_json, page_data
 from ruler_eval.report.page.page_model import PageData
 from ruler_eval.report.page.page_numbers import TROUBLE_NAMES, tables
@@ -42,6 +42,8 @@ from ruler_eval.report.templates import dress, template
 from ruler_eval.score.intervals import FEWEST_ROWS
 
 _HERE = Path(__file__).resolve().parent
+VEGA = _HERE / "figures" / "vega.js.gz"
+"""Vega's runtime, a script of a megabyte that sets `window.vegaEmbed`; docs/embed_vega.py."""
 # Where the rows go once the size of the rest is known: text of runs holds no such comment.
 _ROWS, _ABOUT_ROWS = "<!--rows-->", "<!--about the rows-->"
 
@@ -91,7 +93,7 @@ def render(page: PageData, figures: Mapping[str, part.Figure]) -> str:
         cells.append(cell if depth < 0 else {**cell, "depth": depth})
         return len(cells) - 1
 
-    runtime, js = vega_runtime(), _script("page.js")
+    runtime, js = gzip.decompress(VEGA.read_bytes()).decode(), _script("page.js")
     charts = {name: figure.chart.to_dict(validate=False) for name, figure in figures.items()}
 
     def data() -> Markup:
