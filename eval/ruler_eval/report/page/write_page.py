@@ -15,13 +15,13 @@ from __future__ import annotations
 import base64
 import gzip
 import hashlib
-import json
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
+from jinja2.utils import htmlsafe_json_dumps
 from markupsafe import Markup
 
 from ruler_common.errors import RulerError
@@ -105,7 +105,9 @@ def render(page: PageData, figures: Mapping[str, part.Figure]) -> str:
             "families": {kind: family_of_kind(kind) for kind in kinds},
             "groups": [{"name": one["name"], "members": one["members"]} for one in page["groups"]],
         }
-        return Markup(_json({**known, "charts": charts, "cells": cells}))
+        shown = {**known, "charts": charts, "cells": cells}
+        form: dict[str, Any] = {"ensure_ascii": False, "separators": (",", ":"), "allow_nan": False}
+        return htmlsafe_json_dumps(shown, **form)
 
     html = template(_HERE / "page.html.j2", score=_score).render(
         page=page,
@@ -145,12 +147,6 @@ def _policy(*scripts: str) -> str:
         f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; img-src data:; "
         "base-uri 'none'; form-action 'none'"
     )
-
-
-def _json(value: Any) -> str:
-    """JSON that ends no script element and begins no comment."""
-    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
 
 
 def _score(value: float | None) -> str:
