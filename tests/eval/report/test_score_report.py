@@ -45,6 +45,17 @@ def test_scores_and_averages_of_six_lengths_fit_80_columns(results):
     assert ends[-1] == f"{group['lengths']['128k']['interval'][0]:.1f}"
 
 
+def test_an_effective_length_that_its_interval_does_not_settle_is_said_to_be_so(results):
+    score = results["summary"]["tekken"]["en"]["all"]["lengths"]["4k"]["score"]
+    results["summary"] = aggregates.summary(
+        results["configurations"], Names.of("ruler"), baseline=score - 0.1
+    )
+    text = " ".join(report(results).split())
+    assert (
+        f"({score - 0.1:.1f} for all); by the ends of the scores' intervals <4K-128K (all)" in text
+    )
+
+
 def test_all_that_is_printed_fits_80_columns(results):
     results["notes"].append("a note of many words, " * 12)
     lines = report(results, depth=True).splitlines()
