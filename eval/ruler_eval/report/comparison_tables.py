@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 _SIZES = {"n": "n", "n A": "n_a", "n B": "n_b"}
 _TESTS = """p is of one test alone; p (Holm) is adjusted for all {tests} of this table."""
-_BETTER = """better: the model for which the interval (from, to: 95 %) excludes 0 and p, where there
-is one, is below 0.05, of 10 rows or more."""
+_BETTER = """better: the model that these rows show to be better: the 95 % interval (from, to) does
+not hold 0, p (where there is one) is below 0.05, and there are 10 rows or more."""
 _ONE_LOOK = """Some rows have no answer. Such a verdict is of one look, at rows chosen before it: to
 run more rows and compare again is a second look, which its 95 % do not allow. `ruler decide` may
 look again."""
@@ -103,9 +103,9 @@ def sequential_verdict(found: SequentialDecision) -> str:
         "unknown": f"these rows cannot tell whether B lost less than {limit}",
     }[found["verdict"]]
     return (
-        f"After {rows} ({share}): {known}. The drop over all is {found['drop']:.1f}, "
-        f"{bounds(found['interval'])} in 95 % of repetitions, wherever it stops. Nothing is said "
-        "of single tasks or lengths."
+        f"After {rows} ({share}): {known}. The drop over all is {found['drop']:.1f} "
+        f"points, 95 % interval {bounds(found['interval'])}, which heeds that it may stop at any "
+        "look. Nothing is said of single tasks or lengths."
     )
 
 

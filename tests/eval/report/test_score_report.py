@@ -62,6 +62,24 @@ def test_all_that_is_printed_fits_80_columns(results):
     assert max(map(len, lines)) <= 80
 
 
+def test_rows_in_trouble_are_counted_in_words_and_a_run_of_many_notes_is_short(write_run):
+    def cut(config, row):
+        return {"prediction": right(config, row), "finish_reason": "length"}
+
+    run = write_run(lambda config, row: None if row["index"] else cut(config, row))
+    brief, _, _ = ruler("score", run)
+    every, _, _ = ruler("score", run, "--all")
+    missing = len(load(run / "results.json")["configurations"]) * 4
+    said = " ".join(brief.split())
+    assert f"{missing} missing and counted as wrong (--partial leaves them out), " in said
+    assert "scored though truncated" in said
+    assert "cut_scored" not in brief + every
+    notes = every.count("Note: ")
+    assert (brief.count("Note: "), notes > 6) == (5, True)
+    assert f"{notes - 5} more notes: --all." in brief
+    assert "counted as wrong" not in ruler("score", run, "--partial")[0]
+
+
 def test_with_all_tables_nothing_is_wider_and_no_name_is_cut(results):
     results["notes"].append("a note of many words, " * 12)
     results["model"] = "a-model-of-an-organisation/with-a-long-name-72b-instruct-awq-int4"

@@ -59,7 +59,7 @@ def _alone(page: PageData, group: Group) -> Iterator[str]:
             for cell, length in zip(cells, page["lengths"], strict=True)
             if cell and cell["score"] is not None
         ]
-        if len(cells) > 1:
+        if len({score for score, *_ in cells}) > 1:  # else each is the lowest
             score, task, length = min(cells)
             yield f"Lowest score of {name}: {score:.1f}, in {task} at {length}."
 
@@ -91,9 +91,10 @@ def _leads(page: PageData, ranked: Sequence[GroupRow]) -> Iterator[str]:
     for row in ranked[1:]:
         worst = _worst(_against(page, first, row))
         if worst is not None:
+            where = f"in {worst['task']} at {(worst['length'] or '').upper()}"
             yield (
-                f"{_label(page, row)} loses most against {_label(page, first)} in {worst['task']} at "
-                f"{(worst['length'] or '').upper()}: {worst['difference']:.1f} points."
+                f"{_label(page, row)} loses most against {_label(page, first)} {where}: "
+                f"{worst['difference']:.1f} points."
             )
 
 

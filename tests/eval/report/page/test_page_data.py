@@ -45,6 +45,18 @@ def test_every_score_of_the_page_is_that_of_the_results(page, three_runs):
         }
 
 
+def test_of_one_model_a_lowest_score_is_named_where_scores_differ(page):
+    groups = [{**page["groups"][0], "rows": page["groups"][0]["rows"][:1]}]
+    alike = " ".join(verdict({**page, "groups": groups}))
+    assert "Right-70B scores 100.0" in alike
+    assert "Lowest" not in alike
+    heat = page["heat_maps"][0]
+    row = [{**cell, "score": 12.5} for cell in heat["cells"][3]]
+    heats = [{**heat, "cells": [*heat["cells"][:3], row, *heat["cells"][4:]]}]
+    differ = " ".join(verdict({**page, "groups": groups, "heat_maps": heats}))
+    assert f"Lowest score of Right-70B: 12.5, in {heat['rows'][3]} at " in differ
+
+
 def test_what_was_run_is_said(page):
     facts = page["runs"][1]
     assert facts["label"] == "Worse-8B"
