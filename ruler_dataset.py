@@ -15,6 +15,7 @@ It hands on the public names of `ruler_common`, which say what a release is.
 
 from __future__ import annotations
 
+import difflib
 import glob
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -74,7 +75,8 @@ def files_of(
     oneruler `all_8k` is all 26 languages, and no pair of two. With `partly` a group has the files
     that are there. Raises RulerError for what is not there.
     """
-    tasks = Names.in_manifest(manifest).configs(config, manifest["tokenizers"])
+    names = Names.in_manifest(manifest)
+    tasks = names.configs(config, manifest["tokenizers"])
     if tokenizer and tasks[0].tokenizer not in (DEFAULT_TOKENIZER, tokenizer):
         raise RulerError(f"'{config}' names another tokenizer than '{tokenizer}': give one.")
     tasks = [replace(task, tokenizer=tokenizer or task.tokenizer) for task in tasks]
@@ -84,7 +86,9 @@ def files_of(
         first, more = ", ".join(lacking[:_MOST_NAMED]), len(lacking) - _MOST_NAMED
         named = f": it lacks {first}{f' and {more} more' * (more > 0)}" if paths else ""
         whole = tasks[0].name if len(tasks) == 1 else config
-        raise RulerError(f"This release holds no '{whole}'{named}. What it holds: ruler list DIR")
+        near = difflib.get_close_matches(whole, names.held(manifest), n=1) if not paths else []
+        named += f". Did you mean '{near[0]}'?" if near else "."
+        raise RulerError(f"This release holds no '{whole}'{named} What it holds: ruler list DIR")
     return paths
 
 

@@ -129,7 +129,7 @@ def _reasons(manifest: Manifest, frozen: FrozenRows, entry: FileEntry) -> Iterat
         yield f"reserve {manifest['reserve']}, not {frozen.reserve}"
     samples = frozen.samples[manifest["dataset"]]
     if entry["rows"] != min(samples, entry["most_rows"] or samples):
-        yield f"{entry['rows']} rows a file, not {samples}"
+        yield f"{entry['rows']} row{'s' * (entry['rows'] > 1)} a file, not {samples}"
 
 
 def unexplained(manifest: Manifest, frozen: FrozenRows) -> list[str]:

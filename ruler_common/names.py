@@ -60,13 +60,17 @@ Its `max_length` is 0: there is no window to fill."""
 _THOUSAND = {"ruler": 1024, "oneruler": 1000}
 
 
+_MOST_LISTED = 40  # names that an error lists: all languages, not all sources
+
+
 def check_name(kind: str, name: str, known: Collection[str], see: str = "ruler --help") -> str:
     """Return `name` if it is one of `known`, else raise a RulerError that suggests a near one."""
     if name in known:
         return name
     near = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
-    hint = f"Did you mean '{near[0]}'?" if near else f"Known: {', '.join(known)}."
-    raise RulerError(f"Unknown {kind} '{name}'. {hint} See: {see}")
+    hint = f" Known: {', '.join(known)}." if len(known) <= _MOST_LISTED else ""
+    hint = f" Did you mean '{near[0]}'?" if near else hint
+    raise RulerError(f"Unknown {kind} '{name}'.{hint} See: {see}")
 
 
 def parse_length(name: str, dataset: str = "ruler") -> int:
@@ -211,6 +215,11 @@ class Names:
                     found.append((replace(place, task=group), members))
         return found
 
+    def held(self, manifest: Manifest) -> list[str]:
+        """The names that a release can be asked for: groups that are whole, then single tasks."""
+        single = [self.parse(file["config"]) for file in manifest["files"].values()]
+        return [group.name for group, _ in self.whole_groups(single)] + [c.name for c in single]
+
     def whole_languages(self, configs: Iterable[Config]) -> list[tuple[str, list[Config]]]:
         """ONERULER's `all_8k`, where all 26 languages are whole: the name, and its configurations.
 
@@ -242,6 +251,19 @@ class Names:
             for task in self.expand(config.task)
         ]
 
+    def _near(self, name: str) -> str:
+        """How a name would read that is none: as one of a usual length, or of the right form."""
+        many = self.dataset == "oneruler"
+        endings = [f"{n}_{code}" for n in LENGTHS["oneruler"] for code in self.languages]
+        known = [
+            f"{task}_{ending}"
+            for task in (*self.groups, *self.tasks)
+            for ending in (endings if many else LENGTHS["ruler"])
+        ]
+        if near := difflib.get_close_matches(name.lower(), known, n=1, cutoff=0.8):
+            return f". Did you mean '{near[0]}'?"
+        return f"; one reads '{'niah_none_128k_pl' if many else 'niah_mk_128k'}'."
+
     def parse(self, name: str) -> Config:
         """Read a configuration name: `niah_mk_128k_qwen2.5`, `cwe_easy_8k_pl`."""
         many = self.dataset == "oneruler"
@@ -250,8 +272,7 @@ class Names:
         pattern = rf"(?P<task>.+?)_(?P<length>{lengths}){languages}"
         match = re.fullmatch(pattern + r"(?:_(?P<tokenizer>.+))?", name)
         if match is None:
-            one = "niah_none_128k_pl" if many else "niah_mk_128k"
-            raise RulerError(f"'{name}' is not a {self.dataset} configuration; one reads '{one}'.")
+            raise RulerError(f"'{name}' is not a {self.dataset} configuration{self._near(name)}")
         parts = match.groupdict()
         self.expand(task := parts["task"])
         length = length_name(parse_length(parts["length"], self.dataset), self.dataset)

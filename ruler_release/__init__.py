@@ -1,4 +1,4 @@
-"""RULER and ONERULER from Python: build, verify, load, run, score, compare and report.
+"""RULER and ONERULER from Python: build, verify, load, run, score, compare, decide and report.
 
     import ruler_release as ruler
     rows = ruler.load("ORG/ruler", "niah_mk_4k")

@@ -127,7 +127,8 @@ def _sentence(text: object) -> str:
 def _usage(error: Any) -> str:
     """The sentence for a wrong command line: it repeats the user's words, whatever they hold."""
     path = error.ctx.command_path if error.ctx else "ruler"
-    return f"{error.format_message().rstrip('. ')}. See: {path} --help"
+    said = error.format_message().rstrip(". ")
+    return f"{said}{'' if said.endswith('?') else '.'} See: {path} --help"
 
 
 def main() -> None:

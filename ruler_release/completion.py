@@ -12,7 +12,7 @@ from pathlib import Path
 from typer import Context
 
 from ruler_common.errors import RulerError
-from ruler_common.names import GROUPS, LANGUAGES, LENGTHS, TASKS
+from ruler_common.names import GROUPS, LANGUAGES, LENGTHS, TASKS, Names
 
 
 def backends(incomplete: str) -> list[str]:
@@ -92,10 +92,10 @@ def _names(release: str) -> Iterator[str]:
 
     if release and (Path(release) / "manifest.json").is_file():
         try:
-            files = read_manifest(Path(release))["files"].values()
+            manifest = read_manifest(Path(release))
         except RulerError:  # the command itself will say what is wrong
             return
-        yield from sorted(file["config"] for file in files)
+        yield from sorted(Names.in_manifest(manifest).held(manifest))
         return
     known = "oneruler" if "oneruler" in release else "ruler"
     for name in (*GROUPS[known], *TASKS[known]):

@@ -38,8 +38,9 @@ def ruler(*arguments: object, cwd: Path | None = None, code: int = 0) -> in_proc
         ("build out --sources embedded --tokenizer gemma3 --lengths 4k", "gemma3/tokenizer"),
         ("verify none", "No release in 'none'"),
         ("list none", "neither a folder nor a Hub repository"),
+        ("sources fetch x", "Unknown source 'x'. See: ruler sources"),
         ("sources fetch hotpot", "Did you mean 'hotpotqa'?"),
-        ("buildd", "No such command"),
+        ("buildd", "No such command 'buildd'. Did you mean 'build'? See: ruler --help"),
     ],
 )
 def test_a_mistake_is_one_sentence_and_exit_code_2(

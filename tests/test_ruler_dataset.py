@@ -49,6 +49,16 @@ def test_load_takes_a_tokenizer_for_the_suffix(release: Path) -> None:
         files_of("vt_4k_gemma3", manifest, "qwen2.5")
 
 
+@pytest.mark.parametrize(
+    ("asked", "meant"), [("vt_8k", "vt_4k"), ("niah_mk_4k_qwen2.5", "niah_mk_4k")]
+)
+def test_a_configuration_that_is_not_there_is_answered_by_one_that_is(
+    release: Path, asked: str, meant: str
+) -> None:
+    with pytest.raises(RulerError, match=f"no '{asked}'. Did you mean '{meant}'. What it holds"):
+        load(release, asked)
+
+
 def test_load_checks_digests_unless_told_not_to(release: Path, tmp_path: Path) -> None:
     root = Path(shutil.copytree(release, tmp_path / "copy"))
     path = root / "data/tekken/4k/vt.parquet"

@@ -134,7 +134,7 @@ def compute(
     languages: Sequence[str | None] | None = None,
     none_words: Sequence[str | None] | None = None,
     compat: str | None = None,
-    model: str = "",
+    model: str | None = "",
     finish_reasons: Sequence[str | None] | None = None,
     language_rules: Mapping[str, Mapping[str, Any]] | None = None,
     **unknown: Any,
@@ -148,7 +148,7 @@ def compute(
     if compat is None and None in predictions:  # the authors leave out what was not answered
         row = list(predictions).index(None)
         raise ValueError(f"predictions[{row}] is None: give '' for an answer that is missing.")
-    size = len(predictions)
+    size, model = len(predictions), model or ""
     given = {
         "tasks": [tasks] * size if isinstance(tasks, str) else tasks,
         "languages": languages, "none_words": none_words, "finish_reasons": finish_reasons,
@@ -160,6 +160,9 @@ def compute(
         found: list[str | None] = [None] * size if values is None else list(values)
         if len(found) != size:
             raise ValueError(f"{name} has {len(found)} items, predictions {size}: one a row.")
+        for row, value in enumerate(found):  # a table's missing value is a nan
+            if not (value is None or isinstance(value, str)):
+                raise ValueError(f"{name}[{row}] is {value!r}: give a string, or None.")
         columns[name] = found
     own = _own_rules(language_rules or {})
     spoken = [own.get(code or "", code) for code in columns.pop("languages")]
@@ -235,6 +238,9 @@ if "evaluate" in sys.modules:  # else nobody can ask for the class, and the rule
                     "https://arxiv.org/abs/2503.01996",
                 ],
             )
+
+        def _enforce_nested_string_type(self, *_: Any) -> None:
+            """Evaluate looks at the first row alone, which may be None; `check_rows` at all."""
 
         def add_batch(
             self, *, predictions: Any = None, references: Any = None, **kwargs: Any

@@ -71,7 +71,9 @@ def run(
         backend: `vllm`, `ray`, `openai`, `hf`, or `oracle`, which needs no model.
         out: The folder of the run. Stopped anywhere, the same call does what is missing.
         model: A folder, a name on the Hub, or the name under which a server knows it.
-        mode: `prefill`, `completion` or `chat` (no answer prefix); None: as the model has it.
+        mode: `prefill`, `completion` or `chat` (no answer prefix); None: prefill with a
+            chat template, completion without one, chat with `thinking` and where a server cannot
+            continue a turn.
         direct: In mode chat, the answer prefix ends the user's turn.
         thinking: `off`, `on` (8192 tokens of room), or the tokens of room for reasoning.
         limit: So many rows of each configuration, the first of the frozen random order.

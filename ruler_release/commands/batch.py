@@ -49,8 +49,8 @@ def write(
     top_p: flags.TopP = 1.0,
     seed: flags.Seed = 0,
     engine_arg: Annotated[list[str] | None, Option(help=_FIELD)] = None,
-    max_lines: Annotated[int, Option(min=1, max=50_000, help=_MAX_LINES)] = 50_000,
-    max_megabytes: Annotated[int, Option(min=1, max=200, help=_MAX_MEGABYTES)] = 200,
+    max_lines: Annotated[int, Option(metavar="N", min=1, max=50_000, help=_MAX_LINES)] = 50_000,
+    max_megabytes: Annotated[int, Option(metavar="N", min=1, max=200, help=_MAX_MEGABYTES)] = 200,
 ) -> None:
     """Write the rows without an answer as batch files, RUN/batch/requests-001.jsonl and so on.
 
@@ -127,7 +127,7 @@ def _read(result: ReadBatch) -> Iterable[str]:
     total = result.summary.total
     rows = total.total() + result.missing
     if failed := total["error"]:
-        yield f"{failed} of {rows} rows FAILED; the first: {result.summary.first_error}"
+        yield f"{failed} of {rows} rows FAILED; the first: {result.summary.first['error']}"
         yield "Write them once more: the same `ruler batch write` with --retry-failed."
     if result.missing:
         ended = ", ".join(f"{count} {why}" for why, count in sorted(result.never_run.items()))

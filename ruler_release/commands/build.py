@@ -58,10 +58,14 @@ def build(
     instruction_language: Annotated[str | None, Option(help=_INSTRUCTION_LANGUAGE)] = None,
     language_folders: LanguageFolders = None,
     skip_restricted: Annotated[bool, Option("--skip-restricted", help=_SKIP_RESTRICTED)] = False,
-    samples: Annotated[int | None, Option(min=1, help="Rows a file; 500, in oneruler 50.")] = None,
+    samples: Annotated[
+        int | None, Option(metavar="N", min=1, help="Rows a file; 500, in oneruler 50.")
+    ] = None,
     mini: Annotated[bool, Option("--mini", help=_MINI)] = False,
     seed: Annotated[int, Option(help="Draws other rows; published sets use 0.")] = 0,
-    reserve: Annotated[int, Option(min=0, help="Tokens kept for a chat template.")] = 128,
+    reserve: Annotated[
+        int, Option(metavar="N", min=0, help="Tokens kept for a chat template.")
+    ] = 128,
     workers: Workers = None,
     mirror: Mirror = None,
     sources: Annotated[list[str] | None, Option(help=_SOURCES)] = None,

@@ -29,7 +29,11 @@ if TYPE_CHECKING:
 
 _MAX_DROP = "Points that B may lose against A over all. Exit code 0: surely lost less, "
 _MAX_DROP += "1: surely more, 3: these rows cannot tell."
-_RESULTS = "results.json files of ONERULER."
+_RESULTS = "RUN folders that were scored on ONERULER, or their results.json files."
+_CORRELATED = (
+    "RUN folders that were scored, or results.json files: two or more; of a suite that varies "
+)
+_CORRELATED += "a parameter one is enough."
 _TEXTS = "A release whose texts are counted."
 _COUNTED_BY = "Counts them: a NAME, NAME=hf:ORG/NAME or NAME=FOLDER; repeatable."
 _CONFIGS = "Which of its texts, such as niah_single_128k; default: all."
@@ -79,7 +83,7 @@ def compare(
 
 
 def correlate(
-    results: Annotated[list[Path], Argument(help="Two results.json files or more.")],
+    results: Annotated[list[Path], Argument(help=_CORRELATED)],
     out: Annotated[
         Path | None, Option("--out", "-o", help="Write matrix and clusters as JSON.")
     ] = None,
@@ -124,7 +128,7 @@ def analyze(
     dataset: Annotated[str | None, Option("--dataset", "-d", help=_TEXTS)] = None,
     tokenizers: Annotated[list[str] | None, Option("--tokenizer", help=_COUNTED_BY)] = None,
     configs: Annotated[str | None, Option("--configs", "-c", help=_CONFIGS)] = None,
-    limit: Annotated[int, Option(min=1, help=_LIMIT)] = 1,
+    limit: Annotated[int, Option(metavar="N", min=1, help=_LIMIT)] = 1,
     mirror: Mirror = None,
     out: Annotated[Path | None, Option("--out", "-o", help="Write all of it as JSON.")] = None,
     name: ModelNames = None,

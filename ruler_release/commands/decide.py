@@ -28,7 +28,8 @@ _BACKEND = "vllm, ray, openai, hf, or oracle."
 _BASE_URL = "openai: the server, such as http://localhost:8000/v1."
 _ARGUMENT = "An argument of the backend itself, NAME=VALUE, repeatable."
 _RETRY = "Run the rows that failed once more."
-_PRICE = "IN,OUT: of a million prompt and answer tokens, to show what was saved."
+_PRICE = "IN,OUT: what a million prompt tokens and a million answer tokens cost, in any currency, "
+_PRICE += "to show what was saved."
 
 
 def decide(
@@ -53,7 +54,9 @@ def decide(
     max_model_len: Annotated[int | None, Option(help="The model's window in tokens.")] = None,
     revision: flags.ModelRevision = None,
     base_url: Annotated[str | None, Option(help=_BASE_URL)] = None,
-    concurrency: Annotated[int | None, Option(min=1, max=1000, help="openai: requests.")] = None,
+    concurrency: Annotated[
+        int | None, Option(metavar="N", min=1, max=1000, help="openai: requests at once, at most.")
+    ] = None,
     retry_failed: Annotated[bool, Option("--retry-failed", help=_RETRY)] = False,
     engine_arg: Annotated[list[str] | None, Option(help=_ARGUMENT)] = None,
     price: Annotated[str | None, Option(help=_PRICE)] = None,

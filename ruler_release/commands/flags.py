@@ -63,7 +63,7 @@ NoDataset = Annotated[
     str | None, Option("--dataset", "-d", hidden=True, callback=_refuse_dataset, is_eager=True)
 ]
 Root = Annotated[Path, Argument(metavar="DIR", help="Folder of the release.")]
-Workers = Annotated[int | None, Option(min=1, help=_WORKERS, show_default=False)]
+Workers = Annotated[int | None, Option(metavar="N", min=1, help=_WORKERS, show_default=False)]
 Mirror = Annotated[Path | None, Option(envvar="RULER_MIRROR", help=_MIRROR)]
 LanguageFolders = Annotated[
     list[Path] | None, Option("--language-folder", help=_LANGUAGE_FOLDER, show_default=False)
@@ -86,9 +86,9 @@ Thinking = Annotated[str, Option(help=_THINKING)]
 Limit = Annotated[int | None, Option(help=_LIMIT)]
 ModelRevision = Annotated[str | None, Option(help="The model's revision on the Hub.")]
 ChatTemplate = Annotated[Path | None, Option(help=_CHAT_TEMPLATE)]
-Temperature = Annotated[float, Option(help="0 is greedy.")]
-TopP = Annotated[float, Option()]
-Seed = Annotated[int, Option()]
+Temperature = Annotated[float, Option(help="Of the sampling; 0 is greedy.")]
+TopP = Annotated[float, Option(help="Sample from the likeliest tokens of this total probability.")]
+Seed = Annotated[int, Option(help="Of the sampling.")]
 
 # of predictions and results
 Files = Annotated[list[Path], Argument(help=_FILES, show_default=False)]

@@ -16,7 +16,11 @@ from ruler_release.commands import flags
 if TYPE_CHECKING:
     from ruler_eval.analysis.sequential.mean_estimate import MeanEstimate
 
-_MODE = "prefill (chat models), completion (base models) or chat (no answer prefix)."
+_MODE = (
+    "prefill (chat models), completion (base models) or chat (no answer prefix); default: prefill "
+    "with a chat template, completion without one, chat with --thinking and where a server cannot "
+    "continue a turn."
+)
 _ARGUMENT = (
     "An argument of the backend itself, NAME=VALUE, repeatable: a vLLM engine argument, an argument"
     " of from_pretrained (hf), a field of the request (openai)."
@@ -30,7 +34,8 @@ _STREAM = "openai: answers in pieces; --timeout then counts from the first one."
 _BEHIND = "openai: engines behind the address."
 _ADDRESS = "ray: HOST:PORT of a cluster; default: this machine's, else one made for the run."
 _NUM_CPUS = "ray: CPUs of each engine, where engines have no GPU."
-_PRICE = "IN,OUT: of a million prompt and answer tokens, to show what a run may cost."
+_PRICE = "IN,OUT: what a million prompt tokens and a million answer tokens cost, in any currency, "
+_PRICE += "to show what a run may cost."
 _MODEL = "Folder, Hub name, or the name under which a server knows it."
 _RETRY_FAILED = "Run the rows that failed once more."
 _SKIP_MISSING = "Of a group, run the tasks that are there."
@@ -71,12 +76,14 @@ def run(
     revision: flags.ModelRevision = None,
     data_revision: flags.DataRevision = None,
     base_url: Annotated[str | None, Option(help=_BASE_URL)] = None,
-    concurrency: Annotated[int | None, Option(min=1, max=1000, help=_AT_ONCE)] = None,
+    concurrency: Annotated[int | None, Option(metavar="N", min=1, max=1000, help=_AT_ONCE)] = None,
     tokens_in_flight: Annotated[str | None, Option(help=_IN_FLIGHT)] = None,
-    replicas_behind: Annotated[int, Option(min=1, help=_BEHIND)] = 1,
+    replicas_behind: Annotated[int, Option(metavar="N", min=1, help=_BEHIND)] = 1,
     timeout: Annotated[float, Option(help=_TIMEOUT)] = 3600.0,
     stream: Annotated[bool, Option("--stream", help=_STREAM)] = False,
-    retries: Annotated[int, Option(min=1, help="openai: tries for one row, at most.")] = 8,
+    retries: Annotated[
+        int, Option(metavar="N", min=1, help="openai: tries for one row, at most.")
+    ] = 8,
     give_up_after: Annotated[float, Option(help=_GIVE_UP)] = 600.0,
     temperature: flags.Temperature = 0.0,
     top_p: flags.TopP = 1.0,
@@ -84,9 +91,11 @@ def run(
     provider: Annotated[str | None, Option(help=_PROVIDER)] = None,
     omit: Annotated[str | None, Option(help=_OMIT)] = None,
     engine_arg: Annotated[list[str] | None, Option(help=_ARGUMENT)] = None,
-    replicas: Annotated[int, Option(min=1, help="ray: engines that share the rows.")] = 1,
+    replicas: Annotated[
+        int, Option(metavar="N", min=1, help="ray: engines that share the rows.")
+    ] = 1,
     address: Annotated[str | None, Option(help=_ADDRESS)] = None,
-    num_cpus: Annotated[int | None, Option(min=1, help=_NUM_CPUS)] = None,
+    num_cpus: Annotated[int | None, Option(metavar="N", min=1, help=_NUM_CPUS)] = None,
     price: Annotated[str | None, Option(help=_PRICE)] = None,
     until: Annotated[float | None, Option(help=_UNTIL)] = None,
     beside: Annotated[Path | None, Option(help=_BESIDE)] = None,

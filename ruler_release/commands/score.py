@@ -18,7 +18,7 @@ from ruler_release.commands import flags
 
 _THRESHOLD = "For the effective length: chat (85.6), base (79.4), or a number."
 _BESIDE = "published: the papers' models beside this one (measured on other rows)."
-_OUT = "Where results.json goes; default: into the RUN folder."
+_OUT = "Where results.json goes; default: into the RUN folder; of files none is written."
 _PARTIAL = "Leave missing rows out, and mark the result."
 _COMPAT = "authors: ONERULER as its authors' script scores it."
 _CLAIMED = "The length the model claims, such as 1m: for '>128K'."
@@ -71,9 +71,12 @@ def score(
     every = every or intervals
     typer.echo(plain(score_report.report(results, markdown, every, intervals, depth)))
     if beside is not None:
-        typer.echo("\n" + beside_published(results, parse_baseline(threshold), markdown))
+        found = beside_published(results, parse_baseline(threshold), markdown, every)
+        typer.echo(f"\n{found}")
     if out is not None:
         typer.echo(f"\nWritten: {plain(out)}", err=True)
+    else:
+        typer.echo("\nNo results.json: --out FILE writes one, for compare and report.", err=True)
 
 
 def errors(

@@ -85,4 +85,5 @@ def show_built(root: Path, built: Built) -> None:
     if own:
         out.print(f"Made from the project's own texts: {', '.join(own)}. The card says so.")
     out.print(sentences(sentence_of(built.manifest)), highlight=False)
-    out.print(f"{len(built.new)} files made in '{root}'. Next: ruler verify {root}")
+    made = f"{len(built.new)} file{'s' * (len(built.new) != 1)} made"
+    out.print(f"{made} in '{root}'. Next: ruler verify {root}")

@@ -7,6 +7,8 @@ import json
 import re
 
 import ruler_dataset
+from ruler_common.names import Names
+from ruler_eval.score import aggregates
 from tests import in_process
 from tests.hand_written import whole, write_file
 
@@ -65,7 +67,7 @@ def whole_results(found):
         "mode": None,
         "run": {},
         "predictions": {},
-        "summary": {},
+        "summary": aggregates.summary(cells, Names.of(dataset["name"])),
         "notes": [],
         **found,
         "rules": {"compat": None, "cut": "protocol", **found.get("rules", {})},

@@ -64,6 +64,7 @@ def test_build_returns_what_is_new_and_says_nothing(
 ) -> None:
     first = ruler.build(tmp_path / "out", samples=1, **ROWS)
     assert isinstance(first, Built)
+    assert repr(first) == f"Built(new={first.new})"
     assert first.new == ["data/tekken/4k/niah_single_1.parquet", "data/tekken/4k/vt.parquet"]
     assert ruler.build(str(tmp_path / "out"), samples=1, **ROWS).new == []
     assert ruler.verify(tmp_path / "out").ok
@@ -111,6 +112,7 @@ def test_run_counts_how_every_row_ended(out: Path, tmp_path: Path) -> None:
     summary = ruler.run(out, configs="all", backend="oracle", out=str(tmp_path / "run"), limit=2)
     assert isinstance(summary, RunSummary)
     assert summary.total == {"stop": 4}
+    assert repr(summary) == "RunSummary({'stop': 4}, missing=0)"
     again = ruler.run(out, configs=["all"], backend="oracle", out=tmp_path / "run")
     assert {name: states.total() for name, states in again.states.items()} == {
         "niah_single_1_4k": 5,

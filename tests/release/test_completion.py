@@ -25,6 +25,7 @@ def test_configurations_are_completed_from_the_release_or_the_published_names(re
     assert completed("vt_4k,qa_1_6") == ["vt_4k,qa_1_64k"]
     assert "niah_none_8k" in completed("niah_none", dataset="ORG/oneruler")
     assert completed("vt_", dataset=str(release)) == ["vt_4k"]
+    assert "niah_mk_4k" in completed("niah_m", dataset=str(release))  # groups too
     assert completion.backends("o") == ["openai", "oracle"]
     assert completion.suites("ruler_c") == ["ruler_complexity", "ruler_correlation"]
 

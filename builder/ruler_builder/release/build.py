@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
@@ -64,7 +64,7 @@ class BuildProgress(Protocol):
 class Built:
     """What a build made: the manifest, and the paths that are new in it."""
 
-    manifest: Manifest
+    manifest: Manifest = field(repr=False)  # long, and a notebook shows what a call returns
     new: list[str]
 
 

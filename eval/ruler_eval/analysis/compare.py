@@ -37,6 +37,7 @@ from ruler_eval.score.results_file import (
     Results,
     RowScores,
     answered_rows,
+    doubts,
     rows_of,
     scores_in,
 )
@@ -53,12 +54,16 @@ Pairs = Mapping[str, Mapping[str, np.ndarray]]
 
 
 class ComparedModel(TypedDict):
-    """Whose results they are, and on which rows; `whole`: every row of them has an answer."""
+    """Whose results they are, and on which rows; `whole`: every row of them has an answer.
+
+    `doubts` are what keeps them from being sure, in words.
+    """
 
     model: str | None
     mode: str | None
     partial: bool
     rows: str
+    doubts: list[str]
     whole: bool
 
 
@@ -153,6 +158,7 @@ def model_of(results: Results) -> ComparedModel:
         "mode": results["mode"],
         "partial": results["partial"],
         "rows": rows_of(results),
+        "doubts": doubts(results),
         "whole": answered == total,
     }
 

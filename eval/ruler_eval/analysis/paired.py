@@ -24,7 +24,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ruler_eval.score.intervals import CONFIDENCE, NO_SPREAD, moments
+from ruler_eval.score.intervals import CONFIDENCE, NO_SPREAD, Uneven, moments
 
 _ADDED = 2
 """Rows added: one each way."""
@@ -51,9 +51,10 @@ def paired_mean(
     strata: Sequence[np.ndarray],
     weights: Sequence[float] | None = None,
     clusters: Sequence[np.ndarray | None] | None = None,
+    uneven: Sequence[Uneven | None] | None = None,
 ) -> PairedMean:
     """The weighted mean of independent strata of differences; see intervals.Units."""
-    mean, error2, rows = moments(strata, weights, clusters)
+    mean, error2, rows = moments(strata, weights, clusters, uneven)
     every = np.concatenate(strata)
     differ = int((abs(every) > NO_SPREAD).sum())
     size2 = (float(every @ every) + _DOUBT) / (differ + _DOUBT)

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
@@ -34,6 +34,7 @@ from ruler_eval.run.reasoning import ON_BUDGET
 from ruler_eval.score import stored_results
 from ruler_eval.score.formats.run_facts import RunFacts
 from ruler_eval.score.results_file import Cell, Results, rows_of
+from ruler_eval.score.trust.proof import UNPROVED
 
 if TYPE_CHECKING:
     from huggingface_hub import EvalResultEntry
@@ -249,10 +250,20 @@ def notes(results: Results, cells: list[Cell]) -> str:
         "data_version": results["dataset"].get("data_version"),
         "cut": rules["cut"] if rules["cut"] != "protocol" else None,
         "compat": rules["compat"],
+        "answers not proved to be of these rows in": _of(
+            cell.get("proof", "rows") in UNPROVED for cell in cells
+        ),
+        "doubtful answers in": _of(bool(cell.get("doubts")) for cell in cells),
         "": None if are_frozen(whose := rows_of(results)) else whose,
     }
     shown = (f"{name} {value}".lstrip() for name, value in known.items() if value is not None)
     return ", ".join(shown)
+
+
+def _of(marked: Iterable[bool]) -> str | None:
+    """How many configurations are marked, None if no one is."""
+    found = list(marked)
+    return f"{sum(found)} of {len(found)} configurations" if any(found) else None
 
 
 def _thinking(run: RunFacts) -> str | None:

@@ -8,12 +8,13 @@ what `ruler decide` and `ruler run --until` print: looks in a line each, the ver
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from ruler_common.terminal import narrow_table, sentences
+from ruler_eval.analysis.compare import ComparedModel
 from ruler_eval.analysis.decide import Decision
-from ruler_eval.analysis.ranks import Ranked
+from ruler_eval.analysis.ranks import Ranking
 from ruler_eval.report.table_parts import bounds, number, p_value, picked
 
 if TYPE_CHECKING:
@@ -22,8 +23,8 @@ if TYPE_CHECKING:
 
 _SIZES = {"n": "n", "n A": "n_a", "n B": "n_b"}
 _TESTS = """p is of one test alone; p (Holm) is adjusted for all {tests} of this table."""
-_BETTER = """better: the model for which the interval (from, to: 95 %) excludes 0 and p, where there
-is one, is below 0.05, of 10 rows or more."""
+_BETTER = """better: the model that these rows show to be better: the 95 % interval (from, to) does
+not hold 0, p (where there is one) is below 0.05, and there are 10 rows or more."""
 _ONE_LOOK = """Some rows have no answer. Such a verdict is of one look, at rows chosen before it: to
 run more rows and compare again is a second look, which its 95 % do not allow. `ruler decide` may
 look again."""
@@ -102,9 +103,9 @@ def sequential_verdict(found: SequentialDecision) -> str:
         "unknown": f"these rows cannot tell whether B lost less than {limit}",
     }[found["verdict"]]
     return (
-        f"After {rows} ({share}): {known}. The drop over all is {found['drop']:.1f}, "
-        f"{bounds(found['interval'])} in 95 % of repetitions, wherever it stops. Nothing is said "
-        "of single tasks or lengths."
+        f"After {rows} ({share}): {known}. The drop over all is {found['drop']:.1f} "
+        f"points, 95 % interval {bounds(found['interval'])}, which heeds that it may stop at any "
+        "look. Nothing is said of single tasks or lengths."
     )
 
 
@@ -144,24 +145,24 @@ def seeds(found: Mapping[str, Any], markdown: bool = False) -> str:
     return "\n\n".join(parts)
 
 
-def ranking(found: Mapping[str, Sequence[Ranked]], markdown: bool = False) -> str:
+def ranking(found: Ranking, markdown: bool = False) -> str:
     """Who is first, and the models by their average, with their ranks under it and both weighted.
 
     The ranks that the rows leave possible are those of 95 %.
     """
-    titles = {"average": "Avg.", "weighted_inc": "inc", "weighted_dec": "dec"}
-    places = {key: {one["model"]: one for one in found[key]} for key in titles}
+    titles = {"Avg.": found["average"], "inc": found["weighted_inc"], "dec": found["weighted_dec"]}
+    places = {title: {one["model"]: one for one in ranked} for title, ranked in titles.items()}
     rows = []
     for one in found["average"]:
         row = [one["model"]]
-        for key in titles:
-            mine = places[key][one["model"]]
+        for title in titles:
+            mine = places[title][one["model"]]
             first, last = mine["ranks"]
             row += [number(mine["score"]), str(mine["rank"])]
             row += [str(first) if first == last else f"{first}-{last}"]
         rows.append(row)
     header = ["model"]
-    for title in titles.values():
+    for title in titles:
         header += [title, "rank", "95 %"]
     best, *others = found["average"]
     rivals = [one["model"] for one in others if one["ranks"][0] == 1]
@@ -170,7 +171,8 @@ def ranking(found: Mapping[str, Sequence[Ranked]], markdown: bool = False) -> st
     text += also if rivals else "at 95 % no other can be first."
     weights = "inc, dec: averages in which longer, and in which shorter, lengths weigh more. "
     weights += "95 %: the ranks that so many rows leave possible."
-    shown = [sentences(text, markdown), narrow_table(header, rows, markdown)]
+    whose = "\n".join(sentences(_whose(model), markdown) for model in found["models"])
+    shown = [sentences(text, markdown), whose, narrow_table(header, rows, markdown)]
     return "\n\n".join([*shown, sentences(weights, markdown)])
 
 
@@ -179,11 +181,14 @@ def _sides(found: Mapping[str, Any], markdown: bool) -> str:
     shown = []
     for side in ("a", "b"):
         model, seed = found[side], found.get("seeds", {}).get(side)
-        partial = ", PARTIAL: only rows with a prediction count" * model["partial"]
-        name = f"{model['model'] or 'unnamed model'}, {model['rows']}{partial}"
-        text = f"{side.upper()}: " + f"seed {seed}, " * (seed is not None) + name
+        text = f"{side.upper()}: " + f"seed {seed}, " * (seed is not None) + _whose(model)
         shown.append(sentences(text, markdown))
     return "\n".join(shown)
+
+
+def _whose(model: ComparedModel) -> str:
+    """The model, its rows, and what keeps its scores from being sure."""
+    return ", ".join([model["model"] or "unnamed model", model["rows"], *model["doubts"]])
 
 
 def _rows(found: Mapping[str, Any]) -> list[dict[str, str]]:

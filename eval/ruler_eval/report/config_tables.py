@@ -14,6 +14,17 @@ Trouble = Literal[
     "thinking", "thinking_cut", "duplicated",
 ]  # fmt: skip
 TROUBLES: tuple[Trouble, ...] = get_args(Trouble)
+TROUBLE_NAMES: Mapping[str, str] = {
+    "missing": "missing",
+    "failed": "failed",
+    "does_not_fit": "did not fit the window",
+    "cut": "truncated",
+    "cut_scored": "scored though truncated",
+    "thinking": "with reasoning",
+    "thinking_cut": "ended within reasoning",
+    "duplicated": "answered twice",
+}
+"""The counts of results.json in words; `failed` includes those that did not fit."""
 
 
 def troubles(results: Results, markdown: bool = False) -> str:
@@ -26,7 +37,8 @@ def troubles(results: Results, markdown: bool = False) -> str:
         if any(cell[name] for name in shown)
     ]
     title = "Rows that are missing, failed or truncated"
-    return titled(title, ["configuration", "n", *shown], rows, markdown)
+    header = ["configuration", "n", *(TROUBLE_NAMES[name] for name in shown)]
+    return titled(title, header, rows, markdown)
 
 
 def shared_documents(results: Results, markdown: bool = False) -> str:

@@ -24,17 +24,25 @@ NOTE = (
     "An average is over the lengths of its row."
 )
 
+_OF_GROUPS = "The tables of the groups of tasks, and of single ones: --all."
 
-def beside_published(results: Results, baseline: Baseline = "chat", markdown: bool = False) -> str:
+
+def beside_published(
+    results: Results, baseline: Baseline = "chat", markdown: bool = False, every: bool = True
+) -> str:
     """A table for each group, language and task with published results; one sentence without any.
 
-    The models are the aligned ones, or with the threshold `base` the base ones.
+    The models are the aligned ones, or with the threshold `base` the base ones. Without `every`
+    the table of all tasks stands for those of their groups and of single ones.
     """
     data = results["dataset"]
     kind: ModelKind = "base" if baseline == "base" else "aligned"
     known, of_tasks = (newest_tables(data["name"], kind, tasks) for tasks in (False, True))
     if data["standard"] is False:
         known, of_tasks = [], []
+    whole = [table for table in known if table.group == "all"]
+    if whole and not every:
+        known, of_tasks = whole, []
     rows, parts, shown = rows_of(results), [], []
     beside = "Beside" if are_frozen(rows) else "Not comparable with"
     label = f"own: {results['model'] or 'unnamed model'}"
@@ -58,6 +66,8 @@ def beside_published(results: Results, baseline: Baseline = "chat", markdown: bo
             shown.append(published)
     if not shown:
         return f"No published results fit what was scored of {data['name']}."
+    if whole and not every:
+        parts.append(_OF_GROUPS)
     if not are_frozen(rows):
         parts.append(sentences(f"Note: not comparable, for these are {rows}.", markdown))
     measured = dict.fromkeys(table.measured_on for table in shown)

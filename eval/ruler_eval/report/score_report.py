@@ -8,17 +8,24 @@ tasks, and with `--all` every language has its tables.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from ruler_common.terminal import line_of, narrow_table, sentences
 from ruler_eval.report import score_tables as tables
-from ruler_eval.report.config_tables import TROUBLES, by_depth, shared_documents, troubles
+from ruler_eval.report.config_tables import (
+    TROUBLE_NAMES,
+    TROUBLES,
+    by_depth,
+    shared_documents,
+    troubles,
+)
 from ruler_eval.report.mini_error import error_note, mini_errors
 from ruler_eval.report.score_tables import MEANS, mean_name
 from ruler_eval.report.table_parts import number
 from ruler_eval.score.aggregates import for_all
 from ruler_eval.score.results_file import GroupSummary, Results
 
+_MOST_NOTES = 5
 _BY_TASK = "The tasks of each language and of the means: --all."
 
 
@@ -36,7 +43,7 @@ def report(
     """
     data, mini = results["dataset"], results["dataset"].get("mini")
     notes = [error_note(results)] * bool(every and mini) + results["notes"]
-    noted = "\n".join(sentences(f"Note: {note}.", markdown) for note in notes)
+    noted = _notes(notes, len(notes) if every else _MOST_NOTES, markdown)
     parts = [sentences(tables.headline(results), markdown)]
     parts += [] if every else [_troubles(results), noted]
     for tokenizer, by_language in results["summary"].items():
@@ -69,10 +76,20 @@ def report(
     return "\n\n".join(filter(None, parts))
 
 
+def _notes(notes: Sequence[str], most: int, markdown: bool) -> str:
+    """The first notes, a line each: a run with missing rows has one for every configuration."""
+    shown = [f"Note: {note}." for note in notes[:most]]
+    if more := len(notes) - len(shown):
+        shown.append(f"{more} more {'note' if more == 1 else 'notes'}: --all.")
+    return "\n".join(sentences(line, markdown) for line in shown)
+
+
 def _troubles(results: Results) -> str:
     cells = results["configurations"].values()
     counts = {name: sum(cell[name] for cell in cells) for name in TROUBLES}
-    found = [f"{count:,} {name}" for name, count in counts.items() if count]
+    found = [f"{count:,} {TROUBLE_NAMES[name]}" for name, count in counts.items() if count]
+    if counts["missing"] and not results["partial"]:
+        found[0] += " and counted as wrong (--partial leaves them out)"
     total = sum(cell["n"] for cell in cells)
     where = " (by configuration: --all)" if found else ""
     return sentences(f"{total:,} rows{': ' if found else ''}{', '.join(found)}{where}")

@@ -8,7 +8,6 @@ Rows are tasks, columns lengths, then the aggregates as in Tables 3 and 12 to 16
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 
@@ -16,13 +15,12 @@ from ruler_common.terminal import narrow_table, sentences
 from ruler_eval.report.table_parts import number, picked, titled
 from ruler_eval.score.aggregates import EVERY_LANGUAGE, EVERY_PAIR, in_languages
 from ruler_eval.score.effective_length import written
-from ruler_eval.score.results_file import Cell, GroupSummary, Results, rows_of
-from ruler_eval.score.trust.proof import UNPROVED
+from ruler_eval.score.results_file import Cell, GroupSummary, Results, doubts, rows_of
 
 _MEANING = {
     "from": "from, to: 95 % interval.",
     "inc": "inc, dec: averages in which longer, and in which shorter, lengths weigh more.",
-    "effective": "effective: the longest length at or above the threshold{threshold}.",
+    "effective": "effective: the longest length at or above the threshold{threshold}{between}.",
     "relative": "relative: the longest with 85 % of the score at the shortest.",
 }
 """Columns of the averages, explained below them."""
@@ -51,19 +49,6 @@ def headline(results: Results) -> str:
     parts += [f"mode {results['mode']}"] if results["mode"] else []
     parts += [f"rules {results['score_version']}", *rule_options(results)]
     return " · ".join([*parts, *doubts(results)])
-
-
-def doubts(results: Results) -> list[str]:
-    """What keeps the scores from being sure, but for whose rows they are of."""
-    parts = ["PARTIAL: only rows with a prediction count"] if results["partial"] else []
-    cells = results["configurations"]
-    proofs = Counter(cell.get("proof", "rows") for cell in cells.values())
-    for proof, said in UNPROVED.items():
-        if count := proofs[proof]:
-            parts.append(f"{said} ({count} of {len(cells)} configurations)")
-    if odd := sum(bool(cell.get("doubts")) for cell in cells.values()):
-        parts.append(f"DOUBTFUL answers in {odd} of {len(cells)} configurations, see the notes")
-    return parts
 
 
 def scores(
@@ -247,7 +232,14 @@ def averages(
         return "None: too few tasks were scored."
     level = groups["all"]["threshold"]
     threshold = f" ({level:.1f} for all)" if level is not None else ""
-    meanings = " ".join(_MEANING[name].format(threshold=threshold) for name in known)
+    ends = [
+        f"{between} ({name})"
+        for name, group in groups.items()
+        if (between := effective_between(group)) not in ("-", group["effective_length_name"])
+    ]
+    between = f"; by the ends of the scores' intervals {', '.join(ends)}" if ends else ""
+    facts = {"threshold": threshold, "between": between}
+    meanings = " ".join(_MEANING[name].format(**facts) for name in known)
     return "\n\n".join(filter(None, [*drawn, sentences(meanings, markdown)]))
 
 

@@ -90,7 +90,8 @@ class RunSummary:
     def __init__(self) -> None:
         self.states: dict[str, Counter[str]] = {}
         self.unfinished: Counter[str] = Counter()
-        self.first_error: str | None = None
+        self.first: dict[str, str] = {}
+        """The first row that failed, and the first that did not fit, by these states."""
         self.missing = 0
         self.differences = 0
         self.notes: list[str] = []
@@ -99,16 +100,20 @@ class RunSummary:
         self._told = 0
         self._started = time.monotonic()
 
+    def __repr__(self) -> str:
+        """Of all rows how many ended how, for whoever looks at what a call returned."""
+        return f"RunSummary({dict(self.total)}, missing={self.missing})"
+
     def add(self, config: str, records: Iterable[Record]) -> None:
         """Count the recorded rows of a configuration."""
         states = self.states.setdefault(config, Counter())
         for record in records:
             states[record["finish_reason"]] += 1
             self.unfinished[config] += record.get("thinking_ended") is False
-            if record["finish_reason"] == "error" and self.first_error is None:
-                self.first_error = (
-                    f"{config} row {record['index']}: {printable(safe(record['error'] or ''))}"
-                )
+            ended = record["finish_reason"]
+            if ended in ("error", "does_not_fit") and ended not in self.first:
+                why = printable(safe(record["error"] or ""))
+                self.first[ended] = f"{config} row {record['index']}: {why}"
 
     def count_session(self, record: Record, expected: Expected) -> None:
         """Count a row answered now: its tokens, and whether the server saw the same prompt."""
@@ -147,10 +152,18 @@ class RunSummary:
         total, rows = self.total, self.total.total()
         lines = []
         if total["error"]:
-            lines.append(f"{total['error']} of {rows} rows FAILED; the first: {self.first_error}")
+            lines.append(
+                f"{total['error']} of {rows} rows FAILED; the first: {self.first['error']}"
+            )
             lines.append("Run the same command with --retry-failed.")
         if total["does_not_fit"]:
-            lines.append(f"{total['does_not_fit']} of {rows} rows do not fit the model's window.")
+            lines.append(
+                f"{total['does_not_fit']} of {rows} rows do not fit the model's window; the first: "
+                f"{self.first['does_not_fit']}."
+            )
+            lines.append(
+                "Which rows were made for a model's tokenizer: ruler tokenizers --for MODEL"
+            )
         if self.differences:
             lines.append(
                 f"{self.differences} prompts had another length on the server than with the "

@@ -150,7 +150,7 @@ def rows_asked(
                 raise
             with suppress(RulerError):
                 chosen_files([name], manifest, skip_missing=True)
-                error = RulerError(f"{error} --skip-missing runs the tasks that are there.")
+                error = RulerError(f"{error}; --skip-missing runs the tasks that are there.")
             raise error from None
         for path in chosen:
             file = manifest["files"][path]

@@ -71,9 +71,11 @@ class Estimate:
             f"prompt tokens as the release counts them, room for {self.output_tokens:,} tokens of "
             "answers."
         ]
-        if self.cached_tokens is not None and self.prompt_tokens:
-            share = self.cached_tokens / self.prompt_tokens
-            lines.append(f"A prefix cache can hold {share:.1%} of the prompt tokens already.")
+        if self.cached_tokens and self.prompt_tokens:
+            share = 100 * self.cached_tokens / self.prompt_tokens
+            lines.append(
+                f"Prompts begin alike: a prefix cache saves up to {share:.1f} % of their tokens."
+            )
         if price is not None:
             prompts = self.prompt_tokens * price[0] / 1e6
             answers = self.output_tokens * price[1] / 1e6

@@ -86,7 +86,10 @@ def read(
         for settings in run_settings(path, files) or named:
             found.run = _joined(found.run, settings, path)
     if not found.rows:
-        raise RulerError("There are no predictions in what was given: name a RUN folder or files.")
+        why = f" ({found.damaged[0]})" if found.damaged else ""
+        raise RulerError(
+            f"There are no predictions in what was given{why}: name a RUN folder or files."
+        )
     return found
 
 

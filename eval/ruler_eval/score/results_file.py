@@ -45,6 +45,7 @@ The schema (FORMAT 3; scores and intervals 0 … 100, lengths in tokens, null wh
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
@@ -52,7 +53,7 @@ from typing_extensions import NotRequired, TypedDict
 
 from ruler_common.frozen_rows import rows_label
 from ruler_eval.score.formats.run_facts import RunFacts
-from ruler_eval.score.trust.proof import Proof
+from ruler_eval.score.trust.proof import UNPROVED, Proof
 
 FORMAT = 3
 Compat = Literal["authors"]
@@ -132,6 +133,19 @@ def rows_of(results: Results) -> str:
         label = "own rows: this results.json is of an older version, score again"
     answered, total = answered_rows(results)
     return label if answered == total else f"{label}, {answered:,} of {total:,} rows"
+
+
+def doubts(results: Results) -> list[str]:
+    """What keeps the scores from being sure, but for whose rows they are of."""
+    parts = ["PARTIAL: only rows with a prediction count"] if results["partial"] else []
+    cells = results["configurations"]
+    proofs = Counter(cell.get("proof", "rows") for cell in cells.values())
+    for proof, said in UNPROVED.items():
+        if count := proofs[proof]:
+            parts.append(f"{said} ({count} of {len(cells)} configurations)")
+    if odd := sum(bool(cell.get("doubts")) for cell in cells.values()):
+        parts.append(f"DOUBTFUL answers in {odd} of {len(cells)} configurations, see the notes")
+    return parts
 
 
 def answered_rows(results: Results) -> tuple[int, int]:

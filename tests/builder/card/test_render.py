@@ -235,6 +235,15 @@ def test_the_row_shown_is_a_row_of_the_release(root: Path) -> None:
     assert sum(map(len, parts)) < 1000
 
 
+def test_the_file_that_the_card_names_streams_as_plain_parquet(root: Path) -> None:
+    import datasets
+    import pyarrow.parquet as pq
+
+    (path,) = re.findall(r"polars and DuckDB: `(.+)`\.\n", text_of(root))
+    rows = datasets.load_dataset("parquet", data_files=str(root / path), streaming=True)["train"]
+    assert next(iter(rows)) == pq.read_table(root / path).slice(0, 1).to_pylist()[0]
+
+
 def test_without_the_files_the_card_shows_no_row(root: Path, tmp_path: Path) -> None:
     manifest = read_manifest(root)
     assert first_row(tmp_path, manifest) is None

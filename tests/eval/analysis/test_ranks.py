@@ -9,6 +9,7 @@ import pytest
 
 from ruler_common.errors import RulerError
 from ruler_eval.analysis.ranks import ranks
+from ruler_eval.report.comparison_tables import ranking
 from tests.eval.analysis.test_compare import results
 from tests.eval.scoring_helpers import right, ruler
 
@@ -52,6 +53,25 @@ def test_equal_models_share_a_rank_and_few_rows_leave_all_possible():
     assert [one["ranks"] for one in ranks(few)["average"]] == [[1, 2], [1, 2]]
 
 
+def test_rows_that_one_model_lacks_count_for_none_and_a_partial_result_is_marked():
+    """The first model answered the easy half alone."""
+    hard, easy = [0.0] * 50, [1.0] * 50
+    given = {"part": results("part", vt_4k=easy), "b": results("b", vt_4k=[*easy, *hard])}
+    given |= {"c": results("c", vt_4k=[*easy[:40], *hard, *hard[:10]]), "d": given["b"]}
+    for one in given.values():
+        one["configurations"]["vt_4k"]["max_length"] = 4096
+    given["part"]["partial"] = True
+    found = ranks(given)
+    assert {one["model"]: one["score"] for one in found["average"]} == {
+        "part": 100.0,
+        "b": 100.0,
+        "c": 80.0,
+        "d": 100.0,
+    }
+    text = " ".join(ranking(found).split())
+    assert text.count("PARTIAL: only rows with a prediction count") == 1
+
+
 def test_the_ranks_hold_the_true_one_of_models_that_hardly_differ():
     """Five models of 80 to 84 %: each interval of ranks is to hold in 95 % of the draws."""
     truth = dict(zip("abcde", (0.84, 0.83, 0.82, 0.81, 0.8), strict=True))
@@ -68,7 +88,7 @@ def test_the_ranks_hold_the_true_one_of_models_that_hardly_differ():
 
 
 def test_results_without_a_common_configuration_are_refused():
-    with pytest.raises(RulerError, match="share no configuration"):
+    with pytest.raises(RulerError, match="share no rows"):
         ranks({"a": model("a", vt_4k=0), "b": model("b", cwe_4k=0)})
 
 
@@ -84,7 +104,10 @@ def test_the_command_ranks_three_runs(write_run, tmp_path):
     assert code == 0, error
     assert stdout.startswith("all has the highest average, ")
     assert "; at 95 % no other can be first." in stdout
-    assert stdout.split("\n\n")[1].split()[:4] == ["model", "Avg.", "rank", "95"]
+    whose, table = stdout.split("\n\n")[1:3]
+    assert whose.startswith("all, ")
+    assert " ".join(whose.split()).count("own rows") == 3
+    assert table.split()[:4] == ["model", "Avg.", "rank", "95"]
     assert [one["model"] for one in json.loads(out.read_text())["average"]] == [
         *("all", "most", "none")
     ]

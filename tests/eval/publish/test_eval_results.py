@@ -9,8 +9,9 @@ import yaml
 from huggingface_hub import EvalResultEntry, parse_eval_result_entries
 
 from ruler_builder.card.eval_yaml import eval_yaml
-from ruler_common.names import GROUPS, LANGUAGES
+from ruler_common.names import GROUPS, LANGUAGES, Names
 from ruler_eval.publish import eval_results as publishing
+from ruler_eval.score.aggregates import summary
 from ruler_score.ruler_score import SCORE_VERSION
 from tests.eval.scoring_helpers import record, ruler, write_oneruler
 
@@ -60,6 +61,8 @@ def test_a_groups_value_is_the_tables(run, tmp_path):
     (entry,) = [entry for entry in found if entry.task_id == "all_4k"]
     assert entry.value == pytest.approx(score)
     assert "n 65, " in entry.notes
+    assert ", doubtful answers in 1 of 13 configurations, own rows" in entry.notes  # vt's are empty
+    assert "not proved" not in entry.notes
 
 
 def test_the_data_sets_headline_is_among_the_task_ids(run, built, tmp_path):
@@ -135,6 +138,7 @@ def test_oneruler_has_an_entry_a_language(tmp_path):
     _, (entry,) = publish(folder, tmp_path, name="oneruler.yaml")
     assert (entry.task_id, entry.value) == ("niah_none_8k_en-ko_cl100k", 100)
     assert entry.notes.startswith("tokenizer cl100k, n 4,")  # how it was asked is not known
+    assert "answers not proved to be of these rows in 1 of 1 configurations" in entry.notes
 
 
 def test_the_same_command_again_replaces_its_entries(run, tmp_path):
@@ -150,6 +154,7 @@ def test_entries_of_an_earlier_run_stay_beside_the_new(run, tmp_path):
     path = folder / "results.json"
     results = json.loads(path.read_text(encoding="utf-8"))
     results["configurations"] = {"vt_4k": results["configurations"]["vt_4k"]}
+    results["summary"] = summary(results["configurations"], Names.of("ruler"))
     path.write_text(json.dumps(results), encoding="utf-8")
     text, found = publish(folder, tmp_path, "--revision", COMMIT)
     assert "1 results beside 19 of earlier runs" in text

@@ -10,7 +10,8 @@ from tests.eval.scoring_helpers import record, right, ruler, write_oneruler
 
 
 def test_published_models_stand_below_ones_own_in_every_group(write_run):
-    stdout, _, code = ruler("score", write_run(right), "--beside", "published", "--name", "mine")
+    asked = ("score", write_run(right), "--beside", "published", "--name", "mine")
+    stdout, _, code = ruler(*asked, "--all")
     assert code == 0
     start = "Not comparable with published models"
     blocks = [" ".join(block.split("\n")) for block in stdout.split("\n\n")]
@@ -38,6 +39,9 @@ def test_published_models_stand_below_ones_own_in_every_group(write_run):
     assert "measured on other rows" in " ".join(stdout.split())
     assert max(map(width, stdout.splitlines())) <= COLUMNS
     assert "Mixtral-base" not in stdout
+    brief, _, _ = ruler(*asked)
+    assert brief.count(start) == 1
+    assert "of the groups of tasks, and of single ones: --all." in brief
 
 
 def test_base_models_stand_beside_a_base_model(write_run):

@@ -45,10 +45,39 @@ def test_scores_and_averages_of_six_lengths_fit_80_columns(results):
     assert ends[-1] == f"{group['lengths']['128k']['interval'][0]:.1f}"
 
 
+def test_an_effective_length_that_its_interval_does_not_settle_is_said_to_be_so(results):
+    score = results["summary"]["tekken"]["en"]["all"]["lengths"]["4k"]["score"]
+    results["summary"] = aggregates.summary(
+        results["configurations"], Names.of("ruler"), baseline=score - 0.1
+    )
+    text = " ".join(report(results).split())
+    assert (
+        f"({score - 0.1:.1f} for all); by the ends of the scores' intervals <4K-128K (all)" in text
+    )
+
+
 def test_all_that_is_printed_fits_80_columns(results):
     results["notes"].append("a note of many words, " * 12)
     lines = report(results, depth=True).splitlines()
     assert max(map(len, lines)) <= 80
+
+
+def test_rows_in_trouble_are_counted_in_words_and_a_run_of_many_notes_is_short(write_run):
+    def cut(config, row):
+        return {"prediction": right(config, row), "finish_reason": "length"}
+
+    run = write_run(lambda config, row: None if row["index"] else cut(config, row))
+    brief, _, _ = ruler("score", run)
+    every, _, _ = ruler("score", run, "--all")
+    missing = len(load(run / "results.json")["configurations"]) * 4
+    said = " ".join(brief.split())
+    assert f"{missing} missing and counted as wrong (--partial leaves them out), " in said
+    assert "scored though truncated" in said
+    assert "cut_scored" not in brief + every
+    notes = every.count("Note: ")
+    assert (brief.count("Note: "), notes > 6) == (5, True)
+    assert f"{notes - 5} more notes: --all." in brief
+    assert "counted as wrong" not in ruler("score", run, "--partial")[0]
 
 
 def test_with_all_tables_nothing_is_wider_and_no_name_is_cut(results):

@@ -179,6 +179,11 @@ def test_both_benchmarks_fit_into_one_call(metric):
             {"predictions": ["a", None], "references": [["a"]] * 2},
             r"predictions\[1\] is None: give",
         ),
+        ({"predictions": [None], "references": [["a"]]}, r"predictions\[0\] is None: give"),
+        (
+            {"predictions": ["a"], "references": [["a"]], "languages": [float("nan")]},
+            r"languages\[0\] is nan: give a string, or None",
+        ),
         ({"predictions": ["a"], "references": [["a"]], "task": "vt"}, "task= is .*: is it tasks=?"),
         ({"predictions": ["a"], "references": [["a"]], "foo": 1}, "foo= is no argument"),
         (
@@ -192,6 +197,18 @@ def test_bad_input_is_refused_in_one_sentence_and_leaves_nothing_behind(metric, 
         metric.compute(**inputs)
     assert "\n" not in str(error.value)
     assert metric.compute(predictions=["a"], references=[["a"]])["n"] == 1
+
+
+def test_the_authors_leave_an_answer_out_that_is_none_wherever_it_stands(metric):
+    found = metric.compute(
+        predictions=[None, "12"],
+        references=[["12"]] * 2,
+        tasks="niah_single",
+        languages=["en", "en"],
+        compat="authors",
+        model=None,
+    )
+    assert (found["n"], found["dropped"], found["score"]) == (1, 1, 100)
 
 
 def test_no_rows_give_nan_and_a_warning(metric):

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from ruler_eval.run.backends.backend import Completion
+from ruler_eval.run.progress import RunSummary
 from ruler_eval.run.prompts import Prompt
 from ruler_eval.run.records import STATES
 from ruler_eval.run.row_state import Expected, over_limit, record_of
@@ -116,6 +117,16 @@ def test_a_row_that_does_not_fit_says_by_how_much() -> None:
     assert record is not None
     assert record["error"] == "4,080 prompt tokens + 30 for the answer are over the limit of 4,096"
     assert record["usage"]["prompt_tokens"] == 4080
+
+
+def test_the_end_of_a_run_says_of_a_row_that_does_not_fit_what_to_do() -> None:
+    summary = RunSummary()
+    summary.add("vt_4k", [over_limit(PROMPT, tokens, 4096) for tokens in (4080, 4090)])
+    assert summary.lines()[:2] == [
+        "2 of 2 rows do not fit the model's window; the first: vt_4k row 7: 4,080 prompt tokens + "
+        "30 for the answer are over the limit of 4,096.",
+        "Which rows were made for a model's tokenizer: ruler tokenizers --for MODEL",
+    ]
 
 
 def test_half_a_surrogate_pair_does_not_stop_a_run() -> None:

@@ -83,7 +83,7 @@ def test_the_estimate_in_words() -> None:
     assert found.lines((2.0, 8.0)) == [
         "To do: 6,500 rows of 13 configurations, 1,000,000 prompt tokens as the release counts "
         "them, room for 500,000 tokens of answers.",
-        "A prefix cache can hold 38.1% of the prompt tokens already.",
+        "Prompts begin alike: a prefix cache saves up to 38.1 % of their tokens.",
         "Cost: 2.00 for the prompts and up to 4.00 for the answers, 6.00 at the most; cached "
         "tokens may cost less.",
     ]
@@ -96,7 +96,7 @@ def test_a_dry_run_shows_the_estimate_and_needs_no_server(small: Path, tmp_path:
     assert result.exit_code == 0, result.output
     said = " ".join(result.stdout.split())
     assert said.startswith("To do: 20 rows of 4 configurations, ")
-    assert said.index(" A prefix cache ") < said.index(" Cost: ")
+    assert said.index(" Prompts begin alike: ") < said.index(" Cost: ")
     assert not (tmp_path / "RUN").exists()
 
 

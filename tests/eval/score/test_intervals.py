@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ruler_eval.score.intervals import design_effect, interval, units
+from ruler_eval.score.intervals import design_effect, interval, moments, units
 
 
 def of(*values):
@@ -76,9 +76,33 @@ def test_rows_with_the_same_index_are_averaged_before_they_are_counted():
     assert found.clusters == [None, None]
 
 
-def test_cells_over_different_rows_stay_apart():
-    values = {"vt_4k": {0: 1.0}, "vt_8k": {1: 0.0}}
-    assert len(units(values, cells_of(*values)).strata) == 2
+def test_cells_over_different_rows_are_known_as_well_as_apart():
+    rng = np.random.default_rng(0)
+    short, long = rng.random(40), rng.random(10)
+    values = {"vt_4k": dict(enumerate(short)), "vt_8k": dict(enumerate(long, 40))}
+    found = moments(*units(values, cells_of(*values), {"vt_4k": 1, "vt_8k": 3}))
+    apart = moments([short, long], [1, 3])
+    assert (found.mean, found.rows) == pytest.approx((apart.mean, apart.rows))
+    assert found.error2 == pytest.approx(apart.error2, rel=0.1)  # of 50 rows less 1, or less 2
+
+
+def test_a_row_that_lacks_at_one_length_does_not_make_the_lengths_independent():
+    """Rows that agree over six lengths are 200 and not 1,200, whichever of them are left out."""
+    rng = np.random.default_rng(0)
+    base = (rng.random(200) < 0.6).astype(float)
+    rows = {f"vt_{i}": {int(j): base[j] for j in range(200) if j != i} for i in range(6)}
+    found = moments(*units(rows, cells_of(*rows)))
+    assert found.mean == pytest.approx(np.mean([np.mean([*one.values()]) for one in rows.values()]))
+    whole = interval([base])
+    assert interval(*units(rows, cells_of(*rows))) == pytest.approx(whole, abs=0.005)
+    assert found.rows == pytest.approx(200, rel=0.01)
+
+
+def test_an_equal_row_is_no_spread_though_another_lacks_it():
+    rows = {"vt_4k": dict.fromkeys(range(20), 1.0), "vt_8k": dict.fromkeys(range(5), 0.5)}
+    found = moments(*units(rows, cells_of(*rows)))
+    assert (found.mean, found.error2) == (0.75, 0)
+    assert found.rows == pytest.approx(1 / (15 / 40**2 + 5 * (1 / 40 + 1 / 10) ** 2))
 
 
 def test_rows_of_one_document_count_for_fewer():

@@ -6,6 +6,8 @@ import csv
 import json
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from ruler_common.errors import RulerError
@@ -143,6 +145,58 @@ def test_what_cannot_be_read_is_refused_by_name(tmp_path, record, words):
     path = lines(tmp_path / "4096/pred/vt.jsonl", record)
     with pytest.raises(RulerError, match=words):
         read([path])
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("index,prediction,prediction\n0,no,yes\n", "several columns named 'prediction'"),
+        ("index,prediction\n0,a\n1\n", "csv:3' has 1 cells and the first line 2"),
+        ("index,prediction\n0,a, b\n", "csv:2' has 3 cells and the first line 2"),
+        ('index,prediction\n0,"a\n1,"b\n', "csv:3' is not written as CSV"),
+        ('index,prediction\n0,a\n1,"b', "csv:3' is not written as CSV"),
+    ],
+)
+def test_a_table_of_which_answers_would_be_read_in_part_is_refused(tmp_path, text, words):
+    path = tmp_path / "vt_4k.csv"
+    path.write_text(text)
+    with pytest.raises(RulerError, match=words):
+        read([path])
+
+
+def test_a_parquet_file_with_two_columns_of_a_name_is_refused(tmp_path):
+    columns = [pa.array([0]), pa.array(["no"]), pa.array(["yes"])]
+    table = pa.table(columns, names=["index", "prediction", "prediction"])
+    pq.write_table(table, tmp_path / "vt_4k.parquet")
+    with pytest.raises(RulerError, match="several columns named 'prediction'"):
+        read([tmp_path / "vt_4k.parquet"])
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.jsonl", '{"config": "vt_4k", "index": 0, "prediction": "żaden"}\n'),
+        ("vt_4k.csv", "index,prediction\n0,żaden\n"),
+    ],
+)
+def test_bytes_that_are_no_text_are_noted(tmp_path, name, text):
+    (tmp_path / name).write_bytes(text.encode("cp1250"))
+    found = read([tmp_path / name])
+    assert [row.text for row in found.rows] == ["�aden"]
+    (note,) = found.damaged
+    assert "no UTF-8" in note
+
+
+def test_an_answer_that_is_null_is_an_empty_one(tmp_path):
+    record = {"config": "vt_4k", "index": 0, "prediction": None}
+    (row,) = read([lines(tmp_path / "vt_4k.jsonl", record)]).rows
+    assert row.text == ""
+
+
+def test_files_that_hold_nothing_to_read_say_why(tmp_path):
+    (tmp_path / "a.jsonl").write_text('{"config": "vt_4k", "index": 0, "index": 1}\n')
+    with pytest.raises(RulerError, match=r"no predictions .*a.jsonl:1 is no JSON"):
+        read([tmp_path / "a.jsonl"])
 
 
 def test_unknown_tasks_empty_folders_and_missing_files_are_refused(tmp_path):

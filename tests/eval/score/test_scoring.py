@@ -403,6 +403,47 @@ def test_a_cell_that_contradicts_its_rows_is_refused(run, change, said):
     assert "Make it anew with `ruler score`." in str(raised.value)
 
 
+def test_a_summary_or_a_count_that_contradicts_the_cells_is_refused(run):
+    """Each change by hand alone; the page and the tables show these numbers as they stand."""
+    path = run() / "results.json"
+    text = path.read_text(encoding="utf-8")
+    load(path)
+
+    def cell(results):
+        return results["configurations"]["vt_4k"]
+
+    def groups(results):
+        return results["summary"]["tekken"]["en"]
+
+    changes = {
+        "has other means": [
+            lambda r: groups(r)["all"]["average"].update(score=99.0),
+            lambda r: groups(r)["all"]["lengths"]["4k"].update(score=99.0),
+            lambda r: groups(r)["all"].update(effective_length=131072),
+            lambda r: groups(r)["all"].update(effective_length_name=">128K"),
+            lambda r: groups(r)["all"]["lengths"].pop("4k"),
+        ],
+        "no group all": [lambda r: groups(r).pop("all")],
+        "says nothing of tekken": [lambda r: r.update(summary={})],
+        "ten bins": [lambda r: cell(r).update(depth=cell(r)["depth"][:1])],
+        "count that is none": [lambda r: cell(r).update(cut=-5)],
+        "lacks more rows than it has": [lambda r: cell(r).update(missing=500)],
+        "is of cwe at 4k": [lambda r: cell(r).update(task="cwe")],
+        "at 4k, 8192 tokens": [lambda r: cell(r).update(max_length=8192)],
+        "interval is none around its score": [
+            lambda r: cell(r).update(interval=[5.0, 9.0]),
+            lambda r: cell(r).update(interval=[100.0]),
+        ],
+    }
+    for said, some in changes.items():
+        for change in some:
+            results = json.loads(text)
+            change(results)
+            path.write_text(json.dumps(results), encoding="utf-8")
+            with pytest.raises(RulerError, match=f"is damaged: .*{said}"):
+                load(path)
+
+
 def test_a_partial_result_is_marked_in_a_comparison(write_run):
     some = write_run(lambda _, row: right(_, row) if row["index"] < 3 else None, "a", ["vt_4k"])
     whole = write_run(right, "b", ["vt_4k"])

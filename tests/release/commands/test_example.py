@@ -54,6 +54,16 @@ def test_the_commands_that_it_names_work(tmp_path, monkeypatch):
     assert "README.md" in stdout
 
 
+def test_the_commands_of_its_readme_work_in_its_folder(tmp_path, monkeypatch):
+    assert ruler("example", tmp_path / "here")[2] == 0
+    monkeypatch.chdir(tmp_path / "here")
+    text = Path("README.md").read_text(encoding="utf-8")
+    for line in text.split("```bash\n")[1].split("```")[0].splitlines():
+        _, error, code = ruler(*shlex.split(line, comments=True)[1:])
+        assert code == 0, error
+    assert Path("report.html").is_file()
+
+
 def test_errors_are_sorted_by_the_pieces_of_the_prompts_as_by_the_whole(tmp_path):
     ruler("example", tmp_path / "here")
     for run, wrong in (("run", 191), ("first-line", 201)):

@@ -32,12 +32,30 @@ def test_every_command_is_in_a_group_of_the_help():
 LETTERS = {"--dataset": "-d", "--configs": "-c", "--backend": "-b", "--model": "-m", "--out": "-o"}
 
 
+def every_command():
+    """Each command of `ruler`, with the words that call it."""
+    waiting = [((), get_command(app))]
+    while waiting:
+        words, command = waiting.pop()
+        waiting += [((*words, n), c) for n, c in getattr(command, "commands", {}).items()]
+        yield words, command
+
+
+def test_every_flag_is_explained_and_no_word_is_cut_in_80_columns(monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    for words, command in every_command():
+        shown = ruler(*words, "--help")[0]
+        for parameter in command.params:
+            named = f"{words} {parameter.opts}"
+            if not getattr(parameter, "hidden", False):
+                assert parameter.help, named
+                said = parameter.help.replace("`", "").split()
+                assert not [word for word in said if word not in shown], named
+
+
 def test_a_letter_means_the_same_in_every_command():
     found = 0
-    waiting = [get_command(app)]
-    while waiting:
-        command = waiting.pop()
-        waiting += getattr(command, "commands", {}).values()
+    for _, command in every_command():
         for parameter in command.params:
             letters = [name for name in parameter.opts if len(name) == 2 and name[0] == "-"]
             wanted = [LETTERS[name] for name in parameter.opts if name in LETTERS]

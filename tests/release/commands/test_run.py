@@ -92,4 +92,4 @@ def test_what_ray_is_to_do_is_known_without_it(flags: list[str]) -> None:
     ray = ["--backend", "ray", "--model", "m", "--replicas", "2", "--dry-run"]
     result = CliRunner().invoke(app, [*flags, *ray])
     assert result.stdout.startswith("To do: 10 rows of 2 configurations")
-    assert "A prefix cache can hold" in result.stdout
+    assert "a prefix cache saves up to" in result.stdout

@@ -139,8 +139,8 @@ def _at_lengths(
 def none_ablation(cells: Cells) -> list[dict[str, Any]]:
     """niah_single with the offer to answer "none" against the same without (Figure 1B).
 
-    A paired difference within one model: with − without, negative where the offer hurts. Raises
-    RulerError if a row of the two does not ask the same.
+    A paired difference within one model, over the rows that both have: with − without, negative
+    where the offer hurts. Raises RulerError if a row of the two does not ask the same.
     """
     found = []
     twins = {_place(c): c for c in cells.values() if c["task"] == "niah_single"}
@@ -160,13 +160,16 @@ def none_ablation(cells: Cells) -> list[dict[str, Any]]:
                 f"The rows of niah_single and {ABLATION} at {cell['length']} in "
                 f"{languages_of(cell)} do not ask the same: they cannot be paired."
             )
-        differences = np.array([with_[i] - without[i] for i in index])
+        if not index:  # partial results, of other rows each
+            continue
+        pair = np.array([[with_[i], without[i]] for i in index])
+        differences = pair[:, 0] - pair[:, 1]
         found.append(
             {
                 "length": cell["length"],
                 "languages": languages_of(cell),
-                "with_none": offered["score"],
-                "without": cell["score"],
+                "with_none": 100 * float(pair[:, 0].mean()),
+                "without": 100 * float(pair[:, 1].mean()),
                 "difference": 100 * float(differences.mean()),
                 "interval": percent(paired_mean([differences])),
             }

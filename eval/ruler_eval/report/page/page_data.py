@@ -26,8 +26,8 @@ from ruler_eval.report.page.page_verdict import verdict
 from ruler_eval.report.page.rows.page_rows import ConfigRows, rows_behind
 from ruler_eval.report.page.rows.row_pages import show_command
 from ruler_eval.report.page.rows.stored_rows import RowsFile
-from ruler_eval.report.score_tables import chosen, doubts, rule_options
-from ruler_eval.score.results_file import Results, rows_of
+from ruler_eval.report.score_tables import chosen, rule_options
+from ruler_eval.score.results_file import Results, doubts, rows_of
 
 FORMAT = 1
 _LONGEST_FACT = 120  # characters

@@ -79,7 +79,10 @@ class LengthScore(TypedDict):
 
 
 class GroupRow(TypedDict):
-    """A series' row of the table of one group."""
+    """A series' row of the table of one group.
+
+    `effective_between` are the effective lengths of the ends of the scores' intervals, `32K-128K`.
+    """
 
     series: int
     lengths: dict[str, LengthScore]
@@ -88,6 +91,7 @@ class GroupRow(TypedDict):
     weighted_dec: Mean
     effective: str
     effective_tokens: int | None
+    effective_between: str
     threshold: float | None
     relative: str
     relative_tokens: int | None

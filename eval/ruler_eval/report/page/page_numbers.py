@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from ruler_eval.report.config_tables import TROUBLE_NAMES
 from ruler_eval.report.language_tables import MODEL_TABLES
 from ruler_eval.report.page.page_model import (
     ComplexityPanel,
@@ -21,18 +22,6 @@ from ruler_eval.report.page.page_model import (
 )
 from ruler_eval.report.table_parts import bounds, number, p_value
 from ruler_eval.score.aggregates import EVERY_LANGUAGE
-
-TROUBLE_NAMES = {
-    "missing": "missing",
-    "failed": "failed",
-    "does_not_fit": "did not fit the window",
-    "cut": "truncated",
-    "cut_scored": "truncated, but scored",
-    "thinking": "with reasoning",
-    "thinking_cut": "ended within reasoning",
-    "duplicated": "answered twice",
-}
-"""The counts of results.json in words; `failed` includes those that did not fit."""
 
 _LANGUAGE_TABLES = {
     "ranking": "languages",

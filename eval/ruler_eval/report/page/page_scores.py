@@ -29,7 +29,7 @@ from ruler_eval.report.page.page_model import (
     Series,
 )
 from ruler_eval.report.page.page_runs import ReportedRun
-from ruler_eval.report.score_tables import chosen, relative_name
+from ruler_eval.report.score_tables import chosen, effective_between, relative_name
 from ruler_eval.score.aggregates import categories, combine, for_all
 from ruler_eval.score.cells.depth import mean_bins
 from ruler_eval.score.results_file import Cell, DepthBin, GroupSummary
@@ -160,6 +160,7 @@ def _row(series: int, group: GroupSummary) -> GroupRow:
         "weighted_dec": group["weighted_dec"],
         "effective": group["effective_length_name"],
         "effective_tokens": group["effective_length"],
+        "effective_between": effective_between(group),
         "threshold": group["threshold"],
         "relative": relative_name(group),
         "relative_tokens": group["relative_effective_length"],

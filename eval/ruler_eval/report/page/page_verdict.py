@@ -59,7 +59,7 @@ def _alone(page: PageData, group: Group) -> Iterator[str]:
             for cell, length in zip(cells, page["lengths"], strict=True)
             if cell and cell["score"] is not None
         ]
-        if len(cells) > 1:
+        if len({score for score, *_ in cells}) > 1:  # else each is the lowest
             score, task, length = min(cells)
             yield f"Lowest score of {name}: {score:.1f}, in {task} at {length}."
 
@@ -78,8 +78,10 @@ def _leads(page: PageData, ranked: Sequence[GroupRow]) -> Iterator[str]:
         yield f"By average, not paired: {', '.join(means)}."
         return
     (item,) = over_all
-    points, interval = item["difference"], bounds(item["interval"])
     names = _label(page, first), _label(page, second)
+    if item["better"] == "b":  # lengths of which tasks lack are in this mean, and in no average
+        item, names = _turned(item), names[::-1]
+    points, interval = item["difference"], bounds(item["interval"])
     where = "in the mean over all tasks and lengths"
     if item["better"] == "a":
         yield f"{names[0]} leads: {points:.1f} points {interval} above {names[1]} {where}."
@@ -89,9 +91,10 @@ def _leads(page: PageData, ranked: Sequence[GroupRow]) -> Iterator[str]:
     for row in ranked[1:]:
         worst = _worst(_against(page, first, row))
         if worst is not None:
+            where = f"in {worst['task']} at {(worst['length'] or '').upper()}"
             yield (
-                f"{_label(page, row)} loses most against {names[0]} in {worst['task']} at "
-                f"{(worst['length'] or '').upper()}: {worst['difference']:.1f} points."
+                f"{_label(page, row)} loses most against {_label(page, first)} {where}: "
+                f"{worst['difference']:.1f} points."
             )
 
 
@@ -146,18 +149,27 @@ def _holds(page: PageData, ranked: Sequence[GroupRow]) -> Iterator[str]:
     for level in dict.fromkeys(row["threshold"] for row in ranked):
         rows = [row for row in ranked if row["threshold"] == level]
         what = f"{RELATIVE:.0%} of its own score at {scored[0]}".replace("%", " %")
+        what += ", by the means alone"
         if level is not None:
             what = f"the threshold of {level:.1f}"
         ends = [row["relative" if level is None else "effective"] for row in rows]
         texts = [
-            f"{_label(page, row)} below {scored[0]}"
+            f"{_label(page, row)} below {scored[0]}{_between(row, end)}"
             if end.startswith("<")
-            else f"{_label(page, row)} to {end}" + ", the longest scored" * (end == scored[-1])
+            else f"{_label(page, row)} to {end}{_between(row, end)}"
+            + ", the longest scored" * (end == scored[-1])
             for row, end in zip(rows, ends, strict=True)
             if end != "-"
         ]
         if texts:
             yield f"Effective length (at or above {what}): {'; '.join(texts)}."
+
+
+def _between(row: GroupRow, end: str) -> str:
+    """The effective lengths of the ends of a row's intervals, where they are not the mean's."""
+    found = row["effective_between"]
+    same = row["threshold"] is None or found in ("-", end.removeprefix(">"))
+    return "" if same else f" [{found} by the ends of the intervals]"
 
 
 def _not_answered(page: PageData) -> Iterator[str]:

@@ -28,13 +28,14 @@ from ruler_common.errors import RulerError
 from ruler_common.files import write_whole
 from ruler_common.frozen_rows import are_frozen
 from ruler_eval.analysis.errors.error_kinds import family_of_kind
+from ruler_eval.report.config_tables import TROUBLE_NAMES
 from ruler_eval.report.language_tables import instructions
 from ruler_eval.report.page.figures import chart_parts as part
 from ruler_eval.report.page.figures.heat_figures import check_packages, write_figures
 from ruler_eval.report.page.figures.page_figures import error_families, figures
 from ruler_eval.report.page.page_data import as_json, page_data
 from ruler_eval.report.page.page_model import PageData
-from ruler_eval.report.page.page_numbers import TROUBLE_NAMES, tables
+from ruler_eval.report.page.page_numbers import tables
 from ruler_eval.report.page.page_runs import ReportedRun
 from ruler_eval.report.page.rows.row_pages import write_row_pages
 from ruler_eval.report.page.rows.stored_rows import MOST_BYTES, fitted, packed, rows_file

@@ -81,6 +81,7 @@ class OpenAI(Backend):
         except FAILURES as error:
             if sentence := server_replies.unusable(error, self._server.where):
                 raise sentence from error
+            self._find_api()
             page = None
         served = server_replies.served_models(page)
         model = served.get(self.options.model)
@@ -100,6 +101,14 @@ class OpenAI(Backend):
         version = inside(self._server.beside("version"), "version") if kind.name == "vllm" else None
         known = safe(version, MOST_SHOWN) if isinstance(version, str) else None
         return kind, known, limits[0] or limits[1]
+
+    def _find_api(self) -> None:
+        """Raise a RulerError where a server lists no models, but does so under /v1."""
+        where = self._server.where.rstrip("/")
+        if not where.endswith("/v1") and server_replies.served_models(
+            self._server.beside("v1/models")
+        ):
+            raise RulerError(f"The server's API is at {where}/v1: give that with --base-url.")
 
     def _tokenize(self, body: Mapping[str, Any], seconds: float = PATIENCE) -> int | None:
         found = self._server.beside("tokenize", {"model": self.options.model, **body}, seconds)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 import os
+import sys
+from importlib.util import find_spec
 
 from ruler_common.errors import RulerError
 from ruler_common.manifest_form import Manifest
@@ -70,6 +72,8 @@ def start(name: str, options: ModelOptions, manifest: Manifest | None = None) ->
     name = known_backend(name)
     try:
         if name == "vllm":
+            if "vllm" not in sys.modules and find_spec("vllm") is None:  # before its tokenizer
+                raise ModuleNotFoundError(name="vllm")
             from ruler_eval.run.backends.vllm_engine import VLLM
 
             return VLLM(options)

@@ -70,6 +70,7 @@ class FormReader:
         if text is None and self._form.unanswered:
             more["error"] = self._form.unanswered
         if type(text) is not str:
+            text = "" if text is None else text
             text, thinking = _answer(text) if self._form.lists else (text, "")
             more |= {"thinking": thinking} if thinking else {}
         if self._form.finish and "finish_reason" in more:

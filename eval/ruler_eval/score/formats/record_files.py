@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import csv
 import io
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,7 @@ from ruler_common.text import one_line
 
 MOST_TABLE = 1 << 30
 """Bytes of a CSV file or JSON document: 500 prompts of 500,000 tokens, or all tasks without."""
+_NO_TEXT = "holds bytes that are no UTF-8, and they count as �: write the file in UTF-8"
 Records = Iterator[tuple[str, Any]]
 
 
@@ -33,7 +35,7 @@ def records_of(file: Path, damaged: list[str], lists: Collection[str] = ()) -> R
     that cannot be read within the bounds.
     """
     if file.suffix == ".csv":
-        return _csv(file)
+        return _csv(file, damaged)
     return _document(file, lists) if file.suffix == ".json" else _lines(file, damaged)
 
 
@@ -41,22 +43,42 @@ def parquet_records(
     file: Path, chosen: Callable[[Collection[str]], Iterable[str]]
 ) -> Iterator[tuple[str, Any]]:
     """The rows of a Parquet file; `chosen` says which of its columns, `doc.id` and so on."""
-    for number, row in enumerate(rows_of(file, list(chosen(leaf_columns(file)))), 1):
+    columns = leaf_columns(file)
+    _each_once(file, columns)
+    for number, row in enumerate(rows_of(file, list(chosen(columns))), 1):
         yield f"{file}:{number}", row
 
 
+def _each_once(file: Path, columns: Collection[str]) -> None:
+    """Refuse a table with two columns of one name, of which one would be read unseen."""
+    if twice := [name for name, times in Counter(columns).items() if times > 1]:
+        raise RulerError(f"'{file}' has several columns named '{twice[0]}': leave one of them.")
+
+
 def _lines(file: Path, damaged: list[str]) -> Records:
+    sound = True
     for number, data in lines_of(file):
-        line = data.decode("utf-8-sig" if number == 1 else "utf-8", errors="replace")
+        where = f"{file}:{number}"
+        line, is_text = _decoded(data, "utf-8-sig" if number == 1 else "utf-8")
         if not line or line.isspace():
             continue
-        where = f"{file}:{number}"
         try:
             record = json_value(line, strict=False)
         except ValueError:
             damaged.append(f"{where} is no JSON")
             continue
+        if sound and not is_text:
+            damaged.append(f"{where} {_NO_TEXT}")
+        sound = sound and is_text
         yield where, record
+
+
+def _decoded(data: bytes, encoding: str = "utf-8-sig") -> tuple[str, bool]:
+    """The text of bytes, with � for those that are none, and whether all are."""
+    try:
+        return data.decode(encoding), True
+    except UnicodeDecodeError:
+        return data.decode(encoding, errors="replace"), False
 
 
 def _document(file: Path, lists: Collection[str]) -> Records:
@@ -78,19 +100,24 @@ def _document(file: Path, lists: Collection[str]) -> Records:
     yield from ((f"{file}:{number}", record) for number, record in enumerate(records, 1))
 
 
-def _csv(file: Path) -> Records:
+def _csv(file: Path, damaged: list[str]) -> Records:
     csv.field_size_limit(MOST_LINE)
-    text = read_bytes(file, MOST_TABLE).decode("utf-8-sig", errors="replace")
-    reader = csv.DictReader(io.StringIO(text, newline=""))
+    text, is_text = _decoded(read_bytes(file, MOST_TABLE))
+    if not is_text:
+        damaged.append(f"{file} {_NO_TEXT}")
+    # strict: of an open quotation mark the lines up to the next would be one answer
+    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
     try:
-        for row in reader:
-            where = f"{file}:{reader.line_num}"
-            more: Any = row.pop(None, [])
-            if any(more):  # an answer with a comma in it would be read in part
+        columns = next(reader, [])
+        _each_once(file, columns)
+        for cells in filter(None, reader):
+            where, count = f"{file}:{reader.line_num}", len(columns)
+            if len(cells) < count or any(cells[count:]):  # an answer would be read in part
                 raise RulerError(
-                    f"'{where}' has {len(row) + len(more)} cells and the first line {len(row)}: "
-                    "put a text that holds commas between quotation marks."
+                    f"'{where}' has {len(cells)} cells and the first line {count}: put a text "
+                    "that holds commas or lines between quotation marks."
                 )
-            yield where, row
+            yield where, dict(zip(columns, cells, strict=False))
     except csv.Error as error:
-        raise RulerError(f"'{file}' is no CSV file: {error}.") from error
+        where = f"{file}:{reader.line_num}"
+        raise RulerError(f"'{where}' is not written as CSV: {error}.") from error

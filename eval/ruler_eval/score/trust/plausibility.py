@@ -25,7 +25,9 @@ _SHARE_OF_ANY = 0.4
 in question answering, rows share documents, and a wrong answer often names another row's."""
 _LONGEST = 4000  # characters of an answer that are searched
 _SHORTEST = 4  # characters of a reference that does not stand anywhere by chance
-_MARK = re.compile(r"\s*(?:<\|?([^\s<>|/]{1,40})\|?>|\[([^\s\[\]/]{1,40})\]|◁([^\s▷/]{1,40})▷)")
+_MARK = re.compile(
+    r"\s*(?:<\|?\s*([^\s<>|/]{1,40})(?:\s[^<>|/]{0,80})?\|?>|\[([^\s\[\]/]{1,40})\]|◁([^\s▷/]{1,40})▷)"
+)
 _ANSWERS = {"answer", "final_answer", "output", "response", "result", "solution", "final"}
 _ANSWERS |= {tag.casefold() for tag in ANSWER_TAGS.values()}
 
@@ -110,7 +112,7 @@ def _is_marked(text: str) -> bool:
     if not mark or not name or name in _ANSWERS:
         return False
     stem = re.escape(re.sub(r"^(?:start|begin)(?:_of)?_|_(?:start|begin)$|_prefix$", "", name))
-    closing = rf"[<\[◁]\|?(?:(?:/|end_(?:of_)?){stem}|{stem}_(?:end|suffix))\|?[>\]▷]"
+    closing = rf"[<\[◁]\|?(?:(?:/\s*|end_(?:of_)?){stem}|{stem}_(?:end|suffix))\s*\|?[>\]▷]"
     end = re.compile(closing, re.IGNORECASE).search(answer, mark.end())
     rest = answer[end.end() :].strip() if end else ""
     return end is not None and 0 < len(rest) < end.start() - mark.end()

@@ -178,6 +178,9 @@ def test_the_offer_of_none_is_a_paired_difference_within_a_model():
     (found,) = none_ablation(cells)
     assert found["difference"] == -50
     assert found["interval"][0] < -50 < found["interval"][1] < 0
+    apart = cell("niah_single_nonone", [1] * 40, ["x"] * 40)
+    apart["rows"]["index"] = list(range(40, 80))
+    assert none_ablation({**cells, "b": apart}) == []
     other = {**cells, "b": cell("niah_single_nonone", [1] * 40, ["else"] * 40)}
     with pytest.raises(RulerError, match="do not ask the same"):
         none_ablation(other)

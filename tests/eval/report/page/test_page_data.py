@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import shutil
 from pathlib import Path
@@ -9,6 +10,9 @@ from typing import Any
 
 import pytest
 
+from ruler_eval.report.page.page_verdict import verdict
+from ruler_eval.report.page.write_page import render
+from ruler_eval.report.score_tables import effective_between
 from ruler_eval.score.stored_results import load
 from tests.eval.report.page.page_helpers import HOSTILE
 from tests.eval.scoring_helpers import ruler
@@ -31,6 +35,7 @@ def test_every_score_of_the_page_is_that_of_the_results(page, three_runs):
                 assert row["average"] == known["average"]
                 assert row["weighted_inc"] == known["weighted_inc"]
                 assert row["effective"] == known["effective_length_name"]
+                assert row["effective_between"] == effective_between(known)
                 found = {name: mean["score"] for name, mean in row["lengths"].items()}
                 assert found == {n: mean["score"] for n, mean in known["lengths"].items()}
         (heat,) = [heat for heat in page["heat_maps"] if heat["series"] == number]
@@ -38,6 +43,18 @@ def test_every_score_of_the_page_is_that_of_the_results(page, three_runs):
         assert {c["configurations"][0]: (c["score"], c["n"]) for c in cells} == {
             name: (cell["score"], cell["n"]) for name, cell in results["configurations"].items()
         }
+
+
+def test_of_one_model_a_lowest_score_is_named_where_scores_differ(page):
+    groups = [{**page["groups"][0], "rows": page["groups"][0]["rows"][:1]}]
+    alike = " ".join(verdict({**page, "groups": groups}))
+    assert "Right-70B scores 100.0" in alike
+    assert "Lowest" not in alike
+    heat = page["heat_maps"][0]
+    row = [{**cell, "score": 12.5} for cell in heat["cells"][3]]
+    heats = [{**heat, "cells": [*heat["cells"][:3], row, *heat["cells"][4:]]}]
+    differ = " ".join(verdict({**page, "groups": groups, "heat_maps": heats}))
+    assert f"Lowest score of Right-70B: 12.5, in {heat['rows'][3]} at " in differ
 
 
 def test_what_was_run_is_said(page):
@@ -96,6 +113,25 @@ def test_the_first_sentences_are_the_numbers_of_the_tables(page):
     assert len(worst) <= bool(sure)
     (holds,) = [one for one in page["verdict"] if one.startswith("Effective length")]
     assert "Right-70B to 8K, the longest scored; Worse-8B below 4K" in holds
+
+
+def test_who_surely_leads_over_all_rows_is_named_though_the_other_has_the_higher_average(page):
+    """Lengths of which tasks lack are in no average, and in the mean over all."""
+    other = copy.deepcopy(page)
+    for pair in other["pairs"]:
+        for one in pair["differences"]:
+            if one["task"] is one["length"] is None and (pair["a"], pair["b"]) == (0, 1):
+                one |= {"difference": -3.0, "interval": [-5.0, -1.0], "better": "b"}
+    assert verdict(other)[0].startswith("Worse-8B leads: 3.0 points [1.0, 5.0] above Right-70B in")
+
+
+def test_the_effective_length_of_a_mean_near_the_threshold_is_said_with_its_interval(page):
+    near = copy.deepcopy(page)
+    (worse,) = [row for row in near["groups"][0]["rows"] if row["series"] == 1]
+    worse |= {"effective": "4K", "effective_between": "<4K-8K"}
+    (holds,) = [one for one in verdict(near) if one.startswith("Effective length")]
+    assert "Worse-8B to 4K [<4K-8K by the ends of the intervals]" in holds
+    assert "<small>&lt;4K-8K</small>" in render(near, {})
 
 
 def test_needles_are_pooled_by_depth_with_their_number(page):

@@ -128,8 +128,8 @@ def test_it_continues_a_turn_which_the_answer_does_not_repeat(order: RunOrder) -
 def test_a_row_that_is_too_long_is_its_own_error(order: RunOrder) -> None:
     summary = run(replace(order, configs=("cwe_4k", CONFIG), mode="chat"))
     assert (summary.total["error"], sum(summary.total.values())) == (2, 4)
-    assert "HTTP 400" in (summary.first_error or "")
-    assert "context" in (summary.first_error or "")
+    assert "HTTP 400" in summary.first["error"]
+    assert "context" in summary.first["error"]
 
 
 @pytest.mark.parametrize("mode", ["prefill", "completion"])

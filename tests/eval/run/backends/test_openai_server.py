@@ -231,6 +231,13 @@ def test_without_a_key_or_a_server_it_is_one_sentence(
         run(order)
 
 
+def test_an_address_without_its_v1_is_corrected(order: RunOrder, serve: Serve) -> None:
+    url = serve(models=[VLLM_MODEL])
+    with pytest.raises(RulerError, match=f"API is at {url}: give that with --base-url"):
+        run(at(order, url.removesuffix("/v1")))
+    assert not records(order)
+
+
 def test_a_model_the_server_has_not_is_named(order: RunOrder, serve: Serve) -> None:
     url = serve(models=[{**VLLM_MODEL, "id": "other"}])
     with pytest.raises(RulerError, match="has no model 'm', but: other"):

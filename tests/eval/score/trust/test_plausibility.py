@@ -89,6 +89,8 @@ def test_empty_and_equal_answers_and_empty_references():
         ("<|start_plan|>so it is 1, or 2, or 3<|end_plan|>4", True),
         ("<|plan_start|>so it is 1, or 2, or 3<|plan_end|>4", True),
         ("◁plan▷so it is 1, or 2, or 3◁/plan▷4", True),
+        ("< think >so it is 1, or 2, or 3</ think >4", True),
+        ('<plan kind="a">so it is 1, or 2, or 3</plan >4', True),
         ("<answer>it is 1, or 2, or 3</answer>", False),
         ("<Antwort>it is 1, or 2, or 3</Antwort>", False),
         ("<b>4</b> is the number, as the text says", False),
