@@ -25,6 +25,7 @@ def decide(
     *,
     max_drop: float,
     base_model: str | None = None,
+    base_model_url: str | None = None,
     on_look: Callable[[SequentialDecision], None] = lambda _: None,
     progress: bool = False,
     **run: Any,
@@ -38,6 +39,7 @@ def decide(
             stopped.
         max_drop: Points that B may lose against A over all.
         base_model: Model A, by its name for the same backend.
+        base_model_url: Model A's server, where it is not `base_url`.
         on_look: Called after every look.
         progress: Show estimate and bar of the run.
         run: Of model B, where `other` is left out: arguments of `ruler_release.run`. `model`,
@@ -53,9 +55,10 @@ def decide(
 
     check_limit(max_drop)
     if other is None:
-        live = live_test(base, max_drop=max_drop, base_model=base_model, progress=progress, **run)
+        run |= {"base_model": base_model, "base_model_url": base_model_url}
+        live = live_test(base, max_drop=max_drop, progress=progress, **run)
         return live.run(on_look)
-    if run or base_model:
+    if run or base_model or base_model_url:
         raise RulerError("Two runs that are there need no model to run: leave its options out.")
     a, b = load(Path(base)), load(Path(other))
     for found in looks(LookPlan.of(a), a, b, max_drop):
@@ -68,6 +71,7 @@ def live_test(
     *,
     max_drop: float,
     base_model: str | None = None,
+    base_model_url: str | None = None,
     progress: bool = False,
     **run: Any,
 ) -> LiveTest:
@@ -85,6 +89,8 @@ def live_test(
     taken = signature(run_call).parameters
     if unknown := sorted({*given} - {*taken} | {*given} & {"until", "beside"}):
         raise RulerError(f"`ruler run` has no argument '{unknown[0]}'.")
+    if base_model_url and not base_model:
+        raise RulerError("--base-model-url is of a model A that is run too: add --base-model.")
     results = None if base_model else load(Path(base))
     options = {name: p.default for name, p in taken.items() if p.default is not p.empty}
     options |= {**(as_run(results) if results else {}), **given}
@@ -104,6 +110,7 @@ def live_test(
     if results is not None:
         return LiveTest(order, max_drop, results)
     theirs = {**options, "model": base_model, "out": Path(base), "quiet": not progress}
+    theirs["base_url"] = base_model_url or options["base_url"]
     return LiveTest(order, max_drop, make_order(theirs))
 
 

@@ -21,6 +21,7 @@ _OTHER = "Model B, where it was run already: says where it would have stopped."
 _MAX_DROP = "Points that B may lose over all, fixed before the first row."
 _MODEL = "Model B, which is run now: a folder, a Hub name, or a server's name for it."
 _BASE_MODEL = "Model A too is run now, in step, with the same options."
+_BASE_MODEL_URL = "openai: A's server, where it is not B's."
 _OUT = "The folder of B's run; an existing one is resumed."
 _DATASET = "The release; default: the one that A was run on."
 _CONFIGS = "Configurations; default: those of A's run."
@@ -43,11 +44,13 @@ def decide(
     ] = None,
     out: Annotated[Path | None, Option("--out", "-o", help=_OUT)] = None,
     base_model: Annotated[str | None, Option(help=_BASE_MODEL)] = None,
+    base_model_url: Annotated[str | None, Option(help=_BASE_MODEL_URL)] = None,
     dataset: Annotated[str | None, Option("--dataset", "-d", help=_DATASET)] = None,
     configs: Annotated[
         str | None,
         Option("--configs", "-c", help=_CONFIGS, autocompletion=completion.configurations),
     ] = None,
+    skip_missing: flags.SkipMissing = False,
     limit: flags.Limit = None,
     tokenizer: Annotated[str | None, Option(help="Tokenizer that checks the budget.")] = None,
     chat_template: flags.ChatTemplate = None,
@@ -78,8 +81,9 @@ def decide(
         "model": model, "backend": backend, "out": out, "dataset": dataset, "limit": limit,
         "configs": flags.names_in(configs) if configs else None, "tokenizer": tokenizer,
         "chat_template": chat_template, "max_model_len": max_model_len, "revision": revision,
-        "base_url": base_url,
+        "base_url": base_url, "base_model_url": base_model_url,
         "concurrency": concurrency, "retry_failed": retry_failed or None,
+        "skip_missing": skip_missing or None,
         "price": parse_price(price),
         "arguments": parse_arguments(engine_arg) if engine_arg else None,
     }  # fmt: skip

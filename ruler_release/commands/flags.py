@@ -83,6 +83,9 @@ Configs = Annotated[
 Out = Annotated[Path, Option("--out", "-o", help="Folder of this run; an existing one is resumed.")]
 Direct = Annotated[bool, Option("--direct", help=_DIRECT)]
 Thinking = Annotated[str, Option(help=_THINKING)]
+SkipMissing = Annotated[
+    bool, Option("--skip-missing", help="Of a group, run the tasks that are there.")
+]
 Limit = Annotated[int | None, Option(help=_LIMIT)]
 ModelRevision = Annotated[str | None, Option(help="The model's revision on the Hub.")]
 ChatTemplate = Annotated[Path | None, Option(help=_CHAT_TEMPLATE)]

@@ -38,7 +38,6 @@ _PRICE = "IN,OUT: what a million prompt tokens and a million answer tokens cost,
 _PRICE += "to show what a run may cost."
 _MODEL = "Folder, Hub name, or the name under which a server knows it."
 _RETRY_FAILED = "Run the rows that failed once more."
-_SKIP_MISSING = "Of a group, run the tasks that are there."
 _MAX_MODEL_LEN = "The model's window in tokens, where it cannot be asked."
 _BASE_URL = "openai: the server, such as http://localhost:8000/v1."
 _UNTIL = "Stop when the mean over all tasks is known within ± so many points (95 %)."
@@ -69,7 +68,7 @@ def run(
     limit: flags.Limit = None,
     shard: Annotated[str | None, Option(help=_SHARD)] = None,
     retry_failed: Annotated[bool, Option("--retry-failed", help=_RETRY_FAILED)] = False,
-    skip_missing: Annotated[bool, Option("--skip-missing", help=_SKIP_MISSING)] = False,
+    skip_missing: flags.SkipMissing = False,
     tokenizer: Annotated[str | None, Option(help=_TOKENIZER)] = None,
     chat_template: flags.ChatTemplate = None,
     max_model_len: Annotated[int | None, Option(help=_MAX_MODEL_LEN)] = None,

@@ -13,6 +13,7 @@ question answering without documents, is a line with a score at `0k` alone.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 
 from ruler_common.names import languages_of
@@ -46,14 +47,16 @@ class Panel:
 def panels(results: Results) -> list[Panel]:
     """A panel for each parameter in which scored tasks of one family differ, and in nothing else.
 
-    None where the results do not know the tasks' parameters, or no two tasks differ so.
+    None where the results do not know the tasks' parameters, or no two tasks differ so; a task
+    without those of its family is in no panel.
     """
     described = {}
     for task, table in results["dataset"].get("parameters", {}).items():
         family = FAMILIES.get(table["family"])
         if family and family.describe:
             params = {name: value for name, value in table.items() if name not in _HIDDEN}
-            described[task] = {"family": table["family"], **family.describe(params)}
+            with suppress(KeyError, TypeError):  # a release of others says of them what it likes
+                described[task] = {"family": table["family"], **family.describe(params)}
     found = []
     known = results["configurations"].values()
     english = [c for c in known if c["score"] is not None and languages_of(c) == "en"]

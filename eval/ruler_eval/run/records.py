@@ -211,10 +211,13 @@ class Records:
             raise RulerError(f"'{path}' is no run.json of `ruler run`: name a new --out.")
         return found if path.is_file() else {}
 
-    def record_settings(self, settings: Mapping[str, Any], session: Session) -> None:
+    def record_settings(
+        self, settings: Mapping[str, Any], session: Session, found: Mapping[str, Any] | None = None
+    ) -> None:
         """Check the settings against run.json and write them with this session's facts.
 
-        A session is known by its `started`; writing it again replaces it.
+        A session is known by its `started`; writing it again replaces it, and so with what the run
+        has `found`: rows that failed and are run again may change it.
         """
         from filelock import FileLock
 
@@ -228,7 +231,13 @@ class Records:
                 for other in old.get("sessions", [])
                 if (other.get("started"), other.get("shard")) != same
             ]
-            new = {**old, **settings, "rows": rows, "sessions": [*sessions, session]}
+            new = {
+                **old,
+                **settings,
+                **(found or {}),
+                "rows": rows,
+                "sessions": [*sessions, session],
+            }
             text = json.dumps(new, ensure_ascii=False, indent=2) + "\n"
             write_whole(self.folder / RUN_FILE, text)
 

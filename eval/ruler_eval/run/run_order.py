@@ -72,6 +72,9 @@ def make_order(options: Mapping[str, Any]) -> RunOrder:
     caller's author.
     """
     given = dict(options)
+    for name, value in given.items():
+        if isinstance(value, str) and value.encode("utf-8", "replace").decode() != value:
+            raise RulerError(f"--{name.replace('_', '-')} has half a character: write it in UTF-8.")
     given["configs"] = tuple(given["configs"])
     given["reasoning"] = Reasoning.parse(str(given.pop("thinking")))
     given["omit"] = tuple(given.get("omit") or ())

@@ -63,7 +63,11 @@ def check_settings(old: Mapping[str, Any], new: Mapping[str, Any], folder: Path)
         if before != value:
             ours = name in ("decide.alpha", "decide.rule")  # of the version, not of the command
             instead = "go on with the version that began it" if ours else "use the old value"
+            then, now = (
+                "none" if one is None else json.dumps(one, ensure_ascii=False)
+                for one in (before, value)
+            )
             raise RulerError(
-                f"'{folder}' was run with {name} = {json.dumps(before, ensure_ascii=False)}, not "
-                f"{json.dumps(value, ensure_ascii=False)}: name a new --out, or {instead}."
+                f"'{folder}' was run with {name} = {then}, not {now}: name a new --out, or "
+                f"{instead}."
             )

@@ -118,6 +118,13 @@ class OpenRun:
                     "--out."
                 )
             check_settings(before, fixed, order.out)
+            for begun in before.get("sessions", [])[:1]:
+                if (rows := begun.get("limit")) != order.limit:
+                    how = f"with --limit {rows}" if rows else "without --limit"
+                    raise RulerError(
+                        f"'{order.out}' was begun {how}, which is part of what was fixed: go on "
+                        "so, or name a new --out."
+                    )
             self.ready = replace(self.ready, settings={**self.ready.settings, **fixed})
         self._look_every = look_every
         self.summary, self._ends = RunSummary(), ExitStack()
@@ -258,7 +265,7 @@ class OpenRun:
         return self.summary
 
     def record(self, found: Mapping[str, Any]) -> None:
-        """Add what was found to run.json, unless it is there already. Raises RulerError."""
+        """Write what was found into run.json, where other rows failed something else may stand."""
         settings = self.records.settings()
         if self.writable and settings.get("sessions"):
-            self.records.record_settings(found, settings["sessions"][-1])
+            self.records.record_settings({}, settings["sessions"][-1], found)

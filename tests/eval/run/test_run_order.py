@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from ruler_common.errors import RulerError
 from ruler_eval.run.run_order import parse_arguments
+from tests.eval.scoring_helpers import ruler
 
 
 @pytest.mark.parametrize(
@@ -62,3 +64,19 @@ def test_arguments_about_tokens_are_no_secrets() -> None:
 def test_an_argument_is_what_a_file_can_hold(value: str) -> None:
     with pytest.raises(RulerError, match="no finite number"):
         parse_arguments([f"x={value}"])
+
+
+def test_half_a_character_is_one_sentence(tmp_path: Path) -> None:
+    """As a terminal gives on what is not in UTF-8."""
+    given = (
+        "--dataset",
+        "x",
+        "--configs",
+        "vt_4k",
+        "--backend",
+        "oracle",
+        "--out",
+        tmp_path / "RUN",
+    )
+    _, error, code = ruler("run", *given, "--model", "m\udcff")
+    assert (code, "--model has half a character" in error) == (2, True)

@@ -138,6 +138,15 @@ class LookPlan:
                     return f"row {min(lacking)} of '{name}'"
         return None
 
+    def within(self, other: Results) -> LookPlan:
+        """The plan without the rows that --limit left out of another run."""
+        cells = other["configurations"]
+        held = [cells[n]["n"] for names in self.configs.values() for n in names if n in cells]
+        stopped = stopped_at(other["run"]) if other["partial"] else None
+        rows = stopped["of"] if stopped else min(held, default=0)
+        order = {place: mine[: rows or None] for place, mine in self.order.items()}
+        return LookPlan(order, self.configs)
+
     @property
     def rows(self) -> int:
         """Rows of each task and length."""
@@ -225,7 +234,8 @@ class SequentialTest:
         last = rows == self.plan.rows
         if last:
             low, high = _interval(self.plan, base, a, b)
-            verdict = _held(low, high, self.max_drop)
+            below, above = high < self.max_drop, low > self.max_drop
+            verdict: Verdict = "smaller" if below else "larger" if above else "unknown"
         else:
             drawn = self.plan.drawn_from
             found = evidence(self._seen, self.max_drop / 100, drawn)
@@ -250,11 +260,13 @@ class SequentialTest:
 def looks(plan: LookPlan, a: Results, b: Results, max_drop: float) -> Iterator[SequentialDecision]:
     """Every look at two runs until the verdict, as if the rows came now.
 
-    Raises RulerError if the two cannot be paired, or lack rows that a look needs.
+    Rows that --limit left out of either run are not looked at. Raises RulerError if the two cannot
+    be paired, or lack rows that a look needs.
     """
     paired_cells(a, b)
     for results in (a, b):
         same_limit(results, max_drop)
+    plan = plan.within(b)
     test, ours, theirs = SequentialTest(plan, max_drop), scores_of(a), scores_of(b)
     for rows in plan.looks():
         for model, held in (("A", ours), ("B", theirs)):
@@ -285,7 +297,3 @@ def _interval(plan: LookPlan, base: Results, a: Scores, b: Scores) -> tuple[floa
         return -100.0, 100.0
     low, high = bounds(found, 1 - 2 * ALPHA_LAST)
     return 100 * low, 100 * high
-
-
-def _held(low: float, high: float, limit: float) -> Verdict:
-    return "smaller" if high < limit else "larger" if low > limit else "unknown"

@@ -101,7 +101,7 @@ async def _body(response: Any) -> bytes:
     if packing not in ("identity", "gzip", "deflate"):
         raise Refused(f"the answer is packed ({safe(packing, 40)})")
     unpacking = None if packing == "identity" else zlib.decompressobj(_ANY_ZLIB)
-    in_pieces = response.headers.get("content-type", "").startswith("text/event-stream")
+    in_pieces = response.headers.get("content-type", "").lower().startswith("text/event-stream")
     body, stream = bytearray(), EventStream()
     parts = response.aiter_raw()
     async for part in parts:

@@ -20,6 +20,7 @@ import hashlib
 import json
 import os
 from collections.abc import Awaitable, Iterator, Mapping
+from contextlib import ExitStack
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -63,6 +64,14 @@ class OpenAI(Backend):
         if options.tokenizer:
             self.tokenizer = load_tokenizer(options.tokenizer)
         self._server = Connection(self.base_url, key, options.timeout)
+        with ExitStack() as failed:
+            failed.callback(self._server.close)
+            self._begin()
+            failed.pop_all()
+
+    def _begin(self) -> None:
+        """Ask the server what it is."""
+        options = self.options
         self.provider, self.version, self.limit = self._ask_server()
         self._sampling = sampling_fields(options, self.provider)
         self.limit = options.max_model_len or self.limit
@@ -92,7 +101,7 @@ class OpenAI(Backend):
             if kind.strict and served:
                 raise RulerError(
                     f"The server at {self._server.where} has no model '{self.options.model}', "
-                    f"but: {safe(', '.join(served), MOST_SHOWN)}."
+                    f"but: {server_replies.told(served, self.options.model)}."
                 )
             return kind, None, None
         parent = model.get("parent")  # an adapter's window is its model's

@@ -30,6 +30,7 @@ _WORDS = {
 }
 _MARKS = ("bos", "eos", "pad", "unk", "sep", "mask")  # tokens of a text, as in eos_token
 _GAP = r"[^!-~]*"  # what is seen between the signs of a key without being one: spaces, line ends
+_HEADER = re.compile(r"[\w!#$%&'*+.^`|~-]+", re.ASCII)  # a token of RFC 9110
 _ESCAPE = re.compile(
     r"(?:%(?:u00)?|(?<!\\)\\+(?:U000000|u00|x|u\{0{0,9})|&\#x0{0,9})(?P<hex>[0-9a-f]{2})[;}]?"
     r"|(?<!\\)\\+(?:(?P<octal>[01]?[0-7]{2})|(?P<sign>[^\w\s\\]))"
@@ -117,6 +118,18 @@ def check_key(variable: str) -> None:
     key = os.environ.get(variable, "")
     if not (key.isascii() and key.isprintable()) or " " in key:
         raise RulerError(f"{variable} holds a character that no key has: a line break, a letter é?")
+
+
+def check_headers(headers: Mapping[str, str]) -> None:
+    """Refuse a header of the environment that no request can carry, by its name."""
+    for name, value in headers.items():
+        sound = value.isascii() and value.replace("\t", " ").isprintable()
+        if not (sound and value == value.strip() and _HEADER.fullmatch(name)):
+            raise RulerError(
+                f"No request can be made with the header '{safe(name, 40)}': a name takes letters, "
+                f"digits and hyphens, a value one line of ASCII. Correct {HEADERS}, OPENAI_ORG_ID "
+                "or OPENAI_PROJECT_ID."
+            )
 
 
 def check_address(url: str | None) -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import difflib
 import email.utils
 import math
 import random
 import ssl
 import time
+from collections.abc import Collection
 from typing import Any
 
 from ruler_common.errors import RulerError
@@ -26,6 +28,9 @@ MOST_READ = 1 << 20
 """Characters of an error that are searched for keys."""
 MOST_SHOWN = 500
 """Characters of an answer or an address that are shown."""
+
+MOST_COMPARED, MOST_NAMED = 2000, 5
+"""Names of models that are looked at, and that are shown, where one is not there."""
 
 
 class Refused(Exception):
@@ -63,6 +68,14 @@ def served_models(page: Any) -> dict[str, dict[str, Any]]:
     return {name: model for model in models if isinstance(name := inside(model, "id"), str)}
 
 
+def told(served: Collection[str], asked: str) -> str:
+    """The names of models that are most like the one that was asked for, and how many more."""
+    known = [name for name in served if len(name) <= MOST_SHOWN][:MOST_COMPARED]
+    near = difflib.get_close_matches(asked, known, n=MOST_NAMED, cutoff=0.0)
+    more = f" and {len(served) - len(near):,} others" if len(served) > len(near) else ""
+    return safe(", ".join(near), MOST_SHOWN) + more
+
+
 def window_in(model: Any) -> int | None:
     """The window of a model by its entry of /v1/models: vLLM's field, or llama.cpp's."""
     window = integer(inside(model, "max_model_len"), least=1)
@@ -81,8 +94,9 @@ def read_completion(prompt: Prompt, reply: Any) -> Completion:
     message = choice.get("message")
     text = choice.get("text") if message is None else inside(message, "content")
     reasoning = inside(message, "reasoning_content") or inside(message, "reasoning")
-    if isinstance(text, list):  # Mistral's: parts of thinking, parts of text
-        thought, text = _texts(text, "thinking"), _texts(text, "text")
+    parts = text if isinstance(text, list) else []  # Mistral's: of thinking, and of text
+    if text == [] or any(inside(part, "type") in ("text", "thinking") for part in parts):
+        thought, text = _texts(parts, "thinking"), _texts(parts, "text")
         reasoning = reasoning or thought or None
     if not isinstance(text, str) and not (isinstance(message, dict) and text is None):
         raise Malformed(f"no text in the answer: {reply}")

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+import shutil
+from collections import Counter
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +19,7 @@ from ruler_eval.run.prompts import Prompt
 from ruler_eval.run.records import Records
 from ruler_eval.score.stored_results import load
 from tests.eval.run import small_release
+from tests.eval.run.backends.hostile_server import Reply, hostile_server, usual
 from tests.eval.scoring_helpers import ruler
 
 ROWS = 60
@@ -36,6 +39,15 @@ class Damaged(Oracle):
     def generate(self, prompts: Iterator[Prompt]) -> Iterator[Completion]:
         for prompt in prompts:
             yield Completion(prompt, "")
+
+
+class Failing(Oracle):
+    """A server that fails at every fifth row."""
+
+    def generate(self, prompts: Iterator[Prompt]) -> Iterator[Completion]:
+        for answer in super().generate(prompts):
+            failed = answer.prompt.index % 5 == 0
+            yield Completion(answer.prompt, error="busy") if failed else answer
 
 
 @pytest.fixture(scope="module")
@@ -116,6 +128,25 @@ def test_a_server_that_is_gone_is_no_verdict(base: Path, tmp_path: Path) -> None
     assert found["verdict"] == "smaller"
 
 
+def test_a_verdict_is_made_anew_where_rows_that_failed_are_run_again(
+    base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As the summary of the run advises; failed rows were wrong until then."""
+    root = load(base)["dataset"]["source"]
+    until = {"configs": "all_4k", "backend": "oracle", "out": tmp_path / "c", "until": 5.0}
+    with monkeypatch.context() as patched:
+        patched.setattr("ruler_eval.run.backends.oracle.Oracle", Failing)
+        first = ruler_release.decide(base, **{**options(tmp_path / "b"), "max_drop": 60})
+        assert first["drop"] > 0
+        assert ruler_release.run(root, **until).total["error"]
+    again = {**options(tmp_path / "b"), "max_drop": 60, "retry_failed": True}
+    found = ruler_release.decide(base, **again)
+    assert (found["verdict"], found["drop"]) == ("smaller", 0)
+    assert load(tmp_path / "b")["run"]["decision"] == json.loads(json.dumps(found))
+    assert not ruler_release.run(root, **until, retry_failed=True).total["error"]
+    assert Records(tmp_path / "c").settings()["estimate"]["score"] == 100
+
+
 def test_the_control_without_a_haystack_is_refused(base: Path, tmp_path: Path) -> None:
     root = small_release.write(tmp_path / "ruler", "0k", rows=9, lines=6, only=("vt",))
     manifest = json.loads((root / "manifest.json").read_text())
@@ -137,6 +168,48 @@ def test_two_models_run_in_step(base: Path, tmp_path: Path) -> None:
     assert ruler_release.decide(tmp_path / "a", tmp_path / "b", max_drop=20) == found
 
 
+def test_two_servers_run_in_step_over_several_lengths_and_what_is_there_of_a_group(
+    tmp_path: Path,
+) -> None:
+    root = small_release.write(tmp_path / "ruler", rows=6, lines=6, only=("vt",))
+    add_length(root, "8k")
+    manifest = json.loads((root / "manifest.json").read_text())
+    manifest["tasks"]["cwe"], manifest["groups"]["all"] = manifest["tasks"]["vt"], ["vt", "cwe"]
+    (root / "manifest.json").write_text(json.dumps(manifest))
+    asked: list[tuple[str, str]] = []
+
+    def server(name: str) -> Callable[[str], Reply]:
+        def answer(path: str) -> Reply:
+            if path.endswith("completions"):
+                asked.append((name, path))
+            return usual(path)
+
+        return answer
+
+    flags = ["--dataset", root, "--configs", "all_4k,all_8k", "--max-drop", 20]
+    flags += ["--backend", "openai", "--model", "m", "--out", tmp_path / "b"]
+    with hostile_server(server("a")) as a, hostile_server(server("b")) as b:
+        flags += ["--base-model", "m", "--base-url", b, "--base-model-url", a]
+        stdout, error, code = ruler("decide", tmp_path / "a", *flags)
+        assert (code, "--skip-missing runs the tasks" in error, asked) == (2, True, [])
+        stdout, error, code = ruler("decide", tmp_path / "a", *flags, "--skip-missing")
+    assert (code, "6 of 6 rows of each task" in stdout) == (3, True), error
+    assert Counter(name for name, _ in asked) == {"a": 12, "b": 12}
+    with pytest.raises(RulerError, match="add --base-model"):
+        ruler_release.decide(
+            tmp_path / "a", base_model_url="http://h/v1", **options(tmp_path / "c")
+        )
+
+
+def add_length(root: Path, length: str) -> None:
+    """Put the same task at another length into a release."""
+    other = small_release.write(root.parent / length, length, rows=6, lines=6, only=("vt",))
+    shutil.copytree(other / "data", root / "data", dirs_exist_ok=True)
+    manifest, more = (json.loads((one / "manifest.json").read_text()) for one in (root, other))
+    manifest["files"] |= more["files"]
+    (root / "manifest.json").write_text(json.dumps(manifest))
+
+
 def test_rows_that_the_limit_leaves_out_count_nowhere(base: Path, tmp_path: Path) -> None:
     """The base has them all the same: neither verdict nor score takes them for wrong ones of B."""
     found = ruler_release.decide(base, **{**options(tmp_path / "b"), "max_drop": 0.5}, limit=20)
@@ -146,6 +219,17 @@ def test_rows_that_the_limit_leaves_out_count_nowhere(base: Path, tmp_path: Path
     results = load(tmp_path / "b")
     assert results["partial"]
     assert {cell["score"] for cell in results["configurations"].values()} == {100.0}
+    assert ruler_release.decide(base, tmp_path / "b", max_drop=0.5) == found
+    assert ruler_release.decide(tmp_path / "b", base, max_drop=0.5)["of"] == 20
+
+
+def test_a_run_that_stopped_is_replayed_by_the_rows_that_its_limit_left_it(
+    base: Path, tmp_path: Path
+) -> None:
+    found = ruler_release.decide(base, **options(tmp_path / "b"), limit=40)
+    assert (found["verdict"], found["of"]) == ("smaller", 40)
+    assert found["rows"] < 40
+    assert ruler_release.decide(base, tmp_path / "b", max_drop=20) == found
 
 
 def test_what_a_stopped_run_may_not_claim_is_not_there(base: Path, tmp_path: Path) -> None:
@@ -168,6 +252,21 @@ def test_what_a_stopped_run_may_not_claim_is_not_there(base: Path, tmp_path: Pat
         ruler_release.decide(base, **{**options(run), "max_drop": 5})
     with pytest.raises(RulerError, match="fixed at 20 points"):
         ruler_release.decide(base, run, max_drop=5)
+
+
+def test_another_number_of_rows_than_the_one_fixed_before_is_refused_before_a_row(
+    base: Path, tmp_path: Path
+) -> None:
+    run, root = tmp_path / "b", load(base)["dataset"]["source"]
+    ruler_release.decide(base, **{**options(run), "max_drop": 0.5}, limit=20)
+    until = {"configs": "all_4k", "backend": "oracle", "out": tmp_path / "c", "until": 5.0}
+    ruler_release.run(root, **until, limit=20)
+    for limit in (None, 40, 10):
+        with pytest.raises(RulerError, match="was begun with --limit 20, which is part"):
+            ruler_release.decide(base, **{**options(run), "max_drop": 0.5}, limit=limit)
+        with pytest.raises(RulerError, match="was begun with --limit 20, which is part"):
+            ruler_release.run(root, **until, limit=limit)
+        assert answered(run) == answered(tmp_path / "c") == [20, 20]
 
 
 def test_a_run_whose_rows_were_seen_before_a_limit_was_fixed_is_refused(

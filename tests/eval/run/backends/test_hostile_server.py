@@ -234,6 +234,32 @@ def test_an_answer_is_kept_as_it_is(ask: Callable[..., Ended]) -> None:
     assert ended.records[0]["finish_reason"] == "stop"
 
 
+@pytest.mark.parametrize(
+    ("parts", "text"),
+    [
+        (
+            [
+                {"type": "text", "text": "4"},
+                {"type": "reference", "ids": [1]},
+                {"type": "text", "text": "2"},
+            ],
+            "42",
+        ),
+        ([], ""),
+        ([{"type": "output_text", "text": "42"}], None),
+        ([{"text": "42"}], None),
+        (["4", "2"], None),
+    ],
+)
+def test_an_answer_in_parts_that_nobody_knows_is_a_failed_row_and_no_empty_answer(
+    ask: Callable[..., Ended], parts: list[Any], text: str | None
+) -> None:
+    reply = planted(CHAT, ("choices", 0, "message", "content"), parts)
+    ended = ask(in_turn("/v1/chat/completions", [reply]), "--limit", 1, configs="vt_4k")
+    (found,) = ended.records
+    assert (found["prediction"], found["error"] is None) == (text or "", text is not None)
+
+
 def test_reasoning_taken_out_of_a_key_joins_it_unseen(ask: Callable[..., Ended]) -> None:
     text = f"{KEY[:12]}<think>so</think>{KEY[12:]}"
     kept = {"content": ("***", "well\nso"), "reasoning_content": ("an answer", text)}

@@ -239,9 +239,17 @@ def test_an_address_without_its_v1_is_corrected(order: RunOrder, serve: Serve) -
 
 
 def test_a_model_the_server_has_not_is_named(order: RunOrder, serve: Serve) -> None:
-    url = serve(models=[{**VLLM_MODEL, "id": "other"}])
+    url, threads = serve(models=[{**VLLM_MODEL, "id": "other"}]), threading.active_count()
     with pytest.raises(RulerError, match="has no model 'm', but: other"):
         run(at(order, url))
+    assert threading.active_count() == threads  # nor is anything left open
+
+
+def test_of_many_models_those_with_a_like_name_are_shown(order: RunOrder, serve: Serve) -> None:
+    names = [*(f"org/llama-{size}b" for size in range(200)), "qwen-7b-chat"]
+    url = serve(models=[{**VLLM_MODEL, "id": name} for name in names])
+    with pytest.raises(RulerError, match=r"but: qwen-7b-chat, (\S+, ){3}\S+ and 196 others\.$"):
+        run(replace(order, options=replace(order.options, model="qwen-7b", base_url=url)))
 
 
 def test_no_more_than_the_asked_requests_are_in_flight(
@@ -347,6 +355,10 @@ def test_a_key_that_no_request_can_carry_is_refused(
         ("SSL_CERT_FILE", "/nowhere/hunter2"),
         ("SSL_CERT_FILE", __file__),
         ("OPENAI_CUSTOM_HEADERS", "X-Name: hunter2 é"),
+        ("OPENAI_CUSTOM_HEADERS", "X Name: hunter2"),
+        ("OPENAI_CUSTOM_HEADERS", "X-Namé: hunter2"),
+        ("OPENAI_CUSTOM_HEADERS", ": hunter2"),
+        ("OPENAI_ORG_ID", "hunter2\n"),
     ],
 )
 def test_an_environment_that_lets_no_request_be_made_is_one_sentence(

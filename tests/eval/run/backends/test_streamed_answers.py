@@ -14,7 +14,7 @@ import pytest
 from ruler_eval.run.backends.backend import ModelOptions
 from ruler_eval.run.backends.server import event_stream
 from ruler_eval.run.backends.server.event_stream import EventStream
-from ruler_eval.run.backends.server_replies import Refused, read_completion
+from ruler_eval.run.backends.server_replies import Malformed, Refused, read_completion
 from ruler_eval.run.prompts import Prompt
 from ruler_eval.run.records import Record, Records
 from ruler_eval.run.run_order import RunOrder
@@ -68,11 +68,42 @@ def read(data: bytes, size: int) -> Any:
 
 
 @pytest.mark.parametrize("size", [1, 7, 1 << 20])
-@pytest.mark.parametrize("ends", [b"\n", b"\r\n"])
+@pytest.mark.parametrize("ends", [b"\n", b"\r\n", b"\r"])
 def test_pieces_are_put_together_wherever_the_network_parts_them(size: int, ends: bytes) -> None:
     whole = json.loads(json.dumps(CHAT).replace("an answer", "an\\u2003 answ\\u00e9r"))
     assert read(sent(CHUNKS).replace(b"\n", ends), size) == read_completion(PROMPT, whole)
     assert read(sent(TEXTS).replace(b"\n", ends), size) == read_completion(PROMPT, TEXT)
+
+
+@pytest.mark.parametrize("size", [1, 50, 1 << 20])
+def test_events_of_another_name_and_without_data_are_no_pieces(size: int) -> None:
+    """As the standard has it, and an event's data in several lines are one text."""
+    odd = [
+        *(b"event: ping\ndata: {}\n\n", b"event: ping\ndata: 12:00\n\n", b"data:\n\n", b"data\n\n"),
+        *(b"event:ping\n\n", b"id: 7\nretry: 10\n\n", b"event: message\ndata:\n: \ndata: \n\n"),
+    ]
+    events = sent(TEXTS).split(b"\n\n")
+    within = b"\n\n".join(event + b"\n\n" + odd[at % 7] for at, event in enumerate(events, -1))
+    assert read(within, size) == read(sent(TEXTS), size)
+    assert read(sent(TEXTS).replace(b', "', b',\ndata:"'), size) == read(sent(TEXTS), size)
+    named = sent(TEXTS).replace(b"data: {", b"event: chunk\ndata: {")
+    assert read(named, size) == read(sent(TEXTS), size)
+    for wrong in (b'event: error\ndata: {"message": "gone"}', b'event: e\ndata: {"error": "gone"}'):
+        with pytest.raises(Malformed, match="gone"):
+            read(sent(TEXTS[:1], b"") + wrong + b"\n\n" + sent(TEXTS[1:]), size)
+
+
+def test_no_event_but_a_piece_of_the_answer_is_its_begin() -> None:
+    began: list[bool] = []
+    before = event_stream.on_begin.set(lambda: began.append(True))
+    try:
+        stream = EventStream()
+        stream.read(b"event: ping\ndata: {}\n\ndata:\n\n: here\n\n")
+        assert began == []
+        stream.read(sent(TEXTS))
+        assert began == [True]
+    finally:
+        event_stream.on_begin.reset(before)
 
 
 def test_mistrals_parts_are_thinking_and_text() -> None:
@@ -98,6 +129,15 @@ def test_a_whole_answer_in_one_event_is_read() -> None:
 def test_a_byte_order_mark_hides_no_piece() -> None:
     marked = b"\xef\xbb\xbf" + sent(TEXTS).removeprefix(b": begun\n\n")
     assert read(marked, 50) == read_completion(PROMPT, TEXT)
+
+
+def test_a_media_type_is_one_in_any_case(small: Path, tmp_path: Path) -> None:
+    reply = Reply(sent(CHUNKS), headers={"Content-Type": "Text/Event-Stream;Charset=UTF-8"})
+    total, _ = stream(
+        lambda path: reply if path.endswith("completions") else usual(path),
+        *(small, tmp_path), limit=1, retries=1,
+    )  # fmt: skip
+    assert dict(total) == {"stop": 1}
 
 
 @pytest.mark.parametrize("events", [CHUNKS, [*CHUNKS[:3], {"error": "gone"}]])

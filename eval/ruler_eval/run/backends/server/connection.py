@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
@@ -19,6 +19,7 @@ import openai
 from ruler_common.errors import RulerError
 from ruler_eval.run.backends import server_replies
 from ruler_eval.run.backends.bounded_http import UNUSABLE, BoundedClient
+from ruler_eval.run.backends.secrets import check_headers
 from ruler_eval.run.backends.server_replies import Malformed, Refused, describe
 from ruler_eval.run.backends.server_requests import json_bytes
 
@@ -43,26 +44,25 @@ class Connection:
             official = openai.AsyncOpenAI(api_key=key, base_url=base_url)
             headers = {**official.auth_headers, **official.default_headers}
             sent = {name: value for name, value in headers.items() if isinstance(value, str)}
+            check_headers(sent)
             self._client = BoundedClient(sent, connect=min(PATIENCE, timeout))
+        except RulerError:
+            raise
         except UNUSABLE as error:
             named = isinstance(error, ImportError | OSError)  # others may show a proxy's password
             raise RulerError(
-                "No request can be made with the proxies, certificates and headers that the "
-                f"environment names{f' ({describe(error)})' if named else ''}: correct HTTP_PROXY, "
-                "HTTPS_PROXY, ALL_PROXY, SSL_CERT_FILE or OPENAI_CUSTOM_HEADERS."
+                "No request can be made with the proxies and certificates that the environment "
+                f"names{f' ({describe(error)})' if named else ''}: correct HTTP_PROXY, "
+                "HTTPS_PROXY, ALL_PROXY or SSL_CERT_FILE."
             ) from error
         self._url = str(official.base_url).rstrip("/")
         self.loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self.loop.run_forever, daemon=True)
         self._thread.start()
 
-    def call(self, work: Awaitable[Result]) -> Result:
+    def call(self, work: Coroutine[Any, Any, Result]) -> Result:
         """What a coroutine gives; it runs in the thread of the connections."""
-
-        async def done() -> Result:
-            return await work
-
-        return asyncio.run_coroutine_threadsafe(done(), self.loop).result()
+        return asyncio.run_coroutine_threadsafe(work, self.loop).result()
 
     async def ask(
         self,

@@ -4,15 +4,16 @@ r"""An answer that comes in pieces (`--stream`), put together as if it had been 
     stream.read(b'data: {"choices": [{"text": " 42", "finish_reason": "stop"}]}\n\n')
     stream.whole()          # b'{"choices": [{"text": " 42", "finish_reason": "stop"}], …}'
 
-Server-sent events (html.spec.whatwg.org, section 9.2), of which OpenAI's API uses the lines of
-`data` alone; servers and gateways that have nothing to say yet send comments. Only the texts are
-kept: the events of a long reasoning are a hundred times as long.
+Server-sent events (html.spec.whatwg.org, section 9.2), of which OpenAI's API uses `data` alone;
+servers and gateways that have nothing to say yet send comments, events of another name (`ping`) or
+without data. Only the texts are kept: the events of a long reasoning are a hundred times as long.
 """
 
 from __future__ import annotations
 
 import codecs
 import json
+import re
 from collections.abc import Callable
 from contextvars import ContextVar
 from typing import Any
@@ -23,6 +24,9 @@ on_begin: ContextVar[Callable[[], None]] = ContextVar("on_begin", default=lambda
 """What is called when the first piece of a request's answer comes: the server has begun with it."""
 _OF_A_PIECE = 64
 """Bytes that a piece takes beside its text."""
+_LINE_END = re.compile(rb"\r\n|\n|\r")
+_OF_ANSWERS = (b"", b"message", b"error")
+"""Names of events that must hold a piece of the answer, or what went wrong."""
 _THOUGHTS = ("reasoning_content", "reasoning")
 
 
@@ -30,7 +34,8 @@ class EventStream:
     """The pieces of one answer."""
 
     def __init__(self) -> None:
-        self._line = bytearray()
+        self._line, self._data, self._name = bytearray(), bytearray(), b""
+        self._after_return = False
         self._size = 0
         self._pieces: dict[str, list[Any]] = {}
         self._last: dict[str, Any] = {}
@@ -44,31 +49,45 @@ class EventStream:
 
     def read(self, data: bytes) -> None:
         """Take what came next. Raises Refused where an answer is too long."""
-        *lines, rest = data.split(b"\n")
+        if self._after_return and data.startswith(b"\n"):
+            data = data[1:]
+        self._after_return = data.endswith(b"\r")
+        *lines, rest = _LINE_END.split(data)
         for line in lines:
             self._read_line(bytes(self._line) + line)
             self._line.clear()
         self._line += rest
-        if self._size + len(self._line) > MOST:
+        if self._size + len(self._data) + len(self._line) > MOST:
             raise Refused(f"the answer is longer than {MOST >> 20} MB")
 
     def _read_line(self, line: bytes) -> None:
-        name, _, data = line.removeprefix(codecs.BOM_UTF8).partition(b":")
-        if name != b"data" or self.over:
+        field, _, value = line.removeprefix(codecs.BOM_UTF8).partition(b":")
+        if field == b"event":
+            self._name = value.strip()
+        elif field == b"data" and value.strip() == b"[DONE]":
+            self._read_line(b"")
+            self._ended = True
+        elif field == b"data":
+            self._data += value + b"\n"
+        elif not line:
+            if self._data.strip() and not self.over:
+                self._read_event(self._name, self._data.decode("utf-8", "replace"))
+            self._data.clear()
+            self._name = b""
+
+    def _read_event(self, name: bytes, data: str) -> None:
+        try:
+            event = read_json(data)
+        except Malformed as error:
+            event = str(error)
+        choices = inside(event, "choices")
+        wrong = inside(event, "error") is not None
+        if not (wrong or isinstance(choices, list) or name in _OF_ANSWERS):
             return
         if not self._begun:
             self._begun = True
             on_begin.get()()
-        if data.strip() == b"[DONE]":
-            self._ended = True
-            return
-        try:
-            event = read_json(data.decode("utf-8", "replace"))
-        except Malformed as error:
-            self._fault = str(error)
-            return
-        choices = inside(event, "choices")
-        if not isinstance(choices, list) or inside(event, "error") is not None:
+        if wrong or not isinstance(choices, list):
             self._fault = event
             return
         if inside(event, "usage") is not None:
@@ -99,6 +118,7 @@ class EventStream:
 
     def whole(self) -> bytes:
         """The answer as JSON; what the server sent instead of one, where it did."""
+        self._read_line(b"")
         finished = "finish_reason" in self._last or (self._ended and self._chosen)
         if self._fault is None and not finished:
             self._fault = "the stream ended before the answer did"

@@ -39,6 +39,7 @@ def in_flight(
 
     async def stop() -> None:
         others = [task for task in asyncio.all_tasks() if task is not asyncio.current_task()]
+        await asyncio.sleep(0)  # each has begun: what anyio's tasks wrap would never be awaited
         for task in others:
             task.cancel()
         await asyncio.gather(*others, return_exceptions=True)
