@@ -1,7 +1,7 @@
 """The frozen rows of a data version: a digest of every configuration's rows, and how to compare.
 
     frozen = read_frozen("1.0.0")            # None: nothing is frozen for that version
-    compare(manifest, frozen).sentence       # "These are the frozen rows of data version 1.0.0."
+    compare(manifest, frozen)                # "These are the frozen rows of data version 1.0.0."
     why = own_because(manifest, ["vt_4k"])   # "embedded texts (essays), seed 7"; "" if frozen
     rows_label("ruler", "1.0.0", digests, why)   # "frozen rows 1.0.0", or "own rows: seed 7…"
 
@@ -69,44 +69,21 @@ def _read(path: Path, changed: int) -> FrozenRows:
     return FrozenRows(**read_toml(path))
 
 
-@dataclass(frozen=True, kw_only=True)
-class Comparison:
-    """How the rows of a release compare with the frozen ones of its data version."""
-
-    data_version: str
-    same: list[str]  # configurations with the frozen rows
-    different: list[str]  # configurations with other rows, in the order of the manifest
-    unlisted: list[str]  # configurations that are not frozen: of other tokenizers, lengths, tasks
-    reason: str  # why the first different configuration may differ
-
-    @property
-    def sentence(self) -> str:
-        """The result in words: whose rows these are, or which configuration differs and why."""
-        version = f"data version {self.data_version}"
-        if self.different:
-            first, more = self.different[0], len(self.different) - 1
-            differ = f"{first} and {more} more differ" if more else f"{first} differs"
-            return f"Own rows, not the frozen ones of {version}: {differ}: {self.reason}."
-        if not self.same:
-            return f"Own rows: no configuration here is among the frozen ones of {version}."
-        rest = f", but for {len(self.unlisted)} configurations that are not frozen"
-        return f"These are the frozen rows of {version}{rest * bool(self.unlisted)}."
-
-
-def compare(manifest: Manifest, frozen: FrozenRows) -> Comparison:
-    """Compare every configuration of a manifest with the frozen rows, by digest."""
-    known = frozen.rows.get(manifest["dataset"], {})
+def compare(manifest: Manifest, frozen: FrozenRows) -> str:
+    """Whose rows a release's are by their digests, or which configuration differs and why."""
+    known, version = frozen.rows.get(manifest["dataset"], {}), f"data version {frozen.data_version}"
     files = {entry["config"]: entry for entry in manifest["files"].values()}
     listed = [name for name in files if name in known]
-    different = [name for name in listed if files[name]["rows_sha256"] != known[name]]
-    reasons = list(_reasons(manifest, frozen, files[different[0]])) if different else []
-    return Comparison(
-        data_version=frozen.data_version,
-        same=[name for name in listed if files[name]["rows_sha256"] == known[name]],
-        different=different,
-        unlisted=[name for name in files if name not in known],
-        reason=", ".join(reasons) or "a change of the builder",
-    )
+    if different := [name for name in listed if files[name]["rows_sha256"] != known[name]]:
+        first, more = different[0], len(different) - 1
+        differ = f"{first} and {more} more differ" if more else f"{first} differs"
+        why = ", ".join(_reasons(manifest, frozen, files[first])) or "a change of the builder"
+        return f"Own rows, not the frozen ones of {version}: {differ}: {why}."
+    if not listed:
+        return f"Own rows: no configuration here is among the frozen ones of {version}."
+    unlisted = len(files) - len(listed)
+    rest = f", but for {unlisted} configurations that are not frozen" if unlisted else ""
+    return f"These are the frozen rows of {version}{rest}."
 
 
 def _reasons(manifest: Manifest, frozen: FrozenRows, entry: FileEntry) -> Iterator[str]:
@@ -160,7 +137,7 @@ def sentence_of(manifest: Manifest) -> str:
     frozen = frozen_for(manifest)
     if frozen is None:
         return f"No rows are frozen for data version {manifest['data_version']}."
-    return compare(manifest, frozen).sentence
+    return compare(manifest, frozen)
 
 
 def own_because(manifest: Manifest, configs: Collection[str]) -> str:

@@ -83,7 +83,10 @@ class RowsBar:
         self._task = progress.add_task("Checking", total=None)
 
     def planned(self, files: int, rows: int, kept: int) -> None:
-        """So many files and rows to make."""
+        """So many files and rows are to be made; so many files are there already.
+
+        A build says it twice: before every window is checked, and with the true number of rows.
+        """
         kept_too = f", {kept} already there" if kept else ""
         self._progress.update(
             self._task, description=f"{self._verb} {files} files{kept_too}", total=rows or None
@@ -148,11 +151,9 @@ def table(
     rows: Iterable[Sequence[str]],
     markdown: bool = False,
     left: Sequence[int] = (0,),
-    ruled: bool = True,
 ) -> str:
     """A table; the columns `left` start left, the others right; wide characters count as two.
 
-    `ruled` draws a line below the header, which Markdown needs.
     A cell is one line of text, whatever it holds: names and answers make no markup.
     """
     lines = [[line_of(text, markdown) for text in line] for line in (header, *rows)]
@@ -161,7 +162,7 @@ def table(
     end = ":" if markdown else "-"
     rule = ["-" * w if side else "-" * (w - 1) + end for w, side in zip(widths, sides, strict=True)]
     between = " | " if markdown else "  "
-    shown = [lines[0], *([rule] if ruled else ()), *lines[1:]]
+    shown = [lines[0], rule, *lines[1:]]
     drawn = (
         between.join(
             text + " " * (w - width(text)) if side else " " * (w - width(text)) + text

@@ -18,19 +18,14 @@ import typer
 from ruler_common.errors import RulerError
 from ruler_common.text import plain, without_passwords
 from ruler_release.commands import batch, sources
-from ruler_release.commands.build import build, freeze, list_release, merge
+from ruler_release.commands.build import build, freeze, list_release, merge, verify
 from ruler_release.commands.compare import analyze, compare, correlate
-from ruler_release.commands.decide import decide
-from ruler_release.commands.example import example
 from ruler_release.commands.export import export
-from ruler_release.commands.hub import fetch, push
-from ruler_release.commands.quickstart import quickstart
-from ruler_release.commands.report import report
-from ruler_release.commands.results import results
-from ruler_release.commands.run import run
+from ruler_release.commands.hub import fetch, push, results
+from ruler_release.commands.quickstart import example, quickstart
+from ruler_release.commands.report import report, show
+from ruler_release.commands.run import decide, run
 from ruler_release.commands.score import errors, score
-from ruler_release.commands.show import show
-from ruler_release.commands.verify import verify
 
 log = logging.getLogger("ruler")
 app = typer.Typer(

@@ -1,6 +1,6 @@
 """Read a structure in Thrift's compact protocol, in which Parquet's footer and pages' headers are.
 
-    fields, end = read_struct(data, at)    # {1: 2, 2: [{4: b"schema", …}, …], …} by field number
+    fields, end = read_struct(data)        # {1: 2, 2: [{4: b"schema", …}, …], …} by field number
 
 Every field is kept, also one that no specification has: pyarrow passes over these in silence.
 """
@@ -14,13 +14,13 @@ _TRUE, _FALSE, _BYTE, _DOUBLE, _BINARY, _LIST, _STRUCT = 1, 2, 3, 7, 8, 9, 12
 _INTEGERS = (4, 5, 6)  # of 16, 32 and 64 bits, all written alike
 
 
-def read_struct(data: bytes | memoryview, at: int = 0) -> tuple[dict[int, Any], int]:
-    """The fields of the structure that begins at an offset, and the offset of its end.
+def read_struct(data: bytes | memoryview) -> tuple[dict[int, Any], int]:
+    """The fields of the structure that data begin with, and the offset of its end.
 
     Raises ValueError where a field is of no known type or out of order, or the data end within it.
     """
     try:
-        return _struct(data, at)
+        return _struct(data, 0)
     except RecursionError:
         raise ValueError("structures stand within each other without end") from None
     except (IndexError, struct.error):

@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     import datasets
 
     from ruler_builder.proof.verify_report import VerifyReport
-    from ruler_builder.release.build import Built
-    from ruler_builder.release.build_size import BuildSize
+    from ruler_builder.release.build import BuildSize, Built
 
 
 def build(
@@ -66,12 +65,12 @@ def build(
         seed: Draws other rows; published releases use 0.
         reserve: Tokens of each window that are kept for a chat template.
         workers: Processes that work at a time; None: one a core, where the rows repay it.
-        mirror: A folder that holds the sources; None: $RULER_MIRROR, the cache, the network.
+        mirror: A folder that holds the sources; default: $RULER_MIRROR, the cache, the network.
         sources: `embedded` for the project's own small texts, or `NAME=embedded`.
         skip_impossible: Leave out what its window cannot hold, instead of building nothing.
         shard: `i/n`, the i-th of n parts, each in a folder of its own.
         engine: Where workers run: `processes`, or `ray`.
-        address: Of a Ray cluster, HOST:PORT; None: this machine's, or one made for the work.
+        address: Of a Ray cluster, HOST:PORT; default: this machine's, or one made for the work.
         on_size: Is given what is to be made, before any work; what it raises ends the build.
         progress: Show a bar.
 
@@ -80,7 +79,7 @@ def build(
     """
     from ruler_builder.oneruler.language_pairs import Languages
     from ruler_builder.release.build import build as build_release
-    from ruler_builder.release.build_size import size_of
+    from ruler_builder.release.build import size_of
     from ruler_builder.release.order import BuildOrder
     from ruler_builder.sources.language_folder import language_folders as read_folders
     from ruler_builder.sources.language_folder import restrictions
@@ -123,7 +122,7 @@ def verify(
     Args:
         root: The folder.
         workers: Processes that work at a time; None: one a core, where the rows repay it.
-        mirror: A folder that holds the sources; None: $RULER_MIRROR, the cache.
+        mirror: A folder that holds the sources; default: $RULER_MIRROR, the cache.
         tokenizers: Where unnamed tokenizers lie now, `NAME=FOLDER`.
         language_folders: Folders of the release's languages that are none of the 26.
         laws_only: Make no row anew.

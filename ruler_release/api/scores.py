@@ -71,43 +71,44 @@ def run(
         backend: `vllm`, `ray`, `openai`, `hf`, or `oracle`, which needs no model.
         out: The folder of the run. Stopped anywhere, the same call does what is missing.
         model: A folder, a name on the Hub, or the name under which a server knows it.
-        mode: `prefill`, `completion` or `chat` (no answer prefix); None: prefill with a
-            chat template, completion without one, chat with `thinking` and where a server cannot
-            continue a turn.
-        direct: In mode chat, the answer prefix ends the user's turn.
+        mode: `prefill` (chat models), `completion` (base models) or `chat` (no answer prefix);
+            default: prefill with a chat template, completion without one, chat with `thinking` and
+            where a server cannot continue a turn.
+        direct: In mode chat, the answer prefix ends the user's turn (Table 6).
         thinking: `off`, `on` (8192 tokens of room), or the tokens of room for reasoning.
         limit: So many rows of each configuration, the first of the frozen random order.
-        shard: `i/n`, the i-th of n parts of the files.
+        shard: `i/n`: the i-th of n parts, in whole files, the longest first.
         retry_failed: Run the rows that failed once more.
         skip_missing: Of a group, run the tasks that the release holds.
-        tokenizer: The one that checks the budget; None: the model's.
+        tokenizer: The one that checks the budget; default: the model's.
         chat_template: vllm, ray, hf: a jinja2 file, used instead of the tokenizer's own template.
         max_model_len: The model's window in tokens, where it cannot be asked.
         revision: The model's on the Hub.
         data_revision: The release's on the Hub.
         base_url: openai: the server, such as http://localhost:8000/v1.
-        concurrency: openai: requests at a time, at most; None: 32 for each replica behind, and
+        concurrency: openai: requests at a time, at most; default: 32 for each replica behind, and
             more while that is faster.
-        tokens_in_flight: openai: prompt tokens sent at once, at most; None: twice what vLLM says
+        tokens_in_flight: openai: prompt tokens sent at once, at most; default: twice what vLLM says
             that its caches hold, else 2 << 20 for each replica.
         replicas_behind: openai: engines behind the address.
         timeout: openai: seconds for a request, beyond those for what was sent before it.
         stream: openai: answers come in pieces, and `timeout` counts from the first one.
         retries: openai: tries for one row, at most.
         give_up_after: openai: seconds to wait for a server that is gone; then the run stops.
-        temperature: 0 is greedy.
-        top_p: The share of probability that is drawn from.
+        temperature: Of the sampling; 0 is greedy.
+        top_p: Sample from the likeliest tokens of this total probability.
         seed: Of the sampling.
-        provider: openai: who answers, as docs/servers.md names them; None: by the address.
+        provider: openai: who answers, as docs/servers.md names them; default: by the address.
         omit: openai: sampling fields not to send: temperature, top_p, seed.
         arguments: The backend's own: of the vLLM engine, of from_pretrained, of a request.
         replicas: ray: engines that share the rows.
-        address: ray: HOST:PORT of a cluster; None: this machine's, or one made for the run.
+        address: ray: HOST:PORT of a cluster; default: this machine's, or one made for the run.
         num_cpus: ray: CPUs of each engine, where engines have no GPU.
         price: Of a million tokens of prompts and of answers, for the estimate that is shown.
-        until: Stop when the mean over all tasks is known within ± so many points; the estimate
-            is then in run.json.
-        beside: until: the scored whole run of a near model, which makes the estimate narrower.
+        until: Stop when the mean over all tasks is known within ± so many points (95 %); the
+            estimate is then in run.json.
+        beside: until: a scored whole run of a near model, such as the one before quantisation,
+            which makes the estimate narrower.
         on_look: until: called with the estimate after every wave.
         progress: Show the estimate and a bar.
 
@@ -157,20 +158,23 @@ def score(
 
     Args:
         files: A RUN folder, or prediction files of any known form.
-        dataset: The release; None: the one that the run was made on.
+        dataset: The release; default: the one that the run was made on.
         revision: The release's on the Hub.
         length: The length of files that do not give it, such as `4k`.
         tokenizer: The tokenizer of the release that such files were run on.
-        config: The configuration of files that do not name it.
+        config: The configuration of files that do not name it, such as `niah_none_64k_pl`.
         columns: Where files of no known form hold what: `prediction=generation,index=id`.
-        references: The reference code's data folder, instead of a release.
+        references: The reference code's data folder (TASK.jsonl, TASK/validation.jsonl), for files
+            without references, such as its submission.csv.
         name: What to call the model.
-        out: Where the results are written; None: results.json in the RUN folder, if it is one.
+        out: Where the results are written; default: results.json in the RUN folder; of files none
+            is written.
         partial: Leave missing rows out, and mark the result; else they are wrong.
-        cut: What a truncated answer counts: `protocol`, `wrong` or `score`.
+        cut: What a truncated answer counts: `protocol` (RULER: by its text; ONERULER: wrong),
+            `wrong` or `score`.
         compat: `authors`: ONERULER as its authors' script scores it.
-        threshold: For the effective length: `chat`, `base`, or a score, 0 … 100.
-        claimed: The length that the model claims, such as `1m`.
+        threshold: For the effective length: `chat` (85.6), `base` (79.4), or a score, 0 … 100.
+        claimed: The length that the model claims, such as `1m`, for ">128K".
         progress: Show a bar.
 
     Returns:
@@ -254,14 +258,15 @@ def report(
         runs: Scored RUN folders, or results.json files.
         out: The page.
         names: What to call each model, in order.
-        dataset: The release that they were made on; None: as each run names it.
+        dataset: The release that they were made on; default: as each run names it.
         revision: The release's on the Hub.
         references: The data folder that runs without a release were scored by.
         json_file: Where to write what the page shows as JSON, if at all.
         rows_file: Where to write every row, which the page opens on demand, if at all.
-        row_pages: A folder for a page of each shown row with its whole prompt, if at all.
-        png: A folder for the figures as PNG and SVG, if at all.
-        every_error: Sort every wrong row into its kind of error, also of very long texts.
+        row_pages: A folder for a page of each shown row: its whole prompt, linked from the row.
+        png: A folder for the figures as PNG and SVG.
+        every_error: Sort every wrong row into its kind of error: about a minute for 39,000 rows to
+            128k. Else, of a release whose texts are that large, an even share is sorted.
 
     Returns:
         The page's path. Raises RulerError for what cannot be shown.

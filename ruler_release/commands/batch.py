@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer import Argument, Option
 
+from ruler_release import api
 from ruler_release.commands import flags
 
 if TYPE_CHECKING:
@@ -23,34 +24,30 @@ _MODE = "prefill (vllm's default: it continues the answer prefix) or chat."
 _TOKENIZER = "Folder or Hub name of the tokenizer that checks the budget; vllm: the model's."
 _LIMIT = "The model's window in tokens; vllm: by default the model's own."
 _FIELD = "A further field of every request, NAME=VALUE, repeatable."
-_RETRY_FAILED = "Write the rows that failed once more."
+_OF_RUN = (
+    *("direct", "thinking", "limit", "retry_failed", "revision", "data_revision"),
+    *("temperature", "top_p", "seed"),
+)
 _MAX_LINES = "Requests of a file, at most."
 _MAX_MEGABYTES = "Megabytes of a file, at most."
 _ANSWERS = "Output and error files of its batches, in any order."
 
 
 @app.command()
+@flags.arguments_of(api.run, only=_OF_RUN)
 def write(
     dataset: flags.Dataset,
     configs: flags.Configs,
     model: Annotated[str, Option("--model", "-m", help="The model's name, as the API knows it.")],
     out: flags.Out,
-    api: Annotated[str, Option(help=_API)] = "vllm",
+    kind: Annotated[str, Option("--api", help=_API)] = "vllm",
     mode: Annotated[str | None, Option(help=_MODE)] = None,
-    direct: flags.Direct = False,
-    thinking: flags.Thinking = "off",
-    limit: flags.Limit = None,
-    retry_failed: Annotated[bool, Option("--retry-failed", help=_RETRY_FAILED)] = False,
     tokenizer: Annotated[str | None, Option(help=_TOKENIZER)] = None,
     max_model_len: Annotated[int | None, Option(help=_LIMIT)] = None,
-    revision: flags.ModelRevision = None,
-    data_revision: flags.DataRevision = None,
-    temperature: flags.Temperature = 0.0,
-    top_p: flags.TopP = 1.0,
-    seed: flags.Seed = 0,
     engine_arg: Annotated[list[str] | None, Option(help=_FIELD)] = None,
     max_lines: Annotated[int, Option(metavar="N", min=1, max=50_000, help=_MAX_LINES)] = 50_000,
     max_megabytes: Annotated[int, Option(metavar="N", min=1, max=200, help=_MAX_MEGABYTES)] = 200,
+    **more: Any,
 ) -> None:
     """Write the rows without an answer as batch files, RUN/batch/requests-001.jsonl and so on.
 
@@ -63,10 +60,11 @@ def write(
     from ruler_eval.run.batch.batch_run import BACKEND, BatchOrder, write_batch
     from ruler_eval.run.run_order import make_order
 
-    del options["api"], options["max_lines"], options["max_megabytes"]
+    options |= options.pop("more")
+    del options["kind"], options["max_lines"], options["max_megabytes"]
     order = make_order({**flags.run_options(options), "backend": BACKEND})
-    batch = BatchOrder(order, api, most_lines=max_lines, most_bytes=max_megabytes * 10**6)
-    for line in _written(write_batch(batch), out, api, model):
+    batch = BatchOrder(order, kind, most_lines=max_lines, most_bytes=max_megabytes * 10**6)
+    for line in _written(write_batch(batch), out, kind, model):
         typer.echo(line)
 
 

@@ -1,4 +1,4 @@
-"""`ruler build`, and what else is done with releases as a whole: list, freeze, merge."""
+"""`ruler build`, and what else is done with releases as a whole: list, verify, freeze, merge."""
 
 from __future__ import annotations
 
@@ -13,29 +13,31 @@ from ruler_common.errors import RulerError
 from ruler_common.text import plain
 from ruler_release import api, completion
 from ruler_release.api.arguments import filled
-from ruler_release.commands.flags import LanguageFolders, Mirror, NoDataset, Root, Suite, Workers
+from ruler_release.commands.flags import (
+    LanguageFolders,
+    Mirror,
+    NoDataset,
+    Root,
+    Suite,
+    TokenizerPlaces,
+    Workers,
+    arguments_of,
+)
 
 if TYPE_CHECKING:
-    from ruler_builder.release.build_size import BuildSize
+    from ruler_builder.release.build import BuildSize
 
 _LANGUAGES = (
     "Of oneruler, comma-separated: pl, en-ko (text English, instruction Korean), all, or default: "
     "all 26 and en, ko, pl in six pairs."
 )
-_ENGINE = "Where --workers run: processes of this machine, or ray (DIR on shared storage)."
-_ADDRESS = "ray: HOST:PORT of a cluster; default: this machine's, else one made for the work."
-_MINI = "Of each file the first 40 rows of the frozen order."
-_SHARD = "i/n: the i-th of n parts, in whole files, longest first; each has a DIR of its own."
 _TOKENIZER = "A name, NAME=hf:ORG/NAME[@REVISION] or NAME=FOLDER; repeatable."
 _LENGTHS = (
     "Comma-separated: 4k,128k,1m, 0k (evidence alone), 10000; or all. If not given: all, after "
 )
 _LENGTHS += "a question."
 _TASKS = "Comma-separated tasks or groups; or default, every task."
-_INSTRUCTION_LANGUAGE = "Language of the instructions, whatever the text's."
-_SKIP_RESTRICTED = "Leave out books not free everywhere."
 _SOURCES = "`embedded`, or NAME=embedded; repeatable."
-_SKIP_IMPOSSIBLE = "Leave out what its window cannot hold."
 _PUBLISHED = "Mark as published: rows never change again."
 _YES = "Ask nothing, however many rows."
 _MANY_ROWS = 10_000
@@ -43,6 +45,7 @@ _TO = "Folder of the digests; else the package's own."
 _PARTS = "What the shards made: their folders."
 
 
+@arguments_of(api.build)
 def build(
     root: Root,
     suite: Suite = "ruler",
@@ -55,26 +58,13 @@ def build(
     languages: Annotated[
         str, Option(help=_LANGUAGES, autocompletion=completion.languages)
     ] = "default",
-    instruction_language: Annotated[str | None, Option(help=_INSTRUCTION_LANGUAGE)] = None,
     language_folders: LanguageFolders = None,
-    skip_restricted: Annotated[bool, Option("--skip-restricted", help=_SKIP_RESTRICTED)] = False,
-    samples: Annotated[
-        int | None, Option(metavar="N", min=1, help="Rows a file; 500, in oneruler 50.")
-    ] = None,
-    mini: Annotated[bool, Option("--mini", help=_MINI)] = False,
-    seed: Annotated[int, Option(help="Draws other rows; published sets use 0.")] = 0,
-    reserve: Annotated[
-        int, Option(metavar="N", min=0, help="Tokens kept for a chat template.")
-    ] = 128,
     workers: Workers = None,
     mirror: Mirror = None,
     sources: Annotated[list[str] | None, Option(help=_SOURCES)] = None,
-    skip_impossible: Annotated[bool, Option("--skip-impossible", help=_SKIP_IMPOSSIBLE)] = False,
-    shard: Annotated[str | None, Option(help=_SHARD)] = None,
-    engine: Annotated[str, Option(help=_ENGINE)] = "processes",
-    address: Annotated[str | None, Option(help=_ADDRESS)] = None,
     yes: Annotated[bool, Option("--yes", help=_YES)] = False,
     dataset: NoDataset = None,
+    **more: Any,
 ) -> None:
     """Build a release, or extend one; stopped anywhere, the same command resumes.
 
@@ -83,18 +73,18 @@ def build(
     Example: `ruler build oneruler --suite oneruler --languages pl,ko --lengths 8k`
     """
     asked = locals()
-    from ruler_release.tables import build_tables
+    from ruler_release.tables import release_tables
 
     def on_size(size: BuildSize) -> None:
-        build_tables.show_size(size)
+        release_tables.show_size(size)
         if lengths is None and not yes and size.rows > _MANY_ROWS:
             _ask(size)
 
     read: dict[str, Any] = {"tasks": tasks.split(","), "languages": languages.split(",")}
     read |= {"lengths": (lengths or "all").split(","), "tokenizers": tokenizers or "tekken"}
     read |= {"language_folders": language_folders or (), "on_size": on_size, "progress": True}
-    built = filled(api.build, asked, **read)
-    build_tables.show_built(root, built)
+    built = filled(api.build, asked, **read, **more)
+    release_tables.show_built(root, built)
 
 
 def _ask(size: BuildSize) -> None:
@@ -117,9 +107,9 @@ def list_release(
     Example: `ruler list ruler`
     """
     from ruler_dataset import manifest_of
-    from ruler_release.tables import build_tables
+    from ruler_release.tables import release_tables
 
-    build_tables.show_files(manifest_of(release))
+    release_tables.show_files(manifest_of(release))
 
 
 def freeze(
@@ -168,8 +158,38 @@ def merge(
         return
     from ruler_builder.release.merge_releases import merge_releases
     from ruler_common import terminal
-    from ruler_release.tables import build_tables
+    from ruler_release.tables import release_tables
 
     with terminal.rows_bar("Merging") as bar:
         built = merge_releases(to, parts, bar)
-    build_tables.show_built(to, built)
+    release_tables.show_built(to, built)
+
+
+@arguments_of(api.verify)
+def verify(
+    root: Root,
+    workers: Workers = None,
+    mirror: Mirror = None,
+    tokenizers: TokenizerPlaces = None,
+    language_folders: LanguageFolders = None,
+    as_json: Annotated[bool, Option("--json", help="Print the result as JSON.")] = False,
+    *,
+    laws_only: bool,
+) -> None:
+    """Prove a release: its laws from the files, and that every row is the one a build makes.
+
+    A file is proved by the frozen rows of its data version, or made anew from the manifest. Exit
+    code 1 if something is wrong; 3 if a file cannot be made anew here, unless --laws-only, or its
+    tokenizer is not here.
+
+    Example: `ruler verify ruler`
+    """
+    asked = locals()
+    from ruler_release.tables import release_tables
+
+    report = filled(api.verify, asked, language_folders=language_folders or (), progress=True)
+    release_tables.show_report(root, report, as_json)
+    if not report.ok:
+        raise typer.Exit(1)
+    if not (report.proved or laws_only) or report.uncounted:
+        raise typer.Exit(3)

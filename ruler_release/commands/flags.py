@@ -1,4 +1,7 @@
-"""The flags that several commands have, and how their texts are read.
+"""The flags that several commands have, those that are a call's arguments, and how they are read.
+
+    @flags.arguments_of(api.run)          # --limit, --shard, … as `ruler_release.run` has them
+    def run(dataset: flags.Dataset, dry_run: … = False, **more: Any) -> None: …
 
 A flag of one command alone stands in that command's module.
 """
@@ -6,9 +9,11 @@ A flag of one command alone stands in that command's module.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Collection, Mapping
+from inspect import Signature, getdoc, signature
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, get_origin
 
 from typer import Argument, Context, Option
 
@@ -22,29 +27,13 @@ _FILES = (
     "or Parquet with index and prediction (docs/formats.md)."
 )
 _REFERENCE = "The release: a folder or Hub repository; default: the one the run was made on."
-_CUT = "What a truncated answer counts: protocol (RULER: by its text; ONERULER: wrong), "
-_CUT += "wrong, or score."
-_LENGTH = "The length of files that do not give it, such as 4k."
-_TOKENIZER = "The tokenizer of the release that such files were run on."
-_CONFIG = "The configuration of files that do not name it, such as niah_none_64k_pl."
-_COLUMNS = "Where any other file holds what, such as prediction=generation,index=id."
-_REFERENCES = (
-    "The reference code's data folder (TASK.jsonl, TASK/validation.jsonl), for files without "
-    "references, such as its submission.csv."
-)
 _CONFIGS = "Configurations, separated by commas; all_4k,niah_mk_128k, all, or *_4k."
-_LIMIT = (
-    "So many rows of each configuration: the first of the frozen random order, not of the file."
-)
-_THINKING = "off, on (8192 tokens of room) or the tokens of room for reasoning."
 _SUITE = "ruler, oneruler, ruler_2024, ruler_complexity, ruler_correlation, ruler_decimal; or a "
 _SUITE += "TOML file of your own."
 _MIRROR = "Folder that holds the sources; searched first."
 _WORKERS = "Processes that work at a time; default: one a core, where rows repay it."
 _TOKENIZER_PLACES = "Where a tokenizer lies now: NAME=FOLDER; repeatable."
 _LANGUAGE_FOLDER = "Folder of a language that is none of the 26 (docs/languages.md); repeatable."
-_DIRECT = "chat mode: the prefix in the user's turn (Table 6)."
-_CHAT_TEMPLATE = "vllm, ray, hf: a jinja2 file, used instead of the tokenizer's own template."
 _MODEL_NAMES = "What to call each model, in order; repeatable."
 
 
@@ -55,6 +44,68 @@ def _refuse_dataset(context: Context, given: str | None) -> None:
             f"`{context.command_path}` takes no --dataset, which names a release: "
             f"write --suite {given}."
         )
+
+
+_LETTERS = {"dataset": "-d", "configs": "-c", "backend": "-b", "model": "-m", "out": "-o"}
+_COMPLETED: dict[str, Callable[..., Any]] = {
+    "backend": completion.backends,
+    "config": completion.configurations,
+    "configs": completion.configurations,
+    "cut": completion.cuts,
+    "mode": completion.modes,
+}
+_FROM_1 = ("samples", "concurrency", "replicas", "replicas_behind", "retries", "num_cpus")
+_LEAST = {"reserve": 0, **dict.fromkeys(_FROM_1, 1)}
+_MOST = {"concurrency": 1000}
+# An argument's annotation in the API -> the type of its flag; of others a command has its own.
+_TYPES: dict[str, Any] = {kind.__name__: kind for kind in (str, int, float, bool)}
+_TYPES |= {"Place": Path, "str | int": str, "str | float": str}
+_TYPES |= {f"{name} | None": kind | None for name, kind in _TYPES.items()}
+_SAID = re.compile(r"^    (\w+): (.+?)(?=^    \w+: |^$)", re.MULTILINE | re.DOTALL)
+
+
+def arguments_of(
+    call: Callable[..., Any], only: Collection[str] = ()
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a command the arguments of a call, or `only` some, as flags, in the place of `**more`.
+
+    Each has the call's default, and what the call's docstring says of it; a flag of the command's
+    own (Annotated) takes the place of the argument of its name. Left out are arguments that no flag
+    can give, such as functions.
+    """
+    said = {name: " ".join(text.split()) for name, text in _SAID.findall(getdoc(call) or "")}
+
+    def with_flags(command: Callable[..., None]) -> Callable[..., None]:
+        own = {
+            p.name: p
+            for p in signature(command, eval_str=True).parameters.values()
+            if get_origin(p.annotation) is Annotated
+        }
+        taken = {
+            p.name: p.replace(annotation=_flag(p.name, _TYPES[p.annotation], said[p.name]))
+            for p in signature(call).parameters.values()
+            if p.name in (only or said) and p.name not in own and p.annotation in _TYPES
+            if p.name != "progress"
+        }
+        found = [p.replace(kind=p.KEYWORD_ONLY) for p in (own | taken).values()]
+        vars(command)["__signature__"] = Signature(found)
+        return command
+
+    return with_flags
+
+
+def _flag(name: str, kind: Any, said: str) -> Any:
+    """The flag for an argument of a call, of which is `said` what it does."""
+    option = Option(
+        f"--{name.replace('_', '-')}",
+        *filter(None, [_LETTERS.get(name)]),
+        help=said,
+        autocompletion=_COMPLETED.get(name),
+        metavar="N" if name in _LEAST else None,
+        min=_LEAST.get(name),
+        max=_MOST.get(name),
+    )
+    return Annotated[kind, option]
 
 
 # of the builder
@@ -81,31 +132,11 @@ Configs = Annotated[
     str, Option("--configs", "-c", help=_CONFIGS, autocompletion=completion.configurations)
 ]
 Out = Annotated[Path, Option("--out", "-o", help="Folder of this run; an existing one is resumed.")]
-Direct = Annotated[bool, Option("--direct", help=_DIRECT)]
-Thinking = Annotated[str, Option(help=_THINKING)]
-SkipMissing = Annotated[
-    bool, Option("--skip-missing", help="Of a group, run the tasks that are there.")
-]
-Limit = Annotated[int | None, Option(help=_LIMIT)]
-ModelRevision = Annotated[str | None, Option(help="The model's revision on the Hub.")]
-ChatTemplate = Annotated[Path | None, Option(help=_CHAT_TEMPLATE)]
-Temperature = Annotated[float, Option(help="Of the sampling; 0 is greedy.")]
-TopP = Annotated[float, Option(help="Sample from the likeliest tokens of this total probability.")]
-Seed = Annotated[int, Option(help="Of the sampling.")]
 
 # of predictions and results
 Files = Annotated[list[Path], Argument(help=_FILES, show_default=False)]
 Reference = Annotated[str | None, Option("--dataset", "-d", help=_REFERENCE)]
-Length = Annotated[str | None, Option(help=_LENGTH)]
-Tokenizer = Annotated[str | None, Option(help=_TOKENIZER)]
-Configuration = Annotated[
-    str | None, Option("--config", help=_CONFIG, autocompletion=completion.configurations)
-]
-Columns = Annotated[str | None, Option(help=_COLUMNS)]
-References = Annotated[Path | None, Option(help=_REFERENCES)]
-Name = Annotated[str | None, Option(help="What to call the model.")]
 ModelNames = Annotated[list[str] | None, Option("--name", help=_MODEL_NAMES)]
-Cut = Annotated[str, Option(help=_CUT, autocompletion=completion.cuts)]
 Markdown = Annotated[bool, Option("--markdown", help="Tables in Markdown.")]
 
 

@@ -1,4 +1,4 @@
-"""`ruler push` and `ruler fetch`: to the Hub, and from it."""
+"""`ruler push`, `ruler fetch` and `ruler results`: to the Hub, and from it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import typer
 from typer import Argument, Option
 
 from ruler_common.errors import RulerError
-from ruler_common.text import plain
+from ruler_common.text import plain, without_passwords
 from ruler_release import api
 from ruler_release.api.arguments import filled, several
 from ruler_release.commands.flags import LanguageFolders, Mirror, TokenizerPlaces, Workers, names_in
@@ -21,6 +21,13 @@ _REPORT = "Push a page of `ruler report` as this static Space."
 _REVISION = "Tag to make; else v and the data version."
 _CREATE_PR = "Open a pull request; no tag is made."
 _SKIP_VERIFY = "Check the files' digests, not their rows."
+_RESULTS = "The results.json of `ruler score`, or the RUN folder that holds it."
+_DATASET = "The benchmark on the Hub, ORG/ruler; default: where the run had it from."
+_RUN_REVISION = "Its commit or tag; default: the commit the run was scored against."
+_SOURCE = "Address where predictions and results.json can be seen."
+_OPEN_PR = "Open the pull request on the Hub."
+_OWN_ROWS = "Also of rows that are not the frozen ones; notes say so."
+_ALLOW_MISSING = "Also of a run that lacks rows; notes say so."
 _TOKENIZER = "Only of this tokenizer; repeatable."
 
 
@@ -51,8 +58,8 @@ def push(
     """
     from ruler_builder.hub.push import PushOrder
     from ruler_builder.hub.push import push as push_order
-    from ruler_builder.hub.report_space import PAGE
-    from ruler_release.tables.push_tables import TerminalView
+    from ruler_builder.hub.spaces import PAGE
+    from ruler_release.tables.release_tables import show_note, show_plan
 
     page = None
     if report is not None:
@@ -69,7 +76,7 @@ def push(
     order = filled(
         PushOrder, locals(), repo=repo, tokenizers=several(tokenizers), language_folders=folders
     )
-    push_order(order, TerminalView())
+    push_order(order, show_note, show_plan)
 
 
 def fetch(
@@ -91,7 +98,7 @@ def fetch(
     """
     from ruler_builder.hub.fetch_release import fetch as fetch_release
     from ruler_common import terminal
-    from ruler_release.tables import verdict
+    from ruler_release.tables import release_tables
 
     names = names_in(configs)
     if configs and not names:
@@ -109,6 +116,44 @@ def fetch(
         typer.echo(f"Every digest is right. To prove the rows: ruler verify {plain(to)}")
         return
     report = api.verify(to, mirror=mirror, progress=True)
-    verdict.show_report(to, report, as_json=False)
+    release_tables.show_report(to, report, as_json=False)
     if not report.ok:
         raise typer.Exit(1)
+
+
+def results(
+    path: Annotated[Path, Argument(metavar="RESULTS", help=_RESULTS)],
+    model: Annotated[str, Option("--model", "-m", help="The model's repository, ORG/MODEL.")],
+    dataset_repo: Annotated[str | None, Option(help=_DATASET)] = None,
+    revision: Annotated[str | None, Option(help=_RUN_REVISION)] = None,
+    source: Annotated[str | None, Option(help=_SOURCE)] = None,
+    out: Annotated[Path, Option("--out", "-o", help="Folder of the model's files.")] = Path(),
+    create_pr: Annotated[bool, Option("--create-pr", help=_OPEN_PR)] = False,
+    allow_missing: Annotated[bool, Option("--allow-missing", help=_ALLOW_MISSING)] = False,
+    own_rows: Annotated[bool, Option("--own-rows", help=_OWN_ROWS)] = False,
+) -> None:
+    """Write a run's scores as .eval_results/*.yaml, which the Hub shows beside a model.
+
+    Example: `ruler results runs/qwen --model Qwen/Qwen2.5-7B-Instruct --dataset-repo ORG/ruler`
+
+    The benchmark's rows are compared with the run's, by digest, and only scores of tasks that its
+    eval.yaml lists are written. Where the Hub cannot be reached the results are written without
+    that, and it says so. Entries of earlier runs stay in the file.
+    """
+    from ruler_eval.publish import eval_results as publishing
+
+    done = publishing.publish(
+        path, model, dataset_repo, revision, source, out, create_pr, allow_missing, own_rows
+    )
+    kept = f" beside {done.kept} of earlier runs" if done.kept else ""
+    typer.echo(f"{done.entries} results{kept} in '{plain(done.path)}'.")
+    if done.unlisted:
+        typer.echo(
+            f"Not written: {done.unlisted} scores of tasks that its eval.yaml does not list."
+        )
+    if done.unchecked is not None:
+        typer.echo(f"Warning: {plain(done.unchecked)}")
+    if done.pull_request is not None:
+        typer.echo(f"Pull request: {plain(without_passwords(done.pull_request))}")
+    else:
+        typer.echo(f"Next: commit it to {model}, or run this again with --create-pr.")

@@ -1,6 +1,7 @@
 """`ruler quickstart`: 13 tasks from the project's own texts, made, proved, answered and scored.
 
 By the oracle, under the default tokenizer; or (`--real`) by a small language model, under its own.
+And `ruler example`: a real model's answers, without a release.
 """
 
 from __future__ import annotations
@@ -90,16 +91,16 @@ def _build(root: Path, order: dict[str, Any], config: str) -> None:
     """
     import datasets
 
-    from ruler_release.tables import build_tables, verdict
+    from ruler_release.tables import release_tables
 
     datasets.disable_progress_bars()
     if root.exists():
         _refuse_other(root, order)
     manifest = api.build(root, **order, progress=True).manifest
     report = api.verify(root, tokenizers=order.get("tokenizers", ()), progress=True)
-    build_tables.show_files(manifest)
+    release_tables.show_files(manifest)
     if not report.ok:
-        verdict.show_report(root, report, as_json=False)
+        release_tables.show_report(root, report, as_json=False)
     rows = datasets.load_dataset(str(root), config, split="test")
     typer.echo(
         "\nMade from the project's own texts and verified. "
@@ -136,3 +137,30 @@ def answer_release(root: Path, out: Path, model: Path | None = None) -> None:
         asked = {"backend": "hf", "model": str(model), "arguments": settings_here()}
     configs = [file["config"] for file in read_manifest(root)["files"].values()]
     run_tables.show_summary(api.run(root, configs=configs, out=out, **asked, progress=True))
+
+
+def example(
+    folder: Annotated[Path, Argument(metavar="DIR", help="Folder to make.")] = Path(
+        "ruler-example"
+    ),
+) -> None:
+    """Write a real model's answers and say what to try on them: no model, no network, no release.
+
+    Example: `ruler example`
+    """
+    from ruler_eval.example.write_example import FIRST_LINE, write_example
+
+    write_example(folder)
+    typer.echo(
+        f"A real model's answers are in '{folder}'; README.md there says of which rows. Try:"
+    )
+    references = f"--references {folder / 'references'}"
+    for command in (
+        f"score {folder / 'run'} {references} --beside published",
+        f"score {folder / FIRST_LINE} {references}",
+        f"errors {folder / 'run'} {references}",
+        f"compare {folder / 'run'} {folder / FIRST_LINE}",
+        f"report {folder / 'run'} {folder / FIRST_LINE} {references} "
+        f"--out {folder / 'report.html'}",
+    ):
+        typer.echo(f"  ruler {command}")

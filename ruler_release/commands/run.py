@@ -1,12 +1,12 @@
-"""`ruler run`."""
+"""`ruler run`, and `ruler decide`: as few rows of a run as tell whether a model lost so much."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from typer import Option
+from typer import Argument, Option
 
 from ruler_common.terminal import sentences
 from ruler_common.text import plain
@@ -15,90 +15,49 @@ from ruler_release.commands import flags
 
 if TYPE_CHECKING:
     from ruler_eval.analysis.sequential.mean_estimate import MeanEstimate
+    from ruler_eval.analysis.sequential.sequential_test import SequentialDecision
 
-_MODE = (
-    "prefill (chat models), completion (base models) or chat (no answer prefix); default: prefill "
-    "with a chat template, completion without one, chat with --thinking and where a server cannot "
-    "continue a turn."
-)
+_BACKEND = "vllm, ray, openai, hf, or oracle (no model)."
 _ARGUMENT = (
     "An argument of the backend itself, NAME=VALUE, repeatable: a vLLM engine argument, an argument"
     " of from_pretrained (hf), a field of the request (openai)."
 )
-_TOKENIZER = "Folder or Hub name of the tokenizer that checks the budget; default: the model's."
-_SHARD = "i/n: the i-th of n parts, in whole files, the longest first."
-_AT_ONCE = "openai: requests at once, at most. Default: 32 a replica, more while that is faster."
 _IN_FLIGHT = "openai: prompt tokens sent at once, at most; 512k. Default: what the server holds."
-_TIMEOUT = "openai: seconds for a request, beyond those for what was sent before it."
-_STREAM = "openai: answers in pieces; --timeout then counts from the first one."
-_BEHIND = "openai: engines behind the address."
-_ADDRESS = "ray: HOST:PORT of a cluster; default: this machine's, else one made for the run."
-_NUM_CPUS = "ray: CPUs of each engine, where engines have no GPU."
 _PRICE = "IN,OUT: what a million prompt tokens and a million answer tokens cost, in any currency, "
-_PRICE += "to show what a run may cost."
-_MODEL = "Folder, Hub name, or the name under which a server knows it."
-_RETRY_FAILED = "Run the rows that failed once more."
-_MAX_MODEL_LEN = "The model's window in tokens, where it cannot be asked."
-_BASE_URL = "openai: the server, such as http://localhost:8000/v1."
-_UNTIL = "Stop when the mean over all tasks is known within ± so many points (95 %)."
-_BESIDE = "until: a scored whole run of a near model, such as the one before quantisation."
-_GIVE_UP = "openai: seconds to wait for a server that is gone; then the run stops, rows missing."
-_PROVIDER = "openai: who answers, such as openai_reasoning or mistral; default: by the address."
+_PRICE += "to show what a run may cost, or what was saved."
 _OMIT = "openai: sampling fields not to send: temperature,top_p,seed."
 _DRY_RUN = "Only show what is to be done, without a model."
 
+# of `ruler decide`
+_BASE = "Model A: a RUN folder that was scored, or a results.json; with --base-model its folder."
+_OTHER = "Model B, where it was run already: says where it would have stopped."
+_MAX_DROP = "Points that B may lose over all, fixed before the first row."
+_MODEL_B = "Model B, which is run now: a folder, a Hub name, or a server's name for it."
+_BASE_MODEL = "Model A too is run now, in step, with the same options."
+_BASE_MODEL_URL = "openai: A's server, where it is not B's."
+_OUT_OF_B = "The folder of B's run; an existing one is resumed."
+_DATASET_OF_A = "The release; default: the one that A was run on."
+_CONFIGS_OF_A = "Configurations; default: those of A's run."
+_OF_RUN = (
+    *("limit", "tokenizer", "chat_template", "max_model_len", "revision", "base_url"),
+    *("concurrency", "retry_failed", "skip_missing"),
+)
 
+
+@flags.arguments_of(api.run)
 def run(
     dataset: flags.Dataset,
     configs: flags.Configs,
     backend: Annotated[
-        str,
-        Option(
-            "--backend",
-            "-b",
-            help="vllm, ray, openai, hf, or oracle (no model).",
-            autocompletion=completion.backends,
-        ),
+        str, Option("--backend", "-b", help=_BACKEND, autocompletion=completion.backends)
     ],
     out: flags.Out,
-    model: Annotated[str, Option("--model", "-m", help=_MODEL)] = "",
-    mode: Annotated[str | None, Option(help=_MODE, autocompletion=completion.modes)] = None,
-    direct: flags.Direct = False,
-    thinking: flags.Thinking = "off",
-    limit: flags.Limit = None,
-    shard: Annotated[str | None, Option(help=_SHARD)] = None,
-    retry_failed: Annotated[bool, Option("--retry-failed", help=_RETRY_FAILED)] = False,
-    skip_missing: flags.SkipMissing = False,
-    tokenizer: Annotated[str | None, Option(help=_TOKENIZER)] = None,
-    chat_template: flags.ChatTemplate = None,
-    max_model_len: Annotated[int | None, Option(help=_MAX_MODEL_LEN)] = None,
-    revision: flags.ModelRevision = None,
-    data_revision: flags.DataRevision = None,
-    base_url: Annotated[str | None, Option(help=_BASE_URL)] = None,
-    concurrency: Annotated[int | None, Option(metavar="N", min=1, max=1000, help=_AT_ONCE)] = None,
     tokens_in_flight: Annotated[str | None, Option(help=_IN_FLIGHT)] = None,
-    replicas_behind: Annotated[int, Option(metavar="N", min=1, help=_BEHIND)] = 1,
-    timeout: Annotated[float, Option(help=_TIMEOUT)] = 3600.0,
-    stream: Annotated[bool, Option("--stream", help=_STREAM)] = False,
-    retries: Annotated[
-        int, Option(metavar="N", min=1, help="openai: tries for one row, at most.")
-    ] = 8,
-    give_up_after: Annotated[float, Option(help=_GIVE_UP)] = 600.0,
-    temperature: flags.Temperature = 0.0,
-    top_p: flags.TopP = 1.0,
-    seed: flags.Seed = 0,
-    provider: Annotated[str | None, Option(help=_PROVIDER)] = None,
     omit: Annotated[str | None, Option(help=_OMIT)] = None,
     engine_arg: Annotated[list[str] | None, Option(help=_ARGUMENT)] = None,
-    replicas: Annotated[
-        int, Option(metavar="N", min=1, help="ray: engines that share the rows.")
-    ] = 1,
-    address: Annotated[str | None, Option(help=_ADDRESS)] = None,
-    num_cpus: Annotated[int | None, Option(metavar="N", min=1, help=_NUM_CPUS)] = None,
     price: Annotated[str | None, Option(help=_PRICE)] = None,
-    until: Annotated[float | None, Option(help=_UNTIL)] = None,
-    beside: Annotated[Path | None, Option(help=_BESIDE)] = None,
     dry_run: Annotated[bool, Option("--dry-run", help=_DRY_RUN)] = False,
+    **more: Any,
 ) -> None:
     """Run a model over a release: resumable, every row recorded once, failures first.
 
@@ -112,8 +71,9 @@ def run(
     from ruler_eval.run.run_order import make_order
     from ruler_release.tables import run_tables
 
-    for name in ("dry_run", "until", "beside"):
-        del options[name]
+    options |= options.pop("more")
+    looks = {name: options.pop(name) for name in ("until", "beside")}
+    del options["dry_run"]
     options = flags.run_options(options)
     if dry_run:
         order = make_order(options)
@@ -123,11 +83,73 @@ def run(
     def show(found: MeanEstimate) -> None:
         typer.echo(plain(estimate_line(found)))
 
-    if until is not None:
+    if looks["until"] is not None:
         from ruler_eval.report.comparison_tables import estimate_line
 
-    summary = api.run(**options, until=until, beside=beside, on_look=show, progress=True)
+    summary = api.run(**options, **looks, on_look=show, progress=True)
     run_tables.show_summary(summary)
     typer.echo(f"Next: ruler score {plain(out)}")
     if summary.total["error"]:
         raise typer.Exit(1)
+
+
+@flags.arguments_of(api.run, only=_OF_RUN)
+def decide(
+    base: Annotated[Path, Argument(help=_BASE)],
+    max_drop: Annotated[float, Option(help=_MAX_DROP)],
+    other: Annotated[Path | None, Argument(help=_OTHER)] = None,
+    model: Annotated[str | None, Option("--model", "-m", help=_MODEL_B)] = None,
+    backend: Annotated[
+        str | None,
+        Option("--backend", "-b", help=_BACKEND, autocompletion=completion.backends),
+    ] = None,
+    out: Annotated[Path | None, Option("--out", "-o", help=_OUT_OF_B)] = None,
+    base_model: Annotated[str | None, Option(help=_BASE_MODEL)] = None,
+    base_model_url: Annotated[str | None, Option(help=_BASE_MODEL_URL)] = None,
+    dataset: Annotated[str | None, Option("--dataset", "-d", help=_DATASET_OF_A)] = None,
+    configs: Annotated[
+        str | None,
+        Option("--configs", "-c", help=_CONFIGS_OF_A, autocompletion=completion.configurations),
+    ] = None,
+    engine_arg: Annotated[list[str] | None, Option(help=_ARGUMENT)] = None,
+    price: Annotated[str | None, Option(help=_PRICE)] = None,
+    json_out: Annotated[Path | None, Option("--json", help="Write all looks as JSON.")] = None,
+    **more: Any,
+) -> None:
+    """Decide with a part of the rows whether model B lost less than so much against A.
+
+    Example: `ruler decide runs/base --max-drop 2 --backend vllm --model org/quantised --out runs/quantised`
+
+    Rows are run in waves, as many of every task, until the verdict. Exit code 0: B surely lost
+    less, 1: surely more, 3: all rows cannot tell. Mode, thinking and sampling are A's.
+    """  # noqa: E501
+    from ruler_eval.analysis.decide import EXIT_CODES
+    from ruler_eval.report.comparison_tables import look_line, saved, sequential_verdict
+    from ruler_eval.run.run_order import parse_arguments, parse_price
+
+    flags.not_a_folder(json_out, "decision.json")
+    read = {
+        "configs": flags.names_in(configs) if configs else None,
+        "price": parse_price(price),
+        "arguments": parse_arguments(engine_arg) if engine_arg else None,
+    }
+    options = {"model": model, "backend": backend, "out": out, "dataset": dataset, **more, **read}
+    options |= {name: more[name] or None for name in ("retry_failed", "skip_missing")}
+    options["base_model_url"] = base_model_url
+
+    def show(found: SequentialDecision) -> None:
+        typer.echo(plain(look_line(found)))
+
+    given: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
+    lines: list[str] = []
+    if other is not None:
+        found = api.decide(
+            base, other, max_drop=max_drop, base_model=base_model, on_look=show, **given
+        )
+    else:
+        live = api.live_test(base, max_drop=max_drop, base_model=base_model, progress=True, **given)
+        found = live.run(show)
+        lines = [*live.summary.lines(), *saved(live.left_tokens, live.order.price)]
+    flags.write_json(json_out, found)
+    typer.echo("\n" + "\n".join(map(sentences, [*lines, sequential_verdict(found)])))
+    raise typer.Exit(EXIT_CODES[found["verdict"]])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from typer import Option
@@ -13,43 +13,30 @@ from ruler_common.errors import RulerError
 from ruler_common.files import write_whole
 from ruler_common.text import plain
 from ruler_release import api
-from ruler_release.api.arguments import filled
 from ruler_release.commands import flags
 
-_THRESHOLD = "For the effective length: chat (85.6), base (79.4), or a number."
 _BESIDE = "published: the papers' models beside this one (measured on other rows)."
-_OUT = "Where results.json goes; default: into the RUN folder; of files none is written."
-_PARTIAL = "Leave missing rows out, and mark the result."
-_COMPAT = "authors: ONERULER as its authors' script scores it."
-_CLAIMED = "The length the model claims, such as 1m: for '>128K'."
 _INTERVALS = "Print every table, and every cell's 95 % interval."
 _DEPTH = "Print the scores by depth of the evidence too."
 _ALL = "Print every table: each language, configurations with missing or truncated rows, depth."
 _STRICT = "Also sort right answers with something extra."
 _ERRORS_OUT = "Write every wrong row and its kind as JSON lines."
+_OF_ERRORS = ("cut", "length", "tokenizer", "config", "columns", "references", "name", "revision")
 
 
+@flags.arguments_of(api.score)
 def score(
     files: flags.Files,
     dataset: flags.Reference = None,
-    out: Annotated[Path | None, Option("--out", "-o", help=_OUT)] = None,
-    partial: Annotated[bool, Option("--partial", help=_PARTIAL)] = False,
-    cut: flags.Cut = "protocol",
-    compat: Annotated[str | None, Option(help=_COMPAT)] = None,
-    threshold: Annotated[str, Option(help=_THRESHOLD)] = "chat",
-    claimed: Annotated[str | None, Option(help=_CLAIMED)] = None,
     markdown: flags.Markdown = False,
     intervals: Annotated[bool, Option("--intervals", help=_INTERVALS)] = False,
     depth: Annotated[bool, Option("--depth", help=_DEPTH)] = False,
     every: Annotated[bool, Option("--all", help=_ALL)] = False,
     beside: Annotated[str | None, Option(help=_BESIDE)] = None,
-    length: flags.Length = None,
-    tokenizer: flags.Tokenizer = None,
-    config: flags.Configuration = None,
-    columns: flags.Columns = None,
-    references: flags.References = None,
-    name: flags.Name = None,
-    revision: flags.DataRevision = None,
+    *,
+    out: Path | None,
+    threshold: str,
+    **more: Any,
 ) -> None:
     """Score predictions against a frozen split: scores and averages, all else in results.json.
 
@@ -57,7 +44,6 @@ def score(
 
     Missing and failed rows count as wrong, truncated ones as --cut decides. All are counted.
     """
-    asked = locals()
     from ruler_eval.report import score_report
     from ruler_eval.report.published_beside import beside_published
     from ruler_eval.score.effective_length import parse_baseline
@@ -67,7 +53,8 @@ def score(
     if beside not in (None, "published"):
         raise RulerError(f"--beside '{beside}' is not published, the one choice there is.")
     out = out or results_place(files)
-    results = filled(api.score, asked, out=out, progress=True)
+    read: dict[str, Any] = {"dataset": dataset, "out": out, "threshold": threshold}
+    results = api.score(files, **read, **more, progress=True)
     every = every or intervals
     typer.echo(plain(score_report.report(results, markdown, every, intervals, depth)))
     if beside is not None:
@@ -79,20 +66,16 @@ def score(
         typer.echo("\nNo results.json: --out FILE writes one, for compare and report.", err=True)
 
 
+@flags.arguments_of(api.score, only=_OF_ERRORS)
 def errors(
     files: flags.Files,
     dataset: flags.Reference = None,
     strict: Annotated[bool, Option("--strict", help=_STRICT)] = False,
     out: Annotated[Path | None, Option("--out", "-o", help=_ERRORS_OUT)] = None,
-    cut: flags.Cut = "protocol",
     markdown: flags.Markdown = False,
-    length: flags.Length = None,
-    tokenizer: flags.Tokenizer = None,
-    config: flags.Configuration = None,
-    columns: flags.Columns = None,
-    references: flags.References = None,
-    name: flags.Name = None,
-    revision: flags.DataRevision = None,
+    *,
+    cut: str,
+    **more: Any,
 ) -> None:
     """Sort every wrong answer into the papers' kinds of errors, by task and length.
 
@@ -104,7 +87,7 @@ def errors(
     from ruler_eval.score.prediction_source import PredictionSource
 
     flags.not_a_folder(out, "errors.jsonl")
-    source = filled(PredictionSource, locals())
+    source = PredictionSource(dataset=dataset, **more)
     predictions, release = source.open(files, keep_prompts=True)
     found = error_rows.collect(predictions, release, ScoringRules.parse(cut=cut), strict)
     if out is not None:

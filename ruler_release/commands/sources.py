@@ -86,9 +86,9 @@ def tokenizers(
     from ruler_builder.release.suited_rows import suited_rows
     from ruler_builder.sources.download import Store
     from ruler_builder.tokens.tokenizers import named
-    from ruler_release.tables import tokenizer_tables
+    from ruler_release.tables import source_tables
 
     if model is None:
-        tokenizer_tables.show_tokenizers(named())
+        source_tables.show_tokenizers(named())
     else:
-        tokenizer_tables.show_suited(suited_rows(model, Store(mirror)))
+        source_tables.show_suited(suited_rows(model, Store(mirror)))

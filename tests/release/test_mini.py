@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from ruler_builder.card.eval_yaml import eval_yaml
+from ruler_builder.card.card_files import eval_yaml
 from ruler_builder.release.build import build
 from ruler_builder.release.freeze import freeze
 from ruler_builder.release.order import BuildOrder

@@ -7,7 +7,7 @@ what CITATION.cff says.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import cache
 from typing import Any, NamedTuple
 
@@ -115,7 +115,8 @@ def versions() -> list[tuple[str, list[str]]]:
     """
     text = project_file("CHANGELOG.md").read_text(encoding="utf-8")
     found = []
-    for title, body in _sections(text, "## "):
+    for section in re.split("^## ", text, flags=re.MULTILINE)[1:]:
+        title, _, body = section.partition("\n")
         if "data version" in title:
             lines = [" ".join(line.split()) for line in re.split(r"^- ", body, flags=re.MULTILINE)]
             changes = [line for line in lines if line.startswith(("Data", "Score"))]
@@ -157,13 +158,6 @@ def _frozen(manifest: Manifest, version: str) -> str:
     if not rows or not configs:
         return "not yet"
     return f"{len(configs):,} configurations, seed {rows.seed}, reserve {rows.reserve}"
-
-
-def _sections(text: str, mark: str) -> Iterator[tuple[str, str]]:
-    """The headings of one level, and what stands under each."""
-    for section in re.split(f"^{mark}", text, flags=re.MULTILINE)[1:]:
-        title, _, body = section.partition("\n")
-        yield title.strip(), body
 
 
 @cache

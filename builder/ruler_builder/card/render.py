@@ -15,7 +15,7 @@ import json
 import posixpath
 import re
 from collections.abc import Mapping, Sequence
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -149,6 +149,7 @@ def templates() -> jinja2.Environment:
     environment.filters |= {"count": "{:,}".format, "cell": _cell}
     environment.filters["files_of_config"] = files_of_config
     environment.filters |= {"text": markdown_text, "code": code}
+    environment.filters["json"] = partial(json.dumps, ensure_ascii=False)
     return environment
 
 

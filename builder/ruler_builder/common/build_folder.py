@@ -1,11 +1,11 @@
 """The folder `.build` of a release that is being built: what is planned, and what is made.
 
     .build/plan.json       the manifest without its files, and the paths to make under `todo`
-    .build/journal.jsonl   a line for each file that was made
+    .build/journal.jsonl   a line for each file that was made, with its manifest entry
     .build/shard.json      in the folder of a shard: which one, and the paths of all shards
 
-The first two are gone when the build is complete, the third stays for `ruler merge`. `ruler verify`
-and `ruler push` ask here what is unfinished.
+The first two are gone when the build is complete, the third stays for `ruler merge`. From
+the journal a stopped build resumes; `ruler verify` and `ruler push` ask here what is unfinished.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from typing import cast
 from typing_extensions import TypedDict
 
 from ruler_common.errors import RulerError
-from ruler_common.files import read_bytes, write_whole
+from ruler_common.files import lines_of, read_bytes, sha256_of, write_whole
 from ruler_common.manifest import parse_manifest, read_manifest
-from ruler_common.manifest_form import MANIFEST, Manifest
+from ruler_common.manifest_form import MANIFEST, FileEntry, Manifest
 from ruler_common.parsing import parse_json
 from ruler_common.work import Shard
 
@@ -92,3 +92,40 @@ def unfinished(root: Path) -> int:
         return 0
     listed = read_manifest(root)["files"] if (root / MANIFEST).exists() else {}
     return sum(path not in listed for path in plan["todo"])
+
+
+class _Made(TypedDict):
+    """A line of the journal."""
+
+    path: str
+    entry: FileEntry
+
+
+def read_journal(root: Path) -> dict[str, FileEntry]:
+    """The files an unfinished build has made, each checked by its digest."""
+    done: dict[str, FileEntry] = {}
+    journal = root / BUILD_FOLDER / JOURNAL
+    for number, line in lines_of(journal) if journal.exists() else ():
+        try:
+            found = cast(_Made, parse_json(line, _Made, f"{journal}:{number}", ""))
+        except RulerError:  # half written when the build was stopped
+            continue
+        path = root / found["path"]
+        if path.is_file() and sha256_of(path) == found["entry"]["sha256"]:
+            done[found["path"]] = found["entry"]
+    for leftover in root.glob("data/**/.*.parquet.*"):
+        leftover.unlink()
+    return done
+
+
+def write_plan(root: Path, shared: Manifest, paths: list[str]) -> None:
+    """Write the plan: the manifest without its files, and the paths to make."""
+    text = json.dumps({**shared, "todo": paths}, ensure_ascii=False)
+    write_whole(root / BUILD_FOLDER / PLAN, text)
+
+
+def add_to_journal(root: Path, path: str, entry: FileEntry) -> None:
+    """Enter a file that is whole, with its manifest entry."""
+    line = json.dumps({"path": path, "entry": entry}, ensure_ascii=False)
+    with (root / BUILD_FOLDER / JOURNAL).open("a", encoding="utf-8") as file:
+        file.write(line + "\n")

@@ -74,7 +74,16 @@ def worker_pool(
     executor = ProcessPoolExecutor(workers, context, _start, start)
 
     def run_there(step: Step[Worker, Item, Result], items: Iterable[Item]) -> Iterator[Result]:
-        return _results(executor, step, items)
+        try:
+            futures: list[Future[Result]]
+            futures = [executor.submit(_in_worker, step, item) for item in items]
+            for future in as_completed(futures):
+                yield future.result()
+        except BrokenProcessPool:
+            raise RulerError(
+                "A worker process died, perhaps for want of memory; what was finished is kept. "
+                "Run the command again, with fewer --workers."
+            ) from None
 
     try:
         yield run_there
@@ -86,20 +95,6 @@ def worker_pool(
         executor.shutdown(wait=True, cancel_futures=True)
         ended.set()
         listener.join()
-
-
-def _results(
-    executor: ProcessPoolExecutor, step: Step[Worker, Item, Result], items: Iterable[Item]
-) -> Iterator[Result]:
-    try:
-        futures: list[Future[Result]] = [executor.submit(_in_worker, step, item) for item in items]
-        for future in as_completed(futures):
-            yield future.result()
-    except BrokenProcessPool:
-        raise RulerError(
-            "A worker process died, perhaps for want of memory; what was finished is kept. "
-            "Run the command again, with fewer --workers."
-        ) from None
 
 
 def _pass_on(done: Any, ended: threading.Event, on_progress: OnRows) -> None:

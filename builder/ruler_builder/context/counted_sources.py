@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 from itertools import repeat
 from typing import NamedTuple
 
@@ -12,7 +12,6 @@ import numpy as np
 from ruler_builder.context.book_haystack import BookHaystack
 from ruler_builder.context.haystacks import EssayHaystack, LineHaystack, RunOnHaystack
 from ruler_builder.oneruler import languages
-from ruler_builder.oneruler.languages import Language
 from ruler_builder.sources import corpora
 from ruler_builder.sources.chosen_sources import Sources
 from ruler_builder.sources.word_lists import places_alone
@@ -50,11 +49,11 @@ class CountedSources:
         self.counter = counter
         self.longest_answers: dict[Hashable, tuple[int, int]] = {}
         """Tokens of the longest right answer among rows of a task, and its row; kept by tasks."""
-        self._noise: LineHaystack | None = None
         self._labels: CountedTexts | None = None
         self.wording: dict[str, LanguageEntry] = {}
         """The prompts and nouns of the languages used so far, for the manifest."""
         self._book: tuple[str, int, BookHaystack] | None = None  # one at a time: they are large
+        self.noise = lru_cache(maxsize=1)(self._noise)
         self.corpus = cache(self._corpus)
         self.language = cache(self._language)
         self.dictionary = cache(self._dictionary)
@@ -86,20 +85,17 @@ class CountedSources:
             self._labels = CountedTexts(texts + " ", tokens)
         return CountedTexts(self._labels.texts[:count], self._labels.tokens[:count])
 
-    def noise(self, count: int) -> LineHaystack:
-        """So many lines of the noise sentences."""
-        if self._noise is None or self._noise.most != count:
-            self._noise = LineHaystack(repeat(corpora.NOISE), count, self.counter)
-        return self._noise
+    def _noise(self, count: int) -> LineHaystack:
+        """So many lines of the noise sentences; the last ones are kept."""
+        return LineHaystack(repeat(corpora.NOISE), count, self.counter)
 
     def run_on_noise(self, count: int) -> RunOnHaystack:
         """At most so many lines of the noise sentences, joined by spaces."""
         return RunOnHaystack(corpora.NOISE, count, self.counter)
 
-    def _language(self, code: str) -> Language:
+    def _language(self, code: str) -> LanguageEntry:
         """The published prompts and nouns of a language of ONERULER."""
-        read = languages.language(code, self.sources)
-        self.wording[code] = read.entry()
+        self.wording[code] = read = languages.language(code, self.sources)
         return read
 
     def _dictionary(self, code: str) -> Dictionary:
@@ -112,7 +108,7 @@ class CountedSources:
         held = self._book
         if held is None or held[0] != code or held[1] < tokens:
             sentences = languages.sentences(code, self.sources)
-            book = BookHaystack(sentences, self.language(code).separator, self.counter, tokens)
+            book = BookHaystack(sentences, self.language(code)["separator"], self.counter, tokens)
             self._book = held = code, tokens, book
         return held[2]
 

@@ -20,7 +20,7 @@ from ruler_builder.context.counted_sources import CountedTexts
 from ruler_builder.context.prompt_builder import PromptBuilder
 from ruler_builder.families.task import NewRow, Task
 from ruler_builder.sources.word_lists import WordParts
-from ruler_builder.suites.list_counts import ListCounts, ListParams
+from ruler_builder.suites.params import ListCounts, ListParams
 from ruler_builder.suites.wording import Frame
 from ruler_common.errors import RulerError
 

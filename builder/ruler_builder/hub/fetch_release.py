@@ -21,9 +21,7 @@ from huggingface_hub import try_to_load_from_cache
 from huggingface_hub.errors import LocalEntryNotFoundError, RemoteEntryNotFoundError
 
 from ruler_builder.card import provenance
-from ruler_builder.card.card_files import CARD, card_files
-from ruler_builder.card.croissant import FILE as CROISSANT
-from ruler_builder.card.eval_yaml import FILE as EVAL_YAML
+from ruler_builder.card.card_files import CARD, CROISSANT, EVAL_YAML, card_files
 from ruler_builder.common.build_folder import unfinished
 from ruler_builder.common.project_files import DISTRIBUTION
 from ruler_builder.hub.repository import Repository

@@ -1,6 +1,6 @@
 """Publish a release, the metric or a page on the Hub: check, show, verify, send, read back, tag.
 
-    push(PushOrder(repo="org/ruler", root=Path("ruler")), view)
+    push(PushOrder(repo="org/ruler", root=Path("ruler")), note, show)
 
 Stopped anywhere, the same call goes on: what the Hub holds already is not sent again. The tag is
 made last, of a commit that was read back.
@@ -9,22 +9,19 @@ made last, of a commit that was read back.
 from __future__ import annotations
 
 import logging
-from contextlib import AbstractContextManager
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Protocol
 
 from ruler_builder.hub import release_files
-from ruler_builder.hub.metric_space import metric_shipment
 from ruler_builder.hub.push_plan import PushPlan, RepositoryState, Shipment, make_plan
-from ruler_builder.hub.report_space import check_space, report_shipment
 from ruler_builder.hub.repository import Repository, check_rights
+from ruler_builder.hub.spaces import check_space, metric_shipment, report_shipment
 from ruler_builder.verify.verify import verify
 from ruler_common.errors import RulerError, Unreachable
 from ruler_common.manifest_form import Manifest
-from ruler_common.terminal import RowsBar
-from ruler_common.work import OnBytes
+from ruler_common.terminal import bytes_bar, rows_bar
 
 log = logging.getLogger(__name__)
 
@@ -47,25 +44,11 @@ class PushOrder:
     language_folders: tuple[Path, ...] = ()  # of languages that are none of the 26
 
 
-class PushView(Protocol):
-    """Shows a user what a push does."""
-
-    def note(self, text: str) -> None:
-        """Show a sentence."""
-
-    def plan(self, shipment: Shipment, plan: PushPlan, manifest: Manifest | None) -> None:
-        """Show what will be sent, removed and tagged."""
-
-    def bytes_bar(self, verb: str, total: int) -> AbstractContextManager[OnBytes]:
-        """A progress bar over bytes."""
-        ...
-
-    def rows_bar(self, verb: str) -> AbstractContextManager[RowsBar]:
-        """A progress bar over rows."""
-        ...
+ShowPlan = Callable[[Shipment, PushPlan, Manifest | None], None]
+"""Shows a user what will be sent, removed and tagged."""
 
 
-def push(order: PushOrder, view: PushView) -> None:
+def push(order: PushOrder, note: Callable[[str], None], show: ShowPlan) -> None:
     """Push what the repository lacks, in one commit. Raises RulerError before anything is sent.
 
     Also where the release breaks a law, rights are missing, or published rows would change.
@@ -77,7 +60,7 @@ def push(order: PushOrder, view: PushView) -> None:
     repository = Repository(order.repo, "space" if order.root is None else "dataset")
     if not order.dry_run:
         check_rights(order.repo, order.create_pr)
-    shipment, manifest = _shipment(order, view)
+    shipment, manifest = _shipment(order)
     state, reached = _state(repository, order.dry_run)
     gone: list[str] = []
     if reached and order.root is not None and manifest is not None:
@@ -90,47 +73,47 @@ def push(order: PushOrder, view: PushView) -> None:
     plan = make_plan(shipment, state, gone, order.revision, order.create_pr, same_at)
     log.debug("%s: %d new, %d gone, tag %s", order.repo, len(plan.new), len(plan.gone), plan.tag)
     if nothing := _nothing_to_push(order.repo, plan):
-        view.note(nothing)
+        note(nothing)
         return
-    view.plan(shipment, plan, manifest)
+    show(shipment, plan, manifest)
     if not reached:
-        view.note(
+        note(
             f"The Hub cannot be reached: all files are counted, as if '{order.repo}' held nothing."
         )
     elif state.head is None:
-        view.note(f"'{order.repo}' is to be made, {'private' if order.private else 'public'}.")
+        note(f"'{order.repo}' is to be made, {'private' if order.private else 'public'}.")
     if order.root is not None and not order.skip_verify:
-        view.note(_verified(order, order.root, view))
+        note(_verified(order, order.root))
     if order.dry_run:
-        view.note("Dry run: nothing was sent.")
+        note("Dry run: nothing was sent.")
         return
     if order.create_pr and (url := repository.pull_request(shipment.title)):
-        view.note(f"A pull request with this is open already: {url}")
+        note(f"A pull request with this is open already: {url}")
         return
-    with view.bytes_bar("Sending", sum(shipment.digests[path].size for path in plan.new)) as bar:
+    with bytes_bar("Sending", sum(shipment.digests[path].size for path in plan.new)) as bar:
         sent = repository.send(shipment, plan, state, order.private, order.create_pr, bar)
     log.debug("sent as %s, reading back", sent.commit)
     repository.check(shipment, plan, sent.commit)
     if plan.tag:
         repository.tag(plan.tag, sent.commit)
-    view.note(f"Sent: {sent.url}")
+    note(f"Sent: {sent.url}")
     if order.page is not None and not order.create_pr:
-        view.note(f"The page: {sent.url.partition('/commit/')[0]}")
-    view.note(f"Read back: {len(shipment.digests)} files, every digest is right.")
+        note(f"The page: {sent.url.partition('/commit/')[0]}")
+    note(f"Read back: {len(shipment.digests)} files, every digest is right.")
     if order.create_pr:
-        view.note("No tag was made: after the merge, run the command without --create-pr.")
+        note("No tag was made: after the merge, run the command without --create-pr.")
     if plan.tag:
-        view.note(f"Tagged {plan.tag}, commit {sent.commit}: cite that.")
-        view.note(f"Load it: {_load_call(order.repo, plan.tag, manifest)}")
+        note(f"Tagged {plan.tag}, commit {sent.commit}: cite that.")
+        note(f"Load it: {_load_call(order.repo, plan.tag, manifest)}")
 
 
-def _shipment(order: PushOrder, view: PushView) -> tuple[Shipment, Manifest | None]:
+def _shipment(order: PushOrder) -> tuple[Shipment, Manifest | None]:
     """The release in a folder with its manifest, a page, or the metric."""
     if order.page is not None:
         return report_shipment(order.repo, order.page), None
     if order.root is None:
         return metric_shipment(order.repo), None
-    with view.bytes_bar("Reading", release_files.size_of(order.root)) as bar:
+    with bytes_bar("Reading", release_files.size_of(order.root)) as bar:
         return release_files.release_shipment(order.root, order.repo, bar)
 
 
@@ -164,14 +147,14 @@ def _nothing_to_push(repo: str, plan: PushPlan) -> str | None:
             f"'{repo}' holds this as {plan.there} already; main was changed since ({changed}): "
             "nothing to push."
         )
-    if plan.is_empty:
+    if not (plan.new or plan.gone or plan.tag):
         return f"'{repo}' holds all of this already, as {plan.there}: nothing to send."
     return None
 
 
-def _verified(order: PushOrder, root: Path, view: PushView) -> str:
+def _verified(order: PushOrder, root: Path) -> str:
     """What was proved; RulerError where a law is broken."""
-    with view.rows_bar("Verifying") as bar:
+    with rows_bar("Verifying") as bar:
         report = verify(
             root,
             order.workers,

@@ -94,11 +94,6 @@ class PushPlan:
     there: str | None = None
     changed: tuple[str, ...] = ()
 
-    @property
-    def is_empty(self) -> bool:
-        """Whether the repository holds all of it."""
-        return not (self.new or self.gone or self.tag)
-
 
 def make_plan(
     shipment: Shipment,

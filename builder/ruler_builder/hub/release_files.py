@@ -11,10 +11,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ruler_builder.card.card_files import CARD, card_files
-from ruler_builder.card.croissant import FILE as CROISSANT
-from ruler_builder.card.croissant import described_repository
-from ruler_builder.card.eval_yaml import FILE as EVAL_YAML
+from ruler_builder.card.card_files import (
+    CARD,
+    CROISSANT,
+    EVAL_YAML,
+    card_files,
+    described_repository,
+)
 from ruler_builder.common.build_folder import unfinished
 from ruler_builder.hub.push_plan import Digest, RepositoryState, Shipment
 from ruler_builder.hub.repository import Repository

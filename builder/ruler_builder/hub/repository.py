@@ -9,7 +9,7 @@
 
 A large file that was uploaded before an interruption is not sent twice: over LFS the Hub is asked
 for it by its sha256; where hf-xet is installed huggingface_hub sends over Xet, which the tests do
-not exercise. What is to be sent comes from release_files.py, metric_space.py or report_space.py.
+not exercise. What is to be sent comes from release_files.py or spaces.py.
 """
 
 from __future__ import annotations

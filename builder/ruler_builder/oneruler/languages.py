@@ -1,7 +1,7 @@
 """Read a language of ONERULER: prompts, book, nouns and dictionary, with the errata applied.
 
     polish = language("pl", sources)
-    polish.parts["needle"]          # 'Specjalna magiczna liczba dla hasła „{key}” to: {value}.'
+    polish["parts"]["needle"]       # 'Specjalna magiczna liczba dla hasła „{key}” to: {value}.'
     next(sentences("pl", sources))  # the book, sentence by sentence
     dictionary("pl", sources)       # the words of cwe
 
@@ -16,10 +16,8 @@ import io
 import json
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Sequence
 from functools import lru_cache
-from typing import Any
 
 from ruler_builder.oneruler import errata
 from ruler_builder.sources import language_folder
@@ -48,37 +46,6 @@ PARTS = {
 """The parts of a niah.txt: this project's name and the file's."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Language:
-    """The published prompts and nouns of a language, with its errata applied.
-
-    `parts`: task ({context}), needle ({key}, {value}; ends with `stop`, the full stop),
-    question_one ({query1}), question_many ({query1}, {query2}), please_list, if_no, answer_prefix,
-    answer. `cwe` is the template of a cwe prompt, with {context} once; `none_word` the word to
-    answer when there is no number, as `if_no` asks for it; `separator` stands between sentences and
-    between parts of a prompt: a space, or nothing (ja, zh). `nouns` are the keys: noun i means the
-    same in every language, and no noun occurs twice. `errata` has the ids of those applied; none
-    for texts that are not the published ones. `facts` is what is known of a language that is none
-    of the 26, as its TOML has it.
-    """
-
-    code: str
-    parts: Mapping[str, str]
-    cwe: str
-    none_word: str
-    separator: str
-    stop: str
-    nouns: tuple[str, ...]
-    errata: tuple[str, ...]
-    facts: Mapping[str, Any] | None = None
-
-    def entry(self) -> LanguageEntry:
-        """What the manifest says of it."""
-        known = {name: value for name, value in vars(self).items() if value is not None}
-        found: LanguageEntry = json.loads(json.dumps(known, ensure_ascii=False))
-        return found
-
-
 def facts_of(code: str, sources: Sources) -> LanguageFacts:
     """What is known of a language: one of the 26, or one whose folder is here; RulerError."""
     return facts(code) if code in LANGUAGES else _described(code, sources).facts
@@ -89,8 +56,18 @@ def _described(code: str, sources: Sources) -> language_folder.Described:
     return language_folder.describe(sources.read(name), name)
 
 
-def language(code: str, sources: Sources) -> Language:
-    """Read a language's prompts and nouns. Raises RulerError for an unknown or missing one."""
+def language(code: str, sources: Sources) -> LanguageEntry:
+    """The published prompts and nouns of a language, with its errata applied.
+
+    `parts`: task ({context}), needle ({key}, {value}; ends with `stop`, the full stop),
+    question_one ({query1}), question_many ({query1}, {query2}), please_list, if_no, answer_prefix,
+    answer. `cwe` is the template of a cwe prompt, with {context} once; `none_word` the word to
+    answer when there is no number, as `if_no` asks for it; `separator` stands between sentences and
+    between parts of a prompt: a space, or nothing (ja, zh). `nouns` are the keys: noun i means the
+    same in every language, and no noun occurs twice. `errata` has the ids of those applied; none
+    for texts that are not the published ones. `facts` is what is known of a language that is none
+    of the 26, as its TOML has it. Raises RulerError for an unknown language or a missing one.
+    """
     about = facts_of(code, sources).sentences
     published = json.loads(_text(f"niah-{code}", sources))
     parts = {
@@ -101,17 +78,19 @@ def language(code: str, sources: Sources) -> Language:
     cwe = errata.fix("cwe", code, [_text(f"cwe-{code}", sources)])[0]
     columns = nouns(sources, (code,))
     check_name("language of the nouns", code, columns)
-    return Language(
+    found = LanguageEntry(
         code=code,
         parts=parts,
         cwe=cwe,
         none_word=none_word,
         separator=about.separator,
         stop=about.stop,
-        nouns=columns[code],
-        errata=tuple(one.id for one in errata.applied(code)) if published_here else (),
-        facts=None if code in LANGUAGES else _described(code, sources).table,
+        nouns=[*columns[code]],
+        errata=[one.id for one in errata.applied(code)] if published_here else [],
     )
+    if code not in LANGUAGES:
+        found["facts"] = dict(_described(code, sources).table)
+    return found
 
 
 def sentences(code: str, sources: Sources) -> Iterator[str]:

@@ -101,7 +101,7 @@ def check_file(
 
 def _spread(rows: list[InspectedRow], report: FileReport) -> None:
     """Gold positions are spread over the whole context."""
-    places = [place for row in rows for place in row.places]
+    places = [place for row in rows for place in row.reading.places]
     depths = np.concatenate([row.depths for row in rows])
     if places:
         depths = np.array([(before + 0.5) / total for before, total in places])
@@ -149,10 +149,10 @@ def _wrong_figures(
     }
     if not entry["max_length"]:
         figures["unit"] = (entry["unit"], 0)
-    exhausted = [row.exhausted for row in rows]
+    exhausted = [row.reading.exhausted for row in rows]
     if None not in exhausted:
         figures["exhausted"] = (entry["exhausted"], sum(map(bool, exhausted)))
-    repeats = [row.repeats for row in rows if row.repeats is not None]
+    repeats = [row.reading.repeats for row in rows if row.reading.repeats is not None]
     if len(repeats) == len(lengths):
         figures["repeats"] = (entry["repeats"], max(repeats))
         if entry.get("row_repeats", [0] * len(repeats)) != repeats:
@@ -177,13 +177,13 @@ def _wrong_unit(entry: FileEntry, window: int, rows: list[InspectedRow]) -> Iter
         return
     least = 0
     for row in rows:
-        spare = window - row.length
-        if row.exhausted is False or (row.exhausted is None and not entry["exhausted"]):
-            free = spare + 1 if row.unit is None or spare < row.unit else 0
-            least = max(least, free, row.unit_least)
+        spare, found = window - row.length, row.reading
+        if found.exhausted is False or (found.exhausted is None and not entry["exhausted"]):
+            free = spare + 1 if found.unit is None or spare < found.unit else 0
+            least = max(least, free, found.unit_least)
     if entry["unit"] < least:
         yield f"unit is {entry['unit']} in the manifest, a row's has {least} tokens or more"
-    units = [row.unit for row in rows]
+    units = [row.reading.unit for row in rows]
     most = max((unit for unit in units if unit is not None), default=0)
     if None not in units and entry["unit"] > most:
         yield f"unit is {entry['unit']} in the manifest, no unit has more than {most} tokens"

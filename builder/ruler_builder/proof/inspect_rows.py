@@ -13,7 +13,8 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import KW_ONLY, dataclass, field, replace
+from functools import lru_cache
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -23,10 +24,11 @@ from ruler_builder.common.text_digests import digest_of_question, text_digest
 from ruler_builder.common.unread_answers import unread
 from ruler_builder.families.table import FAMILIES, with_optional
 from ruler_builder.proof.laws import breaches, full
-from ruler_builder.proof.parquet_bytes import Footer, check_row_group, read_footer
+from ruler_builder.proof.parquet_bytes import check_row_group, read_footer
 from ruler_builder.proof.shared_texts import SharedText, longer_texts, unlike_most
 from ruler_builder.proof.verify_report import WHOLE_FILE, AskedDigest, Found
 from ruler_builder.reading.breaches import Breach, FileRules, Law, context_of
+from ruler_builder.reading.reading import Reading
 from ruler_builder.reading.sources_at_hand import SourcesAtHand
 from ruler_builder.tokens.counters import TokenCounter
 from ruler_builder.tokens.reference_counter import ReleaseAtHand, Uncounted, absent, reference
@@ -55,14 +57,10 @@ class InspectedRow:
 
     index: int
     length: int
-    # Tokens of the next unit of the haystack: at the least, and at the most.
-    unit_least: int
-    unit: int | None
-    exhausted: bool | None
-    repeats: int | None
+    # Without its text and what it asks, of which there are digests.
+    reading: Reading
     asked: AskedDigest
     depths: np.ndarray
-    places: list[tuple[int, int]]
     # Of a row of a corpus: the digest that the manifest has of it.
     question: str
     # Of it too: which answers are right that were not found by reading (unread_answers.py).
@@ -93,32 +91,21 @@ class InspectedRowGroup:
 
 
 class Inspector:
-    """A worker that inspects row groups; it keeps the tokenizer it used last."""
+    """A worker that inspects row groups; it keeps the tokenizer and the footer it used last."""
 
     def __init__(self, here: ReleaseAtHand) -> None:
         self.here, self.root, self.manifest = here, here.root, here.manifest
         self.sources = SourcesAtHand(here.manifest, here.mirror, here.given)
         self.absent = absent(here)
-        self._counter: tuple[tuple[str, bool], TokenCounter] | None = None
-        self._read: Footer | None = None
+        self.counter = lru_cache(maxsize=1)(self._counter)
+        self._footer = lru_cache(maxsize=1)(lambda path: read_footer(self.root / path))
 
-    def counter(self, tokenizer: str, fast: bool) -> TokenCounter:
+    def _counter(self, tokenizer: str, fast: bool) -> TokenCounter:
         """The tokenizer, checked against the manifest's digests; with a second engine if `fast`."""
-        key = tokenizer, fast
-        if self._counter is None or self._counter[0] != key:
-            if tokenizer in self.absent:
-                counter: TokenCounter = Uncounted(tokenizer, self.manifest["tokenizers"][tokenizer])
-            else:
-                counter = reference(tokenizer, self.here)
-                counter = with_engine(counter) if fast else counter
-            self._counter = key, counter
-        return self._counter[1]
-
-    def _footer(self, path: str) -> Footer:
-        """The footer of a file; that read last is kept."""
-        if self._read is None or self._read.path != self.root / path:
-            self._read = read_footer(self.root / path)
-        return self._read
+        if tokenizer in self.absent:
+            return Uncounted(tokenizer, self.manifest["tokenizers"][tokenizer])
+        counter = reference(tokenizer, self.here)
+        return with_engine(counter) if fast else counter
 
     def _rules(self, part: RowGroup) -> FileRules:
         entry = self.manifest["files"][part.path]
@@ -223,6 +210,8 @@ class Inspector:
         reading = family.read(row, rules)
         yield from reading.faults
         yield from full(row, reading, rules)
+        if not rules.counted:
+            reading.unit_least = 0
         if reading.text is not None and len(reading.text) > group.longest[0]:
             group.longest = len(reading.text), text_digest(reading.text)
         if reading.text is not None and reading.repeats is None:
@@ -241,13 +230,9 @@ class Inspector:
             InspectedRow(
                 index=row["index"],
                 length=row["length"],
-                unit_least=reading.unit_least if rules.counted else 0,
-                unit=reading.unit,
-                exhausted=reading.exhausted,
-                repeats=reading.repeats,
+                reading=replace(reading, text=None, asked=None, faults=[]),
                 asked=AskedDigest(reading.scope, digest, reading.depths),
                 depths=depths,
-                places=reading.places,
                 question=question,
                 unread=guessed,
                 text=text,

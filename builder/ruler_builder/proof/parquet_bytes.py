@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from ruler_builder.common.parquet_form import FORM
+from ruler_builder.common.parquet_rows import FORM
 from ruler_common.files import UNREADABLE
 from ruler_common.outside.thrift_compact import read_struct
 from ruler_common.rows import arrow_schema

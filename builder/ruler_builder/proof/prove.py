@@ -5,7 +5,7 @@
 
 Each row is checked alone (inspect_rows.py), then each file as a whole (file_checks.py), then what
 the files have in common (release_checks.py), and what is rendered from the manifest
-(card_checks.py). The laws are listed in breaches.py.
+(folder_checks.py). The laws are listed in breaches.py.
 """
 
 from __future__ import annotations
@@ -14,10 +14,9 @@ from collections import defaultdict
 from collections.abc import Callable
 
 from ruler_builder.common.processes import worker_pool
-from ruler_builder.proof.card_checks import check_card_files
 from ruler_builder.proof.described_tasks import check_described
 from ruler_builder.proof.file_checks import check_file, readable_parts
-from ruler_builder.proof.folder_checks import beside, strangers
+from ruler_builder.proof.folder_checks import beside, check_card_files, strangers
 from ruler_builder.proof.inspect_rows import InspectedRowGroup, Inspector
 from ruler_builder.proof.parquet_bytes import own_writer
 from ruler_builder.proof.release_checks import (
@@ -26,12 +25,11 @@ from ruler_builder.proof.release_checks import (
     check_same_asked,
     check_same_texts,
     corpora_of,
-    is_own_suite,
 )
 from ruler_builder.proof.verify_report import FileReport, VerifyReport
 from ruler_builder.reading.breaches import Law
 from ruler_builder.tokens.reference_counter import ReleaseAtHand, absent
-from ruler_common.manifest_form import MANIFEST, Manifest
+from ruler_common.manifest_form import MANIFEST, OWN_SUITE, Manifest
 from ruler_common.text import printable
 from ruler_common.work import OnRows
 
@@ -117,6 +115,6 @@ def _notes(manifest: Manifest, missing: set[str]) -> list[str]:
             "would fit than the file's other rows show. "
             "With --mirror FOLDER, or after `ruler sources fetch`, these are checked too."
         )
-    if is_own_suite(manifest):
+    if manifest.get("suite") == OWN_SUITE:
         notes.append("The wording is a suite's of its own: not checked against the project's.")
     return notes

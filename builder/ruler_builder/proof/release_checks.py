@@ -11,7 +11,7 @@ from ruler_builder.proof.shared_texts import SharedText, unlike_most
 from ruler_builder.proof.verify_report import AskedDigest, FileReport
 from ruler_builder.reading.breaches import Law
 from ruler_common.frozen_rows import frozen_for, unexplained
-from ruler_common.manifest_form import OWN_SUITE, Manifest
+from ruler_common.manifest_form import Manifest
 
 _NEAR = 0.1  # of the context: needles stand between sentences, and these differ in length
 
@@ -87,8 +87,3 @@ def check_frozen(manifest: Manifest, reports: Mapping[str, FileReport]) -> None:
             "reserve and suite are theirs: changed since, or made by a changed builder"
         )
         reports[path].add(what)
-
-
-def is_own_suite(manifest: Manifest) -> bool:
-    """Whether the release was built with a suite of a user's own."""
-    return manifest.get("suite") == OWN_SUITE

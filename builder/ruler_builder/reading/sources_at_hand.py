@@ -23,7 +23,7 @@ from ruler_builder.sources.download import Store
 from ruler_builder.sources.registry import SourceFile, prompts_of, registry
 from ruler_builder.sources.sentences import sentence_starts
 from ruler_common.errors import RulerError
-from ruler_common.manifest_form import Manifest, SourceEntry
+from ruler_common.manifest_form import LanguageEntry, Manifest, SourceEntry
 
 
 class RunningText(NamedTuple):
@@ -151,7 +151,7 @@ class SourcesAtHand:
             return None
         return frozenset(languages.dictionary(code, self._sources))
 
-    def _language(self, code: str) -> languages.Language | None:
+    def _language(self, code: str) -> LanguageEntry | None:
         """The published prompts and nouns of a language, its errata applied."""
         if not self.have(*prompts_of(code)):
             return None

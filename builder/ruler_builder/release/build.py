@@ -16,14 +16,20 @@ from dataclasses import dataclass, field
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
-from typing import Protocol
 
 from ruler_builder.card.card_files import card_files
-from ruler_builder.common.build_folder import BUILD_FOLDER, claim_for_shard, clear_build, read_plan
+from ruler_builder.common.build_folder import (
+    BUILD_FOLDER,
+    add_to_journal,
+    claim_for_shard,
+    clear_build,
+    read_journal,
+    read_plan,
+    write_plan,
+)
 from ruler_builder.common.processes import worker_pool
 from ruler_builder.common.ray_workers import ray_pool
 from ruler_builder.release.file_builder import FileBuilder, FileJob
-from ruler_builder.release.journal import append, read_journal, write_plan
 from ruler_builder.release.new_manifest import merge_settings, new_settings, with_files
 from ruler_builder.release.order import (
     BuildOrder,
@@ -39,25 +45,15 @@ from ruler_common.errors import RulerError
 from ruler_common.files import write_whole
 from ruler_common.manifest import manifest_text, read_manifest
 from ruler_common.manifest_form import MANIFEST, FileEntry, Manifest
+from ruler_common.terminal import RowsBar
 from ruler_common.work import processes_for
 
 log = logging.getLogger(__name__)
-
-
-class BuildProgress(Protocol):
-    """Is called as the work goes on."""
-
-    def planned(self, files: int, rows: int, kept: int) -> None:
-        """So many files and rows are to be made; so many files are there already.
-
-        Called twice: before every window is checked, and after, with the true number of rows.
-        """
-
-    def rows(self, count: int) -> None:
-        """So many more rows are made."""
-
-    def note(self, text: str) -> None:
-        """Something that the user should know."""
+# Of the builds in tests/bench/RELEASE.md, which had the extra `fast`; texts of other languages or
+# sources may differ by half.
+_BYTES = {"ruler": 0.34, "oneruler": 0.18}  # a token; ONERULER's rows share their books
+_SECONDS_OF_ROW = 0.004
+_SECONDS_OF_TOKEN = 1.1e-7
 
 
 @dataclass(frozen=True)
@@ -68,7 +64,7 @@ class Built:
     new: list[str]
 
 
-def build(order: BuildOrder, report: BuildProgress) -> Built:
+def build(order: BuildOrder, report: RowsBar) -> Built:
     """Make what the order asks for and the release lacks. Raises RulerError before any work.
 
     Also where another build or fetch is at work in the same folder.
@@ -77,7 +73,7 @@ def build(order: BuildOrder, report: BuildProgress) -> Built:
         return _build(order, report)
 
 
-def _build(order: BuildOrder, report: BuildProgress) -> Built:
+def _build(order: BuildOrder, report: RowsBar) -> Built:
     suite, root = read_suite(order.suite), order.root
     jobs = file_jobs(order, suite)
     lengths_asked = length_names(order, suite)
@@ -127,7 +123,7 @@ def _build(order: BuildOrder, report: BuildProgress) -> Built:
                     mismatches[config.tokenizer] = mismatch
                 else:
                     done[config.path] = entry
-                    append(root, config.path, entry)
+                    add_to_journal(root, config.path, entry)
                     log.debug("%s: %d rows", config.path, entry["rows"])
             if not todo[0].fast:
                 break
@@ -188,3 +184,33 @@ def digest_of(manifest: Manifest) -> str:
     """One digest of all rows of a release, whatever wrote the files."""
     rows = {path: entry["rows_sha256"] for path, entry in manifest["files"].items()}
     return sha256(json.dumps(rows, sort_keys=True).encode()).hexdigest()
+
+
+@dataclass(frozen=True)
+class BuildSize:
+    """What an order asks for and the release lacks; tokens are those of full windows."""
+
+    dataset: str
+    files: int
+    rows: int
+    tokens: int
+
+    @property
+    def bytes(self) -> float:
+        """What its files take on disk, about."""
+        return self.tokens * _BYTES[self.dataset]
+
+    @property
+    def cpu_seconds(self) -> float:
+        """What all processes together take, about, with the extra `fast`."""
+        return self.rows * _SECONDS_OF_ROW + self.tokens * _SECONDS_OF_TOKEN
+
+
+def size_of(order: BuildOrder) -> BuildSize:
+    """The size of what is to be made; of a shard its part. Raises RulerError as `build` does."""
+    suite = read_suite(order.suite)
+    jobs = jobs_of_shard(order, file_jobs(order, suite))
+    release = existing_release(order.root)
+    todo = [job for job in jobs if not release or job.config.path not in release["files"]]
+    rows, tokens = sum(job.rows for job in todo), sum(job.tokens for job in todo)
+    return BuildSize(suite.dataset, len(todo), rows, tokens)

@@ -12,19 +12,27 @@ import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from ruler_builder.common.build_folder import ShardRecord, read_plan, read_shard, unfinished
-from ruler_builder.release.build import BuildProgress, Built, complete, existing_release
-from ruler_builder.release.journal import append, read_journal, write_plan
+from ruler_builder.common.build_folder import (
+    ShardRecord,
+    add_to_journal,
+    read_journal,
+    read_plan,
+    read_shard,
+    unfinished,
+    write_plan,
+)
+from ruler_builder.release.build import Built, complete, existing_release
 from ruler_builder.release.new_manifest import merge_settings
 from ruler_builder.sources.folder_lock import alone_in
 from ruler_common.errors import RulerError
 from ruler_common.files import sha256_of, temporary_beside
 from ruler_common.manifest import read_manifest
 from ruler_common.manifest_form import FileEntry, Manifest
+from ruler_common.terminal import RowsBar
 from ruler_common.work import Shard
 
 
-def merge_releases(root: Path, parts: Sequence[Path], report: BuildProgress) -> Built:
+def merge_releases(root: Path, parts: Sequence[Path], report: RowsBar) -> Built:
     """Copy the files of all parts into `root` and write its manifest and card.
 
     Raises RulerError, before anything is written, where a part is unfinished, parts do not go
@@ -34,7 +42,7 @@ def merge_releases(root: Path, parts: Sequence[Path], report: BuildProgress) -> 
         return _merge(root, parts, report)
 
 
-def _merge(root: Path, parts: Sequence[Path], report: BuildProgress) -> Built:
+def _merge(root: Path, parts: Sequence[Path], report: RowsBar) -> Built:
     shared: Manifest | None = None
     release, begun = existing_release(root), read_plan(root)
     for earlier in (release, begun):
@@ -59,7 +67,7 @@ def _merge(root: Path, parts: Sequence[Path], report: BuildProgress) -> Built:
     write_plan(root, shared, list(files))
     for path in todo:
         _copy(place[path], root, path, files[path])
-        append(root, path, files[path])
+        add_to_journal(root, path, files[path])
         report.rows(files[path]["rows"])
     return Built(complete(root, shared, files), todo)
 

@@ -18,8 +18,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ruler_builder.common.parquet_form import FORM
-from ruler_builder.common.parquet_rows import Digest, digest_row
+from ruler_builder.common.parquet_rows import FORM, Digest, digest_row
 from ruler_common.files import temporary_beside
 from ruler_common.rows import COLUMNS
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
@@ -82,15 +82,12 @@ def questions(name: str, data: bytes) -> Corpus:
     return _kept[key]
 
 
-def _index(documents: Iterable[str]) -> dict[str, int]:
-    return {text: i for i, text in enumerate(dict.fromkeys(documents))}
-
-
 def _squad(data: bytes) -> Corpus:
     """Answerable questions; a document is a paragraph, its own are the rest of its article."""
     parts = json.loads(data)["data"]
     articles = [[paragraph["context"] for paragraph in part["paragraphs"]] for part in parts]
-    index = _index(text for article in articles for text in article)
+    every = dict.fromkeys(text for article in articles for text in article)
+    index = {text: place for place, text in enumerate(every)}
     asked = []
     for part, article in zip(parts, articles, strict=True):
         for paragraph in part["paragraphs"]:

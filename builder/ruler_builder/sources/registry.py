@@ -16,8 +16,6 @@ from importlib.resources import files
 from typing import Any, Literal, cast
 from urllib.parse import quote
 
-from typing_extensions import TypedDict
-
 from ruler_builder.sources.download import Pinned, Store
 from ruler_builder.sources.package_wheels import WheelMember
 from ruler_common.languages import language_table
@@ -75,18 +73,6 @@ class Source:
     embedded: SourceFile | None = None
     dataset: str = "ruler"
     language: str = ""  # of an ONERULER source; empty for the nouns, and in ruler
-
-
-class SourceState(TypedDict):
-    """A row of `ruler sources`."""
-
-    source: str
-    language: str
-    restricted: bool  # whether the language's book may not be free everywhere
-    state: State
-    bytes: int
-    licence: str
-    title: str
 
 
 def prompts_of(code: str) -> tuple[str, ...]:
@@ -207,21 +193,10 @@ def embedded_languages() -> list[str]:
     ]
 
 
-def states(store: Store, dataset: str = "ruler") -> list[SourceState]:
+def states(store: Store, dataset: str = "ruler") -> list[tuple[Source, State]]:
     """Each source of a dataset with its state in the mirror or the cache."""
-    perhaps_not_free = restricted()
-    return [
-        SourceState(
-            source=source.name,
-            language=source.language,
-            restricted=source.language in perhaps_not_free,
-            state=_state(store, source.canonical.file),
-            bytes=source.canonical.file.bytes,
-            licence=source.canonical.licence,
-            title=source.canonical.title,
-        )
-        for source in named_sources([dataset]).values()
-    ]
+    found = named_sources([dataset]).values()
+    return [(source, _state(store, source.canonical.file)) for source in found]
 
 
 def _state(store: Store, file: Pinned) -> State:

@@ -1,6 +1,7 @@
 """What the parameters of every task share, checked: what a suite or a manifest may say.
 
     class ChainParams(TaskParams): …    # each family's own are in families/<family>/params.py
+    ListParams.counts(max_length=4096)  # of both cwe families: ListCounts(common=30, uncommon=3)
 
 It imports nothing that builds rows, so that the proof reads a manifest's tasks by the same rule.
 """
@@ -9,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 from ruler_common.errors import RulerError
 
@@ -54,3 +55,42 @@ class TaskParams:
         """
         *first, last = references
         return [f" {', '.join(first)}, and {last}" if first else f" {last}"]
+
+
+class ListCounts(NamedTuple):
+    """How many times a common and an uncommon word appear."""
+
+    common: int
+    uncommon: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class ListParams(TaskParams):
+    """Number of common words and the counts."""
+
+    longest_short: ClassVar[int]
+    """The longest window, in tokens, that has the short counts."""
+
+    num_cw: int = 10
+    freq_cw: int = 30
+    freq_ucw: int = 3
+    short_freq_cw: int = 6
+    short_freq_ucw: int = 1
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for short in ("", "short_"):
+            common, uncommon = (getattr(self, f"{short}{name}") for name in ("freq_cw", "freq_ucw"))
+            sentence = f"{short}freq_cw must be more than {short}freq_ucw, from 1 on"
+            self.need(common > uncommon >= 1, sentence)
+
+    @classmethod
+    def is_short(cls, max_length: int) -> bool:
+        """Whether a window of so many tokens has the short counts."""
+        return max_length <= cls.longest_short
+
+    def counts(self, max_length: int) -> ListCounts:
+        """The counts in a window of so many tokens."""
+        if self.is_short(max_length):
+            return ListCounts(self.short_freq_cw, self.short_freq_ucw)
+        return ListCounts(self.freq_cw, self.freq_ucw)

@@ -10,15 +10,53 @@ from __future__ import annotations
 
 import hashlib
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from typing import Any
 
 from ruler_builder.tokens import split_points
 from ruler_builder.tokens.split_points import SplitPoints
-from ruler_builder.tokens.word_counts import WORTHWHILE, counts_by_words
 from ruler_common.manifest_form import TokenizerEntry
+
+WORTHWHILE = 1 << 20
+"""Characters from which it saves time to count by words."""
+
+
+def counts_by_words(
+    texts: Sequence[str], count_batch: Callable[[Sequence[str]], list[int]]
+) -> list[int]:
+    """Tokens of each text, each different word tokenised once; `count_batch` counts texts whole.
+
+    Where a tokenizer splits before every single space (SplitPoints.spaces), the tokens of a text
+    are those of its first word and of every other word with its space. HotpotQA's paragraphs have
+    6 million words, half a million of them different, so this takes a fraction of the time. A text
+    with a space that does not stand alone between two words is counted whole.
+    """
+    words: set[str] = set()
+    for text in texts:
+        words.update(text.split(" ")[1:])
+    no_words = {word for word in words if not word or word[0].isspace()}
+    last_only = {word for word in words if word and word[-1].isspace()}
+
+    def divisible(text: str) -> bool:
+        first, *others = text.split(" ")
+        return (
+            bool(first)
+            and not (others and first[-1].isspace())
+            and no_words.isdisjoint(others)
+            and last_only.isdisjoint(others[:-1])
+        )
+
+    divided = [divisible(text) for text in texts]
+    ordered = sorted(words - no_words)
+    spaced = dict(zip(ordered, count_batch([f" {word}" for word in ordered]), strict=True))
+    pairs = list(zip(texts, divided, strict=True))
+    firsts = count_batch([text.partition(" ")[0] if split else text for text, split in pairs])
+    return [
+        found + sum(map(spaced.__getitem__, text.split(" ")[1:])) if split else found
+        for (text, split), found in zip(pairs, firsts, strict=True)
+    ]
 
 
 @dataclass(eq=False)

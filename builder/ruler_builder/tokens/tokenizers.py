@@ -26,6 +26,7 @@ from weakref import WeakValueDictionary
 
 from ruler_builder.sources.download import Pinned, Store
 from ruler_builder.tokens.counters import FastCounter, SlowCounter, TiktokenCounter, TokenCounter
+from ruler_builder.tokens.split_points import PATTERNS
 from ruler_common.errors import RulerError
 from ruler_common.files import sha256_of
 from ruler_common.manifest_form import TokenizerEntry
@@ -127,7 +128,9 @@ def _from_files(
 ) -> TokenCounter:
     about["sha256"] = {Path(file["path"]).name: file["sha256"] for file in entry["files"]}
     if entry["library"] == "tiktoken":
-        return _from_tiktoken(name, entry["files"][0]["urls"][0], paths[0], about)
+        lines = map(bytes.split, paths[0].read_bytes().splitlines())
+        ranks = {a2b_base64(token): int(rank) for token, rank in lines}
+        return _of_ranks(name, about, PATTERNS[name], ranks)
     with tempfile.TemporaryDirectory() as folder:  # in which they lie side by side
         for path in paths:
             shutil.copyfile(path, Path(folder) / path.name)
@@ -155,35 +158,24 @@ def _tekken(name: str, path: Path, digest: str) -> TokenCounter:
     It is the tiktoken Encoding that mistral-common makes of the file. The package is not imported:
     that, and its own reading of the file, would take two thirds of the time.
     """
-    import tiktoken
-
     described = json.loads(path.read_bytes())
     config = described["config"]
     size = config["default_vocab_size"] - config["default_num_special_tokens"]
     ranks = {a2b_base64(entry["token_bytes"]): entry["rank"] for entry in described["vocab"][:size]}
-    encoding = tiktoken.Encoding(
-        path.stem, pat_str=config["pattern"], mergeable_ranks=ranks, special_tokens={}
-    )
     entry = named()[name]
     about = _about(name, entry["title"], entry["library"])
     about["sha256"] = {path.name: digest}
-    return TiktokenCounter(name, about, encoding)
+    return _of_ranks(name, about, config["pattern"], ranks)
 
 
-def _from_tiktoken(name: str, url: str, path: Path, about: TokenizerEntry) -> TokenCounter:
-    """Let tiktoken read the file from a cache, where it goes by the sha1 of its URL."""
+def _of_ranks(
+    name: str, about: TokenizerEntry, pattern: str, ranks: dict[bytes, int]
+) -> TokenCounter:
+    """The counter of a tiktoken Encoding; no special tokens, for texts have none."""
     import tiktoken
 
-    with tempfile.TemporaryDirectory() as folder:
-        shutil.copyfile(path, Path(folder) / hashlib.sha1(url.encode()).hexdigest())
-        before = os.environ.get("TIKTOKEN_CACHE_DIR")
-        os.environ["TIKTOKEN_CACHE_DIR"] = folder
-        try:
-            return TiktokenCounter(name, about, tiktoken.get_encoding(name))
-        finally:
-            del os.environ["TIKTOKEN_CACHE_DIR"]
-            if before is not None:
-                os.environ["TIKTOKEN_CACHE_DIR"] = before
+    encoding = tiktoken.Encoding(name, pat_str=pattern, mergeable_ranks=ranks, special_tokens={})
+    return TiktokenCounter(name, about, encoding)
 
 
 def _from_transformers(name: str, where: str) -> TokenCounter:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from ruler_builder.card.croissant import FILE, REPOSITORY, ROWS, croissant, described_repository
+from ruler_builder.card.card_files import CROISSANT, croissant, described_repository
 from ruler_builder.sources.registry import registry
 from ruler_common.manifest import read_manifest
 from ruler_common.names import Config
@@ -19,6 +19,7 @@ from ruler_common.rows import COLUMNS
 from ruler_dataset import load
 
 Manifest = dict[str, Any]
+ROWS, REPOSITORY = "rows", "repo"  # ids in the file
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +31,7 @@ def mlc() -> Any:
 
 
 def described(root: Path) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((root / FILE).read_text(encoding="utf-8"))
+    found: dict[str, Any] = json.loads((root / CROISSANT).read_text(encoding="utf-8"))
     return found
 
 
@@ -38,7 +39,7 @@ def test_mlcroissant_finds_nothing_wrong(
     mlc: Any, root: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level(logging.WARNING, logger="absl"):
-        dataset = mlc.Dataset(jsonld=str(root / FILE))
+        dataset = mlc.Dataset(jsonld=str(root / CROISSANT))
     assert dataset.metadata.ctx.issues.report() == ""
     assert caplog.messages == []
     assert dataset.metadata.data_limitations
@@ -47,7 +48,7 @@ def test_mlcroissant_finds_nothing_wrong(
 
 @pytest.mark.parametrize("evidence", [True, False])
 def test_a_record_is_a_row_of_the_release(mlc: Any, root: Path, evidence: bool) -> None:
-    records = mlc.Dataset(jsonld=str(root / FILE)).records(ROWS)
+    records = mlc.Dataset(jsonld=str(root / CROISSANT)).records(ROWS)
     record = next(one for one in records if bool(one[f"{ROWS}/evidence"]) is evidence)
     assert as_row(record) == row_of(record, root)
 
@@ -87,8 +88,8 @@ def plain(value: Any) -> Any:
 @pytest.fixture
 def pushed(manifest: Manifest, tmp_path: Path) -> Path:
     """The croissant.json of a repository, in a folder of its own."""
-    (tmp_path / FILE).write_text(croissant(manifest, "org/ruler"), encoding="utf-8")
-    return tmp_path / FILE
+    (tmp_path / CROISSANT).write_text(croissant(manifest, "org/ruler"), encoding="utf-8")
+    return tmp_path / CROISSANT
 
 
 def test_that_of_a_repository_names_it_and_has_nothing_wrong(
@@ -126,7 +127,7 @@ def test_the_repositorys_clone_holds_the_rows(
 
     copy, downloads = tmp_path / "hub", epath.Path(tmp_path / "downloads")
     shutil.copytree(release, copy)
-    (copy / FILE).write_text(croissant(read_manifest(release), "org/ruler"), encoding="utf-8")
+    (copy / CROISSANT).write_text(croissant(read_manifest(release), "org/ruler"), encoding="utf-8")
     git = ["git", "-C", str(copy), "-c", "user.name=x", "-c", "user.email=x@example.org"]
     for command in (["init", "-q"], ["add", "."], ["commit", "-qm", "A release"]):
         subprocess.run([*git, *command], check=True)
@@ -134,7 +135,7 @@ def test_the_repositorys_clone_holds_the_rows(
     monkeypatch.setenv("GIT_CONFIG_COUNT", "1")  # git takes this repository for the Hub's
     monkeypatch.setenv("GIT_CONFIG_KEY_0", f"url.file://{copy}.insteadOf")
     monkeypatch.setenv("GIT_CONFIG_VALUE_0", "https://huggingface.co/datasets/org/ruler")
-    record = next(iter(mlc.Dataset(jsonld=str(copy / FILE)).records(ROWS)))
+    record = next(iter(mlc.Dataset(jsonld=str(copy / CROISSANT)).records(ROWS)))
     assert as_row(record) == row_of(record, release)
     assert list(downloads.iterdir())
 
@@ -171,12 +172,12 @@ def test_a_changed_file_is_not_the_described_one(mlc: Any, root: Path, tmp_path:
     del found["recordSet"][0]["key"]
     path = tmp_path / file["@id"]
     path.parent.mkdir(parents=True)
-    (tmp_path / FILE).write_text(json.dumps(found), encoding="utf-8")
+    (tmp_path / CROISSANT).write_text(json.dumps(found), encoding="utf-8")
     path.write_bytes((root / file["@id"]).read_bytes())
-    assert next(iter(mlc.Dataset(jsonld=str(tmp_path / FILE)).records(ROWS)))
+    assert next(iter(mlc.Dataset(jsonld=str(tmp_path / CROISSANT)).records(ROWS)))
     path.write_bytes((root / file["@id"]).read_bytes() + b"more")
     with pytest.raises(mlc.GenerationError):
-        next(iter(mlc.Dataset(jsonld=str(tmp_path / FILE)).records(ROWS)))
+        next(iter(mlc.Dataset(jsonld=str(tmp_path / CROISSANT)).records(ROWS)))
 
 
 def test_a_licence_is_an_address_or_a_sentence_where_none_was_given(manifest: Manifest) -> None:

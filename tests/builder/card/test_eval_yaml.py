@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from ruler_builder.card.eval_yaml import FRAMEWORK, eval_yaml
+from ruler_builder.card.card_files import FRAMEWORK, eval_yaml
 from ruler_builder.card.render import configurations
 from ruler_builder.release.suite import read_suite
 from ruler_common.manifest import is_standard, read_manifest

@@ -15,8 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 from huggingface_hub import DatasetCard, DatasetCardData, metadata_load
 
-from ruler_builder.card.croissant import croissant
-from ruler_builder.card.eval_yaml import FILE, eval_yaml
+from ruler_builder.card.card_files import EVAL_YAML, croissant, eval_yaml
 from ruler_builder.card.render import (
     configs_in_full,
     configurations,
@@ -314,7 +313,7 @@ def test_the_same_manifest_gives_the_same_bytes_in_any_process(
 def test_a_build_writes_card_and_registration_of_its_manifest(root: Path) -> None:
     manifest = read_manifest(root)
     assert text_of(root) == render(manifest, first_row(root, manifest))
-    assert (root / FILE).read_text(encoding="utf-8") == eval_yaml(manifest)
+    assert (root / EVAL_YAML).read_text(encoding="utf-8") == eval_yaml(manifest)
     assert (root / "croissant.json").read_text(encoding="utf-8") == croissant(manifest)
 
 

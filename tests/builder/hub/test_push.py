@@ -14,7 +14,7 @@ from ruler_builder.hub.release_files import release_files
 from ruler_common.files import sha256_of
 from ruler_common.manifest import read_manifest
 from ruler_common.manifest_form import MANIFEST
-from ruler_release.tables.push_tables import TerminalView
+from ruler_release.tables.release_tables import show_plan
 from tests.builder.hub.conftest import rewrite
 from tests.hub.client import Client
 from tests.hub.hub_store import Blob
@@ -211,7 +211,7 @@ def test_a_plan_of_many_files_is_summed_up(capsys: Any) -> None:
         repo="org/many", kind="dataset", files={}, digests=digests, version="1.0.0", title="many"
     )
     plan = PushPlan(tuple(digests), (), "v1.0.0")
-    TerminalView().plan(shipment, plan, {"files": entries})
+    show_plan(shipment, plan, {"files": entries})
     said = [" ".join(line.split()) for line in capsys.readouterr().out.splitlines()]
     assert said[0] == "org/many: 122 files to send, 122,000 bytes; 0 are there"
     assert said[3:] == [

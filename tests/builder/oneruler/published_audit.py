@@ -18,10 +18,11 @@ from math import ceil
 from typing_extensions import NotRequired, TypedDict
 
 from ruler_builder.oneruler import errata
-from ruler_builder.oneruler.languages import Language, dictionary, entries, language, sentences
+from ruler_builder.oneruler.languages import dictionary, entries, language, sentences
 from ruler_builder.sources.chosen_sources import Sources
 from ruler_builder.sources.registry import NOUNS, registry
 from ruler_builder.tokens.counters import TokenCounter
+from ruler_common.manifest_form import LanguageEntry
 from ruler_common.names import LANGUAGES, parse_length
 from tests.builder.oneruler import published_faults as faults
 
@@ -109,12 +110,12 @@ def audit(
         measured = faults.measures(files["book"], own)
         texts = {
             "prompts": "".join(json.loads(files["niah"]).values()),
-            "nouns": "".join(corrected.nouns),
+            "nouns": "".join(corrected["nouns"]),
             "book": files["book"],
             "words": "".join(own),
         }
         scripts = {name: faults.script(text) for name, text in texts.items() if text}
-        files["nouns"] = "\n".join(corrected.nouns)
+        files["nouns"] = "\n".join(corrected["nouns"])
         found["wording"] += _wording(code, files, faults.kept(scripts, measured))
         found["books"].append(_book(corrected, sources, counter, measured))
         found["dictionaries"].append(
@@ -126,7 +127,7 @@ def audit(
                 scripts=scripts,
             )
         )
-        found["kept_nouns"] = len(corrected.nouns)
+        found["kept_nouns"] = len(corrected["nouns"])
     found["disagreements"] = sorted(disagreements(found))
     return found
 
@@ -160,15 +161,15 @@ def _found_wording(listed: errata.Wording, found: bool) -> FoundWording:
 
 
 def _book(
-    corrected: Language,
+    corrected: LanguageEntry,
     sources: Sources,
     counter: TokenCounter | None,
     measured: dict[str, int],
 ) -> BookFigures:
-    parts = list(sentences(corrected.code, sources))
-    text = corrected.separator.join(parts)
+    parts = list(sentences(corrected["code"], sources))
+    text = corrected["separator"].join(parts)
     figures = BookFigures(
-        language=corrected.code,
+        language=corrected["code"],
         characters=len(text),
         sentences=len(parts),
         longest_sentence=max(map(len, parts)),

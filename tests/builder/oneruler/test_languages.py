@@ -7,7 +7,7 @@ from itertools import islice, pairwise
 import pytest
 
 from ruler_builder.oneruler.errata import applied, fix, identity, is_word
-from ruler_builder.oneruler.languages import Language, dictionary, language, sentences
+from ruler_builder.oneruler.languages import dictionary, language, sentences
 from ruler_builder.sources import sentences as splitting
 from ruler_builder.sources.chosen_sources import Sources, parse_choice
 from ruler_builder.sources.download import Store
@@ -15,6 +15,7 @@ from ruler_builder.sources.sentences import split
 from ruler_builder.sources.word_lists import vocabulary
 from ruler_common.errors import RulerError
 from ruler_common.languages import facts
+from ruler_common.manifest_form import LanguageEntry
 from ruler_common.names import LANGUAGES
 from tests.shares import share
 
@@ -53,60 +54,60 @@ def folded(code: str, sources: Sources) -> str:
 # ---- Prompts and nouns -------------------------------------------------------------------------
 
 
-def check_prompts(spoken: Language) -> None:
-    assert list(spoken.parts) == list(HOLDERS)
-    for part, text in spoken.parts.items():
+def check_prompts(spoken: LanguageEntry) -> None:
+    assert list(spoken["parts"]) == list(HOLDERS)
+    for part, text in spoken["parts"].items():
         assert re.findall(r"\{(.*?)\}", text) == HOLDERS[part]
         assert "  " not in text
-    assert spoken.parts["needle"].endswith(spoken.stop)
-    assert spoken.parts["needle"] == spoken.parts["needle"].strip()
-    assert not spoken.parts["needle"].endswith((" .", ".."))
-    assert spoken.none_word in spoken.parts["if_no"]
-    assert spoken.cwe.count("{context}") == 1
-    assert spoken.cwe.endswith(">")
-    assert "\\n" not in spoken.cwe
-    assert spoken.separator == ("" if spoken.code in UNSPACED else " ")
-    assert spoken.stop == {"ja": "。", "zh": "。", "hi": "।"}.get(spoken.code, ".")
-    for noun in spoken.nouns:
+    assert spoken["parts"]["needle"].endswith(spoken["stop"])
+    assert spoken["parts"]["needle"] == spoken["parts"]["needle"].strip()
+    assert not spoken["parts"]["needle"].endswith((" .", ".."))
+    assert spoken["none_word"] in spoken["parts"]["if_no"]
+    assert spoken["cwe"].count("{context}") == 1
+    assert spoken["cwe"].endswith(">")
+    assert "\\n" not in spoken["cwe"]
+    assert spoken["separator"] == ("" if spoken["code"] in UNSPACED else " ")
+    assert spoken["stop"] == {"ja": "。", "zh": "。", "hi": "।"}.get(spoken["code"], ".")
+    for noun in spoken["nouns"]:
         assert noun == noun.strip() != ""
-    assert len(set(map(identity, spoken.nouns))) == len(spoken.nouns)
+    assert len(set(map(identity, spoken["nouns"]))) == len(spoken["nouns"])
 
 
 @every_language
 def test_the_prompts_and_nouns_of_a_language_are_whole(code: str, published: Sources) -> None:
     spoken = language(code, published)
     check_prompts(spoken)
-    assert len(spoken.nouns) == 79
-    assert spoken.errata == tuple(erratum.id for erratum in applied(code))
+    assert len(spoken["nouns"]) == 79
+    assert spoken["errata"] == [erratum.id for erratum in applied(code)]
 
 
 def test_the_parts_are_what_native_speakers_wrote(published: Sources) -> None:
     polish = language("pl", published)
-    assert polish.parts["needle"] == "Specjalna magiczna liczba dla hasła „{key}” to: {value}."
-    assert polish.none_word == "brak"
-    assert polish.parts["task"].count("\n") == 6
+    assert polish["parts"]["needle"] == "Specjalna magiczna liczba dla hasła „{key}” to: {value}."
+    assert polish["none_word"] == "brak"
+    assert polish["parts"]["task"].count("\n") == 6
 
 
 def test_a_place_is_the_same_noun_in_every_language(published: Sources) -> None:
-    spoken = [language(code, published).nouns for code in ("en", "pl", "ja", "sr", "da")]
+    spoken = [language(code, published)["nouns"] for code in ("en", "pl", "ja", "sr", "da")]
     assert ("apple", "jabłko", "りんご", "jabuka", "æble") in set(zip(*spoken, strict=True))
     assert not {"moon", "month", "coat", "jacket", "house"} & set(spoken[0])
 
 
 def test_persian_asks_for_the_word_it_compares(published: Sources) -> None:
     persian = language("fa", published)
-    assert "\u200c" in persian.none_word
-    assert f'"{persian.none_word}"' in persian.parts["if_no"]
-    assert persian.parts["needle"].endswith("{value}.")
+    assert "\u200c" in persian["none_word"]
+    assert f'"{persian["none_word"]}"' in persian["parts"]["if_no"]
+    assert persian["parts"]["needle"].endswith("{value}.")
 
 
 @pytest.mark.parametrize("code", ["en", "zh"])
 def test_a_stand_in_is_read_like_a_published_language(code: str, own: Sources) -> None:
     spoken = language(code, own)
     check_prompts(spoken)
-    assert len(spoken.nouns) >= 60
-    assert spoken.errata == ()
-    assert len(language("en", own).nouns) == len(spoken.nouns)
+    assert len(spoken["nouns"]) >= 60
+    assert spoken["errata"] == []
+    assert len(language("en", own)["nouns"]) == len(spoken["nouns"])
 
 
 def test_an_unknown_language_is_refused(own: Sources) -> None:
@@ -149,10 +150,10 @@ def test_a_sentence_ends_where_the_language_ends_one(code: str, published: Sourc
     """The needles are sentences native speakers wrote: run together they come apart again."""
     spoken = language(code, published)
     needles = [
-        spoken.parts["needle"].format(key=noun, value=1234567 + 1111 * place)
-        for place, noun in enumerate(spoken.nouns[:6])
+        spoken["parts"]["needle"].format(key=noun, value=1234567 + 1111 * place)
+        for place, noun in enumerate(spoken["nouns"][:6])
     ]
-    assert list(split(spoken.separator.join(needles), code, facts(code).sentences)) == needles
+    assert list(split(spoken["separator"].join(needles), code, facts(code).sentences)) == needles
 
 
 @pytest.mark.parametrize("code", ["ko", "sw", "ja", "zh", "uk"])

@@ -116,23 +116,23 @@ def test_a_release_is_compared_configuration_by_configuration(
 ) -> None:
     frozen = freeze([whole("part", only("vt"))], folder=tmp_path)
     manifest = read_manifest(whole())
-    assert compare(manifest, frozen).sentence == (
+    assert compare(manifest, frozen) == (
         "These are the frozen rows of data version 1.0.0, but for 12 configurations that are not "
         "frozen."
     )
     only("vt")(manifest)
-    assert compare(manifest, frozen).sentence == "These are the frozen rows of data version 1.0.0."
+    assert compare(manifest, frozen) == "These are the frozen rows of data version 1.0.0."
     other_rows(manifest)
     first = "Own rows, not the frozen ones of data version 1.0.0: vt_4k differ"
-    assert compare(manifest, frozen).sentence == f"{first}s: a change of the builder."
+    assert compare(manifest, frozen) == f"{first}s: a change of the builder."
     manifest["seed"], manifest["reserve"] = 3, 0
     manifest["files"]["data/tekken/4k/vt.parquet"]["rows"] = 20
     manifest["sources"]["essays"]["sha256"] = "1" * 64
-    assert compare(manifest, frozen).sentence == (
+    assert compare(manifest, frozen) == (
         f"{first}s: other sources (essays), seed 3, not 0, reserve 0, not 128, "
         "20 rows a file, not 500."
     )
-    assert compare(read_manifest(whole("cwe", only("cwe"))), frozen).sentence == (
+    assert compare(read_manifest(whole("cwe", only("cwe"))), frozen) == (
         "Own rows: no configuration here is among the frozen ones of data version 1.0.0."
     )
 

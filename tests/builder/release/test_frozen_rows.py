@@ -10,7 +10,7 @@ from ruler_builder.families.task import DATA_VERSION
 from ruler_builder.oneruler.language_pairs import Languages
 from ruler_builder.release.build import build
 from ruler_builder.release.order import BuildOrder
-from ruler_common.frozen_rows import compare, read_frozen
+from ruler_common.frozen_rows import read_frozen
 from ruler_common.names import TASKS
 from tests.conftest import Silent
 from tests.shares import share
@@ -30,5 +30,7 @@ def test_a_part_built_again_has_the_frozen_rows(mirror: Path, tmp_path: Path, da
     frozen = read_frozen(DATA_VERSION)
     assert frozen, f"data version {DATA_VERSION} has no frozen rows"
     order = BuildOrder(tmp_path / dataset, suite=dataset, mirror=mirror, **PARTS[dataset])
-    found = compare(build(order, Silent()).manifest, frozen)
-    assert (found.different, found.unlisted, len(found.same)) == ([], [], FILES[dataset])
+    files = build(order, Silent()).manifest["files"].values()
+    digests = {entry["config"]: entry["rows_sha256"] for entry in files}
+    assert len(digests) == FILES[dataset]
+    assert digests.items() <= frozen.rows[dataset].items()

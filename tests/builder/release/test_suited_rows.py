@@ -13,7 +13,7 @@ from ruler_builder.release.suited_rows import frozen_tokenizers, suited_rows
 from ruler_builder.sources.download import Store
 from ruler_builder.tokens.tokenizers import named, pinned_files
 from ruler_common.errors import RulerError
-from ruler_release.tables.tokenizer_tables import show_suited
+from ruler_release.tables.source_tables import show_suited
 from tests import in_process
 
 

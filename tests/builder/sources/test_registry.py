@@ -118,5 +118,5 @@ def test_states_say_which_sources_are_present_damaged_or_missing(folder: Path) -
         file = registry()[name].canonical.file
         (folder / file.path).parent.mkdir(exist_ok=True)
         (folder / file.path).write_bytes(bytes(file.bytes + more))
-    found = [(s["source"], s["state"]) for s in states(Store(folder))]
+    found = [(source.name, state) for source, state in states(Store(folder))]
     assert found == [("essays", "present"), ("squad", "damaged"), ("hotpotqa", "missing")]

@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 
 from ruler_builder.sources import corpora
 from ruler_builder.tokens import split_points
-from ruler_builder.tokens.counters import FastCounter, TokenCounter
+from ruler_builder.tokens.counters import WORTHWHILE, FastCounter, TokenCounter, counts_by_words
 from ruler_builder.tokens.tokenizers import TokenizerEntry
-from ruler_builder.tokens.word_counts import WORTHWHILE, counts_by_words
 from tests.shares import examples
 
 LAWS = settings(

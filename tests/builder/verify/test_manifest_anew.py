@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 
 from ruler_builder.oneruler.language_pairs import Languages
-from ruler_builder.verify.manifest_anew import FREE, differences
-from ruler_builder.verify.verify import verify
+from ruler_builder.verify.verify import FREE, differences, verify
 from ruler_common.manifest_form import MANIFEST
 from tests.builder.proof import planting
 from tests.builder.proof.planting import manifest_of

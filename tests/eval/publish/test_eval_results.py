@@ -8,7 +8,7 @@ import pytest
 import yaml
 from huggingface_hub import EvalResultEntry, parse_eval_result_entries
 
-from ruler_builder.card.eval_yaml import eval_yaml
+from ruler_builder.card.card_files import eval_yaml
 from ruler_common.names import GROUPS, LANGUAGES, Names
 from ruler_eval.publish import eval_results as publishing
 from ruler_eval.score.aggregates import summary

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import inspect
 from pathlib import Path
 
+import pytest
 from typer.main import get_command
 
+from ruler_release import api
 from ruler_release.app import PANELS, app
 from tests.eval.scoring_helpers import ruler
 
@@ -62,3 +65,16 @@ def test_a_letter_means_the_same_in_every_command():
             assert letters == wanted, f"{command.name} {parameter.opts}"
             found += bool(wanted)
     assert found > 20
+
+
+SAME = [("build", "reserve", "Tokens of each window"), ("run", "timeout", "openai: seconds for")]
+SAME += [("score", "cut", "What a truncated"), ("verify", "laws_only", "Make no row anew.")]
+
+
+@pytest.mark.parametrize(("command", "argument", "said"), SAME)
+def test_a_flag_is_the_argument_of_its_name_in_python(command: str, argument: str, said: str):
+    flags = {flag.name: flag for flag in get_command(app).commands[command].params}
+    default = inspect.signature(getattr(api, command)).parameters[argument].default
+    assert flags[argument].default == default
+    assert flags[argument].help.startswith(said)
+    assert flags[argument].opts == [f"--{argument.replace('_', '-')}"]

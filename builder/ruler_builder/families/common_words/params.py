@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ruler_builder.suites.list_counts import ListParams
-from ruler_builder.suites.params import LAYOUTS
+from ruler_builder.suites.params import LAYOUTS, ListParams
 
 _MOST_COMMON = 200  # words: so many that no other contains are surely there
 

@@ -16,7 +16,7 @@ from ruler_builder.context.counted_sources import CountedTexts
 from ruler_builder.families.common_words.params import CommonParams, example_words
 from ruler_builder.families.numbered_words import FEWEST_TOKENS, NumberedWords
 from ruler_builder.sources import word_lists
-from ruler_builder.suites.list_counts import ListCounts
+from ruler_builder.suites.params import ListCounts
 from ruler_builder.suites.wording import Frame, filled, wording_of
 
 _LONG = 131072  # tokens; above it wonderwords' words do not suffice

@@ -13,8 +13,7 @@ from functools import cache
 import numpy as np
 import numpy.typing as npt
 
-from ruler_builder.common.zeta import zeta
-from ruler_builder.families.frequent_words.params import NUMBERS
+from ruler_builder.families.frequent_words.params import NUMBERS, zeta
 from ruler_builder.reading.breaches import FileRules, context_of
 from ruler_builder.reading.reading import Reading, framed
 from ruler_builder.suites.wording import filled

@@ -13,10 +13,9 @@ from functools import cached_property
 import numpy as np
 
 from ruler_builder.common.randomness import letters
-from ruler_builder.common.zeta import zeta
 from ruler_builder.context.fit import Impossible
 from ruler_builder.context.prompt_builder import PromptBuilder
-from ruler_builder.families.frequent_words.params import NUMBERS, FrequentParams
+from ruler_builder.families.frequent_words.params import NUMBERS, FrequentParams, zeta
 from ruler_builder.families.task import NewRow, Task
 from ruler_builder.suites.wording import filled
 

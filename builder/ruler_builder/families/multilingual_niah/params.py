@@ -1,13 +1,14 @@
-"""The parameters of ONERULER's niah: keys, values and queries, and the sentence for none."""
+"""The parameters of ONERULER's niah, and its published prompt around a book (Figure 9)."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
 from ruler_builder.sources.registry import prompts_of
 from ruler_builder.suites.params import MOST_NEEDLES, TaskParams
-from ruler_builder.suites.wording import between_tags
+from ruler_builder.suites.wording import Frame, between_tags, split_at_context
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,3 +46,18 @@ class MultilingualNiahParams(TaskParams):
         return (f"book-{language}", *chain.from_iterable(prompts))
 
     right_answers = staticmethod(between_tags)
+
+
+def needle_frame(
+    parts: Mapping[str, str], separator: str, none_sentence: bool, keys: Sequence[str]
+) -> Frame:
+    """The text before and after the context, and the question."""
+    head, tail = split_at_context(parts["task"])
+    names = {f"query{i}": key for i, key in enumerate(keys, 1)}
+    asked = parts["question_one" if len(keys) == 1 else "question_many"].format(**names)
+    end = parts["if_no"]
+    if not none_sentence:  # what closes the question stays
+        end = end[end.rindex("</") :]
+    tail += separator.join([asked, parts["please_list"], end])
+    tail += parts["answer_prefix"] + separator + parts["answer"]
+    return Frame(head, tail, "", asked[asked.index(">") + 1 :].strip())

@@ -16,7 +16,7 @@ from itertools import product
 from typing import Any
 
 from ruler_builder.common.text_digests import without_needles
-from ruler_builder.families.multilingual_niah.wording import needle_frame
+from ruler_builder.families.multilingual_niah.params import needle_frame
 from ruler_builder.reading.breaches import FileRules, Law, context_of, pattern_of
 from ruler_builder.reading.reading import Reading, fold_width, framed, only_in_evidence, spans
 from ruler_builder.reading.running_text import running_text

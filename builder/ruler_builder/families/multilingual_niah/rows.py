@@ -19,11 +19,10 @@ from ruler_builder.context.book_haystack import BookHaystack
 from ruler_builder.context.fit import fit
 from ruler_builder.context.haystacks import DEPTHS, Needle
 from ruler_builder.context.prompt_builder import PromptBuilder
-from ruler_builder.families.multilingual_niah.params import MultilingualNiahParams
-from ruler_builder.families.multilingual_niah.wording import needle_frame
+from ruler_builder.families.multilingual_niah.params import MultilingualNiahParams, needle_frame
 from ruler_builder.families.task import NewRow, Task
-from ruler_builder.oneruler.languages import Language
 from ruler_common.errors import RulerError
+from ruler_common.manifest_form import LanguageEntry
 from ruler_common.names import LANGUAGES
 
 _DIGITS = 7
@@ -50,12 +49,12 @@ class MultilingualNiah(Task[MultilingualNiahParams]):
     same_beginning = True  # all rows hide their needles in the same book
 
     @cached_property
-    def _text(self) -> Language:
+    def _text(self) -> LanguageEntry:
         """The language of the book and the needles."""
         return self.counted_sources.language(self.key.language)
 
     @cached_property
-    def _instruction(self) -> Language:
+    def _instruction(self) -> LanguageEntry:
         return self.counted_sources.language(self.key.instruction_language)
 
     @cached_property
@@ -65,8 +64,8 @@ class MultilingualNiah(Task[MultilingualNiahParams]):
     def row(self, index: int) -> NewRow:
         """Row `index`: the same nouns, numbers and depths in every language, at every length."""
         asked, book = self._asked(index), self._book
-        keys = [self._text.nouns[noun] for noun in asked.nouns]
-        needle = self._text.parts["needle"]
+        keys = [self._text["nouns"][noun] for noun in asked.nouns]
+        needle = self._text["parts"]["needle"]
         pairs = [(n, value) for n, values in enumerate(asked.values) for value in values]
         needles = [
             Needle(depth, needle.format(key=keys[n], value=value), answer=n < self._carrying)
@@ -74,9 +73,9 @@ class MultilingualNiah(Task[MultilingualNiahParams]):
         ]
         if clashes := book.numbers & {value for _, value in pairs}:
             raise RulerError(f"The book holds {min(clashes)}, a value of row {index}.")
-        queried = [self._instruction.nouns[noun] for noun in asked.nouns[: self.params.queries]]
+        queried = [self._instruction["nouns"][noun] for noun in asked.nouns[: self.params.queries]]
         instruction, none_sentence = self._instruction, self.params.none_sentence
-        frame = needle_frame(instruction.parts, instruction.separator, none_sentence, queried)
+        frame = needle_frame(instruction["parts"], instruction["separator"], none_sentence, queried)
 
         def draft(units: int) -> PromptBuilder:
             return book.lay(PromptBuilder(self.counter).add(frame.head), units, needles, frame.tail)
@@ -89,7 +88,7 @@ class MultilingualNiah(Task[MultilingualNiahParams]):
                 f"{self.key.max_length} tokens: each must end with a sign such as a full stop, and "
                 "where the script has capitals the next must begin with one."
             )
-        none_word = instruction.none_word if none_sentence else ""
+        none_word = instruction["none_word"] if none_sentence else ""
         outputs, repeats = self._references(asked), book.repeats(fitted.units)
         return self.finish(index, fitted.draft, frame, outputs, fitted.unit, repeats, none_word)
 
@@ -99,17 +98,19 @@ class MultilingualNiah(Task[MultilingualNiahParams]):
 
     def _references(self, asked: MultilingualQuestion) -> list[str]:
         values = asked.values[: self._carrying]
-        return [value for several in values for value in several] or [self._instruction.none_word]
+        return [value for several in values for value in several] or [
+            self._instruction["none_word"]
+        ]
 
     @property
     def prompt_end(self) -> str:
         """The form of an answer, as the published prompt shows it."""
-        return self._instruction.parts["answer"]
+        return self._instruction["parts"]["answer"]
 
     @property
     def text_separator(self) -> str | None:
         """A space, or nothing (ja, zh)."""
-        return self._text.separator
+        return self._text["separator"]
 
     @property
     def _carrying(self) -> int:

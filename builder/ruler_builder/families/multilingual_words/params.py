@@ -1,12 +1,13 @@
-"""The parameters of ONERULER's cwe: the counts of common and other words (section 2)."""
+"""The parameters of ONERULER's cwe (section 2), and its published prompt (Figure 10)."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from ruler_builder.sources.registry import prompts_of
-from ruler_builder.suites.list_counts import ListParams
-from ruler_builder.suites.wording import between_tags
+from ruler_builder.suites.params import ListParams
+from ruler_builder.suites.wording import Frame, between_tags, split_at_context
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,3 +28,10 @@ class MultilingualWordsParams(ListParams):
         return (*words, *prompts_of(instruction_language))
 
     right_answers = staticmethod(between_tags)
+
+
+def list_frame(template: str) -> Frame:
+    """The frame of a prompt; its question is what stands between the first tags after the list."""
+    head, tail = split_at_context(template)
+    tagged = re.search(r"<([^<>/]+)>(.*?)</\1>", tail, re.DOTALL)
+    return Frame(head, tail, "", tagged[2].strip() if tagged else "")

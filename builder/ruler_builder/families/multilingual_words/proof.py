@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from ruler_builder.families.multilingual_words.params import MultilingualWordsParams
-from ruler_builder.families.multilingual_words.wording import list_frame
+from ruler_builder.families.multilingual_words.params import MultilingualWordsParams, list_frame
 from ruler_builder.reading.breaches import FileRules, Law
 from ruler_builder.reading.numbered_lists import read_list
 from ruler_builder.reading.reading import Reading, framed

@@ -11,8 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from ruler_builder.context.counted_sources import CountedTexts
-from ruler_builder.families.multilingual_words.params import MultilingualWordsParams
-from ruler_builder.families.multilingual_words.wording import list_frame
+from ruler_builder.families.multilingual_words.params import MultilingualWordsParams, list_frame
 from ruler_builder.families.numbered_words import NumberedWords
 from ruler_builder.suites.wording import Frame
 
@@ -36,7 +35,7 @@ class MultilingualWords(NumberedWords[MultilingualWordsParams]):
 
     @property
     def _frame(self) -> Frame:
-        return list_frame(self.counted_sources.language(self.key.instruction_language).cwe)
+        return list_frame(self.counted_sources.language(self.key.instruction_language)["cwe"])
 
     def frame(self, draw: np.random.Generator, spare: np.ndarray) -> Frame:
         """The published prompt around the list."""

@@ -1,10 +1,13 @@
-"""The parameters of RULER's niah: haystack, types of key and value, how many of each (Table 5)."""
+"""The parameters of RULER's niah (Table 5), and the text around its context."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from ruler_builder.suites.params import MOST_NEEDLES, TaskParams
+from ruler_builder.suites.wording import Frame, filled
 
 TYPES = {"words": "word", "numbers": "number", "uuids": "uuid"}
 """Of keys and values, with the word for one."""
@@ -37,3 +40,8 @@ class NiahParams(TaskParams):
     def sources(self, language: str, instruction_language: str) -> tuple[str, ...]:
         """The essays, where they are the haystack."""
         return ("essays",) if self.haystack == "essay" else ()
+
+
+def niah_frame(templates: Mapping[str, Any], types: str, many: bool, query: str) -> Frame:
+    """The frame of a prompt that asks for values of the type `types` of the keys in `query`."""
+    return filled(templates["many" if many else "one"], type=TYPES[types], types=types, query=query)

@@ -13,7 +13,7 @@ from functools import partial
 from heapq import nlargest
 from itertools import chain
 
-from ruler_builder.families.niah.wording import niah_frame
+from ruler_builder.families.niah.params import niah_frame
 from ruler_builder.reading.breaches import FileRules, context_of, pattern_of
 from ruler_builder.reading.reading import Reading, framed, only_in_evidence, spans
 from ruler_builder.reading.running_text import running_text

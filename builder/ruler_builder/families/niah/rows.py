@@ -25,8 +25,7 @@ from ruler_builder.context.haystacks import (
     Needle,
 )
 from ruler_builder.context.prompt_builder import PromptBuilder
-from ruler_builder.families.niah.params import NiahParams
-from ruler_builder.families.niah.wording import niah_frame
+from ruler_builder.families.niah.params import NiahParams, niah_frame
 from ruler_builder.families.task import NewRow, Task
 from ruler_builder.sources import word_lists
 from ruler_builder.suites.wording import Frame

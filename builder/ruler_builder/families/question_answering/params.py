@@ -1,4 +1,4 @@
-"""The parameters of RULER's qa: the corpus, and how many of its documents."""
+"""The parameters of RULER's qa: the corpus, how many of its documents, the prompt without any."""
 
 from __future__ import annotations
 
@@ -8,6 +8,11 @@ from dataclasses import dataclass
 from ruler_builder.suites.params import TaskParams
 
 _CORPORA = ("squad", "hotpotqa")
+WITHOUT_DOCUMENTS = (
+    "Answer the question. Only give me the answer and do not output any other words."
+    "{context}\n\nQuestion: {question}"
+)
+"""The prompt where no documents are given, Figure 3's dotted line; its context is empty."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,7 +11,7 @@ from bisect import bisect_left
 from collections import Counter
 from itertools import islice
 
-from ruler_builder.families.question_answering.wording import WITHOUT_DOCUMENTS
+from ruler_builder.families.question_answering.params import WITHOUT_DOCUMENTS
 from ruler_builder.reading.breaches import FileRules, context_of
 from ruler_builder.reading.reading import Reading, foreign, framed
 from ruler_builder.sources.corpora import Corpus, Question

@@ -21,11 +21,9 @@ import numpy as np
 
 from ruler_builder.common.randomness import all_but
 from ruler_builder.context.counted_sources import CountedTexts
-from ruler_builder.context.fit import refuse_if_over
-from ruler_builder.context.packing import Documents, Pool, pack
+from ruler_builder.context.fit import Documents, Pool, pack, refuse_if_over
 from ruler_builder.context.prompt_builder import PromptBuilder
-from ruler_builder.families.question_answering.params import QaParams
-from ruler_builder.families.question_answering.wording import WITHOUT_DOCUMENTS
+from ruler_builder.families.question_answering.params import WITHOUT_DOCUMENTS, QaParams
 from ruler_builder.families.task import NewRow, Task
 from ruler_builder.sources.corpora import Question
 from ruler_builder.suites.wording import Frame, frame_of

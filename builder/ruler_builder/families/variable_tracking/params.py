@@ -1,11 +1,13 @@
-"""The parameters of RULER's vt: how many chains and hops (Table 5), and how they are laid out."""
+"""The parameters of RULER's vt (Table 5), and the text around its solved examples."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from ruler_builder.suites.params import LAYOUTS, MOST_NEEDLES, TaskParams
+from ruler_builder.suites.wording import filled
 
 _HAYSTACKS = ("noise", "essay")
 
@@ -46,3 +48,28 @@ class ChainParams(TaskParams):
     def right_answers(references: Sequence[str], prompt_end: str) -> list[str]:
         """The names, as in the solved example."""
         return [f" {' '.join(references)}"]
+
+
+class ExampleFrame(NamedTuple):
+    """What stands before and after the context of a solved example, its prefix, and its end."""
+
+    head: str
+    tail: str
+    prefix: str
+    end: str
+
+
+def chain_example_frame(
+    templates: Mapping[str, str], layout: str, names: int, value: str
+) -> ExampleFrame:
+    """The frame of a solved example of vt, whose answer is `names` names.
+
+    The paper's own code (layout 2024) joined the words of the example's template by single spaces,
+    and put a space before the example and two more newlines after it.
+    """
+    lead, end = "", "\n\n"
+    if layout == "2024":
+        lead, end = " ", "\n\n\n\n"
+        templates = {**templates, "input": " ".join(templates["input"].split())}
+    frame = filled(templates, n=names, value=value)
+    return ExampleFrame(lead + frame.head, frame.tail, frame.prefix, end)

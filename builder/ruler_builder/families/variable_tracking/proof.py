@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import NamedTuple
 
-from ruler_builder.families.variable_tracking.wording import chain_example_frame
+from ruler_builder.families.variable_tracking.params import chain_example_frame
 from ruler_builder.reading.breaches import FileRules, context_of, pattern_of
 from ruler_builder.reading.reading import Reading, framed, only_in_evidence, spans
 from ruler_builder.reading.running_text import running_text

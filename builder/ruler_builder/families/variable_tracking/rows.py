@@ -23,8 +23,7 @@ from ruler_builder.context.fit import fit
 from ruler_builder.context.haystacks import DEPTHS, FEWEST_TOKENS_A_LINE, Haystack, Needle
 from ruler_builder.context.prompt_builder import PromptBuilder
 from ruler_builder.families.task import NewRow, Task
-from ruler_builder.families.variable_tracking.params import ChainParams
-from ruler_builder.families.variable_tracking.wording import chain_example_frame
+from ruler_builder.families.variable_tracking.params import ChainParams, chain_example_frame
 from ruler_builder.suites.wording import filled
 
 _EXAMPLE_NAME, _VALUE = 3, 5  # letters, digits

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ruler_builder.common.zeta import zeta
+from ruler_builder.families.frequent_words.params import zeta
 
 
 def test_it_is_scipys_to_the_last_bit() -> None:

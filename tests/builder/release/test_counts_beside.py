@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from ruler_builder.tokens.counters import TiktokenCounter, TokenCounter
-from ruler_builder.tokens.counts_beside import (
+from ruler_builder.release.suited_rows import (
     CHINESE,
     counts_beside,
     sample_texts,
     tokenizer_by_name,
 )
+from ruler_builder.tokens.counters import TiktokenCounter, TokenCounter
 from ruler_builder.tokens.tokenizers import named
 
 

@@ -1,0 +1,174 @@
+"""What is shown of a release by `ruler build`, `ruler list`, `ruler verify` and `ruler push`."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from ruler_builder.card.figures import lengths
+from ruler_builder.hub.push_plan import PushPlan, Shipment
+from ruler_builder.proof.verify_report import FileReport, VerifyReport
+from ruler_common.frozen_rows import sentence_of
+from ruler_common.manifest import read_manifest
+from ruler_common.manifest_form import MANIFEST, FileEntry, Manifest
+from ruler_common.terminal import MANY, err, out, print_table, sentences
+from ruler_common.text import plain, without_passwords
+
+if TYPE_CHECKING:
+    from ruler_builder.release.build import BuildSize, Built
+
+_WORTH_A_WORD = 1000  # rows
+
+
+def show_files(manifest: Manifest) -> None:
+    """The files of a release, those of a tokenizer from the shortest rows to the longest."""
+    rows = [
+        (e["config"], e["rows"], round(e["tokens"]["mean"]), f"{100 * e['fill']:.2f} %", e["bytes"])
+        for e in sorted(manifest["files"].values(), key=lambda e: (e["tokenizer"], e["max_length"]))
+    ]
+    title = f"{manifest['dataset']} {manifest['data_version']}, seed {manifest['seed']}"
+    print_table(title, "configuration", "rows", "mean length", "fill", "bytes", rows=rows)
+
+
+def _show_lengths(manifest: Manifest) -> None:
+    """Many files, by tokenizer and length; `ruler list` shows each."""
+    rows = []
+    for one in lengths(manifest):
+        if found := one["all"]:
+            full = f"{100 * found.least:.2f} %"
+            sums = (found.files, found.rows, full, found.exhausted, found.bytes)
+            rows.append((one["tokenizer"], one["length"], *sums))
+    columns = ("tokenizer", "length", "files", "rows", "least fill", "run out", "bytes")
+    print_table("", *columns, rows=rows)
+
+
+def show_size(size: BuildSize) -> None:
+    """What a build is about to make, on stderr; nothing of a small one."""
+    if size.rows < _WORTH_A_WORD:
+        return
+    minutes = size.cpu_seconds / 60
+    time = f"{minutes:.0f} minutes" if minutes >= 1.5 else "a minute"
+    space = f"{size.bytes / 1e9:.1f} GB" if size.bytes >= 1e9 else f"{size.bytes / 1e6:.0f} MB"
+    files = f"{size.files} file{'s' * (size.files != 1)}"
+    text = (
+        f"To make: {size.rows:,} rows in {files}, {size.tokens / 1e6:,.0f} million tokens: about "
+    )
+    text += f"{space} and {time} of CPU time, several times that without the extra `fast`."
+    err.print(sentences(text), highlight=False)
+
+
+def show_built(root: Path, built: Built) -> None:
+    """What a build made, and what it could not."""
+    for name, why in built.manifest.get("left_out", {}).items():
+        out.print(f"Left out {name}: {why}", highlight=False)
+    if not built.manifest["files"]:
+        out.print("There is no file to build here.")
+        return
+    if not built.new:
+        out.print(f"'{root}' already holds all of this: nothing to do.")
+        return
+    files = {path: built.manifest["files"][path] for path in built.new}
+    show = _show_lengths if len(files) > MANY else show_files
+    show({**built.manifest, "files": files})
+    own = [name for name, s in built.manifest["sources"].items() if s["variant"] == "embedded"]
+    if own:
+        out.print(f"Made from the project's own texts: {', '.join(own)}. The card says so.")
+    out.print(sentences(sentence_of(built.manifest)), highlight=False)
+    made = f"{len(built.new)} file{'s' * (len(built.new) != 1)} made"
+    out.print(f"{made} in '{root}'. Next: ruler verify {root}")
+
+
+def show_report(root: Path, report: VerifyReport, as_json: bool) -> None:
+    """One line a file, its breaches, and the verdict."""
+    finished = (root / MANIFEST).is_file()
+    frozen = sentence_of(read_manifest(root)) if finished else None
+    if as_json:
+        found: dict[str, Any] = {"ok": report.ok, "unfinished": report.unfinished, "frozen": frozen}
+        files = {path: _as_json(file) for path, file in report.files.items()}
+        found |= {"proved": report.proved, "not_rebuilt": report.not_rebuilt}
+        found |= {"notes": report.notes, "files": files}
+        sys.stdout.write(json.dumps(found, ensure_ascii=False, indent=1) + "\n")
+        return
+    for why, paths in report.not_rebuilt.items():
+        err.print(f"Not rebuilt: {len(paths)} files, {why}", highlight=False)
+    for name in report.uncounted:
+        text = (
+            f"Not counted: tokens of {name}, so exact length, full window and answerable are open."
+        )
+        err.print(text, highlight=False)
+    for note in report.notes:
+        err.print(note, highlight=False)
+    for file in report.files.values():
+        if len(report.files) > MANY and not file.count:
+            continue
+        verdict = f"{file.count} breaches" if file.count else "holds"
+        out.print(f"{file.config}: {file.rows} rows, {verdict}", highlight=False)
+        for index, law, what in file.breaches:
+            where = f"row {index}" if index >= 0 else "file"
+            out.print(f"    {file.config} {where}, {law.title}: {what}", highlight=False)
+    if report.unfinished:
+        out.print(
+            f"Incomplete: {report.unfinished} files are not made yet. "
+            "Run the same `ruler build` again."
+        )
+    elif report.ok:
+        rows = sum(file.rows for file in report.files.values())
+        laws = "All other laws hold" if report.uncounted else "All laws hold"
+        text = f"{laws}: {len(report.files)} files, {rows:,} rows. {report.sentence}"
+        out.print(sentences(text))
+        out.print(sentences(str(frozen)), highlight=False)
+    else:
+        out.print(f"{sum(file.count for file in report.files.values())} breaches.")
+
+
+def _as_json(file: FileReport) -> dict[str, Any]:
+    first = [
+        {"row": row, "law": law.title, "number": int(law), "what": what}
+        for row, law, what in file.breaches
+    ]
+    return {"config": file.config, "rows": file.rows, "breaches": file.count, "first": first}
+
+
+def show_note(text: str) -> None:
+    """Print what a push did."""
+    typer.echo(plain(without_passwords(text)))
+
+
+def show_plan(shipment: Shipment, plan: PushPlan, manifest: Manifest | None) -> None:
+    """Print what a push will send, by folder or of many files by length, take away and tag."""
+    entries = manifest["files"] if manifest else {}
+    many = len(plan.new) > MANY
+    groups: dict[tuple[str, ...], list[str]] = {}
+    for path in plan.new:
+        place: tuple[str, ...] = (path.rpartition("/")[0],)
+        if many:
+            entry = entries.get(path)
+            place = (entry["tokenizer"], entry["length"]) if entry else ("card, manifest", "")
+        groups.setdefault(place, []).append(path)
+    rows: list[tuple[str | int, ...]] = []
+    for place, paths in groups.items():
+        size = sum(shipment.digests[path].size for path in paths)
+        label = place if many else (_configs(place[0], paths, entries),)
+        rows.append((*label, len(paths), size))
+    kept = len(shipment.digests) - len(plan.new)
+    total = sum(shipment.digests[path].size for path in plan.new)
+    title = f"{shipment.repo}: {len(plan.new)} files to send, {total:,} bytes; {kept} are there"
+    if rows:
+        columns = ("tokenizer", "length") if many else ("what",)
+        print_table(title, *columns, "files", "bytes", rows=rows)
+    else:
+        out.print(title)
+    if plan.gone:
+        out.print(f"{len(plan.gone)} files of an older data version leave main, not their tag.")
+    out.print(f"Tag: {plan.tag}" if plan.tag else "No tag.")
+
+
+def _configs(folder: str, paths: Sequence[str], entries: Mapping[str, FileEntry]) -> str:
+    """The configurations of a folder's files, the first and the last of many; else their names."""
+    names = [entries[path]["config"] if path in entries else path for path in paths]
+    return ", ".join(names) if not folder or len(names) < 3 else f"{names[0]} … {names[-1]}"
