@@ -3,6 +3,7 @@ r"""Texts from anywhere as a terminal, Markdown or a page shows them, and withou
     plain("\x1b[31mred")            # "\\x1b[31mred", for a terminal
     visible("\x1b[31mred")          # "␛[31mred", for a page
     visible("a\u202eb")             # "a⟨U+202E⟩b"
+    number_of(1, "row")             # "1 row"
     shortened("word " * 1000, 20)   # "word word word … (5,000 characters)"
 
 Nothing in what they return can do anything but be read.
@@ -33,6 +34,11 @@ def plain(text: object) -> str:
 def printable(text: str) -> str:
     """A text in one line, every sign that is not printable written out."""
     return "".join(sign if sign.isprintable() else _escaped(sign) for sign in text)
+
+
+def number_of(count: int, noun: str) -> str:
+    """`1 row`, `1,200 rows`."""
+    return f"{count:,} {noun}{'s' * (count != 1)}"
 
 
 def one_line(error: object, most: int = 300) -> str:

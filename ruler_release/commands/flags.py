@@ -70,9 +70,10 @@ def arguments_of(
     """Give a command the arguments of a call, or `only` some, as flags, in the place of `**more`.
 
     Each has the call's default, and what the call's docstring says of it; a flag of the command's
-    own (Annotated) takes the place of the argument of its name. Left out are arguments that no flag
-    can give, such as functions.
+    own (Annotated) takes the place of the argument of its name. Required ones come first, then all
+    in the call's order. Left out are arguments that no flag can give, such as functions.
     """
+    places = {name: place for place, name in enumerate(signature(call).parameters)}
     said = {name: " ".join(text.split()) for name, text in _SAID.findall(getdoc(call) or "")}
 
     def with_flags(command: Callable[..., None]) -> Callable[..., None]:
@@ -82,12 +83,13 @@ def arguments_of(
             if get_origin(p.annotation) is Annotated
         }
         taken = {
-            p.name: p.replace(annotation=_flag(p.name, _TYPES[p.annotation], said[p.name]))
+            p.name: p.replace(annotation=_flag(p.name, _TYPES[p.annotation], said.get(p.name, "")))
             for p in signature(call).parameters.values()
-            if p.name in (only or said) and p.name not in own and p.annotation in _TYPES
+            if p.name in (only or places) and p.name not in own and p.annotation in _TYPES
             if p.name != "progress"
         }
         found = [p.replace(kind=p.KEYWORD_ONLY) for p in (own | taken).values()]
+        found.sort(key=lambda p: (p.default is not p.empty, places.get(p.name, len(places))))
         vars(command)["__signature__"] = Signature(found)
         return command
 
@@ -164,10 +166,10 @@ def run_options(options: Mapping[str, Any]) -> dict[str, Any]:
     return given
 
 
-def not_a_folder(out: Path | None, name: str) -> None:
+def not_a_folder(out: Path | None, name: str, flag: str = "--out") -> None:
     """Refuse --out that names a folder, before any work."""
     if out is not None and out.is_dir():
-        raise RulerError(f"'{out}' is a folder: name a file with --out, such as {out / name}.")
+        raise RulerError(f"'{out}' is a folder: name a file with {flag}, such as {out / name}.")
 
 
 def write_json(path: Path | None, found: Mapping[str, Any]) -> None:

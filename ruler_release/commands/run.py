@@ -127,7 +127,7 @@ def decide(
     from ruler_eval.report.comparison_tables import look_line, saved, sequential_verdict
     from ruler_eval.run.run_order import parse_arguments, parse_price
 
-    flags.not_a_folder(json_out, "decision.json")
+    flags.not_a_folder(json_out, "decision.json", "--json")
     read = {
         "configs": flags.names_in(configs) if configs else None,
         "price": parse_price(price),
@@ -149,7 +149,10 @@ def decide(
     else:
         live = api.live_test(base, max_drop=max_drop, base_model=base_model, progress=True, **given)
         found = live.run(show)
-        lines = [*live.summary.lines(), *saved(live.left_tokens, live.order.price)]
+        for name, summary in live.summaries.items():
+            said = f"{name}: " if len(live.summaries) > 1 else ""
+            lines += [f"{said}{line}" for line in summary.lines()]
+        lines += saved(live.left_tokens, live.order.price)
     flags.write_json(json_out, found)
     typer.echo("\n" + "\n".join(map(sentences, [*lines, sequential_verdict(found)])))
     raise typer.Exit(EXIT_CODES[found["verdict"]])

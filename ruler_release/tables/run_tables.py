@@ -9,6 +9,9 @@ from ruler_common.terminal import MANY, narrow_table, out, sentences
 if TYPE_CHECKING:
     from ruler_eval.run.progress import RunSummary
 
+_IN_WORDS = {"stop": "ended", "length": "truncated", "does_not_fit": "too long", "error": "failed"}
+"""The states of a row, as the heads of the table name them."""
+
 
 def show_summary(summary: RunSummary) -> None:
     """The summary in words, then the table of states."""
@@ -38,7 +41,8 @@ def show_states(summary: RunSummary) -> None:
         if config in listed
     ]
     if rows:
-        out.print(narrow_table(["configuration", *columns], rows), highlight=False)
+        header = ["configuration", *(_IN_WORDS.get(column, column) for column in columns)]
+        out.print(narrow_table(header, rows), highlight=False)
     quiet = [states for name, states in summary.states.items() if name not in listed]
     if begun := sum(map(bool, quiet)):
         every = "The rows so far" if summary.missing else "All rows"

@@ -2,19 +2,20 @@
 
 Scores of rows are drawn from distributions with a known mean: right or wrong; variable tracking
 that fails whole (k of 5); common words, of which a beta-binomial number of 10 is found; four
-values of which one is missed; and means over 13 cells of different difficulty. The normal interval
-(mean +- 1.96 standard errors) and Wilson's stand beside ours. Paired differences: bench_paired.py.
+values of which one is missed; means over 13 cells of different difficulty; and means over six lengths
+of which rows lack. The normal interval (mean +- 1.96 standard errors) and Wilson's stand beside ours. Paired differences: bench_paired.py.
 """
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from scipy.special import ndtri
 
-from ruler_eval.score.intervals import interval
+from ruler_eval.score.intervals import interval, units
 
 TRIALS = int(sys.argv[1]) if len(sys.argv) > 1 else 2000
 MEANS = (0.999, 0.995, 0.98, 0.9, 0.5, 0.05)
@@ -101,6 +102,26 @@ def tables() -> None:
             print(f"{name:18} {rows:5}   {100 * hits / TRIALS:6.1f} {100 * width / TRIALS:6.2f}")
 
 
+def lacking_rows() -> None:
+    """Coverage for a mean over six lengths whose 200 rows mostly agree, so many lacking at each."""
+    for share in (0.0, 0.5, 0.9):
+        for lacking in (0, 1, 20):
+            rng, hits, width = np.random.default_rng(lacking), 0.0, 0.0
+            for _ in range(TRIALS):
+                base, values = right_or_wrong(rng, 0.6, 200), {}
+                for length in range(6):
+                    own = np.where(rng.random(200) < share, base, right_or_wrong(rng, 0.6, 200))
+                    there = rng.permutation(200)[lacking:]
+                    values[f"vt_{length}"] = {int(i): float(own[i]) for i in there}
+                cells: Any = {name: {"task": "vt", "rows": {}} for name in values}
+                low, high = interval(*units(values, cells)) or (0.0, 0.0)
+                hits += low <= 0.6 <= high
+                width += high - low
+            print(
+                f"{share:5.0%} {lacking:9}   {100 * hits / TRIALS:6.1f} {100 * width / TRIALS:6.2f}"
+            )
+
+
 def main() -> None:
     """Print coverage and mean width in percent: normal, Wilson, ours."""
     print(f"{TRIALS} trials; coverage % and width, in points")
@@ -114,6 +135,8 @@ def main() -> None:
         cells(draw, means)
     print("\nmeans over cells   rows   ours")
     tables()
+    print("\nagree, lacking at each of six lengths   ours")
+    lacking_rows()
 
 
 if __name__ == "__main__":

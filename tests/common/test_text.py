@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from ruler_common.text import markdown_text, one_line, plain, printable, visible, without_passwords
+from ruler_common.text import (
+    markdown_text,
+    number_of,
+    one_line,
+    plain,
+    printable,
+    visible,
+    without_passwords,
+)
 
 
 def test_every_character_of_a_text_is_shown() -> None:
@@ -24,6 +32,10 @@ def test_a_terminal_is_shown_what_it_would_obey() -> None:
 def test_nothing_in_a_text_makes_markup(text: str) -> None:
     assert markdown_text(text).replace("\\", "") == text
     assert markdown_text(text) != text
+
+
+def test_one_is_not_many() -> None:
+    assert [number_of(n, "row") for n in (0, 1, 1200)] == ["0 rows", "1 row", "1,200 rows"]
 
 
 def test_an_error_is_one_short_line_without_passwords() -> None:

@@ -130,7 +130,8 @@ MODEL_TABLES = {
 }
 """Of one model, by what `analyze` calls their rows, in the order in which they are shown."""
 _SIDES = {
-    "best_and_worst": "The best languages ({}) and the worst ({})",
+    "best_and_worst": "The best languages ({}) and the worst ({}), chosen by these same scores: "
+    "equal languages would lie apart too",
     "largest_and_smallest": "niah_single: the largest Wikipedias ({}) and the smallest ({})",
 }
 _SPREAD = "Mean over {} models, and the lowest and highest of them"

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from ruler_common.terminal import err, progress, sentences
-from ruler_common.text import printable
+from ruler_common.text import number_of, printable
 from ruler_eval.run.backends.secrets import safe
 from ruler_eval.run.records import Record
 from ruler_eval.run.row_state import Expected
@@ -153,33 +153,36 @@ class RunSummary:
         lines = []
         if total["error"]:
             lines.append(
-                f"{total['error']} of {rows} rows FAILED; the first: {self.first['error']}"
+                f"{total['error']} of {number_of(rows, 'row')} FAILED; the first: "
+                f"{self.first['error']}"
             )
             lines.append("Run the same command with --retry-failed.")
         if total["does_not_fit"]:
             lines.append(
-                f"{total['does_not_fit']} of {rows} rows do not fit the model's window; the first: "
-                f"{self.first['does_not_fit']}."
+                f"Of {number_of(rows, 'row')} {total['does_not_fit']:,} did not fit the model's "
+                f"window; the first: {self.first['does_not_fit']}."
             )
             lines.append(
                 "Which rows were made for a model's tokenizer: ruler tokenizers --for MODEL"
             )
         if self.differences:
             lines.append(
-                f"{self.differences} prompts had another length on the server than with the "
-                "tokenizer given: its template, BOS or prefix differs. Check --tokenizer."
+                f"{number_of(self.differences, 'prompt')} had another length on the server than "
+                "with the tokenizer given: its template, BOS or prefix differs. Check --tokenizer."
             )
         if unfinished := self.unfinished.total():
             lines.append(
-                f"The reasoning of {unfinished} rows did not end: give --thinking more tokens."
+                f"The reasoning of {number_of(unfinished, 'row')} did not end: give --thinking "
+                "more tokens."
             )
         if total["length"]:
-            lines.append(f"{total['length']} answers were truncated at their max_new_tokens.")
+            cut = number_of(total["length"], "answer")
+            lines.append(f"Truncated at max_new_tokens: {cut}.")
         if self.missing:
             lines.append(f"{self.missing} rows belong to shards that have not run yet.")
         lines += self.notes
         if not total["error"] and not total["does_not_fit"]:
-            lines.insert(0, f"No failures: {rows} rows answered.")
+            lines.insert(0, f"No failures: {number_of(rows, 'row')} answered.")
         read, made = self.tokens["prompt_tokens"], self.tokens["completion_tokens"]
         if read:
             seconds = time.monotonic() - self._started

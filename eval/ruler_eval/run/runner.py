@@ -20,7 +20,12 @@ from ruler_common.errors import RulerError
 from ruler_common.names import check_name
 from ruler_eval.run.answering import Answered, Answerer
 from ruler_eval.run.backends.backend import ClusterOptions, EngineDied
-from ruler_eval.run.backends.start import check_options, known_backend, shares_prefixes
+from ruler_eval.run.backends.start import (
+    check_installed,
+    check_options,
+    known_backend,
+    shares_prefixes,
+)
 from ruler_eval.run.preparing.row_reader import RowReader
 from ruler_eval.run.progress import Progress, RunSummary
 from ruler_eval.run.prompts import MODES
@@ -185,6 +190,7 @@ class OpenRun:
             raise RulerError(
                 f"'{self.order.out}' lacks rows and cannot be written: name a new --out."
             )
+        check_installed(self.order.backend)
         options = self.order.options
         given = options.max_model_len or (options.arguments or {}).get("max_model_len")
         if self.order.backend in ("vllm", "ray") and not given:

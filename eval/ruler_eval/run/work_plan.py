@@ -20,6 +20,7 @@ from itertools import groupby, pairwise
 from typing import NamedTuple
 
 from ruler_common.terminal import steps
+from ruler_common.text import number_of
 from ruler_eval.run.preparing.kept_rows import Key
 from ruler_eval.run.preparing.row_reader import RowReader, SentRow
 
@@ -67,7 +68,8 @@ class Estimate:
     def lines(self, price: tuple[float, float] | None = None) -> list[str]:
         """The estimate in words; `price` of a million tokens of prompts and of answers."""
         lines = [
-            f"To do: {self.rows:,} rows of {self.configs:,} configurations, {self.prompt_tokens:,} "
+            f"To do: {number_of(self.rows, 'row')} of "
+            f"{number_of(self.configs, 'configuration')}, {self.prompt_tokens:,} "
             f"prompt tokens as the release counts them, room for {self.output_tokens:,} tokens of "
             "answers."
         ]

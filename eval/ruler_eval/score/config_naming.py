@@ -97,15 +97,31 @@ class Naming:
     def of(
         self, task: str, length: str | int | None, where: Path, languages: str | None = None
     ) -> str:
-        """The name of a task's configuration; a RulerError where length or language is unknown."""
+        """The name of a task's configuration; a RulerError where length or language is unknown.
+
+        Also where the file says otherwise than the caller: answers of all tasks would be of one.
+        """
         if self.config is not None:
-            return self.names.parse(self.config).name
+            asked = self.names.parse(self.config)
+            other = task in self.names.tasks and task != asked.task
+            if other or self._is_other(length, asked.length):
+                what = f"'{task}'" if other else f"{length} tokens"
+                raise RulerError(
+                    f"'{where}' holds answers of {what}, and --config says {self.config}: leave "
+                    "--config out."
+                )
+            return asked.name
         check_name("task", task, self.names.tasks, "ruler score --help")
         many = self.names.dataset == "oneruler"
         if many and languages is None:
             raise RulerError(f"'{where}' does not name its language: add --config NAME.")
         if self.length is not None:
             parse_length(self.length, self.names.dataset)
+            if self._is_other(length, self.length):
+                raise RulerError(
+                    f"'{where}' holds answers of {length} tokens, and --length says {self.length}: "
+                    "leave --length out."
+                )
             length = self.length
         if length is None:
             raise RulerError(
@@ -116,6 +132,11 @@ class Naming:
         parts = [task, length, *([languages] if many and languages else [])]
         tokenizer = self.tokenizer or self._guess(task, length, languages)
         return "_".join(parts + [tokenizer] * (tokenizer != DEFAULT_TOKENIZER))
+
+    def _is_other(self, told: str | int | None, asked: str) -> bool:
+        """Whether a file tells another length; a number that is none, as a year, tells none."""
+        known = _tokens(str(told), self.names.dataset)
+        return known is not None and known != parse_length(asked, self.names.dataset)
 
     def _guess(self, task: str, length: str, languages: str | None) -> str:
         """The only tokenizer under which the release has such rows."""

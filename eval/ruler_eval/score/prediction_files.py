@@ -9,9 +9,10 @@ One call reads one run: a folder that holds several is refused, naming them.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import cast
 
 from ruler_common.errors import RulerError
 from ruler_common.files import sha256_of
@@ -25,6 +26,11 @@ from ruler_eval.score.formats.prompt_check import PromptCheck
 from ruler_eval.score.formats.run_facts import RUN_FILE, RunFacts, run_facts
 
 _SHOWN = 4  # names of runs in a message
+_SETTINGS = (
+    *("model", "revision", "mode", "direct", "chat_template", "thinking", "sampling"),
+    *("dataset", "data_version"),
+)
+"""What may not differ in the folders of one run."""
 
 
 @dataclass(kw_only=True)
@@ -184,11 +190,12 @@ def run_settings(path: Path, files: Sequence[Path]) -> list[RunFacts]:
 
 
 def _joined(before: RunFacts, new: RunFacts, path: Path) -> RunFacts:
-    """The settings of several folders of one model; of two models they are refused."""
-    for name in ("model", "mode", "dataset"):
-        if before.get(name) != new.get(name) and name in before and name in new:
+    """The settings of several folders of one run; those of two models or ways are refused."""
+    one, other = cast(Mapping[str, object], before), cast(Mapping[str, object], new)
+    for name in _SETTINGS:
+        if name in one and name in other and one[name] != other[name]:
             raise RulerError(
-                f"'{path}' is another run ({name} {new[name]}, before it {before[name]}): give the "
+                f"'{path}' is another run ({name} {other[name]}, before it {one[name]}): give the "
                 "files of one at a time."
             )
     joined: RunFacts = {**before, **new}

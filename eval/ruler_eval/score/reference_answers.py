@@ -86,6 +86,11 @@ def _pair(name: str, rows: list[Prediction], lines: list[ReferenceLine], folder:
         numbers = [by_index[row.index] for row in rows]
     for row, number in zip(rows, numbers, strict=True):
         line = lines[number]
+        if row.outputs not in (None, line.outputs):
+            raise RulerError(
+                f"'{row.where}' has other references than '{folder}' for row {row.index}: "
+                "leave --references out to score it by its own."
+            )
         row.by_line = row.outputs != line.outputs and (row.asked or "") != line.asked
         row.index, row.outputs, row.asked = number, line.outputs, row.asked or line.asked
         row.prompt, row.columns = row.prompt or line.prompt, row.columns or line.columns
@@ -123,10 +128,9 @@ def _data_lines(file: Path, changed: int, size: int, keep_prompts: bool) -> list
     if not all({"index", "outputs"} <= line.keys() for line in lines):
         return []
     try:
-        indices = [row_number(line["index"]) for line in lines]
-    except ValueError as error:
+        return [_line(row_number(line["index"]), line, keep_prompts) for line in lines]
+    except (ValueError, TypeError) as error:
         raise RulerError(f"'{file}' is no data file: {error}.") from None
-    return [_line(*pair, keep_prompts) for pair in zip(indices, lines, strict=True)]
 
 
 def _line(index: int, line: Mapping[str, Any], keep_prompts: bool) -> ReferenceLine:

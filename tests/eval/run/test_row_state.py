@@ -123,7 +123,7 @@ def test_the_end_of_a_run_says_of_a_row_that_does_not_fit_what_to_do() -> None:
     summary = RunSummary()
     summary.add("vt_4k", [over_limit(PROMPT, tokens, 4096) for tokens in (4080, 4090)])
     assert summary.lines()[:2] == [
-        "2 of 2 rows do not fit the model's window; the first: vt_4k row 7: 4,080 prompt tokens + "
+        "Of 2 rows 2 did not fit the model's window; the first: vt_4k row 7: 4,080 prompt tokens + "
         "30 for the answer are over the limit of 4,096.",
         "Which rows were made for a model's tokenizer: ruler tokenizers --for MODEL",
     ]

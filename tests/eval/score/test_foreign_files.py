@@ -80,6 +80,15 @@ def test_one_model_in_two_folders_is_one_run(write_run, tmp_path):
     results, _ = scored(tmp_path, a, b)
     assert set(results["configurations"]) == {"vt_4k", "cwe_4k"}
     assert set(results["run"]["rows"]) == {"vt_4k", "cwe_4k"}
+    known = [json.loads((folder / "run.json").read_text()) for folder in (a, b)]
+    for name, before, now in (
+        ("direct", False, True),
+        ("sampling", {"temperature": 0.0}, {"temperature": 1.0}),
+        ("revision", "1", "2"),
+    ):
+        for folder, run, value in zip((a, b), known, (before, now), strict=True):
+            (folder / "run.json").write_text(json.dumps(run | {name: value}))
+        assert f"is another run ({name} {now}, before it {before})" in ruler("score", a, b)[1]
 
 
 # ---- Which rows ------------------------------------------------------------------------------
@@ -125,6 +134,14 @@ def test_references_of_other_rows_are_refused(tmp_path):
     assert "holds no references for vt_4k" in ruler("score", path, "--references", path.parent)[1]
     both = ruler("score", path, "--references", folder, "--dataset", "x")[1]
     assert "give one of them" in both
+    own = lines(
+        tmp_path / "4096/pred/vt.jsonl", {"index": 7, "pred": "A", "outputs": ["B"], "input": "x"}
+    )
+    said = "has other references than"
+    assert said in ruler("score", own, "--references", folder)[1]
+    lines(tmp_path / "4096/data/vt.jsonl", {"index": 7, "outputs": [None]})
+    said = "is no data file: the references are '[None]', no list of texts."
+    assert said in ruler("score", own, "--references", folder)[1]
 
 
 # ---- Formats ---------------------------------------------------------------------------------
@@ -238,6 +255,8 @@ def test_an_out_that_is_a_folder_names_the_file_to_give(write_run, tmp_path):
         _, error, code = ruler(*command, "--out", tmp_path)
         assert code == 2
         assert f"'{tmp_path}' is a folder: name a file with --out, such as {tmp_path}/" in error
+    _, error, code = ruler("decide", run, run, "--max-drop", 1, "--json", tmp_path)
+    assert (code, "is a folder: name a file with --json, such as" in error) == (2, True)
 
 
 def test_a_missing_results_json_names_the_command_that_makes_it(write_run):

@@ -124,6 +124,25 @@ def test_a_length_or_tokenizer_that_a_file_does_not_tell_is_asked_for_or_given(t
     assert row.config == "vt_16k_qwen2.5"
 
 
+@pytest.mark.parametrize(
+    ("naming", "words"),
+    [
+        (Naming(config="qa_1_4k"), "answers of 'vt', and --config says qa_1_4k: leave --config"),
+        (Naming(config="vt_8k"), "answers of 4096 tokens, and --config says vt_8k"),
+        (Naming(length="128k"), "answers of 4096 tokens, and --length says 128k: leave --length"),
+    ],
+)
+def test_a_file_that_says_otherwise_than_the_caller_is_refused(tmp_path, naming, words):
+    """Answers of all tasks would be scored as those of one, and 4k's as 128k's."""
+    path = lines(tmp_path / "4096/pred/vt.jsonl", reference(0))
+    with pytest.raises(RulerError, match=words):
+        read([path], naming)
+    for same in (Naming(config="vt_4k"), Naming(length="4k")):
+        assert [row.config for row in read([path], same).rows] == ["vt_4k"]
+    year = lines(tmp_path / "2026/pred/validation.jsonl", reference(0))
+    assert [row.config for row in read([year], Naming(config="vt_8k")).rows] == ["vt_8k"]
+
+
 def test_half_a_line_is_reported_and_left_out(tmp_path):
     path = lines(tmp_path / "vt_4k.jsonl", {"config": "vt_4k", "index": 0, "prediction": ""})
     with path.open("a") as file:
@@ -139,6 +158,9 @@ def test_half_a_line_is_reported_and_left_out(tmp_path):
         ({"question": 1, "answer": 2}, "no known format: its lines hold answer, question"),
         ([1, 2], "no known format"),
         ({"index": 0, "pred": None, "others": {"id": "x"}}, "lacks a field or misuses one"),
+        (reference(0, outputs=[None]), r"references are '\[None\]', no list of texts"),
+        (reference(0, outputs=[1234567.0]), "no list of texts"),
+        (reference(0, outputs={"a": 1}), "no list of texts"),
     ],
 )
 def test_what_cannot_be_read_is_refused_by_name(tmp_path, record, words):

@@ -23,7 +23,7 @@ def shown(states: dict[str, Counter[str]], capsys: pytest.CaptureFixture[str]) -
 
 def test_states_that_no_row_has_take_no_column(capsys: pytest.CaptureFixture[str]) -> None:
     lines = shown({"vt_4k": Counter(stop=5), "cwe_4k": Counter(stop=3, length=2)}, capsys)
-    assert lines[0].split() == ["configuration", "stop", "length"]
+    assert lines[0].split() == ["configuration", "ended", "truncated"]
     assert [line.split() for line in lines[2:]] == [["vt_4k", "5", "0"], ["cwe_4k", "3", "2"]]
 
 

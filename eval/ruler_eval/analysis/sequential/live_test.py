@@ -26,7 +26,7 @@ from ruler_eval.analysis.sequential.sequential_test import (
     check_limit,
     same_limit,
 )
-from ruler_eval.analysis.sequential.wave_run import WaveRun, covers
+from ruler_eval.analysis.sequential.wave_run import WaveRun
 from ruler_eval.run.progress import RunSummary
 from ruler_eval.run.run_order import RunOrder
 from ruler_eval.score.results_file import Results, scores_of
@@ -35,14 +35,14 @@ from ruler_eval.score.results_file import Results, scores_of
 class LiveTest:
     """Two models of which one or both are run now.
 
-    `base` are the results of model A, or the order to run it too, in step. `summary` and
-    `left_tokens` are known after `run`: how B's rows ended, and the prompt tokens of the rows that
-    were not run.
+    `base` are the results of model A, or the order to run it too, in step. `summaries` and
+    `left_tokens` are known after `run`: how the rows of each model that was run ended, by A or B,
+    and the prompt tokens of the rows that were not run.
     """
 
     def __init__(self, order: RunOrder, max_drop: float, base: Results | RunOrder) -> None:
         self.order, self.max_drop, self.base = order, check_limit(max_drop), base
-        self.summary = RunSummary()
+        self.summaries: dict[str, RunSummary] = {}
         self.left_tokens = 0
 
     def run(self, on_look: Callable[[SequentialDecision], None]) -> SequentialDecision:
@@ -60,7 +60,7 @@ class LiveTest:
                     raise RulerError("The two models are to run the same rows.")
             else:
                 same_limit(self.base, self.max_drop)
-                covers(self.base, mine.plan)
+                mine.check_base(self.base)
             test = SequentialTest(mine.plan, self.max_drop)
             for rows in mine.plan.looks():
                 known = theirs.upto(rows) if isinstance(self.base, RunOrder) else self.base
@@ -70,9 +70,9 @@ class LiveTest:
                 on_look(found)
                 if found["verdict"] != "unknown":
                     break
-            for one in runs:
-                self.summary = one.end({"decision": found})
-            self.left_tokens = mine.left_tokens
+            for name, one in zip("BA", reversed(runs), strict=False):
+                self.summaries[name] = one.end({"decision": found})
+                self.left_tokens += one.left_tokens
         for one in runs:
             one.write(known, partial=found["rows"] < found["of"])
         return found

@@ -29,7 +29,7 @@ from typing_extensions import TypedDict
 from ruler_common.errors import RulerError
 from ruler_eval.analysis.compare import paired_cells
 from ruler_eval.analysis.sequential.sequential_test import LookPlan
-from ruler_eval.analysis.sequential.wave_run import WaveRun, covers
+from ruler_eval.analysis.sequential.wave_run import WaveRun
 from ruler_eval.run.progress import RunSummary
 from ruler_eval.run.run_order import RunOrder
 from ruler_eval.run.work_plan import WAVE
@@ -105,7 +105,7 @@ def run_until(
     with WaveRun(order, {"until": fixed}, WAVE) as run:
         plan, base = run.plan, None
         if beside is not None:
-            covers(beside, plan)
+            run.check_base(beside)
             base = scores_of(beside)
         several = len({length for _, length in plan.order}) > 1
         fewest = min(plan.rows, FEWEST_OVER_LENGTHS if several else FEWEST)

@@ -22,6 +22,7 @@ from ruler_eval.score import scoring, stored_results
 from ruler_eval.score.cells.row_score import ScoringRules
 from ruler_eval.score.prediction_source import PredictionSource
 from ruler_eval.score.results_file import Results, scores_of
+from ruler_score.ruler_score import SCORE_VERSION
 
 
 class WaveRun:
@@ -48,6 +49,30 @@ class WaveRun:
 
     def __exit__(self, *error: Any) -> None:
         self._work.__exit__(*error)
+
+    def check_base(self, base: Results) -> None:
+        """Raise RulerError before a row is run if the base cannot stand beside this run.
+
+        It may have been scored by another version, on other rows, or lack some that are needed.
+        """
+        if base["score_version"] != SCORE_VERSION:
+            raise RulerError(
+                f"The base was scored by the rules {base['score_version']}, these are "
+                f"{SCORE_VERSION}: score it again."
+            )
+        scored, held = base["dataset"].get("rows", {}), scores_of(base)
+        for names in self.plan.configs.values():
+            for name in names:
+                digest = self._work.ready.digests[name]
+                if scored.get(name, digest) != digest:
+                    raise RulerError(
+                        f"'{name}' was scored on different rows: run both on one release."
+                    )
+        if lacking := self.plan.lacking(held, self.plan.rows):
+            raise RulerError(
+                f"The base run has no {lacking}, which the test may need: finish it and score it "
+                "again, or give the --limit that it was run with."
+            )
 
     def upto(self, rows: int, beside: Results | None = None) -> Results:
         """The scores after so many rows of each task and length, which are answered first.
@@ -115,12 +140,3 @@ def plan_of(work: OpenRun) -> LookPlan:
         order[place] = list(part.indices)
         configs.setdefault(place, []).append(part.config)
     return LookPlan(order, configs).checked()
-
-
-def covers(base: Results, plan: LookPlan) -> None:
-    """Raise RulerError if the base run lacks rows that the test may need."""
-    if lacking := plan.lacking(scores_of(base), plan.rows):
-        raise RulerError(
-            f"The base run has no {lacking}, which the test may need: finish it and score it "
-            "again, or give the --limit that it was run with."
-        )

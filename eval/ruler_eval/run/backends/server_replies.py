@@ -194,10 +194,16 @@ def unusable(error: BaseException, where: str) -> RulerError | None:
         return RulerError(f"The server at {where} refuses the key: set OPENAI_API_KEY.")
     if isinstance(error, Refused):
         return RulerError(f"The server at {where} cannot be used: {error}. Correct --base-url.")
-    if untrusted := _untrusted_certificate(error):
+    tls = _tls_error(error)
+    if isinstance(tls, ssl.SSLCertVerificationError):
         return RulerError(
             f"The server at {where} has a certificate that is not trusted "
-            f"({untrusted}): name its authority's file in SSL_CERT_FILE."
+            f"({tls.verify_message}): name its authority's file in SSL_CERT_FILE."
+        )
+    if tls is not None:
+        return RulerError(
+            f"The server at {where} speaks no TLS that is understood here "
+            f"({tls.reason}): is its address http://…? Correct --base-url."
         )
     if isinstance(error, asyncio.TimeoutError):  # of a whole answer, not of a connection
         return RulerError(
@@ -211,10 +217,8 @@ def unusable(error: BaseException, where: str) -> RulerError | None:
     return None
 
 
-def _untrusted_certificate(error: BaseException | None) -> str | None:
-    """Why a server's certificate was not trusted, if that is what an error comes from."""
-    while error is not None:
-        if isinstance(error, ssl.SSLCertVerificationError):
-            return error.verify_message
+def _tls_error(error: BaseException | None) -> ssl.SSLError | None:
+    """The error of TLS that an error comes from, if it comes from one."""
+    while error is not None and not isinstance(error, ssl.SSLError):
         error = error.__cause__ or error.__context__
-    return None
+    return error

@@ -64,6 +64,19 @@ def check_options(name: str, options: ModelOptions) -> None:
         check_key("OPENAI_API_KEY")
 
 
+def check_installed(name: str) -> None:
+    """Refuse with a RulerError an engine that is not here, before its model's tokenizer is read."""
+    if name == "vllm" and name not in sys.modules and find_spec(name) is None:
+        raise _lacking(name, name)
+
+
+def _lacking(backend: str, package: str) -> RulerError:
+    return RulerError(
+        f"The {backend} backend needs the package '{package}': "
+        f"pip install 'ruler-release[{backend}]'"
+    )
+
+
 def start(name: str, options: ModelOptions, manifest: Manifest | None = None) -> Backend:
     """Start a backend by its name; a RulerError says what to install or mend.
 
@@ -72,8 +85,6 @@ def start(name: str, options: ModelOptions, manifest: Manifest | None = None) ->
     name = known_backend(name)
     try:
         if name == "vllm":
-            if "vllm" not in sys.modules and find_spec("vllm") is None:  # before its tokenizer
-                raise ModuleNotFoundError(name="vllm")
             from ruler_eval.run.backends.vllm_engine import VLLM
 
             return VLLM(options)
@@ -89,10 +100,7 @@ def start(name: str, options: ModelOptions, manifest: Manifest | None = None) ->
 
         return Oracle(manifest)
     except ModuleNotFoundError as error:
-        missing = (error.name or "").partition(".")[0]
-        raise RulerError(
-            f"The {name} backend needs the package '{missing}': pip install 'ruler-release[{name}]'"
-        ) from error
+        raise _lacking(name, (error.name or "").partition(".")[0]) from error
     except ImportError as error:  # a library that is there and does not load
         reason = " ".join(str(error).split())
         raise RulerError(f"The {name} backend cannot be loaded: {reason}.") from error

@@ -39,7 +39,7 @@ def completion_of(prompt: Prompt, line: Mapping[str, Any]) -> Completion:
     response = line.get("response")
     response = response if isinstance(response, Mapping) else {}
     status, body = response.get("status_code"), response.get("body")
-    why = error_text(line.get("error"))
+    why = error_text(line.get("error") or None)  # {} and "" are none
     if why is None and status not in (200, None):
         why = error_text(body.get("error") if isinstance(body, Mapping) else None) or "no answer"
     if why is None and not isinstance(body, Mapping):

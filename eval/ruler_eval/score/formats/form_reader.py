@@ -170,6 +170,9 @@ def references(outputs: Any, printed: bool = False) -> tuple[str, ...] | None:
             return (outputs,)
         strings = re.findall(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"", outputs)
         return tuple(str(ast.literal_eval(string)) for string in strings)
+    whole = isinstance(outputs, list | tuple)
+    if not whole or any(type(one) not in (str, int) for one in outputs):  # null would be "None"
+        raise TypeError(f"the references are {str(outputs)[:40]!r}, no list of texts")
     return tuple(map(str, outputs))
 
 

@@ -25,6 +25,7 @@ _SHARE_OF_ANY = 0.4
 in question answering, rows share documents, and a wrong answer often names another row's."""
 _LONGEST = 4000  # characters of an answer that are searched
 _SHORTEST = 4  # characters of a reference that does not stand anywhere by chance
+_TOGETHER = 12  # characters of several that do not: words of Korean have two or three
 _MARK = re.compile(
     r"\s*(?:<\|?\s*([^\s<>|/]{1,40})(?:\s[^<>|/]{0,80})?\|?>|\[([^\s\[\]/]{1,40})\]|◁([^\s▷/]{1,40})▷)"
 )
@@ -76,14 +77,20 @@ def _of_other_rows(
         return Counter()
     lowered = [tuple(text.casefold() for text in row) for row in references]
     times = Counter(lowered)
+    test = any if any_of else all
+
+    def telling(row: Sequence[str]) -> list[str]:
+        """What of a row's references stands in no answer by chance, the longest first."""
+        long = [text for text in row if len(text) >= _SHORTEST]
+        if not any_of and len(long) < len(row):
+            long = [*row] if all(row) and len("".join(row)) >= _TOGETHER else []
+        return sorted(long, key=len, reverse=True)
+
     known = [
         (place, wanted)
         for place, row in enumerate(lowered)
-        if times[row] == 1
-        and (wanted := sorted((t for t in row if len(t) >= _SHORTEST), key=len, reverse=True))
-        and (any_of or len(wanted) == len(row))
+        if times[row] == 1 and (wanted := telling(row))
     ]
-    test = any if any_of else all
 
     def fitting(place: int) -> int | None:
         """How far the nearest row is that an answer fits."""

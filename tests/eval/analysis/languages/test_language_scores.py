@@ -203,7 +203,7 @@ def test_the_command_prints_a_table_of_each_and_the_kinds_of_errors(runs, releas
         "The same texts under several tokenizers: mean prompt tokens",
         "Kinds of errors by language",
         "Kinds of errors by task and length",
-        "The best languages (pl, en) and the worst (ko, sw)",
+        "The best languages (pl, en) and the worst (ko, sw), chosen by these same scores:",
         "niah_single: the largest Wikipedias (en, pl) and the smallest (ko, sw)",
         "Tasks in English and by resource",
         "Mean over 2 models, and the lowest and highest of them: languages",

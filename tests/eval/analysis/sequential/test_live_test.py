@@ -147,6 +147,27 @@ def test_a_verdict_is_made_anew_where_rows_that_failed_are_run_again(
     assert Records(tmp_path / "c").settings()["estimate"]["score"] == 100
 
 
+@pytest.mark.parametrize("other", ["rows", "rules"])
+def test_a_base_that_cannot_stand_beside_is_refused_before_a_row_is_run(
+    base: Path, tmp_path: Path, other: str
+) -> None:
+    results = json.loads((base / "results.json").read_text())
+    if other == "rules":
+        results["score_version"] = "0.9.0"
+    (tmp_path / "results.json").write_text(json.dumps(results))
+    given = options(tmp_path / "b")
+    tasks = {"rows": ROWS, "lines": 6, "only": ("niah_single_1", "vt")}
+    root = small_release.write(tmp_path / "ruler", seed=int(other == "rows"), **tasks)
+    match = "scored on different rows" if other == "rows" else r"by the rules 0\.9\.0, these"
+    with pytest.raises(RulerError, match=match):
+        ruler_release.decide(tmp_path / "results.json", **given, dataset=root)
+    until = {"until": 5.0, "beside": tmp_path / "results.json", "out": tmp_path / "c"}
+    with pytest.raises(RulerError, match=match):
+        ruler_release.run(root, configs="all_4k", backend="oracle", **until)
+    for run in ("b", "c"):
+        assert not [*(tmp_path / run).glob("*.json*")]
+
+
 def test_the_control_without_a_haystack_is_refused(base: Path, tmp_path: Path) -> None:
     root = small_release.write(tmp_path / "ruler", "0k", rows=9, lines=6, only=("vt",))
     manifest = json.loads((root / "manifest.json").read_text())
@@ -182,6 +203,8 @@ def test_two_servers_run_in_step_over_several_lengths_and_what_is_there_of_a_gro
         def answer(path: str) -> Reply:
             if path.endswith("completions"):
                 asked.append((name, path))
+                if len(asked) == 1:
+                    return Reply({"error": "bad"}, 400)
             return usual(path)
 
         return answer
@@ -195,6 +218,8 @@ def test_two_servers_run_in_step_over_several_lengths_and_what_is_there_of_a_gro
         stdout, error, code = ruler("decide", tmp_path / "a", *flags, "--skip-missing")
     assert (code, "6 of 6 rows of each task" in stdout) == (3, True), error
     assert Counter(name for name, _ in asked) == {"a": 12, "b": 12}
+    assert "A: 1 of 12 rows FAILED" in stdout
+    assert "B: No failures: 12 rows" in stdout
     with pytest.raises(RulerError, match="add --base-model"):
         ruler_release.decide(
             tmp_path / "a", base_model_url="http://h/v1", **options(tmp_path / "c")

@@ -220,6 +220,8 @@ def test_secrets_are_never_written(
 def test_without_a_server_it_is_one_sentence(order: RunOrder) -> None:
     with pytest.raises(RulerError, match=r"No server answers at http://127\.0\.0\.1:9/v1"):
         run(at(order, "http://127.0.0.1:9/v1"))
+    with pytest.raises(RulerError, match=r"No server answers at http://\[::1\]:9/v1"):
+        run(at(order, "http://[::1]:9/v1"))
 
 
 def test_without_a_key_or_a_server_it_is_one_sentence(
@@ -236,6 +238,11 @@ def test_an_address_without_its_v1_is_corrected(order: RunOrder, serve: Serve) -
     with pytest.raises(RulerError, match=f"API is at {url}: give that with --base-url"):
         run(at(order, url.removesuffix("/v1")))
     assert not records(order)
+
+
+def test_an_address_that_speaks_no_tls_is_said(order: RunOrder, serve: Serve) -> None:
+    with pytest.raises(RulerError, match=r"speaks no TLS .*is its address http://"):
+        run(at(order, serve().replace("http", "https")))
 
 
 def test_a_model_the_server_has_not_is_named(order: RunOrder, serve: Serve) -> None:

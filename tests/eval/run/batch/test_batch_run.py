@@ -258,6 +258,13 @@ def test_a_broken_body_is_that_rows_failure(write: Any, tmp_path: Path, body: An
     assert states(tmp_path / "RUN") == {"vt_4k/0": "error"}
 
 
+def test_an_empty_error_beside_an_answer_is_none(write: Any, tmp_path: Path) -> None:
+    write(*OPENAI)
+    lines = [{**answer(f"vt_4k/{row}"), "error": error} for row, error in enumerate(({}, "", []))]
+    ruler("batch", "read", tmp_path / "RUN", save(tmp_path / "output.jsonl", *lines))
+    assert states(tmp_path / "RUN") == {f"vt_4k/{row}": "stop" for row in range(3)}
+
+
 def test_reasoning_is_taken_out_of_the_answer(write: Any, tmp_path: Path) -> None:
     write(*OPENAI, "--thinking", "100", configs="vt_4k")
     assert requests(tmp_path / "RUN")[0]["body"]["max_completion_tokens"] == 130

@@ -42,6 +42,21 @@ def test_answers_in_another_order_than_their_rows():
     assert doubts(rows(part), any_of=False) == {"of_other_rows": 8}
 
 
+def test_lists_of_short_words_in_another_order():
+    """Korean words have two or three characters: ten of them together are no chance."""
+    rng = random.Random(0)
+    words = [chr(0xAC00 + 37 * i) + chr(0xB098 + 11 * i) for i in range(200)]
+    lists = [rng.sample(words, 10) for _ in range(ROWS)]
+    texts = [", ".join(some) for some in lists]
+    assert doubts(rows(texts, lists), any_of=False) == {}
+    moved = texts[1:] + texts[:1]
+    found = doubts(rows(moved, lists), any_of=False)
+    assert found == {"of_other_rows": ROWS, "shift": 1}
+    pairs = [["an", "to"], ["of", "it"], *lists[2:]]
+    said = [f"it is of an answer to {i}" for i in range(ROWS)]
+    assert doubts(rows(said, pairs), any_of=False) == {}
+
+
 @pytest.mark.parametrize(("shift", "words"), [(1, "the row 1 later"), (-2, "the row 2 earlier")])
 def test_answers_that_are_rotated_say_by_how_much(shift, words):
     found = doubts(rows(RIGHT[shift:] + RIGHT[:shift]), any_of=False)

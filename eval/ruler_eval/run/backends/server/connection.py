@@ -85,8 +85,7 @@ class Connection:
     def where(self) -> str:
         """The server's address without anything secret in it."""
         parts = urlsplit(self._url)
-        host = parts.hostname or ""
-        return f"{parts.scheme}://{host}{f':{parts.port}' if parts.port else ''}{parts.path}"
+        return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
 
     def beside(
         self,
