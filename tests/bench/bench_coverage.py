@@ -2,8 +2,9 @@
 
 Scores of rows are drawn from distributions with a known mean: right or wrong; variable tracking
 that fails whole (k of 5); common words, of which a beta-binomial number of 10 is found; four
-values of which one is missed; means over 13 cells of different difficulty; and means over six lengths
-of which rows lack. The normal interval (mean +- 1.96 standard errors) and Wilson's stand beside ours. Paired differences: bench_paired.py.
+values of which one is missed; means over 13 cells of different difficulty; and means over six
+lengths of which rows lack. The normal interval (mean +- 1.96 standard errors) and Wilson's stand
+beside ours. Paired differences: bench_paired.py.
 """
 
 from __future__ import annotations

@@ -87,7 +87,7 @@ def test_a_run_goes_on_with_its_template_alone_and_says_so_before_a_model_is_loa
     without = in_process.ruler(*flags)
     assert without.code == 2
     assert "was run with chat_template = {" in without.stderr
-    assert "not null" in " ".join(without.stderr.split())
+    assert "not none" in " ".join(without.stderr.split())
     with_it = in_process.ruler(*flags, "--chat-template", own)
     assert with_it.code == 2  # there is no model
     assert "was run with" not in with_it.stderr
