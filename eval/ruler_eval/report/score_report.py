@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from ruler_common.terminal import line_of, narrow_table, sentences
+from ruler_common.text import number_of
 from ruler_eval.report import score_tables as tables
 from ruler_eval.report.config_tables import (
     TROUBLE_NAMES,
@@ -77,8 +78,12 @@ def report(
 
 
 def _notes(notes: Sequence[str], most: int, markdown: bool) -> str:
-    """The first notes, a line each: a run with missing rows has one for every configuration."""
-    shown = [f"Note: {note}." for note in notes[:most]]
+    """The first notes, a line each: a run with missing rows has one for every configuration.
+
+    These are counted above, so that they come after what may be wrong with the answers.
+    """
+    order = sorted(notes, key=lambda note: " rows are missing, " in note)
+    shown = [f"Note: {note}." for note in order[:most]]
     if more := len(notes) - len(shown):
         shown.append(f"{more} more {'note' if more == 1 else 'notes'}: --all.")
     return "\n".join(sentences(line, markdown) for line in shown)
@@ -88,11 +93,12 @@ def _troubles(results: Results) -> str:
     cells = results["configurations"].values()
     counts = {name: sum(cell[name] for cell in cells) for name in TROUBLES}
     found = [f"{count:,} {TROUBLE_NAMES[name]}" for name, count in counts.items() if count]
+    text = number_of(sum(cell["n"] for cell in cells), "row")
+    if found:
+        text += f": {', '.join(found)} (by configuration: --all)"
     if counts["missing"] and not results["partial"]:
-        found[0] += " and counted as wrong (--partial leaves them out)"
-    total = sum(cell["n"] for cell in cells)
-    where = " (by configuration: --all)" if found else ""
-    return sentences(f"{total:,} rows{': ' if found else ''}{', '.join(found)}{where}")
+        text += ". Missing rows count as wrong; --partial leaves them out"
+    return sentences(text)
 
 
 def _languages(by_language: Mapping[str, Mapping[str, GroupSummary]], markdown: bool) -> str:
