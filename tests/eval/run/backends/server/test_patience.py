@@ -24,18 +24,18 @@ pytestmark = pytest.mark.skipif(
 def test_rows_that_wait_in_a_queue_longer_than_the_timeout_are_answered(
     small: Path, tmp_path: Path
 ) -> None:
-    """Twenty rows are sent at once, and answered one after another: the last after 2 s."""
+    """Twenty rows are sent at once, and answered one after another: the last after 3 s."""
     one, asked = threading.Lock(), []
 
     def answer(path: str) -> Reply:
         if path.endswith("completions"):
             asked.append(path)
             with one:
-                time.sleep(0.1)
+                time.sleep(0.15)
         return usual(path)
 
     with hostile_server(answer) as url:
-        options = ModelOptions("m", base_url=url, concurrency=20, retries=1, timeout=1.5)
+        options = ModelOptions("m", base_url=url, concurrency=20, retries=1, timeout=2.2)
         out = tmp_path / "RUN"
         order = RunOrder(str(small), ("all_4k",), "openai", out, options=options, quiet=True)
         total = run(order).total
