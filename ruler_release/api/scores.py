@@ -273,12 +273,17 @@ def report(
     """
     from ruler_common.work import no_search_for_circles
     from ruler_eval.report.page.page_runs import open_runs
-    from ruler_eval.report.page.write_page import Beside, write_report
+    from ruler_eval.report.page.write_page import write_report
 
-    beside = Beside(
-        json=path(json_file), rows=path(rows_file), row_pages=path(row_pages), png=path(png)
-    )
     with no_search_for_circles():
         opened = open_runs(paths(runs), several(names), text(dataset), revision, path(references))
-        write_report(opened, Path(out), beside, every_error)
+        write_report(
+            opened,
+            Path(out),
+            json_file=path(json_file),
+            every_row=path(rows_file),
+            row_pages=path(row_pages),
+            png=path(png),
+            every_error=every_error,
+        )
     return Path(out)

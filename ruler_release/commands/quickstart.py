@@ -38,7 +38,7 @@ def quickstart(
     Example: `ruler quickstart --real` (two or three minutes; gets a model of 93 MB)
     """
     from ruler_builder.sources.quickstart_model import MODEL_TOKENIZER
-    from ruler_eval.report import score_summary
+    from ruler_eval.report import score_report
 
     root = root or Path("ruler-real" if real else "ruler")
     out = root.parent / "runs" / ("quickstart-real" if real else "quickstart")
@@ -54,7 +54,7 @@ def quickstart(
     typer.echo(f"{model.name} answers, greedily, on this machine:" if model else oracle)
     answer_release(root, out, model)
     results = api.score(out, progress=True)
-    typer.echo(plain(score_summary.summary(results)))
+    typer.echo(plain(score_report.report(results)))
     typer.echo(f"\nWritten: {plain(out / 'results.json')}", err=True)
     page = api.report(out, out=out.with_name(f"{out.name}.html"))
     typer.echo(f"\nThe page of these scores: {page.resolve()}")

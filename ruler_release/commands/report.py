@@ -65,8 +65,7 @@ def show(
     import pydoc
 
     from ruler_eval.frozen_release import Release
-    from ruler_eval.report.show.row_page import row_page
-    from ruler_eval.report.show.row_text import short_text, whole_text
+    from ruler_eval.report.show.row_text import row_page, short_text, whole_text
     from ruler_eval.report.show.row_view import row_view
 
     if html is not None and html.is_dir():

@@ -84,7 +84,7 @@ def run(
         typer.echo(plain(estimate_line(found)))
 
     if looks["until"] is not None:
-        from ruler_eval.report.decision_tables import estimate_line
+        from ruler_eval.report.comparison_tables import estimate_line
 
     summary = api.run(**options, **looks, on_look=show, progress=True)
     run_tables.show_summary(summary)
@@ -124,7 +124,7 @@ def decide(
     less, 1: surely more, 3: all rows cannot tell. Mode, thinking and sampling are A's.
     """  # noqa: E501
     from ruler_eval.analysis.decide import EXIT_CODES
-    from ruler_eval.report.decision_tables import look_line, saved, sequential_verdict
+    from ruler_eval.report.comparison_tables import look_line, saved, sequential_verdict
     from ruler_eval.run.run_order import parse_arguments, parse_price
 
     flags.not_a_folder(json_out, "decision.json", "--json")

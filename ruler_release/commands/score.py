@@ -44,7 +44,7 @@ def score(
 
     Missing and failed rows count as wrong, truncated ones as --cut decides. All are counted.
     """
-    from ruler_eval.report import score_summary, score_tables
+    from ruler_eval.report import score_report
     from ruler_eval.report.published_beside import beside_published
     from ruler_eval.score.effective_length import parse_baseline
     from ruler_eval.score.prediction_files import results_place
@@ -55,12 +55,10 @@ def score(
     out = out or results_place(files)
     read: dict[str, Any] = {"dataset": dataset, "out": out, "threshold": threshold}
     results = api.score(files, **read, **more, progress=True)
-    if every or intervals:
-        typer.echo(plain(score_tables.report(results, markdown, intervals)))
-    else:
-        typer.echo(plain(score_summary.summary(results, markdown, depth)))
+    every = every or intervals
+    typer.echo(plain(score_report.report(results, markdown, every, intervals, depth)))
     if beside is not None:
-        found = beside_published(results, parse_baseline(threshold), markdown, every or intervals)
+        found = beside_published(results, parse_baseline(threshold), markdown, every)
         typer.echo(f"\n{found}")
     if out is not None:
         typer.echo(f"\nWritten: {plain(out)}", err=True)
@@ -84,7 +82,7 @@ def errors(
     Example: `ruler errors runs/qwen`
     """
     from ruler_eval.analysis.errors import error_rows
-    from ruler_eval.report import error_tables
+    from ruler_eval.report import analysis_tables
     from ruler_eval.score.cells.row_score import ScoringRules
     from ruler_eval.score.prediction_source import PredictionSource
 
@@ -94,4 +92,4 @@ def errors(
     found = error_rows.collect(predictions, release, ScoringRules.parse(cut=cut), strict)
     if out is not None:
         write_whole(out, "".join(json.dumps(e, ensure_ascii=False) + "\n" for e in found))
-    typer.echo(plain(error_tables.report(found, markdown)))
+    typer.echo(plain(analysis_tables.errors(found, markdown)))

@@ -21,7 +21,7 @@ from ruler_common.manifest import read_manifest
 from ruler_common.manifest_form import MANIFEST
 from ruler_common.rows import MINI_ROWS, row_order
 from ruler_eval.analysis.sequential.sequential_test import LookPlan
-from ruler_eval.report.score_tables import report
+from ruler_eval.report.score_report import report
 from ruler_eval.score.results_file import rows_of
 from ruler_release import api
 from tests.builder.proof import planting
@@ -90,7 +90,7 @@ def test_whole_and_mini_files_do_not_mix(mini: Path, release: Path) -> None:
 
 def test_scores_say_that_it_is_mini_and_how_sure_they_are(scored: dict[str, Any]) -> None:
     assert rows_of(scored) == "frozen mini rows 1.0.0"
-    text = report(scored)
+    text = report(scored, every=True)
     assert "beside all rows: 4K 100.0 ± 8.1" in text
     assert "95 % of replayed scores lay within 1.8 points" in text
     assert scored["configurations"]["vt_4k"]["n"] == MINI_ROWS

@@ -9,21 +9,29 @@
     nemo       a benchmark file (BYOB) for NeMo Evaluator (nemo_benchmarks.py)
 
 The rows are the frozen ones, character for character, and their files' digests are checked first.
-A folder appears under its name only when it is complete.
+A folder appears under its name only when it is complete. Every format's module is handed an
+ExportJob:
+
+    for config in job.each():
+        job.write_rows(config, COLUMNS, folder / f"{config.name}.jsonl")
 """
 
 from __future__ import annotations
 
 import importlib
+import json
+import os
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
 from ruler_common.errors import RulerError
 from ruler_common.names import DEFAULT_TOKENIZER, Config, check_name
-from ruler_eval.export.export_job import ExportJob
+from ruler_common.terminal import steps
 from ruler_eval.frozen_release import Release, chosen_files
 
 FORMATS = {
@@ -37,6 +45,71 @@ FORMATS = {
 
 Each has `write(job)`: it fills the job's folder and gives the command that uses it.
 """
+RELEASE_BESIDE = """
+The release is looked for in `{place}`, seen from this folder: move the two together, or name it
+with `export RULER_RELEASE=FOLDER`.
+"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExportJob:
+    """Configurations of a release, and the folder to fill with them.
+
+    `configs` are single tasks of one tokenizer, those of a length together. Files are written into
+    `folder`, which takes the name `to` when all are there.
+    """
+
+    release: Release
+    configs: Sequence[Config]
+    folder: Path
+    to: Path
+
+    def each(self) -> Iterator[Config]:
+        """The configurations one by one, with a progress bar on a terminal."""
+        return steps(self.configs, "Exporting")
+
+    def write_rows(self, config: Config, columns: Sequence[str], path: Path) -> None:
+        """Write these columns of a configuration's rows as JSON lines."""
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("w", encoding="utf-8") as file:
+            for row in self.release.rows(config.name, columns):
+                file.write(json.dumps(row) + "\n")
+
+    def write_readme(self, template: str, needs_release: bool = False, **facts: Any) -> None:
+        """Write README.md: a template of `readme/` with its {title}, {provenance} and `facts`.
+
+        With `needs_release` it says where a local release is looked for.
+        """
+        text = (files("ruler_eval.export") / "readme" / template).read_text(encoding="utf-8")
+        title = self.release.dataset.upper()
+        text = text.format(title=title, provenance=self.provenance, **facts)
+        if needs_release and self.release_beside is not None:
+            text += RELEASE_BESIDE.format(place=self.release_beside)
+        (self.folder / "README.md").write_text(text, encoding="utf-8")
+
+    @property
+    def release_beside(self) -> str | None:
+        """A local release's folder as seen from the exported one; None for a Hub repository."""
+        if self.release.revision is not None:
+            return None
+        root, to = self.release.root.resolve(), self.to.resolve()
+        if root.drive != to.drive:  # on Windows
+            return root.as_posix()
+        return Path(os.path.relpath(root, to)).as_posix()
+
+    @property
+    def provenance(self) -> str:
+        """Where the rows are from, for a README: `ORG/ruler at 0123456 (ruler 1.0.0)`."""
+        release = self.release
+        revision = f" at {release.revision}" if release.revision else ""
+        return f"{release.source}{revision} ({release.dataset} {release.manifest['data_version']})"
+
+
+def write_yaml(path: Path, settings: Mapping[str, Any], more: str = "") -> None:
+    """Write settings as YAML, then `more` as it stands."""
+    from huggingface_hub.utils import yaml_dump
+
+    path.write_text(yaml_dump(settings, sort_keys=False) + more, encoding="utf-8")
 
 
 @dataclass(frozen=True)
@@ -55,11 +128,10 @@ def export(
     configs: Sequence[str] = (),
     tokenizer: str | None = None,
     revision: str | None = None,
-    quiet: bool = False,
 ) -> Exported:
     """Write configurations (default: all tasks) of a release into the new folder `to`.
 
-    A terminal shows a progress bar unless `quiet`. Raises RulerError for an unknown format or
+    A terminal shows a progress bar. Raises RulerError for an unknown format or
     configuration, a wrong digest, a folder that is not empty.
     """
     check_name("format", form, FORMATS, "ruler export --help")
@@ -69,7 +141,7 @@ def export(
     chosen = choose(release, configs, tokenizer)
     writer = importlib.import_module(f"ruler_eval.export.{FORMATS[form]}")
     with new_folder(to) as folder:
-        job = ExportJob(release=release, configs=chosen, folder=folder, to=to, quiet=quiet)
+        job = ExportJob(release=release, configs=chosen, folder=folder, to=to)
         command = writer.write(job)
     rows = sum(release.size(config.name) for config in chosen)
     return Exported(len(chosen), rows, command)
@@ -80,8 +152,8 @@ def choose(release: Release, configs: Sequence[str], tokenizer: str | None) -> l
 
     Other tools' folders have no place for a second tokenizer: its files would hide the first's.
     """
-    files = release.manifest["files"]
-    there = list(dict.fromkeys(file["tokenizer"] for file in files.values()))
+    held = release.manifest["files"]
+    there = list(dict.fromkeys(file["tokenizer"] for file in held.values()))
     if not there:
         raise RulerError(f"'{release.source}' holds no files: there is nothing to export.")
     if tokenizer is not None:
@@ -91,8 +163,8 @@ def choose(release: Release, configs: Sequence[str], tokenizer: str | None) -> l
         if tokenizer is None and DEFAULT_TOKENIZER not in there and len(there) > 1:
             raise RulerError(f"The release has {', '.join(there)}: name one with --tokenizer.")
         wanted = tokenizer or (DEFAULT_TOKENIZER if DEFAULT_TOKENIZER in there else there[0])
-        found = [path for path, file in files.items() if file["tokenizer"] == wanted]
-    chosen = [release.parse(files[path]["config"]) for path in dict.fromkeys(found)]
+        found = [path for path, file in held.items() if file["tokenizer"] == wanted]
+    chosen = [release.parse(held[path]["config"]) for path in dict.fromkeys(found)]
     if len({config.tokenizer for config in chosen}) > 1:
         raise RulerError("These are of several tokenizers: export each into a folder of its own.")
     tasks = list(release.names.tasks)

@@ -19,7 +19,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ruler_common.names import SPLIT, Config
-from ruler_eval.export.export_job import ExportJob
+from ruler_eval.export.export_release import ExportJob
 from ruler_eval.frozen_release import BATCH_ROWS
 
 COLUMNS = ("input", "answer_prefix", "outputs", "task", "max_new_tokens", "context_end")

@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ruler_common.names import Config
-from ruler_eval.export.export_job import ExportJob
+from ruler_eval.export.export_release import ExportJob
 from ruler_eval.export.scorer_files import FILE, write_tasks
 
 

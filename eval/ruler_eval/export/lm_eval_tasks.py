@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ruler_common.names import SPLIT, Config
-from ruler_eval.export.export_job import ExportJob, write_yaml
+from ruler_eval.export.export_release import ExportJob, write_yaml
 from ruler_eval.export.scorer_files import budget, write_scorer
 from ruler_eval.frozen_release import Release
 from ruler_score import ruler_score

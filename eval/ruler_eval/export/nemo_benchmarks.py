@@ -21,7 +21,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ruler_common.names import Config
-from ruler_eval.export.export_job import ExportJob, write_yaml
+from ruler_eval.export.export_release import ExportJob, write_yaml
 from ruler_eval.export.scorer_files import FILE, write_tasks
 
 COLUMNS = (
@@ -33,7 +33,7 @@ ENDPOINTS = {"direct": "chat", "frozen": "completions"}
 
 def write(job: ExportJob) -> str:
     """Write benchmarks, rows, budgets and scorer; return the command that evaluates them."""
-    tasks = write_tasks(job, "nemo_file.py", task_name, tuple(ENDPOINTS), COLUMNS)
+    tasks = write_tasks(job, "nemo_file.py", task_name, COLUMNS)
     for kind, endpoint in ENDPOINTS.items():
         write_yaml(job.folder / f"{endpoint}.yaml", run_settings(tasks, kind, endpoint))
     job.write_readme(

@@ -12,7 +12,7 @@ of their own data too. The prompt is the bare one (its template type `base`): no
 from __future__ import annotations
 
 from ruler_common.errors import RulerError
-from ruler_eval.export.export_job import ExportJob
+from ruler_eval.export.export_release import ExportJob
 
 COLUMNS = ("index", "input", "outputs", "length", "answer_prefix")
 SUBSET = "validation"

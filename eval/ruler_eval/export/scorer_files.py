@@ -19,7 +19,7 @@ from typing import Any
 from ruler_common.errors import RulerError
 from ruler_common.names import Config
 from ruler_eval.export import exported_scorer
-from ruler_eval.export.export_job import ExportJob
+from ruler_eval.export.export_release import ExportJob
 from ruler_eval.families.table import rule_task
 from ruler_eval.frozen_release import Release
 from ruler_eval.run.prompts import DIRECT
@@ -52,18 +52,17 @@ def write_tasks(
     job: ExportJob,
     module: str,
     name: Callable[[str, Config], str],
-    kinds: Sequence[str] = ("frozen", "direct"),
     columns: Sequence[str] = (),
     **more: Any,
 ) -> list[dict[str, Any]]:
     """Copy a harness's `module` as FILE, and write its scorer, with what FILE reads of each task.
 
-    A task has a name by each of `kinds`: `frozen` (the raw text) and `direct` (a chat's turn). The
-    rows' `columns` are written too, for a harness that reads no release.
+    A task has two names: `frozen` (the raw text) and `direct` (a chat's turn). The rows'
+    `columns` are written too, for a harness that reads no release.
     """
     tasks = []
     for config in job.each():
-        names = {kind: name(kind, config) for kind in kinds}
+        names = {kind: name(kind, config) for kind in ("frozen", "direct")}
         tokens, _ = budget(job.release, config)
         tasks.append({"config": config.name, **names, "max_new_tokens": tokens})
         if columns:

@@ -1,6 +1,6 @@
 """A wrong answer as the rules of its kind see it: its text, the items it offers, the row it is to.
 
-`ruler_eval/analysis/errors/read_answer.py` makes one: read(…).wrong                # ["5555555"]
+`ruler_eval/analysis/errors/error_kinds.py` makes one; its `wrong` is            # ["5555555"]
 """
 
 from __future__ import annotations

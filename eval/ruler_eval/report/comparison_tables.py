@@ -2,21 +2,26 @@
 
     print(comparison(found))
 
-Of two runs paired differences, of two seeds unpaired ones, of three runs or more their ranks.
+Of two runs paired differences, of two seeds unpaired ones, of three runs or more their ranks. And
+what `ruler decide` and `ruler run --until` print: looks in a line each, the verdict.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ruler_common.terminal import narrow_table, sentences
 from ruler_eval.analysis.compare import ComparedModel
 from ruler_eval.analysis.decide import Decision
 from ruler_eval.analysis.ranks import Ranking
-from ruler_eval.report.config_tables import without_nothing
-from ruler_eval.report.score_tables import bounds, number, p_value
+from ruler_eval.report.table_parts import bounds, number, p_value, picked
 
+if TYPE_CHECKING:
+    from ruler_eval.analysis.sequential.mean_estimate import MeanEstimate
+    from ruler_eval.analysis.sequential.sequential_test import SequentialDecision
+
+_SIZES = {"n": "n", "n A": "n_a", "n B": "n_b"}
 _TESTS = """p is of one test alone; p (Holm) is adjusted for all {tests} of this table."""
 _BETTER = """better: the model that these rows show to be better: the 95 % interval (from, to) does
 not hold 0, p (where there is one) is below 0.05, and there are 10 rows or more."""
@@ -30,29 +35,16 @@ _LEAST = """least: the smallest difference that so many rows of right or wrong c
 
 def comparison(found: Mapping[str, Any], markdown: bool = False) -> str:
     """Verdict and tables of two runs; differences are A − B in points."""
-    cells = found["configurations"]
-    means = {f"mean at {length.upper()}": mean for length, mean in found["lengths"].items()}
-    means["mean over all"] = found["all"]
-    header = ["", "n", "A", "B", "A − B", "from", "to", "better"]
-    rows = [[name, str(cell["n"]), *_difference(cell)] for name, cell in cells.items()]
-    rows += [[name, "", *_difference(mean)] for name, mean in means.items()]
-    differences = narrow_table(*without_nothing(header, rows, "A", "B", "A − B"), markdown)
-    header = ["", "p", "p (Holm)", "detectable", "least"]
-    rows = [
-        [
-            *(name, p_value(cell["p"]), p_value(cell["p_holm"])),
-            *(_detectable(cell["detectable"]), number(cell["least"])),
-        ]
-        for name, cell in cells.items()
-    ]
-    rows += [[name, "", "", _detectable(mean["detectable"]), ""] for name, mean in means.items()]
-    header, rows = without_nothing(header, rows)
+    cells, rows = found["configurations"], _rows(found)
+    names = ("", "n", "A", "B", "A − B", "from", "to", "better")
+    differences = narrow_table(*picked(rows, names, "A", "B", "A − B"), markdown)
+    header, shown = picked(rows, ("", "p", "p (Holm)", "detectable", "least"))
     tests = sum(cell["p"] is not None for cell in cells.values())
     notes = [_TESTS.format(tests=tests)] * (tests > 1) + [_DETECTABLE]
     notes += [_LEAST] * ("least" in header)
     parts = [comparison_verdict(found, markdown), _sides(found, markdown), differences]
     parts += [sentences(_BETTER, markdown), "What so many rows can show"]
-    parts += [narrow_table(header, rows, markdown), *(sentences(note, markdown) for note in notes)]
+    parts += [narrow_table(header, shown, markdown), *(sentences(note, markdown) for note in notes)]
     return "\n\n".join(parts)
 
 
@@ -91,6 +83,51 @@ def decision(found: Decision) -> str:
     return text if found["whole"] else f"{text} {_ONE_LOOK}"
 
 
+def look_line(found: SequentialDecision) -> str:
+    """One look: rows, the drop, and the interval that holds however often one looks."""
+    return (
+        f"{found['rows']:,} of {found['of']:,} rows of each task: B lost {found['drop']:.1f} "
+        f"points so far, {bounds(found['interval'])}"
+    )
+
+
+def sequential_verdict(found: SequentialDecision) -> str:
+    """The verdict, and what of the work it took."""
+    limit, rows = f"{found['max_drop']:g} points", f"{found['rows']:,} rows a task"
+    share = f"{100 * found['rows'] / found['of']:.0f} % of them"
+    if found["rows"] == found["of"]:
+        share = "all of them"
+    known = {
+        "smaller": f"B surely lost less than {limit}",
+        "larger": f"B surely lost more than {limit}",
+        "unknown": f"these rows cannot tell whether B lost less than {limit}",
+    }[found["verdict"]]
+    return (
+        f"After {rows} ({share}): {known}. The drop over all is {found['drop']:.1f} "
+        f"points, 95 % interval {bounds(found['interval'])}, which heeds that it may stop at any "
+        "look. Nothing is said of single tasks or lengths."
+    )
+
+
+def estimate_line(found: MeanEstimate) -> str:
+    """The estimate of `ruler run --until` after a wave."""
+    return (
+        f"{found['rows']:,} of {found['of']:,} rows of each task: the mean over all is "
+        f"{found['score']:.1f} ± {found['half_width']:.1f}"
+    )
+
+
+def saved(tokens: int, price: tuple[float, float] | None) -> list[str]:
+    """The prompt tokens of the rows that were not run, and their price; nothing if there are none.
+
+    `price` is of a million tokens of prompts and of answers.
+    """
+    if not tokens:
+        return []
+    cost = f", {tokens * price[0] / 1e6:,.2f} at the price given" if price else ""
+    return [f"Not run: {tokens:,} prompt tokens as the release counts them{cost}."]
+
+
 def seeds(found: Mapping[str, Any], markdown: bool = False) -> str:
     """The difference between the results of two seeds in a sentence, and the table behind it."""
     cells, every = found["configurations"], found["all"]
@@ -99,18 +136,8 @@ def seeds(found: Mapping[str, Any], markdown: bool = False) -> str:
     if every:
         shown = f"{every['difference']:.1f} {bounds(every['interval'])}"
         first = f"Seed {a} minus seed {b}: {shown}, {every['configurations']} configurations."
-    header = ["", "n A", "n B", "A", "B", "A − B", "from", "to", "higher", "detectable"]
-    rows = [
-        [
-            *(name + " *" * cell["same_questions"], str(cell["n_a"]), str(cell["n_b"])),
-            *_of_seeds(cell),
-        ]
-        for name, cell in cells.items()
-    ]
-    rows += [[f"mean at {n.upper()}", "", "", *_of_seeds(m)] for n, m in found["lengths"].items()]
-    if every:
-        rows.append(["mean over all", "", "", *_of_seeds(every)])
-    header, rows = without_nothing(header, rows, "A", "B", "A − B")
+    names = ("", "n A", "n B", "A", "B", "A − B", "from", "to", "higher", "detectable")
+    header, rows = picked(_rows(found), names, "A", "B", "A − B")
     parts = [sentences(first, markdown), _sides(found, markdown)]
     parts += [narrow_table(header, rows, markdown), sentences(_DETECTABLE, markdown)]
     if any(cell["same_questions"] for cell in cells.values()):
@@ -164,14 +191,30 @@ def _whose(model: ComparedModel) -> str:
     return ", ".join([model["model"] or "unnamed model", model["rows"], *model["doubts"]])
 
 
-def _difference(cell: Mapping[str, Any]) -> list[str]:
-    shown = [number(cell["a"]), number(cell["b"]), f"{cell['difference']:+.1f}"]
-    return [*shown, *map(number, cell["interval"]), (cell.get("better") or "").upper()]
-
-
-def _of_seeds(mean: Mapping[str, Any]) -> list[str]:
-    shown = _difference(mean)[:-1]
-    return [*shown, (mean["higher"] or "").upper(), _detectable(mean["detectable"])]
+def _rows(found: Mapping[str, Any]) -> list[dict[str, str]]:
+    """All that is shown of each configuration and mean, by what stands above its column."""
+    shown = {
+        name + " *" * cell.get("same_questions", False): cell
+        for name, cell in found["configurations"].items()
+    }
+    shown |= {f"mean at {length.upper()}": mean for length, mean in found["lengths"].items()}
+    if found["all"]:
+        shown["mean over all"] = found["all"]
+    return [
+        {
+            "": name,
+            **{title: str(one.get(key, "")) for title, key in _SIZES.items()},
+            **{"A": number(one["a"]), "B": number(one["b"]), "A − B": f"{one['difference']:+.1f}"},
+            **dict(zip(("from", "to"), map(number, one["interval"]), strict=True)),
+            "better": (one.get("better") or "").upper(),
+            "higher": (one.get("higher") or "").upper(),
+            "p": p_value(one["p"]) if "p" in one else "",
+            "p (Holm)": p_value(one["p_holm"]) if "p" in one else "",
+            "detectable": _detectable(one["detectable"]),
+            "least": number(one["least"]) if "least" in one else "",
+        }
+        for name, one in shown.items()
+    ]
 
 
 def _detectable(value: float) -> str:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Literal, get_args
 
 from ruler_common.terminal import narrow_table
+from ruler_eval.report.table_parts import titled
 from ruler_eval.score.results_file import Cell, Results
 
 Trouble = Literal[
@@ -35,8 +36,9 @@ def troubles(results: Results, markdown: bool = False) -> str:
         for config, cell in cells.items()
         if any(cell[name] for name in shown)
     ]
+    title = "Rows that are missing, failed or truncated"
     header = ["configuration", "n", *(TROUBLE_NAMES[name] for name in shown)]
-    return narrow_table(header, rows, markdown) if rows else ""
+    return titled(title, header, rows, markdown)
 
 
 def shared_documents(results: Results, markdown: bool = False) -> str:
@@ -46,8 +48,9 @@ def shared_documents(results: Results, markdown: bool = False) -> str:
         for name, cell in results["configurations"].items()
         if "documents" in cell and "design_effect" in cell
     ]
+    title = "Rows that share documents, and so are known less well"
     header = ["configuration", "n", "documents", "design effect"]
-    return narrow_table(header, rows, markdown) if rows else ""
+    return titled(title, header, rows, markdown)
 
 
 def by_depth(cells: Mapping[str, Cell], markdown: bool = False) -> str:
@@ -59,15 +62,3 @@ def by_depth(cells: Mapping[str, Cell], markdown: bool = False) -> str:
     ]
     header = ["depth of the evidence, %", *(str(10 * place) for place in range(10))]
     return narrow_table(header, rows, markdown) if rows else ""
-
-
-def without_nothing(
-    header: Sequence[str], rows: Sequence[Sequence[str]], *kept: str
-) -> tuple[list[str], list[list[str]]]:
-    """The columns that say something in any row, those `kept`, and the first, of names."""
-    said = [
-        i
-        for i, name in enumerate(header)
-        if i == 0 or name in kept or any(row[i] not in ("", "-", "0", "0.0") for row in rows)
-    ]
-    return [header[i] for i in said], [[row[i] for i in said] for row in rows]

@@ -1,9 +1,9 @@
-"""The tables a person reads, from a results.json: plain text, or Markdown.
+"""The tables of scores that a person reads, from a results.json: plain text, or Markdown.
 
-    print(report(results))
+    print(scores(cells, groups, tasks), averages(groups))
 
 Rows are tasks, columns lengths, then the aggregates as in Tables 3 and 12 to 16 of RULER
-(arXiv:2404.06654). Numbers are rounded here and nowhere else.
+(arXiv:2404.06654).
 """
 
 from __future__ import annotations
@@ -11,58 +11,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Literal
 
-from ruler_common.terminal import line_of, narrow_table, sentences
-from ruler_eval.report.config_tables import by_depth, shared_documents, troubles, without_nothing
-from ruler_eval.report.mini_error import error_note, mini_errors
+from ruler_common.terminal import narrow_table, sentences
+from ruler_eval.report.table_parts import number, picked, titled
 from ruler_eval.score.aggregates import EVERY_LANGUAGE, EVERY_PAIR, in_languages
 from ruler_eval.score.effective_length import written
 from ruler_eval.score.results_file import Cell, GroupSummary, Results, doubts, rows_of
 
+_MEANING = {
+    "from": "from, to: 95 % interval.",
+    "inc": "inc, dec: averages in which longer, and in which shorter, lengths weigh more.",
+    "effective": "effective: the longest length at or above the threshold{threshold}{between}.",
+    "relative": "relative: the longest with 85 % of the score at the shortest.",
+}
+"""Columns of the averages, explained below them."""
 MEANS = {EVERY_LANGUAGE: "mean over languages", EVERY_PAIR: "mean over pairs of languages"}
-
-
-def number(value: float | None) -> str:
-    """A score with one decimal, as the papers print it."""
-    return "-" if value is None else f"{value:.1f}"
-
-
-def bounds(interval: Sequence[float] | None) -> str:
-    """An interval with one decimal."""
-    return "-" if interval is None else f"[{interval[0]:.1f}, {interval[1]:.1f}]"
-
-
-def p_value(value: float | None) -> str:
-    """A p with three decimals, and never 0.000."""
-    if value is None:
-        return "-"
-    return "< 0.001" if value < 0.001 else f"{value:.3f}"
-
-
-def report(results: Results, markdown: bool = False, intervals: bool = False) -> str:
-    """The whole report: scores, aggregates, what went wrong with rows, scores by depth."""
-    parts = [sentences(headline(results), markdown)]
-    for tokenizer, by_language in results["summary"].items():
-        for languages, groups in by_language.items():
-            name = f"{results['dataset']['name']}, {tokenizer}"
-            if len(by_language) > 1 or languages != "en":
-                name += f", {MEANS.get(languages, languages)}"
-            cells = list(chosen(results, tokenizer, languages).values())
-            text = scores(cells, groups, results["dataset"]["tasks"], markdown, intervals)
-            if results["dataset"].get("mini"):
-                title = f"{mean_name(groups['all'])} beside all rows"
-                text += f"\n{title}: {mini_errors(results, groups['all'])}"
-            parts.append(_titled(line_of(f"Scores ({name})", markdown), text))
-            parts.append(_titled("Aggregates", aggregates(groups, markdown)))
-            relative = relative_to_alone(cells, groups, results["dataset"]["tasks"], markdown)
-            parts.append(_titled("Scores in percent of those at 0k (the evidence alone)", relative))
-    parts.append(_titled("Rows that are missing, failed or truncated", troubles(results, markdown)))
-    if intervals:
-        title = "Rows that share documents, and so are known less well"
-        parts.append(_titled(title, shared_documents(results, markdown)))
-    parts.append(by_depth(results["configurations"], markdown))
-    notes = [error_note(results)] * bool(results["dataset"].get("mini")) + results["notes"]
-    parts.append("\n".join(sentences(f"Note: {note}.", markdown) for note in notes))
-    return "\n\n".join(filter(None, parts))
 
 
 def chosen(results: Results, tokenizer: str, languages: str | None = None) -> dict[str, Cell]:
@@ -196,7 +158,7 @@ def relative_to_alone(
     tasks: Sequence[str],
     markdown: bool = False,
 ) -> str:
-    """Task rows by lengths, each score in percent of the task's at `0k`; "" where none is known."""
+    """Task rows by lengths, each score in percent of the task's at `0k`, if any is known."""
     lengths = [length for length, mean in groups["all"]["lengths"].items() if mean["tokens"]]
     found = {
         (cell["task"], cell["length"]): cell["relative_to_0k"]
@@ -209,11 +171,10 @@ def relative_to_alone(
         for task in tasks
         if task in known
     ]
-    if not rows:
-        return ""
     means = (groups["all"]["lengths"][length].get("relative_to_0k") for length in lengths)
-    rows.append(["mean by mean", *map(number, means)])
-    return narrow_table(["task", *map(str.upper, lengths)], rows, markdown)
+    rows += [["mean by mean", *map(number, means)]] * bool(rows)
+    title = "Scores in percent of those at 0k (the evidence alone)"
+    return titled(title, ["task", *map(str.upper, lengths)], rows, markdown)
 
 
 def mean_name(group: GroupSummary) -> str:
@@ -226,37 +187,60 @@ def mean_name(group: GroupSummary) -> str:
     )
 
 
-def aggregates(groups: Mapping[str, GroupSummary], markdown: bool = False) -> str:
-    """A row for all tasks and each category: the averages, and in a second table the lengths.
+def averages(
+    groups: Mapping[str, GroupSummary], markdown: bool = False, every: bool = False
+) -> str:
+    """A row for all tasks and each category: the averages, and how long the contexts may be.
 
-    Means over fewer tasks, or over others, say so as in `scores`.
+    Means over fewer tasks say so in their row's name. With `every` also the means at each length,
+    marked as in `scores`, and in a second table all that is known of the effective lengths.
     """
-    lengths = groups["all"]["lengths"]
-    averages, effective = [], []
-    for name, group in groups.items():
-        means = marked(group)
+    lengths, rows = groups["all"]["lengths"], []
+    for name, group in sorted(groups.items(), key=lambda item: item[0] != "all"):
+        average, means = group["average"], marked(group)
         whole = all(mean["tasks"] == group["tasks"] for mean in group["lengths"].values())
-        label = name if whole else f"{name}, {mean_name(group)}"
-        averages.append(
-            [
-                *(label, *(means.get(length, "-") for length in lengths)),
-                number(group["average"]["score"]),
-                bounds(group["average"]["interval"]),
-                *(number(group[key]["score"]) for key in ("weighted_inc", "weighted_dec")),
-                number(group["area"]["score"] if "area" in group else None),
-            ]
+        low, high = average["interval"] or (None, None)
+        rows.append(
+            {
+                "group": name if whole else f"{name}, {mean_name(group)}",
+                **{length.upper(): means.get(length, "-") for length in lengths},
+                **{"Avg.": number(average["score"]), "from": number(low), "to": number(high)},
+                "inc": number(group["weighted_inc"]["score"]),
+                "dec": number(group["weighted_dec"]["score"]),
+                "area": number(group["area"]["score"] if "area" in group else None),
+                "effective": group["effective_length_name"],
+                "threshold": number(group["threshold"]),
+                "relative": relative_name(group),
+                "eff. interval": effective_between(group),
+            }
         )
-        found = group["effective_length_name"], number(group["threshold"])
-        effective.append([label, *found, relative_name(group), effective_between(group)])
-    shown = (mean for group in groups.values() for mean in marked(group).values())
-    header = ["group", *map(str.upper, lengths), "Avg.", "interval", "wAvg.(inc)", "wAvg.(dec)"]
-    of_lengths = ["group", "effective", "threshold", "relative", "eff. interval"]
-    return (
-        narrow_table([*header, "area"], averages, markdown)
-        + _explained(shown)
-        + "\n\n"
-        + narrow_table(*without_nothing(of_lengths, effective), markdown)
-    )
+    far = sum(mean["tokens"] > 0 for mean in lengths.values())  # of one all averages are the same
+    header = ["group", "Avg.", "from", "to", *["inc", "dec"] * (far > 1)]
+    of_lengths = ["effective", "relative"]
+    tables = [header + of_lengths]
+    if every:
+        header[1:1], of_lengths[1:1] = map(str.upper, lengths), ["threshold"]
+        tables = [[*header, "area"], ["group", *of_lengths, "eff. interval"]]
+    drawn, known = [], []
+    for names in tables:
+        shown, cells = picked(rows, names, nothing=("-",))
+        if shown[1:]:
+            text = narrow_table(shown, cells, markdown)
+            drawn.append(text + _explained(cell for row in cells for cell in row))
+            known += [name for name in shown if name in _MEANING]
+    if not drawn:
+        return "None: too few tasks were scored."
+    level = groups["all"]["threshold"]
+    threshold = f" ({level:.1f} for all)" if level is not None else ""
+    ends = [
+        f"{between} ({name})"
+        for name, group in groups.items()
+        if (between := effective_between(group)) not in ("-", group["effective_length_name"])
+    ]
+    between = f"; by the ends of the scores' intervals {', '.join(ends)}" if ends else ""
+    facts = {"threshold": threshold, "between": between}
+    meanings = " ".join(_MEANING[name].format(**facts) for name in known)
+    return "\n\n".join(filter(None, [*drawn, sentences(meanings, markdown)]))
 
 
 def relative_name(group: GroupSummary) -> str:
@@ -280,7 +264,3 @@ def effective_between(group: GroupSummary) -> str:
 def _mean_of(cells: Sequence[Cell], key: Literal["score", "whole_word", "words_right"]) -> str:
     values = [value for cell in cells if (value := cell.get(key)) is not None]
     return number(sum(values) / len(values)) if values else "-"
-
-
-def _titled(title: str, text: str) -> str:
-    return f"{title}\n\n{text}" if text else ""

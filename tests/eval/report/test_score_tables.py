@@ -41,7 +41,7 @@ def test_columns_averaged_over_different_tasks_are_marked(write_run):
 def test_the_mean_of_a_category_says_over_how_many_of_its_tasks_it_is(write_run):
     run = write_run(right, configs=["vt_4k", "cwe_4k", "cwe_8k", "fwe_8k"])
     stdout, _, _ = ruler("score", run, "--all")
-    aggregates = stdout[stdout.index("Aggregates") :].split("\n\n")[1]
+    aggregates = stdout[stdout.index("Averages") :].split("\n\n")[1]
     lines = [line.split("  ") for line in aggregates.splitlines()]
     names = [
         line[0] for line in lines if line[0].partition(",")[0] in ("all", "aggregation (CWE/FWE)")

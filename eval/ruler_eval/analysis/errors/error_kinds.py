@@ -3,6 +3,7 @@
 RULER (arXiv:2404.06654), section 5; ONERULER (arXiv:2503.01996), section 4 and Table 1.
 
     error_of(row, prediction, "niah_multikey_1")           # Error("distractor", 0, 1, 0.07)
+    family_of_kind("distractor")                           # "other item"
 
 An answer has one kind: that of the first of RULES that holds; on some the row's family decides.
 What was answered wrongly comes before what is missing: three right values and a distractor's is
@@ -17,14 +18,17 @@ from functools import cache
 from typing import NamedTuple
 
 from ruler_eval.analysis.errors import error_rules as is_
-from ruler_eval.analysis.errors.read_answer import read
 from ruler_eval.families.answer_text import loops
 from ruler_eval.families.family import Family
 from ruler_eval.families.given_answer import GivenAnswer
 from ruler_eval.families.table import family_of
 from ruler_eval.frozen_release import PartialRow
 from ruler_eval.prediction import Prediction
-from ruler_eval.score.cells.row_score import ScoringRules, row_score
+from ruler_eval.release_languages import Languages
+from ruler_eval.score.cells.row_score import RowScore, ScoringRules, row_score
+from ruler_score import ruler_score as rules_of
+from ruler_score.language_text import normalize, read_answer
+from ruler_score.split_reasoning import split_reasoning
 
 DISTRACTOR = "distractor"
 _TOO_LONG = "the answer was truncated at the token limit"
@@ -89,6 +93,35 @@ RULES = (
 )
 KINDS = {rule.kind: rule.meaning for rule in RULES}
 """The kinds and what they mean."""
+FAMILIES = {
+    "no answer": (
+        *("missing", "does_not_fit", "failed", "cut_in_thinking", "cut", "empty", "refused"),
+        "unfinished",
+    ),
+    "says none": ("says_none",),
+    "other item": (
+        *("distractor", "same_document", "other_chain", "asked_key", "noise_word"),
+        "frequent_word",
+    ),
+    "copied": ("copied_example", "copied_start", "repeats", "loop"),
+    "nearly right": ("extra", "reworded", "near_miss", "wrong_format", "garbled", "incomplete"),
+    "other": ("from_memory", "opposite", "unrelated", "other"),
+}
+"""The families, and the kinds of each; a kind that stands in none is `other`."""
+MEANINGS = {
+    "no answer": "missing, failed, truncated, empty, declined or unfinished",
+    "says none": "says that there is no answer though there is one",
+    "other item": "another item of the context: a distractor, another chain or fact, the asked key",
+    "copied": "the example or the context copied, or one text repeated",
+    "nearly right": "some of it, all and more, or the right one damaged or in another form",
+    "other": "from memory, unrelated to the context, the opposite, or none of these for sure",
+}
+_FAMILY_OF = {kind: family for family, kinds in FAMILIES.items() for kind in kinds}
+
+
+def family_of_kind(kind: str) -> str:
+    """The family that a kind is pooled in."""
+    return _FAMILY_OF.get(kind, "other")
 
 
 @cache
@@ -125,9 +158,44 @@ def error_of(
     if (result.strict if strict else result.score) == 1:
         return None
     family = family or family_of(task, "ruler" if language is None else "oneruler")
-    answer = read(row, prediction, task, language, result, family, rules.languages)
+    answer = _read(row, prediction, task, language, result, family, rules.languages)
     kind = next(kind for kind, holds in _rules_of(family) if holds(answer))
     if kind in is_.WITHOUT_TEXT:
         return Error(kind, 0, answer.of)
     gap = family.distance(answer) if kind == DISTRACTOR else None
     return Error(kind, min(answer.found, answer.of), answer.of, gap)
+
+
+def _read(
+    row: PartialRow,
+    prediction: Prediction | None,
+    task: str,
+    language: str | None,
+    result: RowScore,
+    family: Family,
+    languages: Languages,
+) -> GivenAnswer:
+    """A wrong answer, read as its family reads answers: what it offers, beside what is asked."""
+    raw = split_reasoning(prediction.text if prediction else "").answer
+    spoken = languages.rules(language) if language else None
+    text = normalize(raw, spoken)
+    if rules_of.is_oneruler(task, spoken):
+        text = read_answer(text, spoken or "en")
+    wanted = {normalize(reference, spoken) for reference in row["outputs"]}
+    references = sorted(set(row["outputs"]))
+    return GivenAnswer(
+        row=row,
+        task=task,
+        language=spoken,
+        function_words=languages.facts(language or "en").function_words,
+        prediction=prediction,
+        state=result.state,
+        thinking=result.thinking,
+        cut_scored=result.cut_scored,
+        raw=raw,
+        text=text,
+        items=family.items(raw, text, wanted),
+        wanted=wanted,
+        found=sum(rules_of.references_found(raw, references, task, spoken)),
+        is_list=family.is_list,
+    )

@@ -130,6 +130,14 @@ class LookPlan:
             )
         return self
 
+    def lacking(self, scores: Scores, rows: int) -> str | None:
+        """The first of the rows up to a look that these are no scores of, `row 7 of 'vt_4k'`."""
+        for place, names in self.configs.items():
+            for name in names:
+                if lacking := {*self.order[place][:rows]} - {*scores.get(name, {})}:
+                    return f"row {min(lacking)} of '{name}'"
+        return None
+
     def within(self, other: Results) -> LookPlan:
         """The plan without the rows that --limit left out of another run."""
         cells = other["configurations"]
@@ -226,7 +234,8 @@ class SequentialTest:
         last = rows == self.plan.rows
         if last:
             low, high = _interval(self.plan, base, a, b)
-            verdict = _held(low, high, self.max_drop)
+            below, above = high < self.max_drop, low > self.max_drop
+            verdict: Verdict = "smaller" if below else "larger" if above else "unknown"
         else:
             drawn = self.plan.drawn_from
             found = evidence(self._seen, self.max_drop / 100, drawn)
@@ -260,14 +269,12 @@ def looks(plan: LookPlan, a: Results, b: Results, max_drop: float) -> Iterator[S
     plan = plan.within(b)
     test, ours, theirs = SequentialTest(plan, max_drop), scores_of(a), scores_of(b)
     for rows in plan.looks():
-        for place, names in plan.configs.items():
-            for name in names:
-                for model, held in (("A", ours), ("B", theirs)):
-                    if lacking := {*plan.order[place][:rows]} - {*held.get(name, {})}:
-                        raise RulerError(
-                            f"{model} has no row {min(lacking)} of '{name}', which the test needs: "
-                            "finish that run, and score it without --partial."
-                        )
+        for model, held in (("A", ours), ("B", theirs)):
+            if lacking := plan.lacking(held, rows):
+                raise RulerError(
+                    f"{model} has no {lacking}, which the test needs: finish that run, and score "
+                    "it without --partial."
+                )
         found = test.look(rows, a, ours, theirs)
         yield found
         if found["verdict"] != "unknown":
@@ -290,7 +297,3 @@ def _interval(plan: LookPlan, base: Results, a: Scores, b: Scores) -> tuple[floa
         return -100.0, 100.0
     low, high = bounds(found, 1 - 2 * ALPHA_LAST)
     return 100 * low, 100 * high
-
-
-def _held(low: float, high: float, limit: float) -> Verdict:
-    return "smaller" if high < limit else "larger" if low > limit else "unknown"

@@ -61,19 +61,18 @@ class WaveRun:
                 f"{SCORE_VERSION}: score it again."
             )
         scored, held = base["dataset"].get("rows", {}), scores_of(base)
-        for place, names in self.plan.configs.items():
+        for names in self.plan.configs.values():
             for name in names:
                 digest = self._work.ready.digests[name]
                 if scored.get(name, digest) != digest:
                     raise RulerError(
                         f"'{name}' was scored on different rows: run both on one release."
                     )
-                if lacking := {*self.plan.order[place]} - {*held.get(name, {})}:
-                    raise RulerError(
-                        f"The base run has no row {min(lacking)} of '{name}', which the test may "
-                        "need: finish it and score it again, or give the --limit that it was run "
-                        "with."
-                    )
+        if lacking := self.plan.lacking(held, self.plan.rows):
+            raise RulerError(
+                f"The base run has no {lacking}, which the test may need: finish it and score it "
+                "again, or give the --limit that it was run with."
+            )
 
     def upto(self, rows: int, beside: Results | None = None) -> Results:
         """The scores after so many rows of each task and length, which are answered first.

@@ -19,14 +19,13 @@ from ruler_eval.analysis.errors.error_kinds import KINDS
 from ruler_eval.report.config_tables import TROUBLES
 from ruler_eval.report.page import page_scores
 from ruler_eval.report.page.page_differences import pairs
-from ruler_eval.report.page.page_languages import languages
-from ruler_eval.report.page.page_model import Errors, PageData, RunFacts, Series, TaskErrors
+from ruler_eval.report.page.page_model import Errors, PageData, RunFacts, TaskErrors
 from ruler_eval.report.page.page_runs import ReportedRun
+from ruler_eval.report.page.page_scores import Line
 from ruler_eval.report.page.page_verdict import verdict
-from ruler_eval.report.page.row_model import ShownRows
 from ruler_eval.report.page.rows.page_rows import ConfigRows, rows_behind
 from ruler_eval.report.page.rows.row_pages import show_command
-from ruler_eval.report.page.rows.rows_file import RowsFile
+from ruler_eval.report.page.rows.stored_rows import RowsFile
 from ruler_eval.report.score_tables import chosen, rule_options
 from ruler_eval.score.results_file import Results, doubts, rows_of
 
@@ -45,6 +44,7 @@ def page_data(
     Raises RulerError for answers or rows that are no longer those that were scored.
     """
     series = page_scores.all_series(runs)
+    lines = [(one, runs[one["run"]]) for one in series]
     lengths = page_scores.all_lengths(runs)
     tasks = page_scores.all_tasks(runs)
     behind = rows_behind(runs, every_error, beside)
@@ -59,32 +59,29 @@ def page_data(
         "lengths": lengths,
         "tasks": tasks,
         "verdict": [],
-        "groups": page_scores.groups(runs, series),
-        "heat_maps": [
-            page_scores.task_heat_map(runs[one["run"]], one, tasks, lengths) for one in series
-        ],
-        "complexity": page_scores.complexity(runs, series),
-        "needles": [
-            found
-            for one in series
-            for found in page_scores.needle_maps(runs[one["run"]], one, tasks)
-        ],
-        "depth": [
-            depth
-            for one in series
-            for depth in page_scores.depth_maps(runs[one["run"]], one, tasks)
-        ],
+        "groups": page_scores.groups(lines),
+        "heat_maps": [page_scores.task_heat_map(*line, tasks, lengths) for line in lines],
+        "complexity": page_scores.complexity(lines),
+        "needles": page_scores.needle_maps(lines, tasks),
+        "depth": page_scores.depth_maps(lines, tasks),
         "pairs": pairs(runs),
-        "errors": _errors(runs, series, tasks, behind),
-        "languages": languages(runs, series, lengths),
+        "errors": _errors(lines, tasks, behind),
+        "languages": page_scores.languages(runs, lines, lengths),
         "correlation": _correlation(runs),
-        "rows": _rows(runs, series, behind),
+        "rows": {
+            str(one["id"]): {
+                name: behind[one["run"]][name].on_page()
+                for name in chosen(run.results, one["tokenizer"])
+                if name in behind[one["run"]]
+            }
+            for one, run in lines
+        },
         "rows_file": None if beside is None else {"name": beside.name, "bytes": beside.size},
         "row_pages": None,
         "show": {
             str(one["id"]): command
-            for one in series
-            if (command := show_command(runs[one["run"]])) is not None
+            for one, run in lines
+            if (command := show_command(run)) is not None
         },
     }
     page["verdict"] = [shortened(sentence, 8 * _LONGEST_FACT) for sentence in verdict(page)]
@@ -160,15 +157,11 @@ def _engine(settings: Mapping[str, Any]) -> str:
 
 
 def _errors(
-    runs: Sequence[ReportedRun],
-    series: Sequence[Series],
-    tasks: Sequence[str],
-    behind: Sequence[Mapping[str, ConfigRows]],
+    lines: Sequence[Line], tasks: Sequence[str], behind: Sequence[Mapping[str, ConfigRows]]
 ) -> Errors:
     found: list[TaskErrors] = []
-    for one in series:
-        cells = page_scores.cells_of(runs[one["run"]], one)
-        mine = behind[one["run"]]
+    for one, run in lines:
+        cells, mine = page_scores.cells_of(one, run), behind[one["run"]]
         for task in tasks:
             rows = [
                 mine[name] for name, cell in cells.items() if cell["task"] == task if name in mine
@@ -193,7 +186,7 @@ def _errors(
             f"{done:,} of {total:,} wrong rows were sorted, an even share of every configuration; "
             "`ruler report --every-error` sorts all of them."
         )
-    if any(_without_texts(run) for run in runs):
+    if any(_without_texts(run) for _, run in lines):
         notes.append(
             "Rows whose release is not at hand were sorted without their texts, so that no "
             "distractor is known (--dataset)."
@@ -211,18 +204,3 @@ def _without_texts(run: ReportedRun) -> bool:
         return False
     firsts = (next(iter(answers.values()), None) for answers in run.answers.values())
     return any(first is not None and first.known_prompt is None for first in firsts)
-
-
-def _rows(
-    runs: Sequence[ReportedRun],
-    series: Sequence[Series],
-    behind: Sequence[Mapping[str, ConfigRows]],
-) -> dict[str, dict[str, ShownRows]]:
-    return {
-        str(one["id"]): {
-            name: behind[one["run"]][name].on_page()
-            for name in chosen(runs[one["run"]].results, one["tokenizer"])
-            if name in behind[one["run"]]
-        }
-        for one in series
-    }

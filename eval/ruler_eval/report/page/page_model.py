@@ -15,7 +15,7 @@ from typing import Any
 from typing_extensions import TypedDict
 
 from ruler_eval.analysis.compare import Side
-from ruler_eval.report.page.row_model import RowsFileFacts, ShowCommand, ShownRows
+from ruler_eval.report.page.rows.shown_rows import ShownRows
 from ruler_eval.score.results_file import DepthBin, Interval, Mean
 
 NEEDLES = "needle tasks"
@@ -221,6 +221,23 @@ class Languages(TypedDict):
     heat_maps: list[HeatMap]
     models: list[dict[str, Any]]
     rankings: list[dict[str, Any]]
+
+
+class RowsFileFacts(TypedDict):
+    """The file beside the page that holds every row: its name, and how many bytes it has."""
+
+    name: str
+    bytes: int
+
+
+class ShowCommand(TypedDict):
+    """What `ruler show` takes to show a row of a series: its release and its run, as a shell does.
+
+    `run` is "" where the answers are in several places.
+    """
+
+    release: str
+    run: str
 
 
 class PageData(TypedDict):

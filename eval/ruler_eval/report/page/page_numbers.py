@@ -5,18 +5,11 @@ tables(page)["average"].rows[0]          # ["4K", "Qwen", "97.4", "[96.1, 98.3]"
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from ruler_eval.report.config_tables import TROUBLE_NAMES
-from ruler_eval.report.language_tables import (
-    Model,
-    none_ablation,
-    ranking,
-    reasoning,
-    resources,
-    scripts,
-)
+from ruler_eval.report.language_tables import MODEL_TABLES
 from ruler_eval.report.page.page_model import (
     ComplexityPanel,
     DepthMap,
@@ -27,8 +20,15 @@ from ruler_eval.report.page.page_model import (
     Pair,
     Series,
 )
-from ruler_eval.report.score_tables import bounds, number, p_value
+from ruler_eval.report.table_parts import bounds, number, p_value
 from ruler_eval.score.aggregates import EVERY_LANGUAGE
+
+_LANGUAGE_TABLES = {
+    "ranking": "languages",
+    "none": "none_ablation",
+    **{name: name for name in ("reasoning", "resources", "scripts")},
+}
+"""The tables of all models together, and what `analyze` calls their rows."""
 
 
 class NumberTable(NamedTuple):
@@ -172,29 +172,12 @@ def _languages(page: PageData, found: Languages) -> Iterator[tuple[str, NumberTa
         ]
         header = ["text", "instruction", "score"]
         yield f"cross-{model['run']}", NumberTable(f"Two languages, {name}", header, pairs)
-    header = ["rank", "language", "model", "score", "95 % interval", "Wikipedia articles"]
-    rows = _by_model(models, ranking, 0, 1)
-    yield "ranking", NumberTable("Languages by their mean over the niah tasks", header, rows)
-    header = ["language", "length", "model", "none offered", "not offered", "difference"]
-    rows = _by_model(models, none_ablation, 1, 0)
-    yield "none", NumberTable("The offer to answer “none”", [*header, "95 % interval"], rows)
-    header = ["length", "model", "tokens of right answers", "of wrong answers"]
-    rows = _by_model(models, reasoning, 0)
-    yield "reasoning", NumberTable("Reasoning tokens of niah answers", header, rows)
-    header = ["length", "model", "high", "95 % interval", "low", "95 % interval", "gap"]
-    rows = _by_model(models, resources, 0)
-    yield "resources", NumberTable("Languages of high and of low resource", header, rows)
-    header = ["script", "length", "model", "languages", "score", "95 % interval"]
-    rows = _by_model(models, scripts, 0, 1)
-    yield "scripts", NumberTable("Languages by the script of their books", header, rows)
-
-
-def _by_model(
-    models: Sequence[tuple[str, Model]], rows_of: Callable[[Model], list[list[str]]], *first: int
-) -> list[list[str]]:
-    """The rows of every model, its name behind the columns that stand first."""
-    return [
-        [*(row[place] for place in first), name, *row[len(first) :]]
-        for name, model in models
-        for row in rows_of(model)
-    ]
+    for name, key in _LANGUAGE_TABLES.items():
+        table = MODEL_TABLES[key]
+        shown = [
+            [*row[: table.names], label, *row[table.names :]]
+            for label, model in models
+            for row in table.rows(model[key])
+        ]
+        header = [*table.header[: table.names], "model", *table.header[table.names :]]
+        yield name, NumberTable(table.title, header, shown)

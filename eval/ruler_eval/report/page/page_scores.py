@@ -7,9 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from itertools import combinations
 
 from ruler_common.names import languages_of
 from ruler_eval.analysis.complexity import panels
+from ruler_eval.analysis.languages.language_groups import in_niah
+from ruler_eval.analysis.languages.language_scores import analyze
 from ruler_eval.published.published_tables import newest_tables
 from ruler_eval.report.config_tables import TROUBLES
 from ruler_eval.report.page.page_model import (
@@ -20,6 +23,7 @@ from ruler_eval.report.page.page_model import (
     GroupRow,
     HeatCell,
     HeatMap,
+    Languages,
     Length,
     PublishedRow,
     Series,
@@ -34,6 +38,8 @@ COLOURS = ("#3566c4", "#d1600a", "#12866f", "#a8479b", "#8a6d00", "#c03a4b", "#4
 """Of the series, in order; they have a contrast of 3 or more on white and on black."""
 SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down")
 Cells = Mapping[str, Cell]
+Line = tuple[Series, ReportedRun]
+"""A series and its run."""
 
 
 def all_series(runs: Sequence[ReportedRun]) -> list[Series]:
@@ -57,7 +63,7 @@ def all_series(runs: Sequence[ReportedRun]) -> list[Series]:
     ]
 
 
-def cells_of(run: ReportedRun, series: Series) -> dict[str, Cell]:
+def cells_of(series: Series, run: ReportedRun) -> dict[str, Cell]:
     """The configurations that a series' means are over."""
     return chosen(run.results, series["tokenizer"], series["languages"])
 
@@ -82,15 +88,15 @@ def all_tasks(runs: Sequence[ReportedRun]) -> list[str]:
     return [task for task in order if task in scored] + sorted(scored - set(order))
 
 
-def groups(runs: Sequence[ReportedRun], series: Sequence[Series]) -> list[Group]:
+def groups(lines: Sequence[Line]) -> list[Group]:
     """A table for all tasks, which comes first, and one for each category that any run has."""
-    summaries = [runs[s["run"]].results["summary"][s["tokenizer"]][s["languages"]] for s in series]
+    summaries = [run.results["summary"][s["tokenizer"]][s["languages"]] for s, run in lines]
     known = dict.fromkeys(name for summary in summaries for name in summary)
     names = sorted(known, key=lambda name: name != "all")
     members = {
         group.name: list(group.tasks)
-        for one in series
-        for group in categories(runs[one["run"]].names, cells_of(runs[one["run"]], one))
+        for one, run in lines
+        for group in categories(run.names, cells_of(one, run))
     }
     return [
         {
@@ -101,7 +107,7 @@ def groups(runs: Sequence[ReportedRun], series: Sequence[Series]) -> list[Group]
                 (_row(i, found[name]) for i, found in enumerate(summaries) if name in found),
                 key=_rank,
             ),
-            "published": _published(name, series, runs),
+            "published": _published(name, lines),
         }
         for name in names
     ]
@@ -113,14 +119,12 @@ def _rank(row: GroupRow) -> tuple[float, float]:
     return 1.0 if inc is None else -inc, 1.0 if average is None else -average
 
 
-def _published(
-    group: str, series: Sequence[Series], runs: Sequence[ReportedRun]
-) -> list[PublishedRow]:
+def _published(group: str, lines: Sequence[Line]) -> list[PublishedRow]:
     """The papers' models in this group, aligned ones first, in the series' languages."""
-    dataset = runs[0].results["dataset"]["name"]
-    if any(run.results["dataset"]["standard"] is False for run in runs):
+    if any(run.results["dataset"]["standard"] is False for _, run in lines):
         return []
-    languages = {one["languages"] for one in series}
+    dataset = lines[0][1].results["dataset"]["name"]
+    languages = {one["languages"] for one, _ in lines}
     return [
         {
             "model": model.model,
@@ -184,10 +188,10 @@ def heat_map(
 
 
 def task_heat_map(
-    run: ReportedRun, series: Series, tasks: Sequence[str], lengths: Sequence[Length]
+    series: Series, run: ReportedRun, tasks: Sequence[str], lengths: Sequence[Length]
 ) -> HeatMap:
     """Tasks by lengths; where a series is over several languages a cell is their mean."""
-    cells = cells_of(run, series)
+    cells = cells_of(series, run)
     rows = {task: [name for name, cell in cells.items() if cell["task"] == task] for task in tasks}
     return heat_map(series, cells, rows, lengths)
 
@@ -211,28 +215,28 @@ def _cell(cells: Cells) -> HeatCell | None:
     }
 
 
-def depth_maps(run: ReportedRun, series: Series, tasks: Sequence[str]) -> list[DepthMap]:
+def depth_maps(lines: Sequence[Line], tasks: Sequence[str]) -> list[DepthMap]:
     """Scores by depth and length of the tasks whose evidence stands somewhere."""
-    maps = (_depth_map(run, series, task, [task]) for task in tasks)
+    maps = (_depth_map(*line, task, [task]) for line in lines for task in tasks)
     return [found for found in maps if found["lengths"]]
 
 
-def needle_maps(run: ReportedRun, series: Series, tasks: Sequence[str]) -> list[DepthMap]:
-    """The tasks that hide needles, together: one map, none where no needle's depth is known."""
+def needle_maps(lines: Sequence[Line], tasks: Sequence[str]) -> list[DepthMap]:
+    """The tasks that hide needles, together: a map a series, where a needle's depth is known."""
+    maps = (_depth_map(*line, NEEDLES, _of_needles(line[1], tasks)) for line in lines)
+    return [found for found in maps if found["lengths"]]
+
+
+def _of_needles(run: ReportedRun, tasks: Sequence[str]) -> list[str]:
     known = run.results["dataset"].get("parameters", {})
-    needles = [
-        task
-        for task in tasks
-        if task.startswith("niah") or "niah" in str(known.get(task, {}).get("family"))
-    ]
-    found = _depth_map(run, series, NEEDLES, needles)
-    return [found] if found["lengths"] else []
+    family = {task: str(known.get(task, {}).get("family")) for task in tasks}
+    return [task for task in tasks if task.startswith("niah") or "niah" in family[task]]
 
 
-def _depth_map(run: ReportedRun, series: Series, name: str, tasks: Sequence[str]) -> DepthMap:
+def _depth_map(series: Series, run: ReportedRun, name: str, tasks: Sequence[str]) -> DepthMap:
     bins: dict[str, list[list[DepthBin]]] = {}
     names: dict[str, list[str]] = {}
-    for config, cell in cells_of(run, series).items():
+    for config, cell in cells_of(series, run).items():
         if cell["task"] in tasks and cell["depth"]:
             bins.setdefault(cell["length"], []).append(cell["depth"])
             names.setdefault(cell["length"], []).append(config)
@@ -240,22 +244,39 @@ def _depth_map(run: ReportedRun, series: Series, name: str, tasks: Sequence[str]
     return {"series": series["id"], "task": name, "lengths": lengths, "configurations": names}
 
 
-def complexity(runs: Sequence[ReportedRun], series: Sequence[Series]) -> list[ComplexityPanel]:
+def complexity(lines: Sequence[Line]) -> list[ComplexityPanel]:
     """Tasks that differ in one parameter alone, of runs on changed suites."""
     return [
-        {
-            "series": one["id"],
-            "title": panel.title,
-            "lines": [asdict(line) for line in panel.lines],
-        }
-        for one in series
-        if (results := runs[one["run"]].results)["dataset"]["standard"] is False
-        for panel in panels(results)
+        {"series": one["id"], "title": panel.title, "lines": [asdict(line) for line in panel.lines]}
+        for one, run in lines
+        if run.results["dataset"]["standard"] is False
+        for panel in panels(run.results)
         if panel.tokenizer == one["tokenizer"]
     ]
 
 
-def by_language(cells: Cells) -> dict[str, list[str]]:
+def languages(
+    runs: Sequence[ReportedRun], lines: Sequence[Line], lengths: Sequence[Length]
+) -> Languages | None:
+    """Languages by lengths (means over the niah tasks) and the analyses; None for RULER."""
+    if runs[0].results["dataset"]["name"] != "oneruler":
+        return None
+    found = analyze({run.label: run.results for run in runs})
+    pairs = combinations(range(len(runs)), 2)
+    rankings = [
+        {"runs": list(pair), **value}
+        for pair, value in zip(pairs, found["rankings"].values(), strict=True)
+        if value is not None
+    ]
+    models = [{"run": number, **found["models"][run.label]} for number, run in enumerate(runs)]
+    maps = []
+    for one, run in lines:
+        cells = in_niah(chosen(run.results, one["tokenizer"]))
+        maps.append(heat_map(one, cells, _by_language(cells), lengths))
+    return {"heat_maps": maps, "models": models, "rankings": rankings}
+
+
+def _by_language(cells: Cells) -> dict[str, list[str]]:
     """Languages, single ones first, and their configurations."""
     found: dict[str, list[str]] = {}
     for name, cell in cells.items():

@@ -10,10 +10,11 @@ adjustment for all that were looked at.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Literal
+from typing import cast
 
-from ruler_eval.report.page.page_model import Difference, Group, GroupRow, PageData, Pair
-from ruler_eval.report.score_tables import bounds, number
+from ruler_eval.analysis.compare import Side
+from ruler_eval.report.page.page_model import Difference, Group, GroupRow, PageData
+from ruler_eval.report.table_parts import bounds, number
 from ruler_eval.score.aggregates import EVERY_LANGUAGE
 from ruler_eval.score.effective_length import RELATIVE
 
@@ -68,74 +69,63 @@ def _leads(page: PageData, ranked: Sequence[GroupRow]) -> Iterator[str]:
     if len(ranked) < 2:
         return
     first, second = ranked[:2]
-    over_all = _over_all(page, first, second)
-    if over_all is None:
+    over_all = [i for i in _against(page, first, second) if i["task"] is i["length"] is None]
+    if not over_all:
         every = ((_label(page, row), row["average"]) for row in ranked)
         means = [
             f"{name} {number(mean['score'])} {bounds(mean['interval'])}" for name, mean in every
         ]
         yield f"By average, not paired: {', '.join(means)}."
         return
-    points, interval, lead = over_all
+    (item,) = over_all
     names = _label(page, first), _label(page, second)
+    if item["better"] == "b":  # lengths of which tasks lack are in this mean, and in no average
+        item, names = _turned(item), names[::-1]
+    points, interval = item["difference"], bounds(item["interval"])
     where = "in the mean over all tasks and lengths"
-    if lead == "second":  # lengths of which tasks lack are in this mean, and in no average
-        yield f"{names[1]} leads: {-points:.1f} points {interval} above {names[0]} {where}."
-    elif lead == "first":
+    if item["better"] == "a":
         yield f"{names[0]} leads: {points:.1f} points {interval} above {names[1]} {where}."
     else:
         apart = f"{points:+.1f} points {interval} {where}"
         yield f"{names[0]} and {names[1]} are not told apart: {apart}."
     for row in ranked[1:]:
-        worst = _worst(page, first, row)
+        worst = _worst(_against(page, first, row))
         if worst is not None:
-            item, lost = worst
+            where = f"in {worst['task']} at {(worst['length'] or '').upper()}"
             yield (
-                f"{_label(page, row)} loses most against {names[0]} in {item['task']} at "
-                f"{(item['length'] or '').upper()}: {lost:.1f} points."
+                f"{_label(page, row)} loses most against {_label(page, first)} {where}: "
+                f"{worst['difference']:.1f} points."
             )
 
 
-def _pair(page: PageData, first: GroupRow, other: GroupRow) -> tuple[Pair, int] | None:
-    """The two runs' pair, and 1 or -1: the sign of its differences for the first."""
+def _against(page: PageData, first: GroupRow, other: GroupRow) -> list[Difference]:
+    """The first's differences to the other, whichever is A in their pair; none if not paired."""
     runs = [page["series"][row["series"]]["run"] for row in (first, other)]
     for pair in page["pairs"]:
-        if pair["differences"] and sorted(runs) == [pair["a"], pair["b"]]:
-            return pair, 1 if runs[0] == pair["a"] else -1
-    return None
+        if [pair["a"], pair["b"]] == runs:
+            return pair["differences"]
+        if [pair["b"], pair["a"]] == runs:
+            return [_turned(item) for item in pair["differences"]]
+    return []
 
 
-def _over_all(
-    page: PageData, first: GroupRow, other: GroupRow
-) -> tuple[float, str, Literal["first", "second"] | None] | None:
-    """The first's lead over all rows, its interval as the leader's, and who surely leads."""
-    if (found := _pair(page, first, other)) is None:
-        return None
-    pair, sign = found
-    (item,) = (i for i in pair["differences"] if i["task"] is i["length"] is None)
-    lead: Literal["first", "second"] | None = None
-    if item["better"]:
-        lead = "first" if item["better"] == ("a" if sign > 0 else "b") else "second"
-    way = -sign if lead == "second" else sign
-    ends = sorted(way * end for end in item["interval"])
-    return sign * item["difference"], bounds(ends), lead
+def _turned(item: Difference) -> Difference:
+    """B − A instead of A − B."""
+    low, high = item["interval"]
+    better: dict[Side | None, Side | None] = {"a": "b", "b": "a", None: None}
+    turned = {"difference": -item["difference"], "interval": [-high, -low]}
+    return cast(Difference, {**item, **turned, "better": better[item["better"]]})
 
 
-def _worst(page: PageData, first: GroupRow, other: GroupRow) -> tuple[Difference, float] | None:
+def _worst(differences: Sequence[Difference]) -> Difference | None:
     """The configuration in which a model surely loses most, of all that were compared."""
-    if (found := _pair(page, first, other)) is None:
-        return None
-    pair, sign = found
     cells = [
         item
-        for item in pair["differences"]
+        for item in differences
         if item["task"] and item["length"] and item["language"] != EVERY_LANGUAGE
     ]
-    lost = [
-        (sign * item["difference"], i) for i, item in enumerate(cells) if _sure(item, len(cells))
-    ]
-    points, place = max(lost, default=(0.0, 0))
-    return (cells[place], points) if points > 0 else None
+    lost = [item for item in cells if item["difference"] > 0 and _sure(item, len(cells))]
+    return max(lost, key=lambda item: item["difference"], default=None)
 
 
 def _sure(item: Difference, tests: int) -> bool:

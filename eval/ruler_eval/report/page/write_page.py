@@ -1,63 +1,179 @@
 """What `ruler report` writes: one HTML page of scored runs, and what was asked for beside it.
 
-write_report(open_runs([Path("runs/qwen")]), Path("report.html"))
+    write_report(open_runs([Path("runs/qwen")]), Path("report.html"))
+    html = render(page, figures(page))
+
+The page needs no network and runs no text of a run.
+
+Vega's runtime stands in the file once. The page's policy forbids every connection and every
+script but the two whose digests it names; Vega's expressions are interpreted, not compiled. The
+rows behind the cells are compressed, as their texts are most of the page.
 """
 
 from __future__ import annotations
 
+import base64
+import gzip
+import hashlib
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+
+from jinja2.utils import htmlsafe_json_dumps
+from markupsafe import Markup
 
 from ruler_common.errors import RulerError
 from ruler_common.files import write_whole
+from ruler_common.frozen_rows import are_frozen
+from ruler_eval.analysis.errors.error_kinds import family_of_kind
+from ruler_eval.report.config_tables import TROUBLE_NAMES
+from ruler_eval.report.language_tables import instructions
+from ruler_eval.report.page.figures import chart_parts as part
 from ruler_eval.report.page.figures.heat_figures import check_packages, write_figures
-from ruler_eval.report.page.figures.page_figures import figures
+from ruler_eval.report.page.figures.page_figures import error_families, figures
 from ruler_eval.report.page.page_data import as_json, page_data
-from ruler_eval.report.page.page_render import render
+from ruler_eval.report.page.page_model import PageData
+from ruler_eval.report.page.page_numbers import tables
 from ruler_eval.report.page.page_runs import ReportedRun
 from ruler_eval.report.page.rows.row_pages import write_row_pages
-from ruler_eval.report.page.rows.rows_file import rows_file
+from ruler_eval.report.page.rows.stored_rows import MOST_BYTES, fitted, packed, rows_file
+from ruler_eval.report.templates import dress, template
+from ruler_eval.score.intervals import FEWEST_ROWS
 
-
-@dataclass(frozen=True, kw_only=True)
-class Beside:
-    """What is written beside the page: its data, every row, pages of rows, its figures."""
-
-    json: Path | None = None
-    rows: Path | None = None
-    row_pages: Path | None = None
-    png: Path | None = None
-
-
-def _check_places(out: Path, beside: Beside) -> None:
-    named = {"report.html": out, "report.json": beside.json, "report.rows.gz": beside.rows}
-    for example, path in named.items():
-        if path is not None and path.is_dir():
-            raise RulerError(f"'{path}' is a folder: name a file, such as {path / example}.")
-    if beside.png is not None:
-        check_packages()
+_HERE = Path(__file__).resolve().parent
+VEGA = _HERE / "figures" / "vega.js.gz"
+"""Vega's runtime, a script of a megabyte that sets `window.vegaEmbed`; docs/embed_vega.py."""
+# Where the rows go once the size of the rest is known: text of runs holds no such comment.
+_ROWS, _ABOUT_ROWS = "<!--rows-->", "<!--about the rows-->"
 
 
 def write_report(
-    runs: Sequence[ReportedRun], out: Path, beside: Beside, every_error: bool = False
+    runs: Sequence[ReportedRun],
+    out: Path,
+    *,
+    json_file: Path | None = None,
+    every_row: Path | None = None,
+    row_pages: Path | None = None,
+    png: Path | None = None,
+    every_error: bool = False,
 ) -> None:
-    """Write the page to `out`, and what stands beside it.
+    """Write the page to `out`, and beside it its data, every row, pages of rows, its figures.
 
     With `every_error` all wrong rows are sorted into kinds. Raises RulerError for what cannot be
     shown.
     """
-    _check_places(out, beside)
-    with nullcontext() if beside.rows is None else rows_file(beside.rows) as rows:
+    named = {"report.html": out, "report.json": json_file, "report.rows.gz": every_row}
+    for example, path in named.items():
+        if path is not None and path.is_dir():
+            raise RulerError(f"'{path}' is a folder: name a file, such as {path / example}.")
+    if png is not None:
+        check_packages()
+    with nullcontext() if every_row is None else rows_file(every_row) as rows:
         page = page_data(runs, every_error, rows)
-    if beside.row_pages is not None:
-        address = Path(os.path.relpath(beside.row_pages, out.parent)).as_posix()
-        write_row_pages(page, runs, beside.row_pages, address)
+    if row_pages is not None:
+        address = Path(os.path.relpath(row_pages, out.parent)).as_posix()
+        write_row_pages(page, runs, row_pages, address)
     charts = figures(page)
     write_whole(out, render(page, charts))
-    if beside.json is not None:
-        write_whole(beside.json, as_json(page))
-    if beside.png is not None:
-        write_figures(page, charts, beside.png)
+    if json_file is not None:
+        write_whole(json_file, as_json(page))
+    if png is not None:
+        write_figures(page, charts, png)
+
+
+def render(page: PageData, figures: Mapping[str, part.Figure]) -> str:
+    """The whole HTML file."""
+    cells: list[dict[str, Any]] = []
+
+    def remember(
+        series: int, configurations: list[str], name: str, length: str, kind: str, depth: int = -1
+    ) -> int:
+        cell = {"series": series, "configs": configurations, "name": name, "at": length, "of": kind}
+        cells.append(cell if depth < 0 else {**cell, "depth": depth})
+        return len(cells) - 1
+
+    runtime, js = gzip.decompress(VEGA.read_bytes()).decode(), _script("page.js")
+    charts = {name: figure.chart.to_dict(validate=False) for name, figure in figures.items()}
+
+    def data() -> Markup:
+        """What the script reads; asked for when every cell is drawn."""
+        kinds = page["errors"]["kinds"]
+        known = {
+            **{"series": page["series"], "tasks": page["tasks"], "kinds": kinds},
+            "show": page["show"],
+            "families": {kind: family_of_kind(kind) for kind in kinds},
+            "groups": [{"name": one["name"], "members": one["members"]} for one in page["groups"]],
+        }
+        shown = {**known, "charts": charts, "cells": cells}
+        form: dict[str, Any] = {"ensure_ascii": False, "separators": (",", ":"), "allow_nan": False}
+        return htmlsafe_json_dumps(shown, **form)
+
+    html = template(_HERE / "page.html.j2", score=_score).render(
+        page=page,
+        figures=figures,
+        tables={**dict.fromkeys(figures), **tables(page)},
+        trouble_names=TROUBLE_NAMES,
+        few=FEWEST_ROWS,
+        families=error_families(page),
+        first_series=part.first_series(page),
+        warnings=_warnings(page),
+        own=[run for run in page["runs"] if not are_frozen(run["whose_rows"])],
+        remember=remember,
+        crossed=instructions,
+        tokens_of=_tokens_of,
+        css=dress() + Markup(_script("page.css") + _scale_css()),
+        policy=_policy(runtime, js),
+        runtime=Markup(packed(runtime)),
+        js=Markup(js),
+        data=data,
+    )
+    rows = fitted(page["rows"], MOST_BYTES - len(html.encode()))
+    head, _, tail = html.rpartition(_ROWS)
+    before, _, after = head.rpartition(_ABOUT_ROWS)
+    return f"{before}{rows.sentence}{after}{rows.text}{tail}"
+
+
+def _script(name: str) -> str:
+    return (_HERE / name).read_text(encoding="utf-8").strip()
+
+
+def _policy(*scripts: str) -> str:
+    digests = (
+        base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in scripts
+    )
+    allowed = " ".join(f"'sha256-{digest}'" for digest in digests)
+    return (
+        f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; img-src data:; "
+        "base-uri 'none'; form-action 'none'"
+    )
+
+
+def _score(value: float | None) -> str:
+    return "–" if value is None else f"{value:.1f}"
+
+
+def _tokens_of(name: str) -> int:
+    """A printed length (`>128K`, `<4K`, `32K`) as a number to sort by."""
+    digits = "".join(character for character in name if character.isdigit())
+    tokens = 1024 * int(digits or 0)
+    return tokens + 1 if ">" in name else tokens - 1 if "<" in name else tokens
+
+
+def _warnings(page: PageData) -> dict[str, list[str]]:
+    """What a reader must know first, and the runs of which it holds."""
+    found: dict[str, list[str]] = {}
+    for run in page["runs"]:
+        for warning in run["warnings"]:
+            found.setdefault(warning, []).append(run["label"])
+    return found
+
+
+def _scale_css() -> str:
+    """A rule for each whole score, and the legend's ramp."""
+    rules = [
+        f".s{n}{{background:{part.colour(n)};color:{part.text_colour(n)}}}" for n in range(101)
+    ]
+    stops = ",".join(part.colour(n) for n in range(0, 101, 5))
+    return "".join(rules) + f".ramp{{background:linear-gradient(90deg,{stops})}}"

@@ -1,4 +1,4 @@
-"""A row in the terminal: `ruler show CONFIG INDEX`.
+"""A row in the terminal, `ruler show CONFIG INDEX`, or as a page.
 
     niah_single_2_4k, row 3 of 5 (0 to 4): 3,902 of 4,096 tokens (tekken)
 
@@ -6,16 +6,21 @@
       at 42 % of the context, characters 7,120 to 7,191:
       … the grass is green. ⟦One of the special magic numbers for …⟧ The sky is blue. …
 
-Nothing of a row or an answer can steer the terminal: control characters are shown as pictures.
+Nothing of a row or an answer can steer the terminal: control characters are shown as pictures. The
+page needs no network and holds no script; every text is escaped by the template and shown as text,
+and the page's policy forbids everything but its own style.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
 
 from ruler_common.terminal import COLUMNS, out, sentences
 from ruler_common.text import shortened, visible
 from ruler_eval.report.show.row_view import DISTRACTOR, GOLD, LONGEST_PIECE, Piece, RowView
+from ruler_eval.report.templates import dress, template
 
 LONGEST_ANSWER = 4000  # characters; a model may repeat a word ten thousand times
 _LONGEST_PART = 1200
@@ -31,6 +36,17 @@ def whole_text(view: RowView) -> str:
     parts = (visible(text) if piece is None else _marked(piece) for text, piece in view.marked())
     lines = [_title(view), "", "".join(parts), "", *_prefix(view), *_end(view)]
     return "\n".join(lines) + "\n"
+
+
+def row_page(view: RowView) -> str:
+    """The row as one HTML page."""
+    page = template(
+        Path(__file__).with_name("row_page.html.j2"),
+        visible=visible,
+        piece=partial(shortened, most=LONGEST_PIECE),
+        answer=partial(shortened, most=LONGEST_ANSWER),
+    )
+    return page.render(view=view, css=dress())
 
 
 def _sections(view: RowView) -> Iterator[str]:

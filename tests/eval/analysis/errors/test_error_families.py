@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from ruler_eval.analysis.errors.error_families import FAMILIES, MEANINGS, family_of_kind
-from ruler_eval.analysis.errors.error_kinds import KINDS
+from ruler_eval.analysis.errors.error_kinds import FAMILIES, KINDS, MEANINGS, family_of_kind
 
 
 def test_every_kind_is_in_one_of_at_most_six_families():

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from ruler_eval.report.page.page_render import render
 from ruler_eval.report.page.page_verdict import verdict
+from ruler_eval.report.page.write_page import render
 from ruler_eval.report.score_tables import effective_between
 from ruler_eval.score.stored_results import load
 from tests.eval.report.page.page_helpers import HOSTILE

@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
-from ruler_eval.analysis.errors.error_families import FAMILIES
-from ruler_eval.report.page.figures.complexity_figures import complexity_figures
-from ruler_eval.report.page.figures.correlation_figure import correlation_figure
+from ruler_eval.analysis.errors.error_kinds import FAMILIES
+from ruler_eval.report.page.figures.analysis_figures import complexity_figures, correlation_figure
 from ruler_eval.report.page.figures.page_figures import FAMILY_COLOURS
 
 

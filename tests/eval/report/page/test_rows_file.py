@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ruler_eval.report.page.page_data import page_data
 from ruler_eval.report.page.page_runs import open_runs
-from ruler_eval.report.page.rows.rows_file import rows_file
+from ruler_eval.report.page.rows.stored_rows import rows_file
 
 CONFIG = "niah_single_8k_pl_cl100k"
 

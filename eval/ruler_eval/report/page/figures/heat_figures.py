@@ -5,7 +5,7 @@ write_figures(page, figures(page), Path("figures"))     # average.svg, average.p
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -15,8 +15,8 @@ import altair as alt
 from ruler_common.errors import RulerError
 from ruler_common.files import temporary_beside
 from ruler_eval.report.language_tables import instructions
-from ruler_eval.report.page.figures.chart_parts import Datum, Figure, chart_of
-from ruler_eval.report.page.figures.colour_scale import colour, text_colour
+from ruler_eval.report.page.figures import chart_parts as part
+from ruler_eval.report.page.figures.chart_parts import Datum, Figure
 from ruler_eval.report.page.page_model import DepthMap, HeatMap, PageData
 
 _WIDTH = 460  # of a chart that is as wide as its place on the page, in pixels
@@ -27,25 +27,17 @@ _STOPS = range(0, 101, 5)
 
 def heat_figures(page: PageData) -> dict[str, Figure]:
     """Tasks or languages by lengths, depth by length of every task, text by instruction."""
-    return dict(_figures(page))
-
-
-def _figures(page: PageData) -> Iterator[tuple[str, Figure]]:
-    labels = [one["label"] for one in page["series"]]
-    for heat in page["heat_maps"]:
-        yield f"heat-{heat['series']}", _heat(page, heat, labels[heat["series"]])
-    for depth in page["needles"]:
-        yield f"needles-{depth['series']}", _depth(page, depth, labels[depth["series"]])
-    for depth in page["depth"]:
-        name = f"depth-{depth['series']}-{depth['task']}"
-        yield name, _depth(page, depth, labels[depth["series"]])
-    if page["languages"] is not None:
-        for heat in page["languages"]["heat_maps"]:
-            yield f"languages-{heat['series']}", _heat(page, heat, labels[heat["series"]])
-        for model in page["languages"]["models"]:
+    found = {f"heat-{heat['series']}": _heat(page, heat) for heat in page["heat_maps"]}
+    found |= {f"needles-{depth['series']}": _depth(page, depth) for depth in page["needles"]}
+    found |= {f"depth-{one['series']}-{one['task']}": _depth(page, one) for one in page["depth"]}
+    if (languages := page["languages"]) is not None:
+        for heat in languages["heat_maps"]:
+            found[f"languages-{heat['series']}"] = _heat(page, heat)
+        for model in languages["models"]:
             if model["cross_lingual"]:
                 label = page["runs"][model["run"]]["label"]
-                yield f"cross-{model['run']}", _cross(model["cross_lingual"], label)
+                found[f"cross-{model['run']}"] = _cross(model["cross_lingual"], label)
+    return found
 
 
 def check_packages() -> None:
@@ -79,17 +71,17 @@ def write_figures(page: PageData, charts: Mapping[str, Figure], folder: Path) ->
                 temporary.write_bytes(content)
 
 
-def _heat(page: PageData, heat: HeatMap, label: str) -> Figure:
+def _heat(page: PageData, heat: HeatMap) -> Figure:
     lengths = [item["label"] for item in page["lengths"]]
     cells = (
         (name, length, cell["score"] if cell else None)
         for name, row in zip(heat["rows"], heat["cells"], strict=True)
         for length, cell in zip(lengths, row, strict=True)
     )
-    return Figure(label, _map(cells, heat["rows"], lengths))
+    return Figure(page["series"][heat["series"]]["label"], _map(cells, heat["rows"], lengths))
 
 
-def _depth(page: PageData, depth: DepthMap, label: str) -> Figure:
+def _depth(page: PageData, depth: DepthMap) -> Figure:
     lengths = [item for item in page["lengths"] if item["name"] in depth["lengths"]]
     cells = (
         (f"{round(100 * bin['depth'][0])} %", length["label"], bin["score"])
@@ -98,6 +90,7 @@ def _depth(page: PageData, depth: DepthMap, label: str) -> Figure:
     )
     rows = [f"{number * 10} %" for number in range(10)]
     chart = _map(cells, rows, [item["label"] for item in lengths], "depth", decimals=0)
+    label = page["series"][depth["series"]]["label"]
     return Figure(f"{label}: {depth['task']} by depth", chart)
 
 
@@ -122,13 +115,13 @@ def _map(
             "length": length,
             "score": score,
             "text": "not run" if score is None else f"{score:.{decimals}f}",
-            "ink": "#59616d" if score is None else text_colour(score),
+            "ink": "#59616d" if score is None else part.text_colour(score),
         }
         for row, length, score in cells
     ]
-    scale = alt.Scale(domain=list(_STOPS), range=[colour(stop) for stop in _STOPS], clamp=True)
+    scale = alt.Scale(domain=list(_STOPS), range=[part.colour(stop) for stop in _STOPS], clamp=True)
     legend = alt.Legend(title=None, gradientLength=120)
-    base = chart_of(data).encode(
+    base = part.chart_of(data).encode(
         x=alt.X("length:N", sort=lengths, title=None, axis=alt.Axis(labelAngle=0, orient="top")),
         y=alt.Y("row:N", sort=rows, title=title),
     )

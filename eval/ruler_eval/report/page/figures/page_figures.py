@@ -9,37 +9,16 @@ page are HTML tables; heat_figures.py draws them for papers.
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import altair as alt
 from altair.utils.schemapi import debug_mode
 
-from ruler_eval.analysis.errors.error_families import FAMILIES, family_of_kind
-from ruler_eval.report.page.figures.chart_parts import (
-    GREY,
-    INK,
-    ROW,
-    SCORE_AXIS,
-    Datum,
-    Figure,
-    bounds,
-    by_colour,
-    by_shape,
-    chart_of,
-    dots,
-    full_width,
-    length_axis,
-    lines,
-    of_series,
-    windows,
-)
-from ruler_eval.report.page.figures.colour_scale import text_on
-from ruler_eval.report.page.figures.complexity_figures import complexity_figures
-from ruler_eval.report.page.figures.correlation_figure import correlation_figure
-from ruler_eval.report.page.figures.difference_figures import difference_figure
-from ruler_eval.report.page.figures.language_figures import language_figures
+from ruler_eval.analysis.errors.error_kinds import FAMILIES, MEANINGS, family_of_kind
+from ruler_eval.report.page.figures import analysis_figures as analysis
+from ruler_eval.report.page.figures import chart_parts as part
+from ruler_eval.report.page.figures.chart_parts import Datum, Figure
 from ruler_eval.report.page.page_model import Group, Length, PageData, Series
 
 FAMILY_COLOURS = ("#332288", "#ddcc77", "#cc6677", "#117733", "#88ccee", "#bbbbbb")
@@ -49,6 +28,17 @@ Under deuteranopia each differs from each of the others by 10 or more of CIE76's
 """
 _LABEL_GAP = 4.6  # points of score between the names at the ends of lines
 _MOST_LABEL = 150  # pixels of such a name
+
+
+class ErrorFamily(NamedTuple):
+    """A family of errors: what it means, its kinds on the page, how it is drawn."""
+
+    name: str
+    meaning: str
+    kinds: dict[str, str]
+    number: str
+    colour: str
+    ink: str
 
 
 def figures(page: PageData) -> dict[str, Figure]:
@@ -62,26 +52,26 @@ def figures(page: PageData) -> dict[str, Figure]:
 
 def _figures(page: PageData) -> Iterator[tuple[str, Figure]]:
     yield from _curves(page)
-    yield from complexity_figures(page)
+    yield from analysis.complexity_figures(page)
     for pair in page["pairs"]:
         if pair["differences"]:
-            yield f"differences-{pair['a']}-{pair['b']}", difference_figure(page, pair)
+            yield f"differences-{pair['a']}-{pair['b']}", analysis.difference_figure(page, pair)
     yield from _errors(page)
     if page["correlation"] is not None:
-        yield "correlation", correlation_figure(page["correlation"])
+        yield "correlation", analysis.correlation_figure(page["correlation"])
     if page["languages"] is not None:
-        yield from language_figures(page, page["languages"])
+        yield from analysis.language_figures(page, page["languages"])
 
 
-def family_names(page: PageData) -> list[str]:
-    """The families of errors that the page has, in their order."""
-    known = {family_of_kind(kind) for kind in page["errors"]["kinds"]}
-    return [family for family in FAMILIES if family in known]
-
-
-def family_colour(family: str) -> str:
-    """The colour of a family, the same on every page."""
-    return FAMILY_COLOURS[[*FAMILIES].index(family)]
+def error_families(page: PageData) -> list[ErrorFamily]:
+    """The families of errors that the page has; number and colour are the same on every page."""
+    found = []
+    for number, (name, colour) in enumerate(zip(FAMILIES, FAMILY_COLOURS, strict=True), 1):
+        every = page["errors"]["kinds"].items()
+        if kinds := {kind: meaning for kind, meaning in every if family_of_kind(kind) == name}:
+            ink = part.text_on(colour)
+            found.append(ErrorFamily(name, MEANINGS[name], kinds, str(number), colour, ink))
+    return found
 
 
 def group_name(group: Group) -> str:
@@ -91,7 +81,7 @@ def group_name(group: Group) -> str:
 
 def _curves(page: PageData) -> Iterator[tuple[str, Figure]]:
     """A curve by length for all tasks and each category; dots where there is one length alone."""
-    shown = windows(page["lengths"])
+    shown = part.windows(page["lengths"])
     if len(shown) == 1:
         yield "average", _one_length(page, shown[0])
     for number, group in enumerate(page["groups"] if len(shown) > 1 else ()):
@@ -100,45 +90,47 @@ def _curves(page: PageData) -> Iterator[tuple[str, Figure]]:
 
 
 def _curve(page: PageData, group: Group, of_all: bool) -> Figure:
-    shown = windows(page["lengths"])
+    shown = part.windows(page["lengths"])
     places = {one["name"]: {"tokens": one["tokens"], "length": one["label"]} for one in shown}
     scored = [
-        (of_series(page["series"][row["series"]]) | places[name], mean, mean["score"])
+        (part.of_series(page["series"][row["series"]]) | places[name], mean, mean["score"])
         for row in group["rows"]
         for name, mean in row["lengths"].items()
         if name in places and mean["score"] is not None
     ]
     whole = [one for one in scored if one[1]["tasks"] == one[1]["of"]]
     # where no length has all tasks: means over some of them, as the table marks them
-    data = [place | bounds(score, mean["interval"]) for place, mean, score in whole or scored]
+    data = [place | part.bounds(score, mean["interval"]) for place, mean, score in whole or scored]
     published: list[Datum] = [
         {"model": row["model"], "published": True, **places[name], "score": score}
         for row in group["published"]
         for name, score in row["lengths"].items()
         if name in places
     ]
-    x = length_axis(shown)
-    base = alt.Chart().encode(x=x, y=SCORE_AXIS, color=by_colour(page["series"]))
+    x = part.length_axis(shown)
+    base = alt.Chart().encode(x=x, y=part.SCORE_AXIS, color=part.by_colour(page["series"]))
     tooltip = ["model:N", "length:N", "score:Q", "interval:N"]
     layers = [
         *_thresholds(group),
         base.mark_area(opacity=0.16).encode(y="low:Q", y2="high:Q"),
-        *lines(base, by_shape(page["series"]), tooltip),
+        *part.lines(base, part.by_shape(page["series"]), tooltip),
     ]
     if published:
-        grey = chart_of(published).encode(x=x, y=SCORE_AXIS, detail="model:N", tooltip=tooltip[:3])
-        point = alt.OverlayMarkDef(size=12, color=GREY)
-        layers.insert(0, grey.mark_line(color=GREY, strokeWidth=1, opacity=0.7, point=point))
+        grey = part.chart_of(published).encode(
+            x=x, y=part.SCORE_AXIS, detail="model:N", tooltip=tooltip[:3]
+        )
+        point = alt.OverlayMarkDef(size=12, color=part.GREY)
+        layers.insert(0, grey.mark_line(color=part.GREY, strokeWidth=1, opacity=0.7, point=point))
     if of_all:
         layers.append(_at_line_ends(page, data))
     chart = alt.layer(*layers, data=alt.Data(values=data))
     title = f"Score by length, {group_name(group)}"
     described = f"{title}: lines with 95 % bands"
     if not of_all:
-        return full_width(title, chart, described, height=180)
+        return part.full_width(title, chart, described, height=180)
     room = min(_MOST_LABEL, 8 * max(len(one["label"]) for one in page["series"])) + 16
     padding = {"left": 4, "top": 4, "bottom": 4, "right": room}
-    return full_width(title, chart, described, height=340, padding=padding)
+    return part.full_width(title, chart, described, height=340, padding=padding)
 
 
 def _thresholds(group: Group) -> list[Any]:
@@ -147,10 +139,10 @@ def _thresholds(group: Group) -> list[Any]:
     data = [{"score": level, "text": f"threshold {level:.1f}"} for level in levels if level]
     if not data:
         return []
-    base = chart_of(data).encode(y=SCORE_AXIS)
-    text = base.mark_text(align="left", baseline="top", dx=4, dy=4, fontSize=11, color=GREY)
+    base = part.chart_of(data).encode(y=part.SCORE_AXIS)
+    text = base.mark_text(align="left", baseline="top", dx=4, dy=4, fontSize=11, color=part.GREY)
     return [
-        base.mark_rule(color=GREY, strokeDash=[6, 4]).encode(tooltip=["text:N"]),
+        base.mark_rule(color=part.GREY, strokeDash=[6, 4]).encode(tooltip=["text:N"]),
         text.encode(x=alt.XValue(0), text="text:N"),
     ]
 
@@ -164,12 +156,12 @@ def _at_line_ends(page: PageData, data: Sequence[Datum]) -> Any:
         places.append(min([one["score"], *(place - _LABEL_GAP for place in places[-1:])]))
     up = max(0.0, -min(places, default=0.0))  # those that would fall below the axis
     named = [one | {"place": place + up} for one, place in zip(ranked, places, strict=True)]
-    text = chart_of(named).mark_text(align="left", dx=9, fontSize=12, limit=_MOST_LABEL)
+    text = part.chart_of(named).mark_text(align="left", dx=9, fontSize=12, limit=_MOST_LABEL)
     return text.encode(
-        x=length_axis(windows(page["lengths"])),
+        x=part.length_axis(part.windows(page["lengths"])),
         y=alt.Y("place:Q", scale=alt.Scale(domain=[0, 100])),
         text="model:N",
-        color=by_colour(page["series"]),
+        color=part.by_colour(page["series"]),
     ).properties(name="labels")
 
 
@@ -177,9 +169,9 @@ def _one_length(page: PageData, length: Length) -> Figure:
     """Where one length alone was scored: categories with their intervals."""
     data: list[Datum] = [
         {
-            **of_series(page["series"][row["series"]]),
+            **part.of_series(page["series"][row["series"]]),
             "group": group["name"],
-            **bounds(mean["score"], mean["interval"]),
+            **part.bounds(mean["score"], mean["interval"]),
         }
         for group in page["groups"]
         for row in group["rows"]
@@ -187,13 +179,13 @@ def _one_length(page: PageData, length: Length) -> Figure:
     ]
     title = f"Score at {length['label']} by category"
     names = [group["name"] for group in page["groups"]]
-    chart = dots(data, "group", names, page["series"], [0, 100])
-    return full_width(title, chart, f"{title}, with 95 % intervals")
+    chart = part.dots(data, "group", names, page["series"], [0, 100])
+    return part.full_width(title, chart, f"{title}, with 95 % intervals")
 
 
 def _errors(page: PageData) -> Iterator[tuple[str, Figure]]:
     """Bars of the families of errors, each with its number, as in the list above them."""
-    families = family_names(page)
+    families = error_families(page)
     shares = [task["wrong"] / task["rows"] for task in page["errors"]["tasks"]]
     edge = 10 * math.ceil(10 * max(shares, default=1) or 1)
     for one in page["series"]:
@@ -209,9 +201,10 @@ def _errors(page: PageData) -> Iterator[tuple[str, Figure]]:
             alt.Tooltip("share:Q", title="% of rows", format=".1f"),
         ]
         base = alt.Chart().encode(y=y)
-        scale = alt.Scale(domain=families, range=[family_colour(name) for name in families])
+        names, colours = [one.name for one in families], [one.colour for one in families]
+        scale = alt.Scale(domain=names, range=colours)
         colour = alt.Color("family:N", scale=scale, legend=alt.Legend(orient="right", title=None))
-        bars = base.mark_bar(height=ROW - 5, strokeWidth=0.5, cursor="pointer")
+        bars = base.mark_bar(height=part.ROW - 5, strokeWidth=0.5, cursor="pointer")
         number = base.mark_text(fontSize=10, fontWeight="bold").transform_filter(
             f"datum.share > {edge / 25}"
         )
@@ -220,37 +213,38 @@ def _errors(page: PageData) -> Iterator[tuple[str, Figure]]:
             number.encode(
                 x=alt.X("middle:Q", title="% of rows"),
                 text="number:N",
-                color=INK,
+                color=part.INK,
                 tooltip=tooltip,
             ),
             data=alt.Data(values=data),
         )
         description = f"Families of errors by task, {one['label']}"
-        height = ROW * len(order)
-        yield f"errors-{one['id']}", full_width(one["label"], chart, description, height=height)
+        height = part.ROW * len(order)
+        figure = part.full_width(one["label"], chart, description, height=height)
+        yield f"errors-{one['id']}", figure
 
 
-def _error_shares(page: PageData, series: Series, families: Sequence[str]) -> Iterator[Datum]:
+def _error_shares(
+    page: PageData, series: Series, families: Sequence[ErrorFamily]
+) -> Iterator[Datum]:
     """Each family's share of a task's rows, in percent, by the wrong rows that were sorted."""
     for task in page["errors"]["tasks"]:
         if task["series"] != series["id"] or not task["sorted"]:
             continue
-        counts: Counter[str] = Counter()
-        kinds: dict[str, list[str]] = {}
-        for kind, count in task["kinds"].items():
-            counts[family_of_kind(kind)] += count
-            kinds.setdefault(family_of_kind(kind), []).append(f"{kind} {count}")
         start = 0.0
-        for family in (family for family in families if counts[family]):
-            share = 100 * task["wrong"] / task["rows"] * counts[family] / task["sorted"]
+        for family in families:
+            kinds = {kind: n for kind, n in task["kinds"].items() if kind in family.kinds}
+            if not (rows := sum(kinds.values())):
+                continue
+            share = 100 * task["wrong"] / task["rows"] * rows / task["sorted"]
             yield {
                 "series": series["id"],
                 "task": task["task"],
-                "family": family,
-                "kinds": ", ".join(kinds[family]),
-                "number": str([*FAMILIES].index(family) + 1),
-                "ink": text_on(family_colour(family)),
-                "rows": counts[family],
+                "family": family.name,
+                "kinds": ", ".join(f"{kind} {count}" for kind, count in kinds.items()),
+                "number": family.number,
+                "ink": family.ink,
+                "rows": rows,
                 "share": round(share, 3),
                 "start": round(start, 3),
                 "middle": round(start + share / 2, 3),

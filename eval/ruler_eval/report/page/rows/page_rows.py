@@ -19,14 +19,18 @@ from ruler_eval.families.table import family_of, rule_task
 from ruler_eval.frozen_release import BATCH_ROWS, PartialRow
 from ruler_eval.prediction import Prediction
 from ruler_eval.report.page.page_runs import ReportedRun
-from ruler_eval.report.page.row_model import RowsPart, ShownRow, ShownRows
-from ruler_eval.report.page.rows.rows_file import RowsFile
-from ruler_eval.report.page.rows.shown_rows import shown_row
+from ruler_eval.report.page.rows.shown_rows import (
+    MOST_ROWS,
+    RowsPart,
+    ShownRow,
+    ShownRows,
+    shown_row,
+)
+from ruler_eval.report.page.rows.stored_rows import RowsFile
 from ruler_eval.score.cells import join
 from ruler_eval.score.config_naming import read_name
 from ruler_eval.score.results_file import Cell
 
-MOST_ROWS = 20  # of a configuration that the page holds
 READ_CHARACTERS = 600_000_000
 """Of the releases' texts, for the whole page: with those of 39,000 rows it takes some seconds."""
 _COLUMNS = ("outputs", "question", "context_start", "context_end", "evidence", "none_word")
@@ -66,14 +70,11 @@ class ConfigRows:
 
     def prefer(self, indices: Collection[int]) -> None:
         """Show these rows before others: those that tell it from other runs."""
-        wrong, right = (
-            [i for i in rows if i in indices] + [i for i in rows if i not in indices]
-            for rows in (self.wrong, self.right)
-        )
-        first = [i for i in (*wrong, *right) if i in indices][: MOST_ROWS * 3 // 4]
-        rest = [i for i in (*wrong, *right) if i not in first]
-        chosen = {*first, *rest[: MOST_ROWS - len(first)]}
-        self.order = [i for i in (*wrong, *right) if i in chosen]
+        every = [*self.wrong, *self.right]
+        first = [index for index in every if index in indices]
+        rest = [index for index in every if index not in indices]
+        chosen = [*first, *rest[: MOST_ROWS - len(first)]]
+        self.order = sorted(chosen, key=lambda i: (self.scores[i] >= 1, i not in indices))
 
     @property
     def file(self) -> tuple[object, ...]:

@@ -16,10 +16,10 @@ from urllib.parse import quote
 from ruler_common.files import write_whole
 from ruler_common.text import shortened
 from ruler_eval.frozen_release import PartialRow, Release
-from ruler_eval.report.page.page_model import PageData
+from ruler_eval.report.page.page_model import PageData, ShowCommand
 from ruler_eval.report.page.page_runs import ReportedRun
-from ruler_eval.report.page.row_model import ShowCommand, ShownRow
-from ruler_eval.report.show.row_page import row_page
+from ruler_eval.report.page.rows.shown_rows import ShownRow
+from ruler_eval.report.show.row_text import row_page
 from ruler_eval.report.show.row_view import COLUMNS, RunAnswer, run_answer, view_of
 
 

@@ -6,11 +6,13 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from typing_extensions import NotRequired, TypedDict
+
 from ruler_common.text import shortened
 from ruler_eval.frozen_release import PartialRow
 from ruler_eval.prediction import Prediction
-from ruler_eval.report.page.row_model import ShownEvidence, ShownRow
 
+MOST_ROWS = 20  # of a configuration that the page holds
 LONGEST_ANSWER = 1200  # characters
 _AROUND = 90  # characters shown before and after a piece of evidence
 _LONGEST_EVIDENCE = 240
@@ -20,6 +22,50 @@ _LONGEST_REFERENCE = 120
 _MOST_REFERENCES = 12
 # Where no more than pieces of a prompt are known (Prediction.known_prompt).
 _LEFT_OUT = re.compile(r"…?\.{8,}…?")
+
+
+class ShownEvidence(TypedDict):
+    """A needle, assignment or document of a row, and the text around it where it is at hand.
+
+    `text` is what stands before, the evidence itself, and what stands after.
+    """
+
+    depth: float
+    answer: bool
+    text: NotRequired[list[str]]
+
+
+class ShownRow(TypedDict):
+    """One row behind a number, as text; `score` is 0 … 1, `kind` None for a right answer.
+
+    `page` is the address of the page of its whole prompt, where one was made.
+    """
+
+    index: int
+    score: float
+    kind: str | None
+    question: str
+    references: list[str]
+    answer: str | None
+    state: str
+    evidence: list[ShownEvidence]
+    page: NotRequired[str]
+
+
+RowsPart = tuple[int, int]
+"""Where a configuration's rows stand in the file beside the page: their first byte, and the end."""
+
+
+class ShownRows(TypedDict):
+    """The rows of a configuration that the page holds, wrong ones first, of so many.
+
+    `all` is where the file beside the page has all of them, if there is one.
+    """
+
+    n: int
+    wrong: int
+    rows: list[ShownRow]
+    all: NotRequired[RowsPart]
 
 
 def shown_row(

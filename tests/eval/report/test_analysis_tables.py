@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ruler_common.terminal import width
-from ruler_eval.report.error_tables import report
+from ruler_eval.report.analysis_tables import errors as report
 
 CONFIG = "niah_single_nonone_128k_en-ko_qwen2.5"
 

@@ -10,8 +10,7 @@ from ruler_common.names import TASKS, Names, parse_length
 from ruler_common.terminal import COLUMNS, width
 from ruler_eval.published.published_tables import newest_tables
 from ruler_eval.report.published_beside import beside_published
-from ruler_eval.report.score_summary import summary
-from ruler_eval.report.score_tables import report
+from ruler_eval.report.score_report import report
 from ruler_eval.score import aggregates
 from ruler_eval.score.stored_results import load
 from tests.eval.scoring_helpers import right, ruler, write_oneruler
@@ -33,7 +32,7 @@ def results(write_run):
 
 
 def test_scores_and_averages_of_six_lengths_fit_80_columns(results):
-    lines = summary(results, depth=True).splitlines()
+    lines = report(results, depth=True).splitlines()
     table = lines[next(i for i, line in enumerate(lines) if line.startswith("task ")) :]
     assert table[0].split() == ["task", "4K", "8K", "16K", "32K", "64K", "128K"]
     assert max(map(len, table)) <= 80
@@ -51,7 +50,7 @@ def test_an_effective_length_that_its_interval_does_not_settle_is_said_to_be_so(
     results["summary"] = aggregates.summary(
         results["configurations"], Names.of("ruler"), baseline=score - 0.1
     )
-    text = " ".join(summary(results).split())
+    text = " ".join(report(results).split())
     assert (
         f"({score - 0.1:.1f} for all); by the ends of the scores' intervals <4K-128K (all)" in text
     )
@@ -59,7 +58,7 @@ def test_an_effective_length_that_its_interval_does_not_settle_is_said_to_be_so(
 
 def test_all_that_is_printed_fits_80_columns(results):
     results["notes"].append("a note of many words, " * 12)
-    lines = summary(results, depth=True).splitlines()
+    lines = report(results, depth=True).splitlines()
     assert max(map(len, lines)) <= 80
 
 
@@ -97,7 +96,9 @@ def test_what_is_doubtful_is_not_left_out_for_what_is_missing(write_run):
 def test_with_all_tables_nothing_is_wider_and_no_name_is_cut(results):
     results["notes"].append("a note of many words, " * 12)
     results["model"] = "a-model-of-an-organisation/with-a-long-name-72b-instruct-awq-int4"
-    lines = f"{report(results, intervals=True)}\n\n{beside_published(results)}".splitlines()
+    lines = (
+        f"{report(results, every=True, intervals=True)}\n\n{beside_published(results)}".splitlines()
+    )
     assert max(map(width, lines)) <= COLUMNS
     firsts = {line.partition("  ")[0] for line in lines}
     (published,) = newest_tables("ruler")[:1]
@@ -135,8 +136,8 @@ def test_of_languages_it_shows_them_by_length_and_the_rest_is_behind_all(tmp_pat
 
 
 def test_depth_is_printed_where_it_is_asked_for(results):
-    assert "depth of the evidence" not in summary(results)
-    lines = summary(results, depth=True).splitlines()
+    assert "depth of the evidence" not in report(results)
+    lines = report(results, depth=True).splitlines()
     (row,) = [line.split() for line in lines if line.startswith("niah_single_1_4k ")]
     bins = results["configurations"]["niah_single_1_4k"]["depth"]
     assert row[1:] == ["-" if b["score"] is None else f"{b['score']:.0f}" for b in bins]
