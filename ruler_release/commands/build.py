@@ -152,8 +152,8 @@ def merge(
 
         rows = merge_runs(to, parts)
         typer.echo(
-            f"{number_of(sum(rows.values()), 'row')} of {number_of(len(rows), 'configuration')} are "
-            f"in '{to}'. Next: ruler score {to}"
+            f"{number_of(sum(rows.values()), 'row')} of {number_of(len(rows), 'configuration')} "
+            f"are in '{to}'. Next: ruler score {to}"
         )
         return
     from ruler_builder.release.merge_releases import merge_releases
