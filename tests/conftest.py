@@ -49,13 +49,13 @@ def pytest_configure() -> None:
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """A worker a core for a folder or everything: each reads all tests and loads tokenizers anew.
+    """A worker more than cores for a folder or everything: tests wait for servers and browsers.
 
-    A file or a test alone runs in this process.
+    Each reads all tests and loads tokenizers anew. A file or a test alone runs in this process.
     """
     if files_are_named(config):
         return 0
-    return min(len(os.sched_getaffinity(0)), MOST_WORKERS)
+    return min(len(os.sched_getaffinity(0)) + 1, MOST_WORKERS)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, exitstatus: int) -> None:
