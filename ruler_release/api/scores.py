@@ -196,8 +196,8 @@ def score(
     baseline = parse_baseline(threshold)
     source = filled(PredictionSource, locals(), dataset=text(dataset), references=path(references))
     predictions, release = source.open(given)
-    benchmark = release.dataset if release else "ruler"
-    window = None if claimed is None else parse_length(claimed.lower(), benchmark)
+    dataset_name = release.dataset if release else predictions.names.dataset
+    window = None if claimed is None else parse_length(claimed.lower(), dataset_name)
     bar = with_arguments(steps, label="Scoring", quiet=not progress)
     results = scoring.score(predictions, release, rules, baseline, window, bar)
     if place := out or results_place(given):
