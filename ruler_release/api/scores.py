@@ -129,9 +129,9 @@ def run(
             raise RulerError("--beside is for --until.")
         return run_order(order)
     from ruler_eval.analysis.sequential.mean_estimate import run_until
-    from ruler_eval.score.stored_results import load as load_results
+    from ruler_eval.score.scored_run import open_results
 
-    near = None if beside is None else load_results(Path(beside))
+    near = None if beside is None else open_results(Path(beside))
     return run_until(order, until, near, on_look)
 
 
@@ -225,9 +225,9 @@ def compare(
     from ruler_eval.analysis.compare import compare as compare_results
     from ruler_eval.analysis.decide import decide
     from ruler_eval.analysis.two_seeds import compare_seeds, seeds_of
-    from ruler_eval.score.stored_results import load as load_results
+    from ruler_eval.score.scored_run import open_results
 
-    left, right = (load_results(Path(r)) if isinstance(r, str | Path) else r for r in (a, b))
+    left, right = (open_results(Path(r)) if isinstance(r, str | Path) else r for r in (a, b))
     if seeds_of(left, right):
         if max_drop is not None:
             raise RulerError("--max-drop is of two models on the same rows: these are two seeds'.")

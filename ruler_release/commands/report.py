@@ -13,7 +13,7 @@ from ruler_common.files import write_whole
 from ruler_release import api, completion
 from ruler_release.commands.flags import DataRevision, Dataset, ModelNames, Reference, arguments_of
 
-_RUNS = "Scored RUN folders, or results.json files of `ruler score`."
+_RUNS = "RUN folders, or results.json files of `ruler score`."
 _JSON_FILE = "Write what the page shows as JSON."
 _ROWS = "Write every row, compressed, which the page opens on demand: it holds 20 of each cell."
 _RUN = "A RUN folder or prediction file; repeatable."

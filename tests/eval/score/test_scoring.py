@@ -259,7 +259,7 @@ CELL = {
     *("proof", "doubts"),
 }
 TOP = {
-    *("format", "score_version", "partial", "rules", "dataset", "model", "mode", "run"),
+    *("format", "score_version", "partial", "rules", "options", "dataset", "model", "mode", "run"),
     *("predictions", "configurations", "summary", "notes"),
 }
 
