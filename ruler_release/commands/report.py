@@ -38,7 +38,7 @@ def report(
     out = api.report(
         runs, names=names, dataset=dataset, json_file=json_file, rows_file=rows_file, **more
     )
-    written = filter(None, (out, json_file, rows_file, more["row_pages"], more["png"]))
+    written = filter(None, (out, json_file, rows_file, more["row_pages"]))
     typer.echo(f"Written: {', '.join(map(str, written))}")
 
 

@@ -67,10 +67,15 @@
       spec.layer = spec.layer.filter((layer) => layer.name !== "labels");
       spec.padding = 4;
     }
-    const settings = { actions: false, ast: true, renderer: "svg", config: theme(), defaultStyle: false,
+    const save = { export: true, source: false, compiled: false, editor: false };
+    const settings = { actions: save, ast: true, renderer: "svg", config: theme(), defaultStyle: false,
       tooltip: { disableDefaultStyle: true } };
     if (place.result) place.result.finalize();
     place.result = await window.vegaEmbed(place, spec, settings);
+    const menu = element("details"), summary = element("summary", "", "⤓");
+    summary.setAttribute("aria-label", "Save this chart");
+    menu.append(summary, place.querySelector(".vega-actions"));
+    place.append(menu);
     place.result.view.addEventListener("click", (event, item) => {
       const cell = item && item.datum && behind(place.dataset.chart, item.datum);
       if (cell && cell.configs.length) open(cell, item.datum.family ? `family ${item.datum.family}` : "");

@@ -31,7 +31,6 @@ from ruler_eval.analysis.errors.error_kinds import family_of_kind
 from ruler_eval.report.config_tables import TROUBLE_NAMES
 from ruler_eval.report.language_tables import instructions
 from ruler_eval.report.page.figures import chart_parts as part
-from ruler_eval.report.page.figures.heat_figures import check_packages, write_figures
 from ruler_eval.report.page.figures.page_figures import error_families, figures
 from ruler_eval.report.page.page_data import as_json, page_data
 from ruler_eval.report.page.page_model import PageData
@@ -44,7 +43,7 @@ from ruler_eval.score.intervals import FEWEST_ROWS
 
 _HERE = Path(__file__).resolve().parent
 VEGA = _HERE / "figures" / "vega.js.gz"
-"""Vega's runtime, a script of a megabyte that sets `window.vegaEmbed`; docs/embed_vega.py."""
+"""Vega's runtime, a script of a megabyte that sets `window.vegaEmbed`; VEGA_LICENSES.md says how it was made."""
 # Where the rows go once the size of the rest is known: text of runs holds no such comment.
 _ROWS, _ABOUT_ROWS = "<!--rows-->", "<!--about the rows-->"
 
@@ -56,10 +55,9 @@ def write_report(
     json_file: Path | None = None,
     every_row: Path | None = None,
     row_pages: Path | None = None,
-    png: Path | None = None,
     every_error: bool = False,
 ) -> None:
-    """Write the page to `out`, and beside it its data, every row, pages of rows, its figures.
+    """Write the page to `out`, and beside it its data, every row, and pages of rows.
 
     With `every_error` all wrong rows are sorted into kinds. Raises RulerError for what cannot be
     shown.
@@ -68,8 +66,6 @@ def write_report(
     for example, path in named.items():
         if path is not None and path.is_dir():
             raise RulerError(f"'{path}' is a folder: name a file, such as {path / example}.")
-    if png is not None:
-        check_packages()
     with nullcontext() if every_row is None else rows_file(every_row) as rows:
         page = page_data(runs, every_error, rows)
     if row_pages is not None:
@@ -79,8 +75,6 @@ def write_report(
     write_whole(out, render(page, charts))
     if json_file is not None:
         write_whole(json_file, as_json(page))
-    if png is not None:
-        write_figures(page, charts, png)
 
 
 def render(page: PageData, figures: Mapping[str, part.Figure]) -> str:

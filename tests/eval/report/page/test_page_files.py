@@ -89,19 +89,6 @@ def test_the_page_names_nothing_to_load_and_allows_its_own_scripts_alone(page_fi
     assert "script-src &#39;unsafe-inline" not in policy[1]
 
 
-@pytest.mark.nightly
-def test_the_figures_are_written_as_png_and_svg(tmp_path, three_runs):
-    folder = tmp_path / "figures"
-    arguments = ["--out", tmp_path / "report.html", "--png", folder]
-    _, error, code = ruler("report", three_runs[2], *arguments)
-    assert code == 0, error
-    names = {path.stem for path in folder.iterdir()}
-    assert {"average", "errors-0", "heat-0", "depth-0-vt"} <= names
-    for name in names:
-        assert (folder / f"{name}.png").read_bytes().startswith(b"\x89PNG")
-        assert (folder / f"{name}.svg").read_text(encoding="utf-8").startswith("<svg")
-
-
 def test_a_real_models_answers_have_their_page(tmp_path):
     scored, out = tmp_path / "scored.json", tmp_path / "report.html"
     references = ["--references", EXAMPLE / "references"]

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -52,6 +53,17 @@ def test_it_opens_from_disk_and_every_section_is_there(opened, model):
     (heat,) = [heat for heat in model["heat_maps"] if heat["series"] == 1]
     cells = [cell for row in heat["cells"] for cell in row]
     assert numbers == [f"{cell['score']:.1f}" if cell else "not run" for cell in cells]
+
+
+def test_a_charts_menu_saves_it_as_svg_and_png(opened):
+    page = opened()
+    menu = page.locator('[data-chart="average"] summary')
+    assert menu.get_attribute("aria-label") == "Save this chart"
+    menu.click()
+    for name, first in (("SVG", b"<svg"), ("PNG", b"\x89PNG")):
+        with page.expect_download() as saved:
+            page.click(f'[data-chart="average"] .vega-actions >> text=Save as {name}')
+        assert Path(saved.value.path()).read_bytes().startswith(first)
 
 
 def test_a_cell_opens_its_rows_wrong_ones_first(opened):
