@@ -123,9 +123,9 @@ def run(
             raise RulerError("--beside is for --until.")
         return run_order(order)
     from ruler_eval.analysis.sequential.mean_estimate import run_until
-    from ruler_eval.score.stored_results import load as load_results
+    from ruler_eval.score.scored_run import open_results
 
-    near = None if beside is None else load_results(Path(beside))
+    near = None if beside is None else open_results(Path(beside))
     return run_until(order, until, near, on_look)
 
 
@@ -190,8 +190,8 @@ def score(
     baseline = parse_baseline(threshold)
     source = filled(PredictionSource, locals(), dataset=text(dataset), references=path(references))
     predictions, release = source.open(given)
-    benchmark = release.dataset if release else "ruler"
-    window = None if claimed is None else parse_length(claimed.lower(), benchmark)
+    dataset_name = release.dataset if release else predictions.names.dataset
+    window = None if claimed is None else parse_length(claimed.lower(), dataset_name)
     bar = with_arguments(steps, label="Scoring", quiet=not progress)
     results = scoring.score(predictions, release, rules, baseline, window, bar)
     if place := out or results_place(given):
@@ -219,9 +219,9 @@ def compare(
     from ruler_eval.analysis.compare import compare as compare_results
     from ruler_eval.analysis.decide import decide
     from ruler_eval.analysis.two_seeds import compare_seeds, seeds_of
-    from ruler_eval.score.stored_results import load as load_results
+    from ruler_eval.score.scored_run import open_results
 
-    left, right = (load_results(Path(r)) if isinstance(r, str | Path) else r for r in (a, b))
+    left, right = (open_results(Path(r)) if isinstance(r, str | Path) else r for r in (a, b))
     if seeds_of(left, right):
         if max_drop is not None:
             raise RulerError("--max-drop is of two models on the same rows: these are two seeds'.")
@@ -240,10 +240,6 @@ def report(
     dataset: Place | None = None,
     revision: str | None = None,
     references: Place | None = None,
-    json_file: Place | None = None,
-    rows_file: Place | None = None,
-    row_pages: Place | None = None,
-    png: Place | None = None,
     every_error: bool = False,
 ) -> Path:
     """Make a page of scored runs, one HTML file that needs no network; `ruler report`.
@@ -255,10 +251,6 @@ def report(
         dataset: The release that they were made on; default: as each run names it.
         revision: The release's on the Hub.
         references: The data folder that runs without a release were scored by.
-        json_file: Where to write what the page shows as JSON, if at all.
-        rows_file: Where to write every row, which the page opens on demand, if at all.
-        row_pages: A folder for a page of each shown row: its whole prompt, linked from the row.
-        png: A folder for the figures as PNG and SVG.
         every_error: Sort every wrong row into its kind of error: about a minute for 39,000 rows to
             128k. Else, of a release whose texts are that large, an even share is sorted.
 
@@ -271,13 +263,5 @@ def report(
 
     with no_search_for_circles():
         opened = open_runs(paths(runs), several(names), text(dataset), revision, path(references))
-        write_report(
-            opened,
-            Path(out),
-            json_file=path(json_file),
-            every_row=path(rows_file),
-            row_pages=path(row_pages),
-            png=path(png),
-            every_error=every_error,
-        )
+        write_report(opened, Path(out), every_error)
     return Path(out)

@@ -29,7 +29,7 @@ _OMIT = "openai: sampling fields not to send: temperature,top_p,seed."
 _DRY_RUN = "Only show what is to be done, without a model."
 
 # of `ruler decide`
-_BASE = "Model A: a RUN folder that was scored, or a results.json; with --base-model its folder."
+_BASE = "Model A: a RUN folder, or a results.json; with --base-model its folder."
 _OTHER = "Model B, where it was run already: says where it would have stopped."
 _MAX_DROP = "Points that B may lose over all, fixed before the first row."
 _MODEL_B = "Model B, which is run now: a folder, a Hub name, or a server's name for it."

@@ -45,6 +45,9 @@ def scored_cell(
     rows = list(join.rows(name, release, found))
     if release is not None:
         join.same_rows(name, found, (row["index"] for row in rows), release)
+    rows_available = len(rows)
+    if (asked := join.rows_asked(name, run, release)) is not None:
+        rows = [row for row in rows if row["index"] in asked or row["index"] in found]
     task = rule_task(config.task, config.dataset, release)
     language = config.instruction_language if config.dataset == "oneruler" else None
     spoken = rules.languages.rules(language) if language else None
@@ -91,6 +94,8 @@ def scored_cell(
         "thinking": sum(row.thinking != "none" for row in results),
         "thinking_cut": sum(row.thinking == "cut" for row in results),
         "missing": len(missing),
+        "rows_asked": len(rows),
+        "rows_available": rows_available,
         "duplicated": duplicated,
         "proof": proof_of(name, found, run, release),
         "doubts": odd,
@@ -124,6 +129,14 @@ def _rows(
         "question": [digest(text) for text in questions if text] if all(questions) else None,
         "prompt": [text for text in prompts if text] if all(prompts) else None,
     }
+    unanswered = [
+        index
+        for index, answer, result in zip(indices, answers, results, strict=True)
+        if result.state == "missing"
+        or (result.state == "failed" and answer.finish_reason != "does_not_fit")
+    ]
+    if unanswered:
+        known["unanswered"] = unanswered
     if any(tokens := [answer.thinking_tokens for answer in answers]):
         known["thinking_tokens"] = tokens
     if any(tokens := [answer.prompt_tokens for answer in answers]):
