@@ -446,14 +446,6 @@ def test_a_run_by_a_model_that_caches_beginnings_sends_growing_waves(
     assert wave == sorted(wave)
 
 
-def test_ray_has_waves_only_where_rows_are_looked_at_between_them(tmp_path: Path) -> None:
-    root = small_release.write(tmp_path / "ruler", rows=25, lines=6, only=("vt",))
-    order = RunOrder(str(root), ("all_4k",), "ray", tmp_path / "RUN", quiet=True)
-    for most, waves in ((None, [25]), (10, [10, 10, 5])):
-        with OpenRun(order, look_every=most) as work:
-            assert [len(part.indices) for (part,) in work.waves()] == waves
-
-
 def test_a_run_that_stops_after_a_wave_resumes_with_the_next(tmp_path: Path) -> None:
     root = small_release.write(tmp_path / "ruler", rows=25, lines=6, only=("vt", "qa_1"))
     order = RunOrder(str(root), ("all_4k",), "oracle", tmp_path / "RUN", quiet=True)
