@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from ruler_builder.common.build_folder import unfinished
+from ruler_builder.common.build_folder import is_unfinished
 from ruler_builder.release.suite import read_suite
 from ruler_builder.sources.registry import CANONICAL
 from ruler_common.errors import RulerError
@@ -68,8 +68,8 @@ def _whole_manifest(root: Path) -> Manifest:
     """The manifest of a complete release as it is to be published; RulerError for any other."""
     manifest = read_manifest(root)
     dataset, samples = manifest["dataset"], _rows(manifest)[manifest["dataset"]]
-    if left := unfinished(root):
-        raise RulerError(f"'{root}' lacks {left} files: run the same `ruler build` again.")
+    if is_unfinished(root):
+        raise RulerError(f"'{root}' is unfinished: run the same `ruler build` again.")
     odd = [name for name, s in manifest["sources"].items() if s["variant"] != CANONICAL]
     if odd:
         raise RulerError(f"'{root}' was built from another {odd[0]} than the canonical one.")

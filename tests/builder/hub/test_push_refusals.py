@@ -23,9 +23,6 @@ FIRST = "data/tekken/1k/niah_single_1.parquet"
 
 def unfinished(root: Path) -> None:
     (root / ".build").mkdir()
-    manifest = json.loads((root / MANIFEST).read_bytes())
-    plan = {**manifest, "todo": ["data/tekken/1k/vt.parquet"]}
-    (root / ".build/plan.json").write_text(json.dumps(plan))
 
 
 def other_bytes(root: Path) -> None:
