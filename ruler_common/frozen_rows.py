@@ -161,6 +161,17 @@ def own_because(manifest: Manifest, configs: Collection[str]) -> str:
     return ", ".join(why) or _not_in_lock(manifest["data_version"], [e["config"] for e in own])
 
 
+def custom_because(manifest: Manifest) -> str:
+    """Why a release is not one of frozen rows; "" if it holds every listed configuration's.
+
+    Configurations that the lock does not list, such as an ablation's, do not count beside others.
+    """
+    frozen = frozen_for(manifest)
+    known = frozen.rows.get(manifest["dataset"], {}) if frozen else {}
+    configs = [entry["config"] for entry in manifest["files"].values()]
+    return own_because(manifest, [name for name in configs if name in known] or configs)
+
+
 def rows_label(
     dataset: str,
     data_version: str | None,

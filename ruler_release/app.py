@@ -60,9 +60,9 @@ def _show_version(asked: bool) -> None:
 
 
 def _discreet(text: str) -> str:
-    from ruler_eval.run.backends.secrets import safe
+    from ruler_eval.run.backends.secrets import hide_keys
 
-    return plain(safe(text))
+    return plain(hide_keys(text))
 
 
 class _Discreet(logging.Formatter):

@@ -53,6 +53,7 @@ def whole_results(found):
             "n": len(rows["index"]),
             "interval": None,
             **dict.fromkeys((*counts, "duplicated", "does_not_fit"), 0),
+            **dict.fromkeys(("rows_asked", "rows_available"), len(rows["index"])),
             "depth": None,
             **cell,
             "rows": {"question": None, "prompt": None, **rows},

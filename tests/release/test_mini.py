@@ -102,7 +102,7 @@ def test_a_test_in_waves_takes_its_rows_in_the_frozen_order(scored: dict[str, An
 
 def test_card_and_registration_say_mini(mini: Path) -> None:
     card = (mini / "README.md").read_text(encoding="utf-8")
-    assert "# RULER, frozen, mini" in card
+    assert "# RULER, custom rows, mini" in card
     assert "**A mini release:**" in card
     assert "name: RULER, mini" in eval_yaml(read_manifest(mini))
 

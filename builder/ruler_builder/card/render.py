@@ -27,7 +27,7 @@ from ruler_builder.common.project_files import project_file
 from ruler_builder.families.table import FAMILIES, usual_of
 from ruler_builder.suites.wording import own_wording, standard_tasks
 from ruler_common.errors import RulerError
-from ruler_common.frozen_rows import sentence_of
+from ruler_common.frozen_rows import custom_because, sentence_of
 from ruler_common.languages import facts_in, own_languages
 from ruler_common.manifest_form import Manifest
 from ruler_common.names import DEFAULT_TOKENIZER, SPLIT, Config, Names, in_tokens, languages_of
@@ -201,6 +201,7 @@ def _facts(manifest: Manifest, row: Mapping[str, Any] | None) -> dict[str, Any]:
         ),
         "kinds": origins.KINDS,
         "frozen": sentence_of(manifest),
+        "kind": "custom rows" if custom_because(manifest) else "frozen",
         "versions": origins.versions(),
         "citations": citations(manifest),
         **{name: getattr(origins, name)(manifest) for name in _ORIGINS},

@@ -33,7 +33,7 @@ from ruler_eval.publish import model_repository as hub
 from ruler_eval.run.reasoning import ON_BUDGET
 from ruler_eval.score import stored_results
 from ruler_eval.score.formats.run_facts import RunFacts
-from ruler_eval.score.results_file import Cell, Results, rows_of
+from ruler_eval.score.results_file import Cell, Results, limit_of, rows_of
 from ruler_eval.score.trust.proof import UNPROVED
 
 if TYPE_CHECKING:
@@ -137,7 +137,12 @@ def publish(
 
 
 def check_whole(results: Results) -> None:
-    """Refuse the scores of a run that lacks rows."""
+    """Refuse the scores of a run that lacks rows, or was not asked for all of them."""
+    if limit := limit_of(results):
+        raise RulerError(
+            f"The run is of {limit} (--limit): finish it (ruler run … without --limit), or add "
+            "--allow-missing."
+        )
     if lacking := sum(c["missing"] + c["failed"] for c in results["configurations"].values()):
         raise RulerError(
             f"{lacking} rows are missing or failed: finish the run (ruler run …), or add "
@@ -250,6 +255,7 @@ def notes(results: Results, cells: list[Cell]) -> str:
         "data_version": results["dataset"].get("data_version"),
         "cut": rules["cut"] if rules["cut"] != "protocol" else None,
         "compat": rules["compat"],
+        "only": limit_of(results),
         "answers not proved to be of these rows in": _of(
             cell.get("proof", "rows") in UNPROVED for cell in cells
         ),

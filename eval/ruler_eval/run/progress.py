@@ -9,7 +9,7 @@ from typing import Any
 
 from ruler_common.terminal import err, progress, sentences
 from ruler_common.text import number_of, printable
-from ruler_eval.run.backends.secrets import safe
+from ruler_eval.run.backends.secrets import hide_keys
 from ruler_eval.run.records import Record
 from ruler_eval.run.row_state import Expected
 from ruler_eval.run.run_settings import Session
@@ -58,7 +58,7 @@ class Progress:
     def note(self, text: str) -> None:
         """Print a sentence above the bar."""
         if not self._bar.disable:
-            err.print(safe(text), highlight=False, soft_wrap=True)
+            err.print(hide_keys(text), highlight=False, soft_wrap=True)
 
     def add(self, record: Record, row_tokens: int) -> None:
         """Count one row that reached its state; `row_tokens` of its prompt, as estimated."""
@@ -112,7 +112,7 @@ class RunSummary:
             self.unfinished[config] += record.get("thinking_ended") is False
             ended = record["finish_reason"]
             if ended in ("error", "does_not_fit") and ended not in self.first:
-                why = printable(safe(record["error"] or ""))
+                why = printable(hide_keys(record["error"] or ""))
                 self.first[ended] = f"{config} row {record['index']}: {why}"
 
     def count_session(self, record: Record, expected: Expected) -> None:

@@ -28,7 +28,7 @@ from ruler_common.errors import RulerError
 from ruler_common.files import lines_of, read_bytes, write_whole
 from ruler_common.parsing import json_value
 from ruler_common.work import Shard
-from ruler_eval.run.run_settings import RunSettings, Session, check_settings
+from ruler_eval.run.run_settings import RunSettings, Session, check_settings, rows_asked_for
 
 FinishReason = Literal["stop", "length", "does_not_fit", "error"]
 """How a row ends: by itself, truncated at max_new_tokens, over the model's window, or failed."""
@@ -231,12 +231,14 @@ class Records:
                 for other in old.get("sessions", [])
                 if (other.get("started"), other.get("shard")) != same
             ]
+            sessions = [*sessions, session]
             new = {
                 **old,
                 **settings,
                 **(found or {}),
+                "limit": rows_asked_for(sessions),
                 "rows": rows,
-                "sessions": [*sessions, session],
+                "sessions": sessions,
             }
             text = json.dumps(new, ensure_ascii=False, indent=2) + "\n"
             write_whole(self.folder / RUN_FILE, text)

@@ -13,7 +13,7 @@ from typing import Any, cast
 
 from ruler_eval.run import reasoning
 from ruler_eval.run.backends.backend import Completion
-from ruler_eval.run.backends.secrets import safe
+from ruler_eval.run.backends.secrets import encodable, hide_keys
 from ruler_eval.run.prompts import Prompt
 from ruler_eval.run.records import FinishReason, Record, Usage
 from ruler_score.split_reasoning import opened_reasoning, split_reasoning
@@ -68,7 +68,7 @@ def record_of(completion: Completion, expected: Expected, tokenizer: Any = None)
         full = (completion.completion_tokens or 0) >= prompt.max_tokens
         reason = "length" if full else "stop"
     if reason not in ("stop", "length"):
-        error = f"finish_reason is '{safe(str(reason), 100)}'"
+        error = f"finish_reason is '{str(reason)[:100]}'"
         return _record(prompt, "error", usage=usage, error=error)
     state = cast(FinishReason, reason)
     before, answer, ended = split(completion, state)
@@ -89,10 +89,10 @@ def split(completion: Completion, state: FinishReason) -> tuple[str | None, str,
     opened = ""
     if completion.reasoning is None and prompt.text is not None and prompt.messages:
         opened = opened_reasoning(prompt.text)
-    found = split_reasoning(safe(completion.text), opened)
+    found = split_reasoning(encodable(completion.text), opened)
     if completion.reasoning is None:
         return found.reasoning, found.answer, {"ended": True, "truncated": False}.get(found.state)
-    before = "\n".join(filter(None, (safe(completion.reasoning), found.reasoning)))
+    before = "\n".join(filter(None, (encodable(completion.reasoning), found.reasoning)))
     answered = bool(found.answer.strip()) or state == "stop"
     return before, found.answer, answered and found.state != "truncated"
 
@@ -154,14 +154,14 @@ def _record(
     error: str | None = None,
     thinking_ended: bool | None = None,
 ) -> Record:
-    """The record, all of whose texts are safe to keep: splitting may have joined two halves."""
+    """Build the record; the prediction is the model's own text, only an error hides keys."""
     return {
         "config": prompt.config,
         "index": prompt.index,
-        "prediction": safe(prediction),
-        "thinking": thinking if thinking is None else safe(thinking),
+        "prediction": prediction,
+        "thinking": thinking,
         "finish_reason": state,
         "usage": usage,
-        "error": error if error is None else safe(error, MOST_OF_AN_ERROR),
+        "error": None if error is None else hide_keys(error, MOST_OF_AN_ERROR),
         "thinking_ended": thinking_ended,
     }

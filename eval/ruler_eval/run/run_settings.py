@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +43,17 @@ def configs_of(settings: Mapping[str, Any]) -> list[str]:
     return list(settings.get("rows") or settings.get("files", {}))
 
 
+def rows_asked_for(sessions: Iterable[Mapping[str, Any]]) -> int | None:
+    """Return how many rows of each configuration a run was asked for: `limit` in run.json.
+
+    They are the first ones of the frozen order; None means all rows. A run that was resumed with
+    another --limit was asked for the rows of the largest one.
+    """
+    limits = [session.get("limit") for session in sessions]
+    numbers = [limit for limit in limits if limit is not None]
+    return max(numbers) if numbers and len(numbers) == len(limits) else None
+
+
 def check_settings(old: Mapping[str, Any], new: Mapping[str, Any], folder: Path) -> None:
     """Refuse to mix results: a RulerError names the first setting that differs from run.json."""
     if "rows" in new and "files" in old and "rows" not in old:
@@ -51,6 +62,8 @@ def check_settings(old: Mapping[str, Any], new: Mapping[str, Any], folder: Path)
             "name a new --out, or score it as it is."
         )
     for name, value in new.items():
+        if name == "limit":  # more rows may join a run
+            continue
         before = old.get(name, value)
         if isinstance(value, Mapping) and isinstance(before, Mapping):
             keys = sorted({*value, *before})
@@ -60,6 +73,8 @@ def check_settings(old: Mapping[str, Any], new: Mapping[str, Any], folder: Path)
             if changed is None:
                 continue
             name, before, value = f"{name}.{changed}", before.get(changed), value.get(changed)
+        if "unknown" in (before, value):  # the engine does not tell
+            continue
         if before != value:
             ours = name in ("decide.alpha", "decide.rule")  # of the version, not of the command
             instead = "go on with the version that began it" if ours else "use the old value"

@@ -19,6 +19,8 @@ The schema (FORMAT 3; scores and intervals 0 … 100, lengths in tokens, null wh
       interval                95 % interval of the score, [low, high] (score/intervals.py)
       missing, failed, cut    rows without a prediction; with an error or a prompt that did not fit;
                               truncated at the token limit or within the reasoning
+      rows_asked              rows that the run was asked to answer: with --limit fewer than
+                              rows_available, those of the configuration. Only these are scored
       does_not_fit            those of the failed whose prompt did not fit
       cut_scored              the truncated ones that were scored nevertheless (see ScoringRules)
       thinking, thinking_cut  rows with reasoning; rows that ended within it
@@ -58,6 +60,7 @@ from ruler_eval.score.trust.proof import UNPROVED, Proof
 FORMAT = 3
 Compat = Literal["authors"]
 CutRule = Literal["protocol", "wrong", "score"]
+ROW_COUNTS: tuple[Literal["rows_asked", "rows_available"], ...] = ("rows_asked", "rows_available")
 Interval = list[float]
 Scores = Mapping[str, Mapping[int, float]]
 """Scores (0 … 1) by configuration and index."""
@@ -110,6 +113,8 @@ class Cell(TypedDict):
     missing: int
     duplicated: int
     does_not_fit: int
+    rows_asked: int
+    rows_available: int
     depth: list[DepthBin] | None
     rows: RowScores
     proof: NotRequired[Proof]  # not in formats before 3, nor `doubts`
@@ -131,8 +136,11 @@ def rows_of(results: Results) -> str:
         label = rows_label(data["name"], data["data_version"], digests, why, mini)
     else:
         label = "own rows: this results.json is of an older version, score again"
-    answered, total = answered_rows(results)
-    return label if answered == total else f"{label}, {answered:,} of {total:,} rows"
+    asked = sum(cell["rows_asked"] for cell in cells.values())
+    answered, available = answered_rows(results)
+    if asked < available:
+        label += f", {limit_of(results)}"
+    return label if answered == asked else f"{label}, {answered:,} of {asked:,} rows"
 
 
 def doubts(results: Results) -> list[str]:
@@ -148,15 +156,23 @@ def doubts(results: Results) -> list[str]:
     return parts
 
 
+def limit_of(results: Results) -> str | None:
+    """Describe how few rows a run was asked for: `5 of 500 rows a task`; None for all of them."""
+    cells = results["configurations"].values()
+    if all(cell["rows_asked"] == cell["rows_available"] for cell in cells):
+        return None
+    if len({(cell["rows_asked"], cell["rows_available"]) for cell in cells}) > 1:
+        asked, available = (sum(cell[name] for cell in cells) for name in ROW_COUNTS)
+        return f"asked for {asked:,} of {available:,} rows"
+    cell = next(iter(cells))
+    return f"{cell['rows_asked']:,} of {cell['rows_available']:,} rows a task"
+
+
 def answered_rows(results: Results) -> tuple[int, int]:
-    """How many rows have an answer, and how many rows the scored configurations have."""
-    cells = results["configurations"]
-    lacking = {name: cell["missing"] for name, cell in cells.items()}
-    total = sum(
-        cell["n"] + cell.get("dropped", 0) + (lacking[name] if results["partial"] else 0)
-        for name, cell in cells.items()
-    )
-    return total - sum(lacking.values()), total
+    """Return how many rows have an answer, and how many rows the scored configurations have."""
+    cells = results["configurations"].values()
+    answered = sum(cell["rows_asked"] - cell["missing"] for cell in cells)
+    return answered, sum(cell["rows_available"] for cell in cells)
 
 
 def scores_in(cell: Cell) -> dict[int, float]:

@@ -29,6 +29,8 @@ def results(model="a", digests=None, **cells):
             "tokenizer": "tekken",
             "n": len(scores),
             "missing": 0,
+            "rows_asked": len(scores),
+            "rows_available": len(scores),
             "rows": {
                 "index": list(range(len(scores))),
                 "score": list(scores),

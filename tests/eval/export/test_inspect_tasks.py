@@ -230,7 +230,8 @@ def test_an_answer_that_failed_or_did_not_fit_is_no_answer(package, built, tmp_p
     log, _ = evaluate(task, reply, tmp_path)
     ruler_command("score", log.location, "--out", tmp_path / "r.json")
     cell = json.loads((tmp_path / "r.json").read_text())["configurations"]["qa_1_4k"]
-    assert (cell["failed"], cell["does_not_fit"], cell["missing"]) == (2, 1, 2)
+    assert (cell["failed"], cell["does_not_fit"], cell["missing"]) == (2, 1, 0)
+    assert (cell["rows_asked"], cell["rows_available"]) == (3, 5)
 
 
 def test_the_log_is_what_inspect_reads_and_holds_whole_answers(package, built, frozen, tmp_path):

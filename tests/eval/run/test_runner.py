@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from itertools import accumulate, pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -113,6 +113,60 @@ def test_more_configurations_and_rows_may_join_a_run(order: RunOrder) -> None:
     assert len(list(read_lines(order.out / "vt_4k.jsonl"))) == 2
     assert run(order).total["stop"] == 20
     assert len(json.loads((order.out / "run.json").read_text())["rows"]) == 4
+
+
+def limit_of(order: RunOrder) -> Any:
+    return json.loads((order.out / "run.json").read_text())["limit"]
+
+
+def test_run_json_holds_how_many_rows_of_a_configuration_were_asked_for(order: RunOrder) -> None:
+    """What `ruler score` needs to score these rows and not count the others as wrong."""
+    for limit, recorded in ((2, 2), (1, 2), (3, 3), (None, None), (4, None)):
+        run(replace(order, limit=limit))
+        assert limit_of(order) == recorded
+
+
+def test_the_limit_is_recorded_before_the_first_row_and_by_every_shard(
+    order: RunOrder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stop(self: Records, record: Record) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Records, "write", stop)
+        with pytest.raises(KeyboardInterrupt):
+            run(replace(order, limit=2, shard="1/2"))
+    assert limit_of(order) == 2
+    run(replace(order, limit=3, shard="2/2"))
+    assert limit_of(order) == 3
+
+
+def test_a_resumed_run_keeps_failed_rows_unless_it_is_to_retry_them(order: RunOrder) -> None:
+    run(order)
+    whole = lines(order.out)
+    path = order.out / "vt_4k.jsonl"
+    records = list(read_lines(path))
+    failed = {**records[1], "prediction": "", "finish_reason": "error", "error": "HTTP 504: slow"}
+    records[1] = cast(Record, failed)
+    (order.out / "cwe_4k.jsonl").unlink()  # there is other work: the run does start
+    path.write_text("".join(json.dumps(record) + "\n" for record in records))
+    asked = list[tuple[str, int]]()
+    write = Records.write
+
+    def noted(self: Records, record: Record) -> None:
+        asked.append((record["config"], record["index"]))
+        write(self, record)
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(Records, "write", noted)
+        outcome = run(order)
+        assert dict(outcome.total) == {"stop": 19, "error": 1}
+        assert {config for config, _ in asked} == {"cwe_4k"}
+        assert "vt_4k row 1: HTTP 504: slow" in outcome.lines()[0]
+        asked.clear()
+        assert dict(run(replace(order, retry_failed=True)).total) == {"stop": 20}
+    assert asked == [("vt_4k", 1)]
+    assert lines(order.out) == whole
 
 
 def test_a_configuration_named_twice_is_run_once(order: RunOrder) -> None:

@@ -19,6 +19,7 @@ from ruler_eval.score.prediction_files import read
 from ruler_eval.score.results_file import FORMAT
 from ruler_eval.score.scoring import score
 from ruler_eval.score.stored_results import load
+from ruler_release import api
 from tests.eval.scoring_helpers import effective_lengths, record, right, ruler
 
 ROW = {"index": 0, "outputs": ["1234567"], "none_word": "", "evidence": []}
@@ -125,6 +126,69 @@ def test_a_configuration_that_was_asked_for_and_never_begun_is_all_missing(write
     (run / "cwe_4k.jsonl").unlink()
     cell = scored(run, frozen)["configurations"]["cwe_4k"]
     assert (cell["score"], cell["missing"]) == (0, 5)
+
+
+@pytest.fixture
+def limited(built, tmp_path):
+    """A run of two tasks, made with `--limit 2` of five rows."""
+    arguments = ["--dataset", built, "--configs", "cwe_4k,vt_4k", "--backend", "oracle"]
+    out = tmp_path / "limited"
+    stdout, error, code = ruler("run", *arguments, "--limit", "2", "--out", out)
+    assert code == 0, error
+    assert stdout.endswith(f"Next: ruler score {out}\n")
+    return out
+
+
+def test_a_run_with_a_limit_is_scored_on_the_rows_that_it_was_asked_for(limited):
+    stdout, _, code = ruler("score", limited)
+    assert code == 0
+    assert "2 of 5 rows a task" in " ".join(stdout.split())
+    assert "missing" not in stdout
+    results = load(limited)
+    cell = results["configurations"]["vt_4k"]
+    assert (cell["score"], cell["n"], cell["missing"]) == (100, 2, 0)
+    assert (cell["rows_asked"], cell["rows_available"]) == (2, 5)
+    assert results["partial"] is False
+
+
+def test_of_a_run_with_a_limit_rows_that_were_asked_for_and_lack_are_wrong(limited):
+    path = limited / "vt_4k.jsonl"
+    first, second = path.read_text().splitlines(keepends=True)
+    path.write_text(first)
+    shown = " ".join(ruler("score", limited)[0].split())
+    assert "2 of 5 rows a task, 3 of 4 rows" in shown
+    cell = load(limited)["configurations"]["vt_4k"]
+    assert (cell["score"], cell["n"], cell["missing"]) == (50, 2, 1)
+    path.write_text(first + second.replace('"finish_reason": "stop"', '"finish_reason": "error"'))
+    ruler("score", limited)
+    cell = load(limited)["configurations"]["vt_4k"]
+    assert (cell["score"], cell["n"], cell["failed"], cell["missing"]) == (50, 2, 1, 0)
+
+
+def test_a_later_session_without_a_limit_asks_for_every_row(limited, built):
+    arguments = ["--dataset", built, "--configs", "vt_4k", "--backend", "oracle"]
+    assert ruler("run", *arguments, "--out", limited)[2] == 0
+    assert "asked for 7 of 10 rows" in " ".join(ruler("score", limited)[0].split())
+    cells = load(limited)["configurations"]
+    assert [cells[name]["n"] for name in ("vt_4k", "cwe_4k")] == [5, 2]
+
+
+def test_a_run_with_a_limit_is_compared_on_the_rows_that_both_have(limited, write_run):
+    whole = write_run(right, "whole", ["cwe_4k", "vt_4k"])
+    for run in (limited, whole):
+        ruler("score", run)
+    stdout, error, code = ruler("compare", limited, whole)
+    assert code == 0, error
+    assert "2 of 5 rows a task" in " ".join(stdout.split())
+    found = api.compare(limited, whole)
+    assert found["configurations"]["vt_4k"]["n"] == 2
+    assert found["all"]["difference"] == 0
+
+
+def test_rows_that_a_run_was_not_asked_for_are_no_errors(limited):
+    stdout, error, code = ruler("errors", limited)
+    assert code == 0, error
+    assert "missing" not in stdout
 
 
 def add_lines(run, *lines):
@@ -256,7 +320,7 @@ CELL = {
     *("task", "length", "max_length", "tokenizer", "language", "instruction_language"),
     *("score", "strict", "n", "interval", "missing", "failed", "cut", "does_not_fit"),
     *("cut_scored", "thinking", "thinking_cut", "duplicated", "depth", "rows"),
-    *("proof", "doubts"),
+    *("proof", "doubts", "rows_asked", "rows_available"),
 }
 TOP = {
     *("format", "score_version", "partial", "rules", "dataset", "model", "mode", "run"),

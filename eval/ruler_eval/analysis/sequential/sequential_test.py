@@ -101,9 +101,7 @@ class LookPlan:
             if is_alone(cell):  # the control without a haystack counts in no mean
                 continue
             place = cell["task"], cell["length"]
-            total = data.get("mini", {}).get(name) or (
-                cell["n"] + (cell["missing"] if base["partial"] else 0)
-            )
+            total = data.get("mini", {}).get(name) or cell["rows_available"]
             version = data["data_version"] or ""
             first = row_order(version, data["name"], *place, total)
             mine = first[: stopped["of"] if stopped else cell["n"]]

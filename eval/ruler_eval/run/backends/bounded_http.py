@@ -16,7 +16,7 @@ from typing import Any
 
 import openai
 
-from ruler_eval.run.backends.secrets import safe
+from ruler_eval.run.backends.secrets import hide_keys
 from ruler_eval.run.backends.server.event_stream import EventStream
 from ruler_eval.run.backends.server_replies import (
     MOST,
@@ -92,14 +92,14 @@ def _check_move(here: Any, there: Any) -> None:
     """Refuse a redirect to another server, before a prompt goes there."""
     if (here.scheme, here.host, here.port) != (there.scheme, there.host, there.port):
         where = f"{there.scheme}://{there.netloc.decode()}{there.path}"
-        raise Refused(f"the server sends this on to {safe(where, MOST_SHOWN)}, another server")
+        raise Refused(f"the server sends this on to {hide_keys(where, MOST_SHOWN)}, another server")
 
 
 async def _body(response: Any) -> bytes:
     """The body, unpacked here: the HTTP library unpacks whatever it is sent, to any size."""
     packing = response.headers.get("content-encoding", "identity").strip().lower()
     if packing not in ("identity", "gzip", "deflate"):
-        raise Refused(f"the answer is packed ({safe(packing, 40)})")
+        raise Refused(f"the answer is packed ({hide_keys(packing, 40)})")
     unpacking = None if packing == "identity" else zlib.decompressobj(_ANY_ZLIB)
     in_pieces = response.headers.get("content-type", "").lower().startswith("text/event-stream")
     body, stream = bytearray(), EventStream()

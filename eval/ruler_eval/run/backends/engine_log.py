@@ -20,7 +20,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from ruler_eval.run.backends.secrets import safe
+from ruler_eval.run.backends.secrets import hide_keys
 
 MOST = 500
 """Characters of a cause."""
@@ -74,10 +74,10 @@ class EngineLog:
 
     def reason(self, error: BaseException) -> str:
         """Why the engine ended: the error's own text, or the root cause in the log; one line."""
-        own = safe(" ".join(str(error).split()), MOST)
+        own = hide_keys(" ".join(str(error).split()), MOST)
         if own and not _HOLLOW.search(own):
             return own.rstrip(".")
-        log = safe(self.text())
+        log = hide_keys(self.text())
         self.path.write_text(log, encoding="utf-8")  # it stays, and may be shown to others
         found = root_cause(log)
         if found is None and re.search(r": -9\b", own):

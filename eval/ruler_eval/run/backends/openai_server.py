@@ -29,7 +29,7 @@ from urllib.parse import urlsplit
 from ruler_common.errors import RulerError
 from ruler_eval.run.backends import server_replies
 from ruler_eval.run.backends.backend import Backend, Completion, ModelOptions
-from ruler_eval.run.backends.secrets import safe
+from ruler_eval.run.backends.secrets import hide_keys
 from ruler_eval.run.backends.server.connection import FAILURES, PATIENCE, Connection
 from ruler_eval.run.backends.server.in_flight import completed, in_flight, prompt_tokens
 from ruler_eval.run.backends.server.outage import GivenUp, Outage
@@ -108,7 +108,7 @@ class OpenAI(Backend):
         found = [model, served.get(parent, {}) if isinstance(parent, str) else {}]
         limits = [server_replies.window_in(one) for one in found]
         version = inside(self._server.beside("version"), "version") if kind.name == "vllm" else None
-        known = safe(version, MOST_SHOWN) if isinstance(version, str) else None
+        known = hide_keys(version, MOST_SHOWN) if isinstance(version, str) else None
         return kind, known, limits[0] or limits[1]
 
     def _find_api(self) -> None:

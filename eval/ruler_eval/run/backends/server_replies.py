@@ -15,7 +15,7 @@ from typing import Any
 from ruler_common.errors import RulerError
 from ruler_common.parsing import json_value
 from ruler_eval.run.backends.backend import Completion
-from ruler_eval.run.backends.secrets import safe
+from ruler_eval.run.backends.secrets import hide_keys
 from ruler_eval.run.prompts import Prompt
 
 TRANSIENT = (408, 409, 425, 429)
@@ -73,7 +73,7 @@ def told(served: Collection[str], asked: str) -> str:
     known = [name for name in served if len(name) <= MOST_SHOWN][:MOST_COMPARED]
     near = difflib.get_close_matches(asked, known, n=MOST_NAMED, cutoff=0.0)
     more = f" and {len(served) - len(near):,} others" if len(served) > len(near) else ""
-    return safe(", ".join(near), MOST_SHOWN) + more
+    return hide_keys(", ".join(near), MOST_SHOWN) + more
 
 
 def window_in(model: Any) -> int | None:
@@ -179,7 +179,7 @@ def describe(error: BaseException) -> str:
     Of a longer one than MOST_READ characters only the first are looked at.
     """
     status = getattr(error, "status_code", None)
-    text = safe(" ".join(str(error)[:MOST_READ].split()), MOST_SHOWN) or "no answer in time"
+    text = hide_keys(" ".join(str(error)[:MOST_READ].split()), MOST_SHOWN) or "no answer in time"
     return f"HTTP {status}: {text}" if status else f"{type(error).__name__}: {text}"
 
 

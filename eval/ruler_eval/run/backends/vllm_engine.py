@@ -1,12 +1,14 @@
-"""vLLM in this process: the offline `LLM`, prefix caching on, greedy by default.
+"""vLLM in this process: the offline `LLM`, greedy by default.
 
     ruler run --backend vllm --model Qwen/Qwen2.5-7B-Instruct --engine-arg tensor_parallel_size=4 …
 
 `--engine-arg` takes any argument of vLLM's engine: tensor_parallel_size, pipeline_parallel_size,
-max_model_len, gpu_memory_utilization, quantization, distributed_executor_backend=ray, … The rows of
-a file begin with the same haystack, so most of a prompt is often in the prefix cache already; the
-share that was is reported. Data parallelism has one engine a replica: `vllm serve` and the openai
-backend, or one `--shard i/n` a GPU (vLLM's offline `LLM` refuses data_parallel_size > 1).
+max_model_len, gpu_memory_utilization, quantization, distributed_executor_backend=ray, …; what is
+not given is vLLM's own default, and run.json records what was in force. Rows of a file begin with
+the same haystack: with prefix caching (vLLM's default for most models) much of a prompt is often in
+the cache already, and the share that was is reported. Data parallelism has one engine a replica:
+`vllm serve` and the openai backend, or one `--shard i/n` a GPU (vLLM's offline `LLM` refuses
+data_parallel_size > 1).
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ import math
 import os
 import sys
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, cast
 
 from ruler_common.errors import RulerError
 from ruler_eval.run.backends.backend import (
@@ -31,6 +33,8 @@ from ruler_eval.run.backends.engine_log import EngineLog
 from ruler_eval.run.prompts import Prompt
 from ruler_eval.run.reasoning import decode
 
+UNKNOWN = "unknown"
+"""What run.json says of a setting that the engine does not tell."""
 TOKENS_IN_FLIGHT = 1 << 24
 """Prompt tokens handed to the engine ahead of time, at most (as Python lists, 8 bytes a token)."""
 MOST_CACHE = 8
@@ -48,22 +52,13 @@ class VLLM(Backend):
         os.environ.setdefault("VLLM_LOGGING_LEVEL", "WARNING")
         import vllm
 
-        arguments = dict(options.arguments or {})
-        if int(arguments.get("data_parallel_size", 1)) > 1:
+        engine = engine_arguments(options)
+        if int(engine.get("data_parallel_size", 1)) > 1:
             raise RulerError(
                 "vLLM's offline engine is one replica: for data parallelism run "
                 "`vllm serve MODEL --data-parallel-size N` and --backend openai, or --shard i/N."
             )
         self.options, self.tokenizer = options, tokenizer_of(options)
-        if options.max_model_len is not None:
-            arguments["max_model_len"] = options.max_model_len
-        engine = {
-            "enable_prefix_caching": True,
-            "revision": options.revision,
-            "tokenizer": options.tokenizer,
-            "seed": options.seed,
-            **arguments,
-        }
         engine = {**cpu_defaults(engine), **engine}
         self.log, self.dead = EngineLog("vLLM"), False
         try:
@@ -83,24 +78,8 @@ class VLLM(Backend):
         self.limit = self.config.model_config.max_model_len
 
     def settings(self) -> dict[str, Any]:
-        """Version, dtype, quantization, parallelism and cache, as the engine resolved them."""
-        model, parallel = self.config.model_config, self.config.parallel_config
-        cache = self.config.cache_config
-        return {
-            "backend_version": self.version,
-            "dtype": str(model.dtype).removeprefix("torch."),
-            "quantization": model.quantization,
-            "parallel": {
-                "tensor": parallel.tensor_parallel_size,
-                "pipeline": parallel.pipeline_parallel_size,
-                "data": parallel.data_parallel_size,
-            },
-            "cache": {
-                "dtype": str(cache.cache_dtype),
-                "prefix_caching": bool(cache.enable_prefix_caching),
-            },
-            "commit": getattr(model.hf_config, "_commit_hash", None),
-        }
+        """Return vLLM's version and the settings that the engine resolved."""
+        return {"backend_version": self.version, **engine_settings(self.config)}
 
     @property
     def room(self) -> int:
@@ -183,6 +162,89 @@ class VLLM(Backend):
         gc.collect()
         if not self.dead:
             self.log.remove()
+
+
+def engine_arguments(options: ModelOptions) -> dict[str, Any]:
+    """Return the engine arguments of a run: those of its options, the rest is vLLM's default."""
+    arguments: dict[str, Any] = {
+        "revision": options.revision,
+        "tokenizer": options.tokenizer,
+        "seed": options.seed,
+    }
+    if options.max_model_len is not None:
+        arguments["max_model_len"] = options.max_model_len
+    return {**arguments, **(options.arguments or {})}
+
+
+def engine_settings(config: Any) -> dict[str, Any]:
+    """Return what can move a score, as a started engine resolved it (vLLM's `VllmConfig`).
+
+    What this version of vLLM does not say is "unknown".
+    """
+    return {
+        "dtype": str(_read(config, "model_config.dtype")).removeprefix("torch."),
+        "quantization": _read(config, "model_config.quantization"),
+        "parallel": {
+            kind: _read(config, f"parallel_config.{kind}_parallel_size")
+            for kind in ("tensor", "pipeline", "data")
+        },
+        "cache": {
+            "dtype": str(_read(config, "cache_config.cache_dtype")),
+            "prefix_caching": _read(config, "cache_config.enable_prefix_caching"),
+        },
+        "chunked_prefill": _read(config, "scheduler_config.enable_chunked_prefill"),
+        "attention_backend": _attention_backend(config),
+        "speculative_decoding": _speculative_decoding(config),
+        "rope": _rope(config),
+        "commit": getattr(config.model_config.hf_config, "_commit_hash", None),
+    }
+
+
+def _read(config: Any, path: str) -> Any:
+    """Return a field of nested configurations; "unknown" if it does not exist."""
+    for name in path.split("."):
+        config = getattr(config, name, UNKNOWN)
+    return config
+
+
+def _attention_backend(config: Any) -> str:
+    """Return the attention backend: that of the layers in this process, else the configured one."""
+    layers = _read(config, "compilation_config.static_forward_context")
+    if isinstance(layers, Mapping):  # empty if the engine runs in another process
+        names = {
+            _backend_name(layer) for layer in layers.values() if hasattr(layer, "attn_backend")
+        }
+        if names:
+            return ", ".join(sorted(names))
+    backend = _read(config, "attention_config.backend")
+    if backend is None:  # chosen by the engine in its own process
+        return UNKNOWN
+    return str(getattr(backend, "name", backend))
+
+
+def _backend_name(layer: Any) -> str:
+    return str(layer.attn_backend.get_name())
+
+
+def _speculative_decoding(config: Any) -> dict[str, Any] | str | None:
+    """Return the method, draft model and number of tokens; None without speculative decoding."""
+    speculative = _read(config, "speculative_config")
+    if speculative is None or speculative == UNKNOWN:
+        return cast("str | None", speculative)
+    names = ("method", "model", "num_speculative_tokens")
+    return {name: _read(speculative, name) for name in names}
+
+
+def _rope(config: Any) -> Any:
+    """Return the rotary embedding in force, with what `hf_overrides` made of it."""
+    text_config = _read(config, "model_config.hf_text_config")
+    rope = getattr(text_config, "rope_parameters", None)  # transformers 5
+    if rope is None:
+        rope = getattr(text_config, "rope_scaling", UNKNOWN)
+    try:
+        return json.loads(json.dumps(rope, allow_nan=False))
+    except (TypeError, ValueError):
+        return UNKNOWN
 
 
 def cpu_defaults(given: Mapping[str, Any]) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ruler_eval.run.backends.backend import Completion
-from ruler_eval.run.backends.secrets import safe
+from ruler_eval.run.backends.secrets import hide_keys
 from ruler_eval.run.backends.server_replies import (
     MOST_SHOWN,
     Malformed,
@@ -46,7 +46,7 @@ def completion_of(prompt: Prompt, line: Mapping[str, Any]) -> Completion:
         why = "no body in the answer"
     if why is not None:
         prefix = f"HTTP {status}: " if integer(status) not in (None, 200) else ""
-        return Completion(prompt, error=prefix + safe(why, MOST_SHOWN))
+        return Completion(prompt, error=prefix + hide_keys(why, MOST_SHOWN))
     try:
         return read_completion(prompt, body)
     except Malformed as error:

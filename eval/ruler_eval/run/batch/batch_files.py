@@ -23,7 +23,7 @@ from typing_extensions import TypedDict
 from ruler_common.errors import RulerError
 from ruler_common.files import lines_of, write_whole
 from ruler_common.parsing import json_value, parse_json
-from ruler_eval.run.backends.secrets import safe
+from ruler_eval.run.backends.secrets import hide_keys
 from ruler_eval.run.prompts import OPENING, Prompt
 
 ENDPOINT = "/v1/chat/completions"
@@ -163,7 +163,7 @@ def _answer(line: bytes, asked: Collection[str], where: str) -> tuple[str, dict[
         raise RulerError(f"{where} is no answer of a batch: fetch the output file anew.")
     if name not in asked:
         raise RulerError(
-            f"{where} answers '{safe(name, MOST_NAME)}', which this run never asked: "
+            f"{where} answers '{hide_keys(name, MOST_NAME)}', which this run never asked: "
             "give the answers of this run's own requests."
         )
     if "response" not in found and "error" not in found:

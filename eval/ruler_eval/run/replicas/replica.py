@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from ruler_common.errors import RulerError
 from ruler_eval.run.answering import Answered, Answerer
-from ruler_eval.run.backends.secrets import safe
+from ruler_eval.run.backends.secrets import hide_keys
 from ruler_eval.run.preparing.row_reader import SentRow
 from ruler_eval.run.run_order import RunOrder
 
@@ -106,4 +106,4 @@ class Replica:
 
 def _in_short(error: BaseException) -> str:
     """An error in one line."""
-    return safe(f"{type(error).__name__}: {' '.join(str(error).split())}", 500)
+    return hide_keys(f"{type(error).__name__}: {' '.join(str(error).split())}", 500)

@@ -16,6 +16,7 @@ from ruler_eval.frozen_release import PartialRow, Release
 from ruler_eval.prediction import Prediction
 from ruler_eval.score.cells import depth
 from ruler_eval.score.config_naming import read_name
+from ruler_eval.score.formats.run_facts import RunFacts
 from ruler_eval.score.prediction_files import Predictions
 from ruler_score import ruler_score as rules_of
 
@@ -144,6 +145,20 @@ def rows(
         row["marks"] = depth.marks(row, alternatives)
         row.pop("input", None)
         yield row
+
+
+def rows_asked(name: str, run: RunFacts, release: Release | None) -> set[int] | None:
+    """Return the indices of a configuration that a run was asked to answer; None for all of them.
+
+    `ruler run --limit N` asks the first N rows of the frozen order. A run may have several
+    sessions: a later one can ask more rows.
+    """
+    sessions = run.get("sessions", [])
+    limits = [one.get("limit") for one in sessions if name in one.get("configs", [])]
+    numbers = [limit for limit in limits if limit is not None]
+    if release is None or not numbers or len(numbers) < len(limits):
+        return None
+    return set(release.order(name)[: max(numbers)])
 
 
 def same_references(row: PartialRow, prediction: Prediction | None) -> None:

@@ -45,6 +45,9 @@ def scored_cell(
     rows = list(join.rows(name, release, found))
     if release is not None:
         join.same_rows(name, found, (row["index"] for row in rows), release)
+    rows_available = len(rows)
+    if (asked := join.rows_asked(name, run, release)) is not None:
+        rows = [row for row in rows if row["index"] in asked or row["index"] in found]
     task = rule_task(config.task, config.dataset, release)
     language = config.instruction_language if config.dataset == "oneruler" else None
     spoken = rules.languages.rules(language) if language else None
@@ -91,6 +94,8 @@ def scored_cell(
         "thinking": sum(row.thinking != "none" for row in results),
         "thinking_cut": sum(row.thinking == "cut" for row in results),
         "missing": len(missing),
+        "rows_asked": len(rows),
+        "rows_available": rows_available,
         "duplicated": duplicated,
         "proof": proof_of(name, found, run, release),
         "doubts": odd,

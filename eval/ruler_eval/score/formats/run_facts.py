@@ -26,6 +26,7 @@ class SessionFacts(TypedDict):
 
     source: NotRequired[str]
     configs: NotRequired[list[str]]
+    limit: NotRequired[int | None]  # rows of each configuration; None for all of them
     started: NotRequired[str | None]
     ended: NotRequired[str | None]
 

@@ -21,13 +21,10 @@ from ruler_eval.run.run_order import RunOrder
 from ruler_eval.run.runner import run
 from tests.eval.run.backends.hostile_server import CHAT, TEXT, Reply, hostile_server, usual
 from tests.eval.run.backends.strict_server import RULES, strict_server
-from tests.eval.run.backends.test_hostile_server import ROWS, Ended, ask, in_turn, spoiled
-from tests.shares import share
 
 pytestmark = pytest.mark.skipif(
     find_spec("openai") is None, reason="the openai extra is not installed"
 )
-__all__ = ["ask"]
 STREAM = {"Content-Type": "text/event-stream; charset=utf-8"}
 LAST = b"data: [DONE]\n\n"
 PROMPT = Prompt(config="vt_4k", index=0, messages=(), text="", token_ids=None, max_new_tokens=9)
@@ -217,22 +214,6 @@ def stream(
         )  # fmt: skip
         total = run(order).total
     return total, [*Records(order.out).of("vt_4k").values()]
-
-
-@pytest.mark.parametrize(
-    ("mode", "path", "events"),
-    [("chat", "/v1/chat/completions", CHUNKS), ("completion", "/v1/completions", TEXTS)],
-)
-def test_no_field_of_a_piece_brings_out_a_key(
-    ask: Callable[..., Ended], mode: str, path: str, events: list[Any]
-) -> None:
-    found = [
-        [*events[:at], odd, *events[at + 1 :]] for at in (1, -2, -1) for odd in spoiled(events[at])
-    ]
-    replies = [Reply(sent(one), headers=STREAM) for one in share(9, found)]
-    for first in range(0, len(replies), ROWS):
-        ended = ask(in_turn(path, replies[first : first + ROWS]), "--stream", mode=mode)
-        assert len({(record["config"], record["index"]) for record in ended.records}) == ROWS
 
 
 def test_the_timeout_counts_from_the_first_piece_and_not_from_a_comment(
