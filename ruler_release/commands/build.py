@@ -123,14 +123,11 @@ def freeze(
     Example: `ruler freeze ruler oneruler`
     """
     from ruler_builder.release.freeze import freeze as freeze_rows
-    from ruler_common.frozen_rows import FROZEN, MINI, frozen_path
-    from ruler_common.rows import FULL_ROWS
+    from ruler_common.frozen_rows import FROZEN, frozen_path
 
     folder = to or FROZEN
     found = freeze_rows(roots, anew, published, folder)
     rows = sum(len(names) for names in found.rows.values())
-    if found.samples != FULL_ROWS:
-        folder = folder / MINI
     path = frozen_path(found.data_version, folder)
     typer.echo(
         plain(f"Data version {found.data_version}: {rows} configurations are frozen in '{path}'.")

@@ -48,7 +48,7 @@ def other_description(root: Path) -> None:
 @pytest.mark.parametrize(
     ("spoil", "said"),
     [
-        (unfinished, "is not complete: 1 files are not made yet. Run the same"),
+        (unfinished, "is unfinished: run the same"),
         (other_bytes, "is not the file of the manifest"),
         (missing_file, "is missing. Run: ruler verify"),
         (other_card, "README.md' is not this manifest's: run the same `ruler build` again."),
