@@ -145,11 +145,9 @@ def test_report_returns_the_page(run: Path, worse: Path, tmp_path: Path) -> None
         [run, worse],
         out=tmp_path / "page.html",
         names=["right", "wrong"],
-        json_file=tmp_path / "page.json",
     )
     assert page == tmp_path / "page.html"
     assert "right" in page.read_text(encoding="utf-8")
-    assert json.loads((tmp_path / "page.json").read_text(encoding="utf-8"))
 
 
 @pytest.mark.parametrize(

@@ -31,9 +31,9 @@ from ruler_common.parsing import parse_yaml
 from ruler_eval.frozen_release import Release
 from ruler_eval.publish import model_repository as hub
 from ruler_eval.run.reasoning import ON_BUDGET
-from ruler_eval.score import stored_results
 from ruler_eval.score.formats.run_facts import RunFacts
 from ruler_eval.score.results_file import Cell, Results, limit_of, rows_of
+from ruler_eval.score.scored_run import open_results
 from ruler_eval.score.trust.proof import UNPROVED
 
 if TYPE_CHECKING:
@@ -87,8 +87,8 @@ def publish(
 
     if not is_repository(model):
         raise RulerError(f"'{model}' is no model repository: --model takes ORG/MODEL.")
+    results = open_results(path)
     path = path / "results.json" if path.is_dir() else path
-    results = stored_results.load(path)
     benchmark, unchecked = benchmark_of(results, dataset_repo, revision), None
     if not own_rows and not are_frozen(whose := rows_of(results)):
         raise RulerError(f"These scores are of {whose}: add --own-rows, and the notes say so.")

@@ -5,6 +5,8 @@ The schema (FORMAT 3; scores and intervals 0 … 100, lengths in tokens, null wh
     format, score_version     numbers of this schema and of the rules (ruler_score.SCORE_VERSION)
     partial                   true: only rows with a prediction count
     rules                     {"compat": null | "authors", "cut": "protocol" | "wrong" | "score"}
+    options                   the other options of the scoring: partial (if it was asked for),
+                              threshold ("chat", "base", or 0 … 100), claimed (tokens, or null)
     dataset                   name, source, data_version, builder_version, revision, seed, tasks
                               (in their order), standard (whether they are the paper's at its
                               lengths, so that its thresholds hold; null if unknown), parameters
@@ -38,7 +40,8 @@ The schema (FORMAT 3; scores and intervals 0 … 100, lengths in tokens, null wh
       depth                   ten bins (ruler_eval/score/cells/depth.py), or null
       rows                    every row's "index" and "score" (0 … 1); "references", "question" and
                               "prompt": digests of what was asked, each null where a file lacks it;
-                              "found": references found; "truncated": the rows that were; and
+                              "found": references found; "truncated": the rows that were;
+                              "unanswered": the rows that failed or are missing, if any; and
                               "thinking_tokens" and "prompt_tokens", where they are known; and
                               "document", a digest, where rows ask about the same documents
     summary                   the tables' aggregates (ruler_eval/score/aggregates.py)
@@ -70,12 +73,14 @@ class RowScores(TypedDict):
     """Every row's index, its score (0 … 1) and digests of what it asks, in the file's order.
 
     `truncated` lists the indices of truncated answers; `found` how many references were found.
+    `unanswered` lists the rows that failed or are missing; a prompt that does not fit is neither.
     """
 
     index: list[int]
     score: list[float]
     found: list[int]
     truncated: list[int]
+    unanswered: NotRequired[list[int]]
     references: NotRequired[list[str]]
     question: list[str] | None
     prompt: list[str] | None
@@ -242,6 +247,14 @@ class RulesUsed(TypedDict):
     cut: CutRule
 
 
+class ScoringOptions(TypedDict):
+    """The options that a score's rows do not depend on: to score a run again in the same way."""
+
+    partial: bool
+    threshold: Literal["chat", "base"] | float
+    claimed: int | None
+
+
 class ScoredDataset(TypedDict):
     """The data that were scored: of a release, or as far as a run's own files tell."""
 
@@ -267,6 +280,7 @@ class Results(TypedDict):
     score_version: str
     partial: bool
     rules: RulesUsed
+    options: NotRequired[ScoringOptions]
     dataset: ScoredDataset
     model: str | None
     mode: str | None

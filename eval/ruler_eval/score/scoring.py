@@ -49,6 +49,7 @@ def score(
     rules = replace(rules or ScoringRules(), model=str(predictions.run.get("model") or ""))
     rules = rules.of(release)
     stopped = is_part(predictions.run, predictions.rows)
+    asked_partial = rules.partial and not stopped
     if stopped:  # the rows after that were never to be asked
         rules = replace(rules, partial=True)
     notes = list(predictions.damaged)
@@ -80,6 +81,7 @@ def score(
         "score_version": SCORE_VERSION,
         "partial": rules.partial,
         "rules": {"compat": rules.compat, "cut": rules.cut},
+        "options": {"partial": asked_partial, "threshold": baseline, "claimed": claimed},
         "dataset": _dataset(release, names, cells, run),
         "model": run.get("model"),
         "mode": run.get("mode"),

@@ -264,11 +264,6 @@ def test_the_command_compares_two_runs(write_run, tmp_path):
     assert json.loads(out.read_text())["all"]["difference"] == pytest.approx(20)
 
 
-def test_a_run_that_was_not_scored_is_named(write_run):
-    run = write_run(right, configs=["vt_4k"])
-    assert f"Make it: ruler score {run}" in ruler("compare", run, run)[1]
-
-
 def scored_alone(tmp_path, name, lines):
     """The results.json of one reference-code file that holds its own prompts and references."""
     path = tmp_path / name / "4096/pred/vt.jsonl"

@@ -323,7 +323,7 @@ CELL = {
     *("proof", "doubts", "rows_asked", "rows_available"),
 }
 TOP = {
-    *("format", "score_version", "partial", "rules", "dataset", "model", "mode", "run"),
+    *("format", "score_version", "partial", "rules", "options", "dataset", "model", "mode", "run"),
     *("predictions", "configurations", "summary", "notes"),
 }
 

@@ -129,6 +129,14 @@ def _rows(
         "question": [digest(text) for text in questions if text] if all(questions) else None,
         "prompt": [text for text in prompts if text] if all(prompts) else None,
     }
+    unanswered = [
+        index
+        for index, answer, result in zip(indices, answers, results, strict=True)
+        if result.state == "missing"
+        or (result.state == "failed" and answer.finish_reason != "does_not_fit")
+    ]
+    if unanswered:
+        known["unanswered"] = unanswered
     if any(tokens := [answer.thinking_tokens for answer in answers]):
         known["thinking_tokens"] = tokens
     if any(tokens := [answer.prompt_tokens for answer in answers]):
