@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ruler_eval.analysis.sequential.mean_estimate import MeanEstimate
     from ruler_eval.analysis.sequential.sequential_test import SequentialDecision
 
-_BACKEND = "vllm, ray, openai, hf, or oracle (no model)."
+_BACKEND = "vllm, openai, hf, or oracle (no model)."
 _ARGUMENT = (
     "An argument of the backend itself, NAME=VALUE, repeatable: a vLLM engine argument, an argument"
     " of from_pretrained (hf), a field of the request (openai)."
