@@ -137,8 +137,8 @@ def rows_of(results: Results) -> str:
     data, cells = results["dataset"], results["configurations"]
     if "rows" in data:
         digests = {name: data["rows"].get(name, "") for name in cells}
-        why, mini = data.get("own_because"), bool(data.get("mini"))
-        label = rows_label(data["name"], data["data_version"], digests, why, mini)
+        why = data.get("own_because")
+        label = rows_label(data["name"], data["data_version"], digests, why)
     else:
         label = "own rows: this results.json is of an older version, score again"
     asked = sum(cell["rows_asked"] for cell in cells.values())
@@ -267,8 +267,6 @@ class ScoredDataset(TypedDict):
     parameters: NotRequired[dict[str, dict[str, Any]]]
     builder_version: NotRequired[str | None]
     seed: NotRequired[int | None]
-    # Of a mini release: how many rows each configuration has in a full one
-    mini: NotRequired[dict[str, int]]
     # What the release says of its languages that are none of the 26 (ruler_common/languages)
     languages: NotRequired[dict[str, dict[str, Any]]]
     rows: NotRequired[dict[str, str]]  # not in formats before 3
