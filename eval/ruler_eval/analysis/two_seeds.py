@@ -111,8 +111,8 @@ def compare_seeds(a: Results, b: Results) -> SeedComparison:
     return {
         "format": 1,
         "seeds": seeds,
-        "a": model_of(a),
-        "b": model_of(b),
+        "a": model_of(a, names),
+        "b": model_of(b, names),
         "configurations": found,
         "lengths": {length: _mean(some, a, b) for length, some in lengths.items()},
         "all": _mean(counted, a, b) if counted else None,

@@ -134,8 +134,7 @@ def rows_of(results: Results) -> str:
     """Whose rows were scored, and how many of them: "frozen rows 1.0.0, 20 of 500 rows"."""
     data, cells = results["dataset"], results["configurations"]
     digests = {name: data["rows"].get(name, "") for name in cells}
-    why, mini = data["own_because"], bool(data.get("mini"))
-    label = rows_label(data["name"], data["data_version"], digests, why, mini)
+    label = rows_label(data["name"], data["data_version"], digests, data["own_because"])
     asked = sum(cell["rows_asked"] for cell in cells.values())
     answered, available = answered_rows(results)
     if asked < available:
@@ -260,8 +259,6 @@ class ScoredDataset(TypedDict):
     parameters: NotRequired[dict[str, dict[str, Any]]]
     builder_version: NotRequired[str | None]
     seed: NotRequired[int | None]
-    # Of a mini release: how many rows each configuration has in a full one
-    mini: NotRequired[dict[str, int]]
     # What the release says of its languages that are none of the 26 (ruler_common/languages)
     languages: NotRequired[dict[str, dict[str, Any]]]
     rows: dict[str, str]

@@ -16,7 +16,6 @@ from ruler_common.errors import RulerError
 from ruler_common.frozen_rows import own_because
 from ruler_common.manifest import has_threshold
 from ruler_common.names import Names
-from ruler_common.rows import full_rows
 from ruler_eval.frozen_release import Release, place_of
 from ruler_eval.score.aggregates import summary
 from ruler_eval.score.cells import join
@@ -127,7 +126,4 @@ def _dataset(
     }
     if release.languages.own:
         found["languages"] = {code: dict(own) for code, own in release.languages.own.items()}
-    if manifest.get("mini"):
-        entries = {file["config"]: file for file in manifest["files"].values()}
-        found["mini"] = {n: full_rows(release.dataset, entries[n]["most_rows"]) for n in cells}
     return found

@@ -101,9 +101,8 @@ class LookPlan:
             if is_alone(cell):  # the control without a haystack counts in no mean
                 continue
             place = cell["task"], cell["length"]
-            total = data.get("mini", {}).get(name) or cell["rows_available"]
             version = data["data_version"] or ""
-            first = row_order(version, data["name"], *place, total)
+            first = row_order(version, data["name"], *place, cell["rows_available"])
             mine = first[: stopped["of"] if stopped else cell["n"]]
             if {*first[: cell["n"]]} != {*cell["rows"]["index"]}:
                 raise RulerError(
