@@ -58,11 +58,11 @@ from ruler_eval.score.results_file import (
     Interval,
     Results,
     answered_rows,
-    doubts,
     lengths_of,
     rows_of,
     scores_in,
     scores_of,
+    warnings_of,
 )
 from ruler_eval.score.trust.stopped import refuse_stopped
 
@@ -333,7 +333,7 @@ def model_of(results: Results, names: Collection[str]) -> ComparedModel:
         "mode": results["mode"],
         "partial": results["partial"],
         "rows": rows_of(results),
-        "doubts": doubts(results),
+        "doubts": warnings_of(results),
         "whole": answered == total,
         "counts": {
             "failed": sum(cell["failed"] for cell in cells) - does_not_fit,
@@ -380,9 +380,8 @@ def check_same_data(a: Results, b: Results) -> None:
 def check_same_rows(name: str, a: Cell, b: Cell) -> None:
     """Refuse a configuration whose rows have other references, questions or prompts in A than in B.
 
-    Digests that only one of the two knows are passed over; those of the references both have.
+    A column of digests that only one of the two has is passed over.
     """
-    check_references_are_known(a, b)
     for column in ASKED_COLUMNS:
         left, right = a["rows"].get(column), b["rows"].get(column)
         if left is None or right is None:
@@ -395,15 +394,6 @@ def check_same_rows(name: str, a: Cell, b: Cell) -> None:
                 f"B ({len(differ)} rows differ): the two models were not asked the same, so their "
                 "rows cannot be paired."
             )
-
-
-def check_references_are_known(*cells: Cell) -> None:
-    """Raise RulerError for results of a format that did not keep what rows ask."""
-    if any("references" not in cell["rows"] for cell in cells):
-        raise RulerError(
-            "A results.json of an older format does not say what its rows ask: score both runs "
-            "again."
-        )
 
 
 def unanswered_rows(a: Results, b: Results, names: Sequence[str]) -> dict[str, set[int]]:
@@ -555,7 +545,6 @@ def _check_alike(a: Results, b: Results) -> None:
 
 def _ask_the_same(a: Cell, b: Cell) -> bool:
     """Whether most rows have the question and the references of the other seed's row."""
-    check_references_are_known(a, b)
     ours, theirs = _asked(a), _asked(b)
     both = ours.keys() & theirs.keys()
     return sum(ours[index] == theirs[index] for index in both) > SAME_QUESTIONS * len(both)
