@@ -35,11 +35,10 @@ from ruler_eval.score.intervals import (
 from ruler_eval.score.results_file import (
     Interval,
     Results,
-    RowScores,
     answered_rows,
-    doubts,
     rows_of,
     scores_in,
+    warnings_of,
 )
 from ruler_eval.score.trust.stopped import refuse_stopped
 
@@ -216,7 +215,7 @@ def model_of(results: Results, names: Collection[str]) -> ComparedModel:
         "mode": results["mode"],
         "partial": results["partial"],
         "rows": rows_of(results),
-        "doubts": doubts(results),
+        "doubts": warnings_of(results),
         "whole": answered == total,
         "counts": {
             "failed": sum(cell["failed"] for cell in cells) - does_not_fit,
@@ -257,7 +256,6 @@ def _ask_the_same(a: Results, b: Results, name: str) -> None:
     Digests that only one of the two knows are passed over; those of the references both have.
     """
     ours, theirs = a["configurations"][name]["rows"], b["configurations"][name]["rows"]
-    refuse_older(ours, theirs)
     for kind in ASKED:
         left, right = ours.get(kind), theirs.get(kind)
         if left is None or right is None:
@@ -269,15 +267,6 @@ def _ask_the_same(a: Results, b: Results, name: str) -> None:
                 f"({len(differ)} rows differ): the two models were not asked the same, so their "
                 "rows cannot be paired."
             )
-
-
-def refuse_older(*rows: RowScores) -> None:
-    """Raise RulerError for rows of a format that did not keep what they ask."""
-    if any("references" not in one for one in rows):
-        raise RulerError(
-            "A results.json of an older format does not say what its rows ask: score both runs "
-            "again."
-        )
 
 
 def _paired(a: Results, b: Results, name: str) -> dict[str, np.ndarray]:

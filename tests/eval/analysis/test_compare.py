@@ -29,6 +29,7 @@ def results(model="a", digests=None, **cells):
             "tokenizer": "tekken",
             "n": len(scores),
             **dict.fromkeys(("missing", "failed", "cut", "does_not_fit"), 0),
+            "proof": "rows",
             "rows_asked": len(scores),
             "rows_available": len(scores),
             "rows": {
@@ -45,7 +46,12 @@ def results(model="a", digests=None, **cells):
         "partial": False,
         "score_version": "1",
         "rules": {},
-        "dataset": {"name": "ruler", "data_version": "1.0.0", "rows": digests or {}},
+        "dataset": {
+            "name": "ruler",
+            "data_version": "1.0.0",
+            "rows": digests or {},
+            "own_because": None,
+        },
         "configurations": configurations,
     }
 
@@ -326,13 +332,6 @@ def test_two_models_that_were_asked_differently_are_not_paired(tmp_path, changed
     _, error, code = ruler("compare", a, other)
     assert code == 2
     assert f"Row 3 of 'vt_4k' has {words} (1 rows differ)" in error
-
-
-def test_results_of_an_older_format_have_to_be_scored_again():
-    old = results(vt_4k=[1.0])
-    del old["configurations"]["vt_4k"]["rows"]["references"]
-    with pytest.raises(RulerError, match="score both runs again"):
-        compare(old, old)
 
 
 def test_models_are_called_by_their_labels(write_run):
