@@ -29,6 +29,7 @@ from ruler_eval.run.backends.start import (
 from ruler_eval.run.preparing.row_reader import RowReader
 from ruler_eval.run.progress import Progress, RunSummary
 from ruler_eval.run.prompts import MODES
+from ruler_eval.run.records import Record
 from ruler_eval.run.run_order import Prepared, RunOrder, new_session, now
 from ruler_eval.run.run_settings import check_settings
 from ruler_eval.run.window import window_of
@@ -126,6 +127,7 @@ class OpenRun:
             self.ready = replace(self.ready, settings={**self.ready.settings, **fixed})
         self._look_every = look_every
         self.summary, self._ends = RunSummary(), ExitStack()
+        self.on_record: Callable[[Record], None] = lambda record: None
         self._session = new_session(self.order, self.ready.digests)
         self._send: Callable[[Sequence[Part]], None] | None = None
         self._done: set[tuple[str, int]] = set()
@@ -242,6 +244,7 @@ class OpenRun:
     def _settle(self, answered: Answered) -> None:
         record = answered.record
         self.records.write(record)
+        self.on_record(record)
         self._done.add((record["config"], record["index"]))
         self._progress.add(record, answered.row_tokens)
         if answered.expected is not None:

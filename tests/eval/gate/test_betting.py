@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ruler_eval.analysis.sequential.betting import (
-    LEAST,
-    SHARES,
+from ruler_eval.gate.betting import (
+    BET_FRACTIONS,
+    THRESHOLD,
     WEIGHTS,
     anytime_bounds,
     evidence,
@@ -34,7 +34,7 @@ def test_rows_that_drop_by_the_limit_are_a_fair_bet_at_most(
     """Of one step, of tasks whose means differ and average the limit, each 1 or −1 by chance."""
     means = limit + (1 - abs(limit)) * spread * (np.array(shares) - np.mean(shares))
     for side in (1, -1):
-        factors = 1 + SHARES[:, None] / (1 - side * limit) * side * (limit - means)
+        factors = 1 + BET_FRACTIONS[:, None] / (1 - side * limit) * side * (limit - means)
         assert (factors.prod(1) <= 1 + 1e-9).all()
 
 
@@ -52,7 +52,7 @@ def test_evidence_is_the_highest_mean_over_bets_of_all_products_so_far(
 ) -> None:
     for side, seen in zip((1, -1), evidence(differences[:, None], limit), strict=True):
         gains = side * (limit - differences) / (1 - side * limit)
-        products = (1 + SHARES[:, None] * gains).cumprod(1)
+        products = (1 + BET_FRACTIONS[:, None] * gains).cumprod(1)
         assert seen == pytest.approx(
             [(WEIGHTS @ products)[: n + 1].max() for n in range(len(seen))]
         )
@@ -73,7 +73,7 @@ def test_the_anytime_interval_holds_the_limits_without_a_verdict(values: list[fl
         assert low < high
         for limit in (-0.6, -0.2, -0.05, 0.0, 0.02, 0.3, 0.7):
             smaller, larger = last(rows, limit, of)
-            assert (smaller >= LEAST, larger >= LEAST) == (limit > high, limit < low)
+            assert (smaller >= THRESHOLD, larger >= THRESHOLD) == (limit > high, limit < low)
 
 
 @given(st.lists(st.integers(-1, 1), min_size=4, max_size=6))

@@ -11,7 +11,8 @@ import pytest
 from ruler_common.errors import RulerError
 from ruler_common.rows import row_order
 from ruler_eval.analysis.compare import compare
-from ruler_eval.analysis.sequential.sequential_test import LookPlan, SequentialDecision, looks
+from ruler_eval.gate.decide import SequentialDecision, StoredRows, decide
+from ruler_eval.gate.plan import plan_of_results
 from tests.eval.analysis.test_compare import results
 from tests.eval.scoring_helpers import ruler, whole_results
 
@@ -29,8 +30,7 @@ def run(model: str = "base", rows: int = ROWS, **cells: float) -> Any:
 
 
 def decided(a: Any, b: Any, max_drop: float) -> SequentialDecision:
-    *_, last = looks(LookPlan.of(a), a, b, max_drop)
-    return last
+    return decide(a, StoredRows(a, b, max_drop), max_drop, on_look=lambda _: None)
 
 
 def test_equal_runs_stop_early_and_a_failed_one_too() -> None:
@@ -56,7 +56,7 @@ def test_of_fewer_than_ten_rows_there_is_no_verdict() -> None:
 
 
 def test_no_index_of_a_task_is_looked_at_twice_before_the_last_row() -> None:
-    plan = LookPlan.of(run(vt_4k=0, vt_8k=0, vt_16k=0, cwe_4k=0, cwe_8k=0, cwe_16k=0))
+    plan = plan_of_results(run(vt_4k=0, vt_8k=0, vt_16k=0, cwe_4k=0, cwe_8k=0, cwe_16k=0))
     *early, last = plan.looks()
     assert (early, last) == ([*range(2, ROWS // 6 + 1, 2)], ROWS)
     seen = [
@@ -90,7 +90,7 @@ def test_tasks_with_different_numbers_of_rows_are_refused() -> None:
     base = run(vt_4k=0)
     base["configurations"] |= run(rows=60, cwe_4k=0)["configurations"]
     with pytest.raises(RulerError, match="as many rows of every task"):
-        LookPlan.of(base)
+        plan_of_results(base)
 
 
 def test_other_rows_than_the_first_of_the_order_are_refused() -> None:
@@ -98,7 +98,7 @@ def test_other_rows_than_the_first_of_the_order_are_refused() -> None:
     base["partial"] = True
     base["configurations"]["vt_4k"] |= {"missing": 60, "rows_asked": 120, "rows_available": 120}
     with pytest.raises(RulerError, match="not the first ones of the frozen order"):
-        LookPlan.of(base)
+        plan_of_results(base)
 
 
 def test_another_limit_than_the_one_fixed_before_is_refused() -> None:

@@ -1,7 +1,7 @@
 """The evidence that a mean drop is below or above a limit, looked at as often as one likes.
 
     smaller, larger = evidence(rows, 0.02, of=6500)   # a limit of 2 points, 6,500 rows in all
-    smaller[-1] >= LEAST                              # surely less, by the rows so far
+    smaller[-1] >= THRESHOLD                          # surely less, by the rows so far
 
 `rows` are differences A − B, −1 … 1: steps in the first axis, each a row of every task.
 
@@ -11,13 +11,13 @@ one bets a share λ on every row, against "d or less" likewise:
     smaller:  the mean over λ of  Π (1 + λ/(1 − m) · (m − D))
     larger:   the mean over λ of  Π (1 + λ/(1 + m) · (D − m))        over all rows so far
 
-A verdict is given where one of them has reached LEAST = 1/ALPHA after some step. After the last row
-an interval at ALPHA_LAST a side decides instead (sequential_test.py). m is what the rows of a step
-drop by on average if all N rows (`of`) drop by d: (N·d − the sum of D before) / (N − the rows
-before), not beyond −1 … 1. The verdict is then about these N rows. Without `of` m is d itself, and
-the verdict is about rows of which these are a sample. The bets are SHARES, their mean is weighted
-by WEIGHTS: a smaller share than 0.05 gains too little within any number of rows that are run, and
-the more shares, the more evidence is lost to those that do not fit.
+A verdict is given if one of them has reached THRESHOLD = 1/ALPHA after some step. After the last
+row an interval at ALPHA_LAST a side decides instead (decide.py). m is what the rows of a step drop
+by on average if all N rows (`of`) drop by d: (N·d − the sum of D before) / (N − the rows before),
+not beyond −1 … 1. The verdict is then about these N rows. Without `of` m is d itself, and the
+verdict is about rows of which these are a sample. The bets are BET_FRACTIONS, their mean is
+weighted by WEIGHTS: a smaller share than 0.05 gains too little within any number of rows that are
+run, and the more shares, the more evidence is lost to those that do not fit.
 
 The proof. Factors are 1 − λ > 0 at least, as D <= 1 and D >= −1. In a step one row of each of T
 tasks is drawn from those that are left, each task's independently of the others'; what is left of
@@ -55,9 +55,9 @@ import numpy as np
 
 ALPHA, ALPHA_LAST = 0.0175, 0.0075
 """Error a side of all looks together, and of the interval after the last row."""
-LEAST = 1 / ALPHA
+THRESHOLD = 1 / ALPHA
 """The evidence that is enough for a verdict."""
-SHARES = np.array([0.05, 0.2, 0.5, 0.95])
+BET_FRACTIONS = np.array([0.05, 0.2, 0.5, 0.95])
 """What is bet, as shares of the most that cannot lose everything."""
 WEIGHTS = np.array([0.1, 0.3, 0.3, 0.3])
 LOOKED_AT = 0.4
@@ -65,7 +65,7 @@ LOOKED_AT = 0.4
 LOOK_EVERY = 5
 """New rows of each task and length between two looks, at most."""
 _END = 1 - 1e-9
-_MOST = 690.0  # e^690 is a number
+_MAX_LOG = 690.0  # e^690 is a finite number
 
 
 def evidence(
@@ -87,9 +87,9 @@ def evidence(
     for most in (1 / (1 - mean), -1 / (1 + mean)):
         bets = [
             np.log(weight) + np.log1p(share * most[..., None] * gains).sum(-1).cumsum(-1)
-            for share, weight in zip(SHARES, WEIGHTS, strict=True)
+            for share, weight in zip(BET_FRACTIONS, WEIGHTS, strict=True)
         ]
-        logs = np.minimum(np.logaddexp.reduce(bets), _MOST)
+        logs = np.minimum(np.logaddexp.reduce(bets), _MAX_LOG)
         found.append(np.exp(np.maximum.accumulate(logs, axis=-1)))
     return found[0], found[1]
 
@@ -102,7 +102,7 @@ def anytime_bounds(rows: np.ndarray, of: int | None = None) -> tuple[float, floa
     from scipy.optimize import brentq
 
     def against(limit: float, side: int) -> float:
-        return float(np.log(evidence(rows, limit, of)[side][-1] / LEAST))
+        return float(np.log(evidence(rows, limit, of)[side][-1] / THRESHOLD))
 
     def bound(side: int, end: float) -> float:
         beyond = against(end * _END, side) > 0

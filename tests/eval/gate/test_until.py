@@ -10,8 +10,8 @@ import pytest
 import ruler_release
 from ruler_common.errors import RulerError
 from ruler_common.rows import row_order
-from ruler_eval.analysis.sequential.mean_estimate import MeanEstimate, mean_estimate
-from ruler_eval.analysis.sequential.sequential_test import LookPlan
+from ruler_eval.gate.plan import LookPlan
+from ruler_eval.gate.until import MeanEstimate, mean_estimate
 from ruler_eval.run.records import Records
 from ruler_eval.score.results_file import Scores
 from ruler_eval.score.stored_results import load
@@ -58,16 +58,6 @@ def test_the_interval_is_that_of_a_stratified_sample() -> None:
     assert found["half_width"] == pytest.approx(100 * 1.96 * error)
 
 
-def test_a_run_beside_it_that_is_nearly_the_same_says_most() -> None:
-    of = plan("4k")
-    base = random_scores(1, of)
-    near = {name: {i: s if i % 10 else 0.0 for i, s in rows.items()} for name, rows in base.items()}
-    alone, beside = mean_estimate(of, near, 30), mean_estimate(of, near, 30, base)
-    assert beside["half_width"] < 0.75 * alone["half_width"]
-    truth = 100 * np.mean([score for rows in near.values() for score in rows.values()])
-    assert mean_estimate(of, near, ROWS, base)["score"] == pytest.approx(truth)
-
-
 def test_a_row_that_fails_at_every_length_is_one_row() -> None:
     """Beyond the rows that lengths have apart, what they share is not counted twice."""
     of = plan("4k", "8k")
@@ -109,7 +99,6 @@ def test_a_run_stops_when_its_mean_is_known(release: Path, tmp_path: Path) -> No
         (("--until", "0"), "--until takes points above 0"),
         (("--until", "nan"), "--until takes points above 0"),
         (("--until", "1", "--shard", "1/2"), "leave --shard out"),
-        (("--beside", "runs/a"), "--beside is for --until"),
     ],
 )
 def test_what_makes_no_sense_is_refused(

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-import shutil
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,13 +12,14 @@ import pytest
 
 import ruler_release
 from ruler_common.errors import RulerError
+from ruler_eval.gate import waves
+from ruler_eval.run import records
 from ruler_eval.run.backends.backend import Completion
 from ruler_eval.run.backends.oracle import Oracle
 from ruler_eval.run.prompts import Prompt
 from ruler_eval.run.records import Records
 from ruler_eval.score.stored_results import load
 from tests.eval.run import small_release
-from tests.eval.run.backends.hostile_server import Reply, hostile_server, usual
 from tests.eval.scoring_helpers import ruler
 
 ROWS = 60
@@ -128,6 +128,78 @@ def test_a_server_that_is_gone_is_no_verdict(base: Path, tmp_path: Path) -> None
     assert found["verdict"] == "smaller"
 
 
+def test_failed_rows_are_counted_beside_the_verdict_and_left_out_of_a_second_one(
+    base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A fifth of the rows fails: the model looks 20 points weaker, and lost nothing."""
+    monkeypatch.setattr("ruler_eval.run.backends.oracle.Oracle", Failing)
+    out, file = tmp_path / "b", tmp_path / "decision.json"
+    arguments = ("--max-drop", 10, "--backend", "oracle", "--model", "b", "--out", out)
+    stdout, _, code = ruler("decide", base, *arguments, "--json", file)
+    found = json.loads(file.read_text())
+    failed = found["b"]["unanswered"]
+    assert (code, found["a"], found["drop"] > 10) == (1, {"unanswered": 0, "truncated": 0}, True)
+    assert found["answered"] == {"unanswered": failed, "drop": 0.0, "verdict": "smaller"}
+    said = " ".join(stdout.split())
+    assert f"Rows of A: all answered. Rows of B: {failed} failed or missing." in said
+    assert f"Without the {failed} rows of either model the drop is 0.0 points, surely" in said
+    stored = ruler_release.decide(base, out, max_drop=10)
+    assert (stored["b"], stored["answered"]) == (found["b"], found["answered"])
+
+
+def test_before_the_last_row_too_a_second_verdict_leaves_failed_rows_out(
+    base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ruler_eval.run.backends.oracle.Oracle", Failing)
+    found = ruler_release.decide(base, **{**options(tmp_path / "b"), "max_drop": 60})
+    assert found["rows"] < found["of"]
+    assert (found["verdict"], found["answered"]["verdict"]) == ("smaller", "smaller")
+    assert (found["answered"]["drop"], found["drop"] > 0) == (0, True)
+
+
+def test_a_look_scores_the_new_rows_only(
+    base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However many looks there are, no row is scored twice and no file read again."""
+    scored: Counter[tuple[str, int]] = Counter()
+    read: Counter[str] = Counter()
+    score, read_lines = waves.row_score, records.read_lines
+
+    def counted(row: Any, prediction: Any, *rest: Any) -> Any:
+        scored[prediction.config, prediction.index] += 1
+        return score(row, prediction, *rest)
+
+    def counted_read(path: Path) -> Any:
+        read[path.name] += 1
+        return read_lines(path)
+
+    monkeypatch.setattr(waves, "row_score", counted)
+    monkeypatch.setattr(records, "read_lines", counted_read)
+    short = ruler_release.decide(base, **{**options(tmp_path / "b"), "max_drop": 50})
+    reads = {**read}
+    scored.clear()
+    read.clear()
+    long = ruler_release.decide(base, **{**options(tmp_path / "c"), "max_drop": 8})
+    assert len(long["looks"]) > 2 * len(short["looks"])
+    assert {*scored.values()} == {1}
+    assert read == reads
+
+
+def test_rows_that_lack_in_a_named_run_are_run(base: Path, tmp_path: Path) -> None:
+    """One command for a run that has none, some or all of its rows."""
+    out = tmp_path / "b"
+    arguments = ("--max-drop", 20, "--backend", "oracle", "--model", "b")
+    _, error, code = ruler("decide", base, out, *arguments)
+    assert code == 0, error
+    rows = answered(out)
+    file = out / "vt_4k.jsonl"
+    file.write_text("".join(file.read_text().splitlines(keepends=True)[:2]))
+    _, error, code = ruler("decide", base, out, *arguments[:2])
+    assert (code, "name --model and --backend to run it" in error) == (2, True)
+    _, error, code = ruler("decide", base, out, *arguments)
+    assert (code, answered(out)) == (0, rows), error
+
+
 def test_a_verdict_is_made_anew_where_rows_that_failed_are_run_again(
     base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -161,11 +233,7 @@ def test_a_base_that_cannot_stand_beside_is_refused_before_a_row_is_run(
     match = "scored on different rows" if other == "rows" else r"by the rules 0\.9\.0, these"
     with pytest.raises(RulerError, match=match):
         ruler_release.decide(tmp_path / "results.json", **given, dataset=root)
-    until = {"until": 5.0, "beside": tmp_path / "results.json", "out": tmp_path / "c"}
-    with pytest.raises(RulerError, match=match):
-        ruler_release.run(root, configs="all_4k", backend="oracle", **until)
-    for run in ("b", "c"):
-        assert not [*(tmp_path / run).glob("*.json*")]
+    assert not [*(tmp_path / "b").glob("*.json*")]
 
 
 def test_the_control_without_a_haystack_is_refused(base: Path, tmp_path: Path) -> None:
@@ -179,62 +247,6 @@ def test_the_control_without_a_haystack_is_refused(base: Path, tmp_path: Path) -
         ruler_release.decide(base, **given)
 
 
-def test_two_models_run_in_step(base: Path, tmp_path: Path) -> None:
-    root = load(base)["dataset"]["source"]
-    given = {**options(tmp_path / "b"), "dataset": root, "configs": "all_4k"}
-    found = ruler_release.decide(tmp_path / "a", base_model="a", **given)
-    assert found["verdict"] == "smaller"
-    assert answered(tmp_path / "a") == answered(tmp_path / "b") == [found["rows"]] * 2
-    assert found["rows"] < found["of"]
-    assert ruler_release.decide(tmp_path / "a", tmp_path / "b", max_drop=20) == found
-
-
-def test_two_servers_run_in_step_over_several_lengths_and_what_is_there_of_a_group(
-    tmp_path: Path,
-) -> None:
-    root = small_release.write(tmp_path / "ruler", rows=6, lines=6, only=("vt",))
-    add_length(root, "8k")
-    manifest = json.loads((root / "manifest.json").read_text())
-    manifest["tasks"]["cwe"], manifest["groups"]["all"] = manifest["tasks"]["vt"], ["vt", "cwe"]
-    (root / "manifest.json").write_text(json.dumps(manifest))
-    asked: list[tuple[str, str]] = []
-
-    def server(name: str) -> Callable[[str], Reply]:
-        def answer(path: str) -> Reply:
-            if path.endswith("completions"):
-                asked.append((name, path))
-                if len(asked) == 1:
-                    return Reply({"error": "bad"}, 400)
-            return usual(path)
-
-        return answer
-
-    flags = ["--dataset", root, "--configs", "all_4k,all_8k", "--max-drop", 20]
-    flags += ["--backend", "openai", "--model", "m", "--out", tmp_path / "b"]
-    with hostile_server(server("a")) as a, hostile_server(server("b")) as b:
-        flags += ["--base-model", "m", "--base-url", b, "--base-model-url", a]
-        stdout, error, code = ruler("decide", tmp_path / "a", *flags)
-        assert (code, "--skip-missing runs the tasks" in error, asked) == (2, True, [])
-        stdout, error, code = ruler("decide", tmp_path / "a", *flags, "--skip-missing")
-    assert (code, "6 of 6 rows of each task" in stdout) == (3, True), error
-    assert Counter(name for name, _ in asked) == {"a": 12, "b": 12}
-    assert "A: 1 of 12 rows FAILED" in stdout
-    assert "B: No failures: 12 rows" in stdout
-    with pytest.raises(RulerError, match="add --base-model"):
-        ruler_release.decide(
-            tmp_path / "a", base_model_url="http://h/v1", **options(tmp_path / "c")
-        )
-
-
-def add_length(root: Path, length: str) -> None:
-    """Put the same task at another length into a release."""
-    other = small_release.write(root.parent / length, length, rows=6, lines=6, only=("vt",))
-    shutil.copytree(other / "data", root / "data", dirs_exist_ok=True)
-    manifest, more = (json.loads((one / "manifest.json").read_text()) for one in (root, other))
-    manifest["files"] |= more["files"]
-    (root / "manifest.json").write_text(json.dumps(manifest))
-
-
 def test_rows_that_the_limit_leaves_out_count_nowhere(base: Path, tmp_path: Path) -> None:
     """The base has them all the same: neither verdict nor score takes them for wrong ones of B."""
     found = ruler_release.decide(base, **{**options(tmp_path / "b"), "max_drop": 0.5}, limit=20)
@@ -242,8 +254,10 @@ def test_rows_that_the_limit_leaves_out_count_nowhere(base: Path, tmp_path: Path
     assert (found["verdict"], found["rows"], found["of"]) == ("unknown", 20, 20)
     assert low == pytest.approx(-high)
     results = load(tmp_path / "b")
-    assert results["partial"]
-    assert {cell["score"] for cell in results["configurations"].values()} == {100.0}
+    cells = [*results["configurations"].values()]
+    assert {(c["score"], c["rows_asked"], c["rows_available"]) for c in cells} == {
+        (100.0, 20, ROWS)
+    }
     assert ruler_release.decide(base, tmp_path / "b", max_drop=0.5) == found
     assert ruler_release.decide(tmp_path / "b", base, max_drop=0.5)["of"] == 20
 
