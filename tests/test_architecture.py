@@ -61,6 +61,7 @@ ORDER = {
         "tables",
         "api",
         "completion",
+        "metric_space",
         "commands",
         "app",
         "__main__",
