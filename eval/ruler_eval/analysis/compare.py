@@ -13,7 +13,7 @@ significant at all: six rows.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Literal
 
 import numpy as np
@@ -35,11 +35,10 @@ from ruler_eval.score.intervals import (
 from ruler_eval.score.results_file import (
     Interval,
     Results,
-    RowScores,
     answered_rows,
-    doubts,
     rows_of,
     scores_in,
+    warnings_of,
 )
 from ruler_eval.score.trust.stopped import refuse_stopped
 
@@ -53,10 +52,20 @@ Pairs = Mapping[str, Mapping[str, np.ndarray]]
 """By configuration: the `index` of its rows, and their scores `a` and `b`, 0 … 1."""
 
 
+class RowCounts(TypedDict):
+    """How many rows of a model failed, do not fit its window, were truncated, or are missing."""
+
+    failed: int
+    does_not_fit: int
+    truncated: int
+    missing: int
+
+
 class ComparedModel(TypedDict):
     """Whose results they are, and on which rows; `whole`: every row of them has an answer.
 
-    `doubts` are what keeps them from being sure, in words.
+    `doubts` are what keeps them from being sure, in words. `counts` are those of the configurations
+    that are compared.
     """
 
     model: str | None
@@ -65,6 +74,7 @@ class ComparedModel(TypedDict):
     rows: str
     doubts: list[str]
     whole: bool
+    counts: RowCounts
 
 
 class Difference(TypedDict):
@@ -105,8 +115,20 @@ class MeanDifference(Difference):
     configurations: int
 
 
+class AnsweredRows(MeanDifference):
+    """The mean difference over the rows that neither model lacks; `unanswered` rows are left out.
+
+    A row is unanswered if it failed or is missing; in `all` it counts as wrong.
+    """
+
+    unanswered: int
+
+
 class Comparison(TypedDict):
-    """What `ruler compare` found; `decision` where it was asked for one."""
+    """What `ruler compare` found; `decision` if a limit was given.
+
+    `answered` is there if rows are unanswered; None if no row was answered by both.
+    """
 
     format: int
     a: ComparedModel
@@ -114,6 +136,7 @@ class Comparison(TypedDict):
     configurations: dict[str, CellDifference]
     lengths: dict[str, MeanDifference]
     all: MeanDifference
+    answered: NotRequired[AnsweredRows | None]
     decision: NotRequired[Decision]
 
 
@@ -129,16 +152,48 @@ def compare(a: Results, b: Results) -> Comparison:
     tests = {name: p for name, pair in cells.items() if (p := _tested(pair)["p"]) is not None}
     adjusted = dict(zip(tests, holm([*tests.values()]), strict=True))
     lengths, counted = averaged(a, [*cells])
-    return {
+    found: Comparison = {
         "format": 1,
-        "a": model_of(a),
-        "b": model_of(b),
+        "a": model_of(a, [*cells]),
+        "b": model_of(b, [*cells]),
         "configurations": {name: _cell(name, cells, a, adjusted.get(name)) for name in cells},
         "lengths": {
             length: {"configurations": len(names), **mean_difference(names, cells, a)}
             for length, names in lengths.items()
         },
         "all": {"configurations": len(counted), **mean_difference(counted, cells, a)},
+    }
+    if unanswered := _unanswered(a, b, counted):
+        found["answered"] = _over_answered(cells, unanswered, a)
+    return found
+
+
+def _unanswered(a: Results, b: Results, names: Sequence[str]) -> dict[str, set[int]]:
+    """Return the rows that failed or are missing in either run, of configurations that have any."""
+    found = {}
+    for name in names:
+        cells = (a["configurations"][name], b["configurations"][name])
+        if rows := {index for cell in cells for index in cell["rows"].get("unanswered", ())}:
+            found[name] = rows
+    return found
+
+
+def _over_answered(
+    cells: Pairs, unanswered: Mapping[str, set[int]], a: Results
+) -> AnsweredRows | None:
+    """Compare over the rows that both models answered."""
+    answered = {}
+    for name, pair in cells.items():
+        kept = ~np.isin(pair["index"], [*unanswered.get(name, ())])
+        if kept.any():
+            answered[name] = {column: values[kept] for column, values in pair.items()}
+    names = averaged(a, [*answered])[1] if answered else []
+    if not names:
+        return None
+    return {
+        "configurations": len(names),
+        "unanswered": sum(map(len, unanswered.values())),
+        **mean_difference(names, answered, a),
     }
 
 
@@ -150,16 +205,24 @@ def averaged(results: Results, names: Sequence[str]) -> tuple[dict[str, list[str
     return lengths, [name for name in names if not is_alone(cells[name])] or [*names]
 
 
-def model_of(results: Results) -> ComparedModel:
-    """Whose results these are, and on how many of the rows."""
+def model_of(results: Results, names: Collection[str]) -> ComparedModel:
+    """Whose results these are, on how many of the rows, and what became of those compared."""
     answered, total = answered_rows(results)
+    cells = [cell for name, cell in results["configurations"].items() if name in names]
+    does_not_fit = sum(cell["does_not_fit"] for cell in cells)
     return {
         "model": results["model"],
         "mode": results["mode"],
         "partial": results["partial"],
         "rows": rows_of(results),
-        "doubts": doubts(results),
+        "doubts": warnings_of(results),
         "whole": answered == total,
+        "counts": {
+            "failed": sum(cell["failed"] for cell in cells) - does_not_fit,
+            "does_not_fit": does_not_fit,
+            "truncated": sum(cell["cut"] for cell in cells),
+            "missing": sum(cell["missing"] for cell in cells),
+        },
     }
 
 
@@ -193,7 +256,6 @@ def _ask_the_same(a: Results, b: Results, name: str) -> None:
     Digests that only one of the two knows are passed over; those of the references both have.
     """
     ours, theirs = a["configurations"][name]["rows"], b["configurations"][name]["rows"]
-    refuse_older(ours, theirs)
     for kind in ASKED:
         left, right = ours.get(kind), theirs.get(kind)
         if left is None or right is None:
@@ -205,15 +267,6 @@ def _ask_the_same(a: Results, b: Results, name: str) -> None:
                 f"({len(differ)} rows differ): the two models were not asked the same, so their "
                 "rows cannot be paired."
             )
-
-
-def refuse_older(*rows: RowScores) -> None:
-    """Raise RulerError for rows of a format that did not keep what they ask."""
-    if any("references" not in one for one in rows):
-        raise RulerError(
-            "A results.json of an older format does not say what its rows ask: score both runs "
-            "again."
-        )
 
 
 def _paired(a: Results, b: Results, name: str) -> dict[str, np.ndarray]:

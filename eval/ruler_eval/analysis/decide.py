@@ -16,7 +16,7 @@ import math
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from typing_extensions import TypedDict
+from typing_extensions import NotRequired, TypedDict
 
 from ruler_common.errors import RulerError
 from ruler_eval.score.intervals import FEWEST_ROWS
@@ -30,6 +30,8 @@ class Decision(TypedDict):
     """Whether B lost less than `max_drop` points against A.
 
     `rows` are the rows of a configuration on average; `whole` says whether they are all.
+    `answered` is what the verdict would be over the rows that both models answered, if some failed
+    or are missing.
     """
 
     max_drop: float
@@ -38,6 +40,7 @@ class Decision(TypedDict):
     verdict: Verdict
     rows: int
     whole: bool
+    answered: NotRequired[Verdict]
 
 
 def decide(found: Mapping[str, Any], max_drop: float) -> Decision:
@@ -50,16 +53,24 @@ def decide(found: Mapping[str, Any], max_drop: float) -> Decision:
     if not math.isfinite(max_drop):
         raise RulerError(f"--max-drop {max_drop} is not a number of points, such as 1.5.")
     every = found["all"]
-    low, high = every["interval"]
-    verdict: Verdict = "smaller" if high < max_drop else "larger" if low > max_drop else "unknown"
-    if every["independent_rows"] < FEWEST_ROWS:
-        verdict = "unknown"
     sizes = [cell["n"] for cell in found["configurations"].values()]
-    return Decision(
+    decision = Decision(
         max_drop=max_drop,
         drop=every["difference"],
-        interval=[low, high],
-        verdict=verdict,
+        interval=[*every["interval"]],
+        verdict=_verdict(every, max_drop),
         rows=round(sum(sizes) / len(sizes)),
         whole=found["a"]["whole"] and found["b"]["whole"],
     )
+    if "answered" in found:
+        answered = found["answered"]
+        decision["answered"] = _verdict(answered, max_drop) if answered else "unknown"
+    return decision
+
+
+def _verdict(difference: Mapping[str, Any], max_drop: float) -> Verdict:
+    """Hold one difference of two means against the limit."""
+    low, high = difference["interval"]
+    if difference["independent_rows"] < FEWEST_ROWS:
+        return "unknown"
+    return "smaller" if high < max_drop else "larger" if low > max_drop else "unknown"

@@ -95,7 +95,7 @@ def ranks(results: Mapping[str, Results]) -> Ranking:
         "average": ranked([1] * len(lengths)),
         "weighted_inc": ranked(weights(len(lengths), "inc")),
         "weighted_dec": ranked(weights(len(lengths), "dec")),
-        "models": [model_of(one) for one in results.values()],
+        "models": [model_of(one, shared) for one in results.values()],
     }
 
 

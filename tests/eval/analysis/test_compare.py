@@ -28,7 +28,8 @@ def results(model="a", digests=None, **cells):
             "length": name.rsplit("_", 1)[1],
             "tokenizer": "tekken",
             "n": len(scores),
-            "missing": 0,
+            **dict.fromkeys(("missing", "failed", "cut", "does_not_fit"), 0),
+            "proof": "rows",
             "rows_asked": len(scores),
             "rows_available": len(scores),
             "rows": {
@@ -45,7 +46,12 @@ def results(model="a", digests=None, **cells):
         "partial": False,
         "score_version": "1",
         "rules": {},
-        "dataset": {"name": "ruler", "data_version": "1.0.0", "rows": digests or {}},
+        "dataset": {
+            "name": "ruler",
+            "data_version": "1.0.0",
+            "rows": digests or {},
+            "own_because": None,
+        },
         "configurations": configurations,
     }
 
@@ -114,6 +120,42 @@ def test_a_comparison_begins_with_its_verdict_and_explains_its_columns():
     shown = comparison_tables.comparison(same)
     assert shown.startswith("a (A) and b (B) are not told apart over 1 configuration: A − B is")
     assert "  better" not in shown  # a column without a word
+
+
+def test_failed_rows_are_counted_beside_the_verdict_and_left_out_of_a_second_one(write_run):
+    """One model fails at a gateway, not at the task."""
+
+    def failing(config, row):
+        if row["index"] < 3:
+            return {"finish_reason": "error", "error": "HTTP 504"}
+        if (config, row["index"]) == ("vt_4k", 3):
+            return None
+        if (config, row["index"]) == ("vt_4k", 4):
+            return {"prediction": right(config, row), "finish_reason": "length"}
+        return right(config, row)
+
+    configs = [f"{task}_4k" for task in ("vt", "fwe", "cwe", "niah_single_1", "niah_single_2")]
+    good, failed = write_run(right, "good", configs), write_run(failing, "bad", configs)
+    out = failed / "comparison.json"
+    stdout, error, code = ruler("compare", good, failed, "--max-drop", 30, "--out", out)
+    assert code == 1, error
+    text = " ".join(stdout.split())
+    assert "good (A) leads bad (B) by 64.0 points" in text
+    assert "B: surely more" not in text
+    assert "Rows of A: all answered. Rows of B: 15 failed, 1 missing, 1 truncated." in text
+    assert "A row that failed or is missing counts as wrong." in text
+    assert "Without the 16 rows that failed or are missing, A − B is +0.0 points, [" in text
+    found = json.loads(out.read_text(encoding="utf-8"))
+    counts = {"failed": 15, "missing": 1, "truncated": 1, "does_not_fit": 0}
+    assert (found["b"]["counts"], found["answered"]["unanswered"]) == (counts, 16)
+    assert found["decision"]["verdict"] == "larger"
+    assert found["decision"]["answered"] == "unknown"  # 9 rows are too few for a verdict
+    assert "which cannot tell whether B lost less than 30." in text
+
+
+def test_nothing_is_said_of_rows_that_were_all_answered():
+    shown = comparison_tables.comparison(compare(*loses()))
+    assert "Rows of" not in shown
 
 
 def loses():
@@ -290,13 +332,6 @@ def test_two_models_that_were_asked_differently_are_not_paired(tmp_path, changed
     _, error, code = ruler("compare", a, other)
     assert code == 2
     assert f"Row 3 of 'vt_4k' has {words} (1 rows differ)" in error
-
-
-def test_results_of_an_older_format_have_to_be_scored_again():
-    old = results(vt_4k=[1.0])
-    del old["configurations"]["vt_4k"]["rows"]["references"]
-    with pytest.raises(RulerError, match="score both runs again"):
-        compare(old, old)
 
 
 def test_models_are_called_by_their_labels(write_run):
