@@ -54,8 +54,8 @@ def started(once: Once) -> Path:
 
 @pytest.fixture
 def beside(started: Path, tmp_path: Path) -> Path:
-    """A folder of one's own with the quick start's release."""
-    (tmp_path / "ruler").symlink_to(started / "ruler")
+    """A folder that has the quick start's release as `ruler`."""
+    (tmp_path / "ruler").symlink_to(started / "ruler-quickstart")
     return tmp_path
 
 
@@ -69,10 +69,10 @@ def test_the_readme_is_short_and_shows_one_picture() -> None:
     ("page", "heading"), [("README.md", "Load the data"), ("docs/python.md", "Load")]
 )
 def test_what_the_quick_start_made_loads_as_written(
-    page: str, heading: str, started: Path, monkeypatch: pytest.MonkeyPatch
+    page: str, heading: str, beside: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (load,) = blocks(page, heading, "python")
-    monkeypatch.chdir(started)
+    monkeypatch.chdir(beside)
     found: dict[str, Any] = {}
     exec(load, found)
     assert len(found["rows"]) == 15

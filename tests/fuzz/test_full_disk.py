@@ -21,7 +21,7 @@ COMMANDS = {
     "run": ("run", *ANSWERING, "--out", "case/out"),
     "batch": ("batch", "write", *ANSWERING[:4], *API, "--out", "case/out"),
     "score": ("score", "base/RUN-ruler", "--out", "case/out/results.json"),
-    "report": ("report", "base/RUN-ruler", "--out", "case/out/a.html", "--json", "case/out/a.json"),
+    "report": ("report", "base/RUN-ruler", "--out", "case/out/a.html"),
     "show": ("show", "vt_4k", "1", "--dataset", "base/ruler", "--html", "case/out/row.html"),
     "export": ("export", "base/ruler", "--format", "upstream", "--to", "case/out"),
     "kvpress": ("export", "base/ruler", "--format", "kvpress", "--to", "case/out"),
