@@ -43,6 +43,7 @@ def whole_results(found):
             rows |= {"index": [0], "score": [cell["score"] / 100]}
         mean = 100 * sum(rows["score"]) / len(rows["score"]) if rows["score"] else None
         rows = {"found": [0] * len(rows["index"]), "truncated": [], **rows}
+        rows = {"references": ["00000000"] * len(rows["index"]), **rows}
         counts = ("failed", "cut", "cut_scored", "thinking", "thinking_cut", "missing")
         cells[name] = {
             "max_length": 4096,
@@ -55,11 +56,13 @@ def whole_results(found):
             **dict.fromkeys((*counts, "duplicated", "does_not_fit"), 0),
             **dict.fromkeys(("rows_asked", "rows_available"), len(rows["index"])),
             "depth": None,
+            "proof": "rows",
             **cell,
             "rows": {"question": None, "prompt": None, **rows},
         }
     dataset = {"name": "ruler", "source": None, "data_version": None, "revision": None}
-    dataset |= {"rows": {}, "tasks": [], "standard": None, **found.get("dataset", {})}
+    dataset |= {"rows": {}, "own_because": None, "tasks": [], "standard": None}
+    dataset |= found.get("dataset", {})
     return {
         "format": 3,
         "score_version": "1",

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
@@ -243,6 +243,8 @@ def _config(dataset: str, cell: Cell) -> Config:
 def notes(results: Results, cells: list[Cell]) -> str:
     """How the score came about, in one line; what is not known is left out."""
     run, rules = results["run"], results["rules"]
+    count = sum(cell["proof"] in UNPROVED for cell in cells)
+    unproved = f"{count} of {len(cells)} configurations" if count else None
     counts: tuple[Literal["n", "missing", "failed"], ...] = ("n", "missing", "failed")
     known: dict[str, object] = {
         "mode": _mode(results),
@@ -256,20 +258,11 @@ def notes(results: Results, cells: list[Cell]) -> str:
         "cut": rules["cut"] if rules["cut"] != "protocol" else None,
         "compat": rules["compat"],
         "only": limit_of(results),
-        "answers not proved to be of these rows in": _of(
-            cell.get("proof", "rows") in UNPROVED for cell in cells
-        ),
-        "doubtful answers in": _of(bool(cell.get("doubts")) for cell in cells),
+        "answers not proved to be of these rows in": unproved,
         "": None if are_frozen(whose := rows_of(results)) else whose,
     }
     shown = (f"{name} {value}".lstrip() for name, value in known.items() if value is not None)
     return ", ".join(shown)
-
-
-def _of(marked: Iterable[bool]) -> str | None:
-    """How many configurations are marked, None if no one is."""
-    found = list(marked)
-    return f"{sum(found)} of {len(found)} configurations" if any(found) else None
 
 
 def _thinking(run: RunFacts) -> str | None:

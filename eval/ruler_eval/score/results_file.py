@@ -30,7 +30,6 @@ The schema (FORMAT 3; scores and intervals 0 … 100, lengths in tokens, null wh
       proof                   what ties the answers to the rows: "rows" (the run's digest of them),
                               "prompt" (every answer's prompt), "references" (these or the question
                               alone), "own" (the references are the answers' own), "none"
-      doubts                  what is odd about the answers, counted (score/trust/plausibility.py)
       dropped                 compat "authors": rows left out of n
       whole_word              qa: the score by whole words; words_right: oneruler's cwe, 0 … 10
       relative_to_0k          the score in percent of the same task's at 0k, where it was scored
@@ -81,7 +80,7 @@ class RowScores(TypedDict):
     found: list[int]
     truncated: list[int]
     unanswered: NotRequired[list[int]]
-    references: NotRequired[list[str]]
+    references: list[str]
     question: list[str] | None
     prompt: list[str] | None
     thinking_tokens: NotRequired[list[int | None]]
@@ -122,8 +121,7 @@ class Cell(TypedDict):
     rows_available: int
     depth: list[DepthBin] | None
     rows: RowScores
-    proof: NotRequired[Proof]  # not in formats before 3, nor `doubts`
-    doubts: NotRequired[dict[str, int]]
+    proof: Proof
     dropped: NotRequired[int]
     whole_word: NotRequired[float | None]
     words_right: NotRequired[float | None]
@@ -135,12 +133,8 @@ class Cell(TypedDict):
 def rows_of(results: Results) -> str:
     """Whose rows were scored, and how many of them: "frozen rows 1.0.0, 20 of 500 rows"."""
     data, cells = results["dataset"], results["configurations"]
-    if "rows" in data:
-        digests = {name: data["rows"].get(name, "") for name in cells}
-        why = data.get("own_because")
-        label = rows_label(data["name"], data["data_version"], digests, why)
-    else:
-        label = "own rows: this results.json is of an older version, score again"
+    digests = {name: data["rows"].get(name, "") for name in cells}
+    label = rows_label(data["name"], data["data_version"], digests, data["own_because"])
     asked = sum(cell["rows_asked"] for cell in cells.values())
     answered, available = answered_rows(results)
     if asked < available:
@@ -148,16 +142,14 @@ def rows_of(results: Results) -> str:
     return label if answered == asked else f"{label}, {answered:,} of {asked:,} rows"
 
 
-def doubts(results: Results) -> list[str]:
-    """What keeps the scores from being sure, but for whose rows they are of."""
+def warnings_of(results: Results) -> list[str]:
+    """Return what a reader must know before the scores, except whose rows they are of."""
     parts = ["PARTIAL: only rows with a prediction count"] if results["partial"] else []
     cells = results["configurations"]
-    proofs = Counter(cell.get("proof", "rows") for cell in cells.values())
+    proofs = Counter(cell["proof"] for cell in cells.values())
     for proof, said in UNPROVED.items():
         if count := proofs[proof]:
             parts.append(f"{said} ({count} of {len(cells)} configurations)")
-    if odd := sum(bool(cell.get("doubts")) for cell in cells.values()):
-        parts.append(f"DOUBTFUL answers in {odd} of {len(cells)} configurations, see the notes")
     return parts
 
 
@@ -228,10 +220,10 @@ class GroupSummary(TypedDict):
     average: Mean
     weighted_inc: Mean
     weighted_dec: Mean
-    area: NotRequired[Mean]
+    area: Mean
     threshold: float | None
     effective_length: int | None
-    effective_length_interval: NotRequired[list[int | None] | None]
+    effective_length_interval: list[int | None] | None
     effective_length_name: str
     relative_effective_length: int | None
 
@@ -269,8 +261,8 @@ class ScoredDataset(TypedDict):
     seed: NotRequired[int | None]
     # What the release says of its languages that are none of the 26 (ruler_common/languages)
     languages: NotRequired[dict[str, dict[str, Any]]]
-    rows: NotRequired[dict[str, str]]  # not in formats before 3
-    own_because: NotRequired[str | None]
+    rows: dict[str, str]
+    own_because: str | None
 
 
 class Results(TypedDict):
