@@ -12,6 +12,8 @@ import pytest
 
 from tests import in_process
 
+HEAVY = {"numpy", "datasets", "pyarrow", "transformers", "tiktoken", "scipy", "torch", "vllm"}
+
 
 def ruler(*arguments: object, cwd: Path | None = None, code: int = 0) -> in_process.Printed:
     done = in_process.ruler(*arguments, cwd=cwd)
@@ -181,3 +183,14 @@ def test_quickstart_overwrites_no_other_release(release: Path, tmp_path: Path) -
     assert "'ruler-quickstart'" in done.stderr
     after = {path: path.stat().st_mtime_ns for path in (tmp_path / "ruler-quickstart").rglob("*")}
     assert after == before
+
+
+def test_help_imports_nothing_heavy() -> None:
+    code = (
+        "import sys, ruler_release.app\n"
+        "sys.argv = ['ruler', '--help']\n"
+        "try: ruler_release.app.main()\n"
+        f"except SystemExit: print(sorted({HEAVY} & set(sys.modules)), file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stderr.strip() == "[]"
