@@ -14,9 +14,8 @@ from ruler_common.errors import RulerError
 from ruler_release.api.arguments import Names, Place, filled, path, paths, several, text
 
 if TYPE_CHECKING:
-    from ruler_eval.analysis.compare import Comparison
+    from ruler_eval.analysis.compare import Comparison, SeedComparison
     from ruler_eval.analysis.sequential.mean_estimate import MeanEstimate
-    from ruler_eval.analysis.two_seeds import SeedComparison
     from ruler_eval.run.progress import RunSummary
     from ruler_eval.score.results_file import Results
 
@@ -217,8 +216,7 @@ def compare(
     """
     from ruler_common.errors import RulerError
     from ruler_eval.analysis.compare import compare as compare_results
-    from ruler_eval.analysis.decide import decide
-    from ruler_eval.analysis.two_seeds import compare_seeds, seeds_of
+    from ruler_eval.analysis.compare import compare_seeds, decision, seeds_of
     from ruler_eval.score.scored_run import open_results
 
     left, right = (open_results(Path(r)) if isinstance(r, str | Path) else r for r in (a, b))
@@ -228,7 +226,7 @@ def compare(
         return compare_seeds(left, right)
     found = compare_results(left, right)
     if max_drop is not None:
-        found["decision"] = decide(found, max_drop)
+        found["decision"] = decision(found, max_drop)
     return found
 
 

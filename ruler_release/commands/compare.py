@@ -58,8 +58,7 @@ def compare(
 
     In CI, for a quantised or tuned model: `ruler compare runs/base runs/quantised --max-drop 1.5`
     """
-    from ruler_eval.analysis.decide import EXIT_CODES
-    from ruler_eval.analysis.ranks import ranks
+    from ruler_eval.analysis.compare import EXIT_CODES, ranks
     from ruler_eval.report import comparison_tables
 
     not_a_folder(out, "comparison.json")

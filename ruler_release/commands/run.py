@@ -123,7 +123,7 @@ def decide(
     Rows are run in waves, as many of every task, until the verdict. Exit code 0: B surely lost
     less, 1: surely more, 3: all rows cannot tell. Mode, thinking and sampling are A's.
     """  # noqa: E501
-    from ruler_eval.analysis.decide import EXIT_CODES
+    from ruler_eval.analysis.compare import EXIT_CODES
     from ruler_eval.report.comparison_tables import look_line, saved, sequential_verdict
     from ruler_eval.run.run_order import parse_arguments, parse_price
 

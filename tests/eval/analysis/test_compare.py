@@ -13,10 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ruler_common.errors import RulerError
-from ruler_eval.analysis.compare import compare
-from ruler_eval.analysis.decide import decide
-from ruler_eval.analysis.exact_test import holm, mcnemar, signed_p
+from ruler_eval.analysis.compare import compare, decision
 from ruler_eval.report import comparison_tables
+from ruler_eval.score.intervals import holm, mcnemar, signed_p
 from tests.eval.scoring_helpers import right, ruler
 
 
@@ -197,10 +196,10 @@ def test_of_fewer_than_ten_rows_neither_is_called_better_and_nothing_is_decided(
         [100 - 200 * (1 - 0.025 ** (1 / 9)), 100]
     )
     assert found["configurations"]["vt_4k"]["better"] is found["all"]["better"] is None
-    decided = decide(found, 1.5)
+    decided = decision(found, 1.5)
     assert decided["verdict"] == "unknown"
     ten = compare(results(vt_4k=[1.0] * 10), results("b", vt_4k=[0.0] * 10))
-    assert (ten["all"]["better"], decide(ten, 1.5)["verdict"]) == ("a", "larger")
+    assert (ten["all"]["better"], decision(ten, 1.5)["verdict"]) == ("a", "larger")
 
 
 def counted(differences):
@@ -260,7 +259,7 @@ def test_a_task_that_failed_whole_leaves_the_interval_of_equal_rows():
     assert found["all"]["difference"] == pytest.approx(100 / 6)
     rest = 100 * (1 - 0.025 ** (1 / 120))
     assert [low, high] == pytest.approx([100 / 6 - 2 * rest, 100 / 6 + rest])
-    assert decide(found, 19)["verdict"] == "unknown"
+    assert decision(found, 19)["verdict"] == "unknown"
 
 
 def test_a_row_keeps_its_lengths_together():
