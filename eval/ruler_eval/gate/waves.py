@@ -139,7 +139,10 @@ class RunInWaves:
             )
         digests = base["dataset"].get("rows", {})
         for name, rows in self._rows.items():
-            same = digests.get(name, self.work.ready.digests[name]) == self.work.ready.digests[name]
+            same = (
+                digests.get(name, self.work.checked.digests[name])
+                == self.work.checked.digests[name]
+            )
             cell = base["configurations"].get(name)
             if cell is not None and name not in digests:  # files that were scored by themselves
                 references = zip(cell["rows"]["index"], cell["rows"]["references"], strict=True)
