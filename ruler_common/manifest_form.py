@@ -19,15 +19,6 @@ class TokenFigures(TypedDict):
     max: int
 
 
-class UnreadFigures(TypedDict):
-    """qa: in how many rows an answer would be right that was not found by reading."""
-
-    question: int  # the question, repeated
-    unknown: int  # "I don't know"
-    gold_document: int  # the gold documents, copied whole
-    elsewhere: int  # a reference is a word or words of a document that is not gold
-
-
 class FileEntry(TypedDict):
     """What the manifest says of one Parquet file."""
 
@@ -53,12 +44,8 @@ class FileEntry(TypedDict):
     bytes: int
     sha256: str
     rows_sha256: str  # a digest of the rows, whatever wrote the file
-    text_sha256: NotRequired[str]  # of the longest text of an essay or book, without its needles
     # True at `0k`: no haystack, so no window is full, by design; `max_length` and `fill` are 0
     evidence_alone: NotRequired[bool]
-    # qa: for each row, a digest of its question, references and gold documents
-    questions: NotRequired[list[str]]
-    unread: NotRequired[UnreadFigures]
 
 
 Variant = Literal["canonical", "embedded", "given"]
