@@ -23,6 +23,8 @@ from ruler_builder.verify.report import WHOLE_FILE
 from ruler_common.manifest_form import FileEntry, Manifest
 from ruler_common.rows import Row
 
+_MAX_PLACES = 1000  # of a row's asked words, where these are counted in a list
+
 
 class FileAudit:
     """The audit of one file: what is wrong with its rows, and with all of them together."""
@@ -134,7 +136,8 @@ class FileAudit:
         else:
             words, common = context_of(row).split(" "), {*row["outputs"]}
             places = [place for place, word in enumerate(words) if word in common]
-            self._depths += [place / len(words) for place in places[:1000]]
+            step = len(places) // _MAX_PLACES + 1
+            self._depths += [place / len(words) for place in places[::step]]
 
     @property
     def _unit(self) -> int:

@@ -48,7 +48,7 @@ from ruler_common.errors import RulerError
 from ruler_common.files import UNREADABLE
 from ruler_common.frozen_rows import frozen_for, is_frozen
 from ruler_common.manifest_form import FileEntry, TokenizerEntry
-from ruler_common.names import Config
+from ruler_common.names import Config, Names, check_name
 from ruler_common.rows import COLUMNS, Row, arrow_schema
 from ruler_common.work import OnRows, let_go
 
@@ -158,6 +158,48 @@ class FileChecker:
             found.entry = self._entry_of_rows(entry, reading)
         found.entry |= {"bytes": data.size, "sha256": sha256, "rows_sha256": reading.rows_sha256}
 
+    def check_left_out(self, name: str, on_progress: OnRows) -> tuple[str, str]:
+        """Say what is wrong with the manifest's claim that a configuration cannot be built.
+
+        Returns the configuration and a sentence; "" if the claim is right or cannot be tried here.
+        """
+        manifest, names = self.manifest, Names.in_manifest(self.manifest)
+        on_progress(0)
+        try:
+            config = names.parse(name)
+            check_name("task", config.task, manifest["tasks"])
+            check_name("tokenizer", config.tokenizer, manifest["tokenizers"])
+        except RulerError as error:
+            return name, str(error)
+        entry = {**vars(config), "language": config.language}
+        if self._missing(cast(FileEntry, entry)):
+            return name, ""
+        reasons = []
+        for rows in sorted({file["rows"] for file in manifest["files"].values()} or {1}):
+            job = self._job(config, rows)._replace(skip_impossible=True)
+            try:
+                reasons.append(self.builder.check(job, on_progress).impossible)
+            except RulerError:
+                return name, ""
+            except Exception as error:  # parameters that no suite would have
+                return name, f"it cannot be tried ({type(error).__name__})"
+            finally:
+                self.builder.forget(job)
+        if manifest["left_out"][name] in reasons:
+            return name, ""
+        reason = reasons[0]
+        return name, f"cannot be built for another reason: {reason}" if reason else "can be built"
+
+    def _job(self, config: Config, rows: int) -> FileJob:
+        return FileJob(
+            config,
+            config.tokenizer,
+            rows,
+            self.manifest["seed"],
+            self.manifest["reserve"],
+            mini=self.manifest.get("mini", False),
+        )
+
     def audit_file(self, path: str, on_progress: OnRows) -> CheckedFile:
         """Audit a file and compare nothing: its rows may be new ones, which no lock lists yet."""
         entry = self.manifest["files"][path]
@@ -228,15 +270,7 @@ class FileChecker:
 
         If they differ, once more without the second engine: its counts may be the reason.
         """
-        config = Config.of(self.manifest["dataset"], entry)
-        job = FileJob(
-            config,
-            entry["tokenizer"],
-            entry["rows"],
-            self.manifest["seed"],
-            self.manifest["reserve"],
-            mini=self.manifest.get("mini", False),
-        )
+        job = self._job(Config.of(self.manifest["dataset"], entry), entry["rows"])
         reading = _Reading()
         missing = self._missing(entry)
         if missing:

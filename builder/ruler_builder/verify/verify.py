@@ -98,6 +98,7 @@ def verify(
     with worker_pool(workers, FileChecker, (here, audit), on_progress) as run:
         for found in run(FileChecker.check, paths):
             checked[found.path] = found
+        left_out = dict(run(FileChecker.check_left_out, [*manifest.get("left_out", {})]))
     report = VerifyReport({path: checked[path].report for path in entries}, left)
     not_rebuilt = defaultdict(list)
     for path in entries:
@@ -117,6 +118,9 @@ def verify(
         _report_unpaired(manifest, checked, report)
     for place, what in manifest_differences(manifest, checked, here):
         _report_difference(report, manifest, place, what)
+    for name, what in left_out.items():
+        if what:
+            _report_difference(report, manifest, ("left_out", name), what)
     if not left:
         for name, what in (*unlisted_files(root, manifest), *_card_problems(root, manifest)):
             report.files.setdefault(name, FileReport(name)).add(what)
