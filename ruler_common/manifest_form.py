@@ -120,8 +120,6 @@ class Manifest(TypedDict):
     reserve: int
     # The name of one of the builder's suites, such as the dataset's, or OWN_SUITE
     suite: NotRequired[str]
-    # True for a mini release: the first MINI_ROWS rows of each file of a full one (rows.py)
-    mini: NotRequired[bool]
     families: dict[str, dict[str, Any]]  # the wording of each task family, as the suite has it
     tasks: dict[str, dict[str, Any]]  # each task's family and parameters
     groups: dict[str, list[str]]

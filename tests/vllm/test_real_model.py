@@ -24,12 +24,11 @@ import pytest
 import ruler_eval.example
 from ruler_eval.frozen_release import Release
 from ruler_eval.run.backends.backend import ModelOptions
-from ruler_eval.run.preparing.row_reader import RowReader
 from ruler_eval.run.prompts import Prompter
 from ruler_eval.run.records import read_lines
 from ruler_eval.run.run_order import RunOrder
 from ruler_eval.run.runner import run
-from ruler_eval.run.work_plan import Part, estimated, sent_rows
+from ruler_eval.run.work_plan import Part, plan_rows, sent_rows
 from tests.vllm.serving import served
 
 pytest.importorskip("vllm.version", reason="vLLM has its own environment: setup.sh")
@@ -180,8 +179,8 @@ def test_the_prefix_cache_gives_what_the_rows_common_beginnings_allow(
     _, summary = long_run
     prompter = Prompter("prefill", kept("vllm", order.options).tokenizer)
     part = Part(LONG, tuple(range(ROWS)), tuple(range(ROWS)))
-    reader = RowReader(order.dataset)
-    rows = sent_rows(reader, estimated(reader, [part], 0, True, True)[0])
+    release = Release.open(order.dataset)
+    rows = sent_rows(release, plan_rows(release, [part], 0, by_prefix=True)[0])
     before: list[list[int]] = []
     common = total = 0
     for config, row in rows:

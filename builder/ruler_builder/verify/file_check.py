@@ -1,7 +1,7 @@
 """Check one file of a release: its digests, and its rows against the same rows built again.
 
     checker = FileChecker(ReleaseAtHand(root, manifest), audit=False)
-    checked = checker.check("data/tekken/4k/vt.parquet", on_progress)
+    checked = checker.check("data/tekken/4k/vt.parquet")
     checked.report.problems        # [Problem(3, 'input differs at character 17: …')]
 
 A file is read once. Rows that the lock of their data version lists are proved by their digest; all
@@ -29,7 +29,6 @@ from ruler_builder.release.file_builder import (
     FileJob,
     RowFigures,
     entry_of,
-    indices_of,
 )
 from ruler_builder.release.suite import suite_in
 from ruler_builder.sources.chosen_sources import Sources, choice_in
@@ -50,7 +49,7 @@ from ruler_common.frozen_rows import frozen_for, is_frozen
 from ruler_common.manifest_form import FileEntry, TokenizerEntry
 from ruler_common.names import Config, Names, check_name
 from ruler_common.rows import COLUMNS, Row, arrow_schema
-from ruler_common.work import OnRows, let_go
+from ruler_common.work import let_go
 
 _SHOWN = 40  # characters of a text that differs
 
@@ -102,8 +101,8 @@ class FileChecker:
     def _load(self, name: str, store: Store) -> TokenCounter:
         return reference(name, self.here)
 
-    def check(self, path: str, on_progress: OnRows) -> CheckedFile:
-        """Check a file; `on_progress` is called with each number of rows that were read."""
+    def check(self, path: str) -> CheckedFile:
+        """Check a file."""
         entry = self.manifest["files"][path]
         checked = CheckedFile(path, FileReport(entry["config"]))
         file = self.root / path
@@ -112,7 +111,7 @@ class FileChecker:
             return checked
         try:
             with pa.memory_map(str(file)) as source:
-                self._check(source, entry, checked, on_progress)
+                self._check(source, entry, checked)
         except UNREADABLE as error:
             why = str(error).partition("\n")[0]
             checked.report.add(f"the file cannot be read: {why}")
@@ -120,9 +119,7 @@ class FileChecker:
             let_go()
         return checked
 
-    def _check(
-        self, source: pa.MemoryMappedFile, entry: FileEntry, found: CheckedFile, on_progress: OnRows
-    ) -> None:
+    def _check(self, source: pa.MemoryMappedFile, entry: FileEntry, found: CheckedFile) -> None:
         report = found.report
         data = source.read_buffer()
         sha256 = hashlib.sha256(data).hexdigest()
@@ -138,13 +135,13 @@ class FileChecker:
             )
             reading = _Reading()
             if claims_frozen:
-                for row in _read(file, reading, on_progress):
+                for row in _read(file, reading):
                     if audit:
                         audit.add(row)
                 if reading.rows_sha256 == entry["rows_sha256"]:
                     found.proved_by = "frozen"
             if not found.proved_by:
-                reading = self._rebuild(file, entry, found, audit, on_progress)
+                reading = self._rebuild(file, entry, found, audit)
         report.rows = reading.rows
         if reading.rows_sha256 != entry["rows_sha256"]:
             report.add(
@@ -158,13 +155,12 @@ class FileChecker:
             found.entry = self._entry_of_rows(entry, reading)
         found.entry |= {"bytes": data.size, "sha256": sha256, "rows_sha256": reading.rows_sha256}
 
-    def check_left_out(self, name: str, on_progress: OnRows) -> tuple[str, str]:
+    def check_left_out(self, name: str) -> tuple[str, str]:
         """Say what is wrong with the manifest's claim that a configuration cannot be built.
 
         Returns the configuration and a sentence; "" if the claim is right or cannot be tried here.
         """
         manifest, names = self.manifest, Names.in_manifest(self.manifest)
-        on_progress(0)
         try:
             config = names.parse(name)
             check_name("task", config.task, manifest["tasks"])
@@ -178,7 +174,7 @@ class FileChecker:
         for rows in sorted({file["rows"] for file in manifest["files"].values()} or {1}):
             job = self._job(config, rows)._replace(skip_impossible=True)
             try:
-                reasons.append(self.builder.check(job, on_progress).impossible)
+                reasons.append(self.builder.check(job).impossible)
             except RulerError:
                 return name, ""
             except Exception as error:  # parameters that no suite would have
@@ -197,10 +193,9 @@ class FileChecker:
             rows,
             self.manifest["seed"],
             self.manifest["reserve"],
-            mini=self.manifest.get("mini", False),
         )
 
-    def audit_file(self, path: str, on_progress: OnRows) -> CheckedFile:
+    def audit_file(self, path: str) -> CheckedFile:
         """Audit a file and compare nothing: its rows may be new ones, which no lock lists yet."""
         entry = self.manifest["files"][path]
         found = CheckedFile(path, FileReport(entry["config"]))
@@ -209,7 +204,6 @@ class FileChecker:
             raise RulerError(f"'{path}' cannot be audited: {found.not_checked}.")
         for row in read_rows(self.root / path):
             audit.add(row)
-            on_progress(1)
         for index, what in audit.finish():
             found.report.add(what, index)
         found.asked = audit.asked
@@ -264,7 +258,6 @@ class FileChecker:
         entry: FileEntry,
         found: CheckedFile,
         audit: FileAudit | None,
-        on_progress: OnRows,
     ) -> _Reading:
         """Compare the rows of a file with the same rows built again.
 
@@ -275,12 +268,12 @@ class FileChecker:
         missing = self._missing(entry)
         if missing:
             found.not_checked = missing
-            for row in _read(file, reading, on_progress):
+            for row in _read(file, reading):
                 if audit:
                     audit.add(row)
             return reading
         try:
-            reading = self._compare(file, job, found, audit, on_progress)
+            reading = self._compare(file, job, found, audit)
             again = reading.difference is not None and self._has_second_engine(job)
         except EngineMismatch:
             again = True
@@ -289,7 +282,7 @@ class FileChecker:
                 if audit:
                     audit.clear()
                 job = job._replace(fast=False)
-                reading = self._compare(file, job, found, audit, lambda rows: None)
+                reading = self._compare(file, job, found, audit)
         finally:
             self.builder.forget(job)
         if reading.difference:
@@ -313,12 +306,11 @@ class FileChecker:
         job: FileJob,
         found: CheckedFile,
         audit: FileAudit | None,
-        on_progress: OnRows,
     ) -> _Reading:
         """Read a file and build each row again, until one differs."""
         rebuilt = _RebuiltRows(self.builder, job)
         reading, found.entry, found.not_checked = _Reading(), None, ""
-        for place, row in enumerate(_read(file, reading, on_progress)):
+        for place, row in enumerate(_read(file, reading)):
             if audit:
                 audit.add(row)
             if reading.difference or found.not_checked:
@@ -363,24 +355,20 @@ class _RebuiltRows:
     def __init__(self, builder: FileBuilder, job: FileJob) -> None:
         self.builder, self.job = builder, job
         self.figures = RowFigures()
-        self.indices: list[int] | None = None
 
     def difference(self, place: int, stored: Row) -> tuple[int, str] | None:
         """Say how a stored row differs from the one that a build puts in its place."""
-        if self.indices is None:
-            task = self.builder.task(self.job)
-            rows = min(self.job.rows, task.limit() or self.job.rows)
-            self.indices = [*indices_of(self.job._replace(rows=rows), task)]
-        if place >= len(self.indices):
-            return place, f"the row does not belong there: a build makes {len(self.indices)} rows"
-        index = self.indices[place]
-        row = self.builder.row(self.job, index)
+        most = self.builder.task(self.job).limit()
+        rows = self.job.rows if most is None else min(self.job.rows, most)
+        if place >= rows:
+            return place, f"the row does not belong there: a build makes {rows} rows"
+        row = self.builder.row(self.job, place)
         self.figures.add(row)
         right = _as_stored(row.columns())
         for column in COLUMNS:
             mine = cast(Mapping[str, Any], stored)[column]
             if mine != right[column]:
-                return index, f"{column} {text_difference(mine, right[column])}"
+                return place, f"{column} {text_difference(mine, right[column])}"
         return None
 
     def entry(self, rows_sha256: str) -> tuple[FileEntry, TokenizerEntry]:
@@ -390,7 +378,7 @@ class _RebuiltRows:
         return entry, task.counter.about
 
 
-def _read(file: pq.ParquetFile, reading: _Reading, on_progress: OnRows) -> Iterator[Row]:
+def _read(file: pq.ParquetFile, reading: _Reading) -> Iterator[Row]:
     """Yield the rows of a file, a row group at a time, and note what they add up to."""
     digest = RowsDigest()
     for group in range(file.num_row_groups):
@@ -400,7 +388,6 @@ def _read(file: pq.ParquetFile, reading: _Reading, on_progress: OnRows) -> Itera
             if row["length"] is not None:
                 reading.lengths.append(row["length"])
             yield row
-            on_progress(1)
     reading.rows_sha256 = digest.hexdigest()
 
 

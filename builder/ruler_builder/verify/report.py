@@ -40,10 +40,10 @@ class FileReport:
 
 @dataclass
 class VerifyReport:
-    """What verification found in a release, and how many of its files are still to be built."""
+    """What verification found in a release, and whether it is still being built."""
 
     files: dict[str, FileReport]
-    unfinished: int
+    unfinished: bool
     _: KW_ONLY
     # What the user should know about how it was verified: sentences.
     notes: list[str] = field(default_factory=list)

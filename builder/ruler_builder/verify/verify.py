@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from ruler_builder.card.provenance import languages
-from ruler_builder.common.build_folder import unfinished
+from ruler_builder.common.build_folder import is_unfinished
 from ruler_builder.common.processes import worker_pool
 from ruler_builder.families.table import sources_of
 from ruler_builder.families.task import DATA_VERSION
@@ -77,7 +77,7 @@ def verify(
 
     Raises RulerError if there is no release, its manifest is damaged, or a given tokenizer differs.
     """
-    left = unfinished(root)
+    left = is_unfinished(root)
     if left and not (root / MANIFEST).exists():
         return VerifyReport({}, left)
     manifest, given = read_manifest(root), read_folders(language_folders)
@@ -95,9 +95,10 @@ def verify(
     )
     checked: dict[str, CheckedFile] = {}
     workers = workers or processes_for(tokens)
-    with worker_pool(workers, FileChecker, (here, audit), on_progress) as run:
+    with worker_pool(workers, FileChecker, (here, audit)) as run:
         for found in run(FileChecker.check, paths):
             checked[found.path] = found
+            on_progress(entries[found.path]["rows"])
         left_out = dict(run(FileChecker.check_left_out, [*manifest.get("left_out", {})]))
     report = VerifyReport({path: checked[path].report for path in entries}, left)
     not_rebuilt = defaultdict(list)
@@ -136,9 +137,9 @@ def audit_release(root: Path, workers: int | None = 1, mirror: Path | None = Non
     entries = manifest["files"]
     tokens = sum(entry["rows"] * entry["max_length"] for entry in entries.values())
     workers = workers or processes_for(tokens)
-    with worker_pool(workers, FileChecker, (here, True), lambda rows: None) as run:
+    with worker_pool(workers, FileChecker, (here, True)) as run:
         checked = {found.path: found for found in run(FileChecker.audit_file, [*entries])}
-    report = VerifyReport({path: checked[path].report for path in entries}, unfinished(root))
+    report = VerifyReport({path: checked[path].report for path in entries}, is_unfinished(root))
     _report_unpaired(manifest, checked, report)
     return report
 
@@ -200,13 +201,8 @@ def rebuilt_manifest(
     lengths = {entry["length"] for entry in entries.values()}
     if manifest["words"].keys() >= word_lists.digests(extended=True).keys():
         lengths.add("1m")  # a longer file was asked for, which its window left out
-    rebuilt = new_settings(
-        suite_in(manifest),
-        manifest["seed"],
-        manifest["reserve"],
-        lengths,
-        manifest.get("mini", False),
-    )
+    suite = suite_in(manifest)
+    rebuilt = new_settings(suite, manifest["seed"], manifest["reserve"], lengths)
     sources = Sources(Store(here.mirror), choice_in(manifest["sources"], here.given))
     for name in {name for entry in entries.values() for name in sources_of(manifest, entry)}:
         try:
