@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 from collections.abc import Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, cast
@@ -51,6 +52,7 @@ from ruler_common.names import Config, Names, check_name
 from ruler_common.rows import COLUMNS, Row, arrow_schema
 from ruler_common.work import let_go
 
+log = logging.getLogger(__name__)
 _SHOWN = 40  # characters of a text that differs
 
 
@@ -275,7 +277,8 @@ class FileChecker:
         try:
             reading = self._compare(file, job, found, audit)
             again = reading.difference is not None and self._has_second_engine(job)
-        except EngineMismatch:
+        except EngineMismatch as error:
+            log.warning("%s", error)
             again = True
         try:
             if again:
