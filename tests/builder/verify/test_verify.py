@@ -256,7 +256,7 @@ def test_a_file_that_changes_how_the_folder_is_loaded_is_named(root: Path, name:
 
 
 def test_any_other_file_is_named_in_a_note(root: Path) -> None:
-    for name in (".gitattributes", ".build", ".fetch"):
+    for name in (".gitattributes", ".fetch"):
         (root / name).mkdir()
     (root / ".git").mkdir()
     (root / "notes\x1b[31m.txt").write_text("")
