@@ -66,8 +66,8 @@ def reference(name: str, here: ReleaseAtHand) -> TokenCounter:
         counter = counter_in(name, here.places[name])
     elif folder and not folder.startswith("hf:") and not Path(folder).is_dir():
         raise RulerError(
-            f"Tokenizer '{name}' was a folder '{folder}' of who built this release, and is not "
-            f"here: say where it lies: ruler verify {here.root} --tokenizer {name}=FOLDER"
+            f"Tokenizer '{name}' was the folder '{folder}' of the release's builder, and is not "
+            f"here: say where it is: ruler verify {here.root} --tokenizer {name}=FOLDER"
         )
     else:
         counter = load_counter(about["spec"], Store(here.mirror))
