@@ -1,15 +1,13 @@
 """Plant a fault in a row of a real release and make everything else follow it.
 
 A fault is a function that changes a row in place. `follow` then makes depths and `length` agree
-with the changed text, so that only the law that the fault breaks can find it.
+with the changed text, so that nothing but the fault itself is wrong.
 """
 
 from __future__ import annotations
 
-import copy
 import json
 from collections.abc import Callable, Mapping
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -17,75 +15,14 @@ import pyarrow.parquet as pq
 
 from ruler_builder.card import provenance
 from ruler_builder.card.card_files import card_files
-from ruler_builder.families.table import FAMILIES, with_optional
-from ruler_builder.reading.breaches import FileRules
-from ruler_builder.reading.reading import Reading
-from ruler_builder.reading.sources_at_hand import SourcesAtHand
 from ruler_builder.release.parquet_files import parquet_file, rows_in_group
 from ruler_builder.tokens.counters import TokenCounter
 from ruler_common.files import sha256_of
 from ruler_common.manifest import read_manifest
-from ruler_common.manifest_form import MANIFEST, Manifest
+from ruler_common.manifest_form import MANIFEST
 from ruler_common.rows import arrow_schema
 
 Row = dict[str, Any]
-Fault = Callable[[Row], object]
-
-
-@cache
-def rows_of(root: Path, path: str) -> list[Row]:
-    """The rows of a file, read once; not to be changed."""
-    rows: list[Row] = pq.read_table(root / path).to_pylist()
-    return rows
-
-
-@cache
-def sources_of(root: Path) -> SourcesAtHand:
-    """The sources of a release, read once."""
-    return SourcesAtHand(read_manifest(root), None)
-
-
-@cache
-def _manifest(root: Path, written: int) -> Manifest:
-    return read_manifest(root)
-
-
-def checked_manifest(root: Path) -> Manifest:
-    """The manifest of a release, read once as long as it stays; not to be changed."""
-    return _manifest(root, (root / MANIFEST).stat().st_mtime_ns)
-
-
-def wording_of(
-    root: Path, path: str, counter: TokenCounter, sources: SourcesAtHand | None = None
-) -> FileRules:
-    """What the manifest says of a file."""
-    manifest = checked_manifest(root)
-    entry = manifest["files"][path]
-    task = manifest["tasks"][entry["task"]]
-    return FileRules(
-        entry=entry,
-        task=with_optional(task),
-        wording=manifest["families"][task["family"]],
-        canary=manifest["canary"],
-        reserve=manifest["reserve"],
-        languages=manifest["languages"],
-        sources=sources or sources_of(root),
-        count=counter.count,
-    )
-
-
-def read(row: Row, about: FileRules) -> Reading:
-    """Read a row back by its family."""
-    return FAMILIES[about.task["family"]].read(row, about)
-
-
-def planted(row: Row, fault: Fault, counter: TokenCounter) -> Row:
-    """A copy of a row with a fault in it, and everything else made to follow."""
-    changed = copy.deepcopy(row)
-    fault(changed)
-    assert changed != row, "the fault changes nothing"
-    follow(changed, counter)
-    return changed
 
 
 def follow(row: Row, counter: TokenCounter) -> None:
@@ -113,20 +50,6 @@ def plant(root: Path, path: str, change: Callable[[list[Row]], object]) -> None:
         "rows_sha256": digest,
     }
     write_manifest(root, manifest)
-
-
-def entering(table: dict[tuple[str, str], Fault]) -> Callable[..., Callable[[Fault], Fault]]:
-    """What enters a function into a table as a fault of tasks or files, under its own name."""
-
-    def fault(*places: str) -> Callable[[Fault], Fault]:
-        def enter(function: Fault) -> Fault:
-            name = function.__name__.replace("_", " ")  # type: ignore[attr-defined]
-            table.update({(place, name): function for place in places})
-            return function
-
-        return enter
-
-    return fault
 
 
 def manifest_of(root: Path) -> dict[str, Any]:
