@@ -14,7 +14,6 @@ from dataclasses import replace
 from typing import Any, NamedTuple, cast
 
 from ruler_common.errors import RulerError
-from ruler_common.manifest_form import Manifest
 from ruler_eval.run.backends.start import engine_of, start
 from ruler_eval.run.preparing.ahead import Ahead
 from ruler_eval.run.preparing.row_reader import SentRow
@@ -38,15 +37,14 @@ OnAnswered = Callable[[Answered], None]
 class Answerer:
     """A backend that is started, and who renders its prompts."""
 
-    def __init__(
-        self, order: RunOrder, fast: bool = False, manifest: Manifest | None = None
-    ) -> None:
+    def __init__(self, order: RunOrder, fast: bool = False) -> None:
         """Start the backend; with `fast` the fastest tokenizer there is makes token ids.
 
-        `manifest` is the release's, for the backend that reads it (the oracle).
         Raises RulerError if it cannot start, or cannot serve the mode.
         """
-        self.backend = start(engine_of(order.backend), order.options, manifest)
+        self.backend = start(
+            engine_of(order.backend), order.options, order.dataset, order.data_revision
+        )
         try:
             mode = order.mode or ("chat" if order.reasoning.on else self.backend.default_mode())
             self.prompter = Prompter(

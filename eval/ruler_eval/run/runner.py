@@ -211,7 +211,7 @@ class OpenRun:
         An engine that dies is started once more.
         """
         engine = self._ends.enter_context(ExitStack())
-        answerer = engine.enter_context(closing(Answerer(self.order, True, self.ready.manifest)))
+        answerer = engine.enter_context(closing(Answerer(self.order, True)))
         restarted = False
         if (ids := answerer.token_ids) is not None and ids.engine:
             self._session["tokenized_by"] = ids.engine

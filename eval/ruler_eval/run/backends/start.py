@@ -8,8 +8,8 @@ import sys
 from importlib.util import find_spec
 
 from ruler_common.errors import RulerError
-from ruler_common.manifest_form import Manifest
 from ruler_common.names import check_name
+from ruler_eval.frozen_release import Release
 from ruler_eval.run.backends.backend import Backend, ModelOptions
 from ruler_eval.run.backends.secrets import check_address, check_key
 
@@ -77,10 +77,12 @@ def _lacking(backend: str, package: str) -> RulerError:
     )
 
 
-def start(name: str, options: ModelOptions, manifest: Manifest | None = None) -> Backend:
+def start(
+    name: str, options: ModelOptions, dataset: str, data_revision: str | None = None
+) -> Backend:
     """Start a backend by its name; a RulerError says what to install or mend.
 
-    `manifest` is that of the release whose rows are to be answered, for the oracle.
+    `dataset` is the release whose rows are to be answered: the oracle reads their references.
     """
     name = known_backend(name)
     try:
@@ -98,7 +100,7 @@ def start(name: str, options: ModelOptions, manifest: Manifest | None = None) ->
             return Transformers(options)
         from ruler_eval.run.backends.oracle import Oracle
 
-        return Oracle(manifest)
+        return Oracle(Release.open(dataset, data_revision))
     except ModuleNotFoundError as error:
         raise _lacking(name, (error.name or "").partition(".")[0]) from error
     except ImportError as error:  # a library that is there and does not load

@@ -23,7 +23,7 @@ from hypothesis import given, seed, settings
 from hypothesis import strategies as st
 
 from ruler_common.errors import RulerError
-from ruler_eval.analysis.errors.error_rows import collect
+from ruler_eval.analysis.errors import collect
 from ruler_eval.score.cells.row_score import ScoringRules
 from ruler_eval.score.prediction_files import Predictions
 from ruler_eval.score.prediction_source import PredictionSource
