@@ -89,10 +89,6 @@ class Release:
         """The digest of a configuration's rows: their identity, whatever wrote the file."""
         return str(self.manifest["files"][self.configs[config]]["rows_sha256"])
 
-    def file_sha256(self, config: str) -> str:
-        """The digest of a configuration's file, which runs of older versions recorded."""
-        return str(self.manifest["files"][self.configs[config]]["sha256"])
-
     def family(self, task: str) -> str | None:
         """The task family a suite of one's own gave a task; None where the manifest is silent."""
         known = self.manifest["tasks"]

@@ -13,7 +13,7 @@ from ruler_common.files import write_whole
 from ruler_release import api, completion
 from ruler_release.commands.flags import DataRevision, Dataset, ModelNames, Reference, arguments_of
 
-_RUNS = "Scored RUN folders, or results.json files of `ruler score`."
+_RUNS = "RUN folders, or results.json files of `ruler score`."
 _RUN = "A RUN folder or prediction file; repeatable."
 _FULL = "The whole text, page by page, evidence marked."
 

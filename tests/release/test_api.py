@@ -18,7 +18,7 @@ from ruler_builder.release.build import Built
 from ruler_eval.run.progress import RunSummary
 from tests.conftest import Once
 from tests.in_process import ruler as command
-from tests.test_architecture import PACKAGES
+from tests.project import PACKAGES
 
 HEAVY = {"numpy", "pyarrow", "datasets", "typer", "rich", "inspect_ai", "transformers", "pydantic"}
 ROOT = Path(__file__).parents[2]

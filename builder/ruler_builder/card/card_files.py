@@ -31,7 +31,7 @@ from ruler_common.manifest import is_standard
 from ruler_common.manifest_form import MANIFEST, Manifest
 from ruler_common.names import DEFAULT_TOKENIZER, SPLIT, Config, Names
 from ruler_common.parsing import json_value, read_toml
-from ruler_common.rows import COLUMNS, MINI_ROWS
+from ruler_common.rows import COLUMNS
 from ruler_common.text import printable
 
 CARD = "README.md"
@@ -43,7 +43,6 @@ _SPDX = {name: name for name in ("CC0-1.0", "MIT")} | {"CC BY-SA 4.0": "CC-BY-SA
 EVAL_YAML = "eval.yaml"
 FRAMEWORK = "ruler-release"
 """The id of this project's harness, as dataset_cards/benchmark_registration.md asks for it."""
-_MINI = f"Of each file the first {MINI_ROWS} rows of the frozen order."
 # Of ONERULER: the length at which each language has a task of its own.
 _SHORTEST = "8k"
 
@@ -142,8 +141,6 @@ def eval_yaml(manifest: Manifest) -> str:
     title = "{}" if is_standard(manifest) else "Tasks of a changed {} suite"
     if why and is_standard(manifest):
         title = "{}, custom rows"
-    if manifest.get("mini"):
-        title, description = f"{title}, mini", f"{description} {_MINI}"
     found = {"name": title.format(about["title"]), "description": description, "tasks": tasks}
     first = f"# evaluation_framework: {FRAMEWORK}, once the Hub lists it\n"
     from huggingface_hub.utils import yaml_dump  # it reads the environment when it is imported

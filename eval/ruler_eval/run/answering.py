@@ -1,9 +1,7 @@
 """Rows in, records out: the prompt, the budget, the backend's answer, the state of the row.
 
-    with closing(Answerer(order)) as answerer:
-        answerer.answer(rows, on_answered)         # once for each row, in any order
-
-It runs in this process, or in an actor of a cluster (ruler_eval/run/replicas/).
+with closing(Answerer(order)) as answerer:
+    answerer.answer(rows, on_answered)         # once for each row, in any order
 """
 
 from __future__ import annotations
@@ -11,10 +9,10 @@ from __future__ import annotations
 from array import array
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 from ruler_common.errors import RulerError
-from ruler_eval.run.backends.start import engine_of, start
+from ruler_eval.run.backends.start import start
 from ruler_eval.run.preparing.ahead import Ahead
 from ruler_eval.run.preparing.row_reader import SentRow
 from ruler_eval.run.prompts import OPENING, Prompt, Prompter
@@ -42,9 +40,7 @@ class Answerer:
 
         Raises RulerError if it cannot start, or cannot serve the mode.
         """
-        self.backend = start(
-            engine_of(order.backend), order.options, order.dataset, order.data_revision
-        )
+        self.backend = start(order.backend, order.options, order.dataset, order.data_revision)
         try:
             mode = order.mode or ("chat" if order.reasoning.on else self.backend.default_mode())
             self.prompter = Prompter(
@@ -66,31 +62,16 @@ class Answerer:
         limit = self.backend.own_limit or self.backend.limit
         return {**self.backend.settings(), **self.prompter.settings(), "max_model_len": limit}
 
-    @property
-    def busy(self) -> bool:
-        """Whether rows were taken that have no answer yet."""
-        return bool(self.waiting) or self._ahead.busy
-
-    def answer(self, rows: Iterator[SentRow | None], on_answered: OnAnswered) -> None:
-        """Answer every row once.
-
-        To vLLM, None among the rows means that no more are ready at the moment.
-        """
-        prompts = cast(Iterator[Prompt], self._prompts(rows, on_answered))  # None: vLLM alone
-        for completion in self.backend.generate(prompts):
+    def answer(self, rows: Iterator[SentRow], on_answered: OnAnswered) -> None:
+        """Answer every row once."""
+        for completion in self.backend.generate(self._prompts(rows, on_answered)):
             prompt = completion.prompt
             expected = self.waiting.pop((prompt.config, prompt.index))
             record = record_of(completion, expected, self.backend.tokenizer)
             on_answered(Answered(record, expected, prompt.row_tokens))
 
-    def _prompts(
-        self, rows: Iterator[SentRow | None], on_answered: OnAnswered
-    ) -> Iterator[Prompt | None]:
-        for ready in self._ahead(rows):
-            if ready is None:
-                yield None
-                continue
-            prompt, expected = ready
+    def _prompts(self, rows: Iterator[SentRow], on_answered: OnAnswered) -> Iterator[Prompt]:
+        for prompt, expected in self._ahead(rows):
             if over := over_limit(prompt, expected.prompt_tokens, expected.limit):
                 self._check_window(expected.prompt_tokens, prompt)
                 on_answered(Answered(over, None, prompt.row_tokens))

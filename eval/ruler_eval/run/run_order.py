@@ -25,25 +25,23 @@ from ruler_common.manifest_form import Manifest
 from ruler_common.rows import indices_of
 from ruler_common.work import Shard
 from ruler_eval.frozen_release import Release, chosen_files, place_of
-from ruler_eval.run.backends.backend import ClusterOptions, ModelOptions
+from ruler_eval.run.backends.backend import ModelOptions
 from ruler_eval.run.backends.secrets import check_argument
-from ruler_eval.run.backends.start import engine_of
 from ruler_eval.run.preparing.chat_template import ChatTemplate
 from ruler_eval.run.reasoning import Reasoning
 from ruler_eval.run.records import Record, Records
 from ruler_eval.run.run_settings import RunSettings, Session, check_settings
 from ruler_eval.run.work_plan import Part, Waves
 
-VERSIONS = ("ruler-release", "transformers", "tokenizers", "torch", "openai", "datasets", "ray")
+VERSIONS = ("ruler-release", "transformers", "tokenizers", "torch", "openai", "datasets")
 
 
 @dataclass(frozen=True)
 class RunOrder:
     """What `ruler run` is asked to do: one field for each of its flags.
 
-    With `skip_missing` a group stands for those of its tasks that the release holds. `cluster` is
-    for the ray backend. `price` is of a million tokens of prompts and of answers, to be shown
-    before the first row.
+    With `skip_missing` a group stands for those of its tasks that the release holds. `price` is of
+    a million tokens of prompts and of answers, to be shown before the first row.
     """
 
     dataset: str
@@ -61,15 +59,13 @@ class RunOrder:
     data_revision: str | None = None
     skip_missing: bool = False
     quiet: bool = False
-    cluster: ClusterOptions = field(default_factory=ClusterOptions)
     price: tuple[float, float] | None = None
 
 
 def make_order(options: Mapping[str, Any]) -> RunOrder:
     """The order that the arguments of `ruler_release.run` make. Raises RulerError.
 
-    An option that is no field of RunOrder, ModelOptions or ClusterOptions is a mistake of the
-    caller's author.
+    An option that is not a field of RunOrder or ModelOptions is a mistake of the caller's author.
     """
     given = dict(options)
     for name, value in given.items():
@@ -82,12 +78,9 @@ def make_order(options: Mapping[str, Any]) -> RunOrder:
     if given.get("chat_template") is not None:
         given["chat_template"] = ChatTemplate.read(given["chat_template"])
 
-    def taken(names: Iterable[str]) -> dict[str, Any]:
-        return {name: given.pop(name) for name in names if name in given}
-
-    model = ModelOptions(**taken(field.name for field in fields(ModelOptions)))
-    cluster = ClusterOptions(**taken(field.name for field in fields(ClusterOptions)))
-    return RunOrder(**given, options=model, cluster=cluster)
+    names = [field.name for field in fields(ModelOptions) if field.name in given]
+    model = ModelOptions(**{name: given.pop(name) for name in names})
+    return RunOrder(**given, options=model)
 
 
 def parse_tokens(text: str) -> int:
@@ -170,7 +163,7 @@ def asked_settings(order: RunOrder, release: Release, rows: Mapping[str, str]) -
         "format": 1,
         "model": options.model,
         "revision": options.revision,
-        "backend": engine_of(order.backend),
+        "backend": order.backend,
         "mode": order.mode,
         "direct": order.direct,
         "tokenizer": options.tokenizer,
@@ -199,7 +192,6 @@ def new_session(order: RunOrder, files: Mapping[str, str]) -> Session:
         "configs": list(files),
         "concurrency": order.options.concurrency,
         "stream": order.options.stream,
-        "replicas": order.cluster.replicas if order.backend == "ray" else None,
         "versions": versions,
         "machine": platform.platform(),
     }

@@ -22,7 +22,6 @@ class Session(TypedDict):
     configs: list[str]
     concurrency: int | None
     stream: NotRequired[bool]
-    replicas: NotRequired[int | None]
     versions: dict[str, str]
     machine: str
     ended: NotRequired[str]

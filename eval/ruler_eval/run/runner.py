@@ -19,7 +19,7 @@ from typing import Any
 from ruler_common.errors import RulerError
 from ruler_common.names import check_name
 from ruler_eval.run.answering import Answered, Answerer
-from ruler_eval.run.backends.backend import ClusterOptions, EngineDied
+from ruler_eval.run.backends.backend import EngineDied
 from ruler_eval.run.backends.start import (
     check_installed,
     check_options,
@@ -29,7 +29,6 @@ from ruler_eval.run.backends.start import (
 from ruler_eval.run.preparing.row_reader import RowReader
 from ruler_eval.run.progress import Progress, RunSummary
 from ruler_eval.run.prompts import MODES
-from ruler_eval.run.replicas.ray_replicas import RayReplicas
 from ruler_eval.run.run_order import Prepared, RunOrder, new_session, now
 from ruler_eval.run.run_settings import check_settings
 from ruler_eval.run.window import window_of
@@ -56,8 +55,6 @@ def prepared(order: RunOrder) -> Prepared:
     check_options(order.backend, order.options)
     if order.mode == "completion" and order.options.chat_template is not None:
         raise RulerError("--mode completion uses no chat template: leave --chat-template out.")
-    if order.backend != "ray" and order.cluster != ClusterOptions():
-        raise RulerError("--replicas, --address and --num-cpus are for --backend ray.")
     return Prepared.of(order)
 
 
@@ -66,15 +63,11 @@ Plan = tuple[RowReader, list[Part], Estimate, Waves | None]
 
 
 def planned(ready: Prepared, parts: Sequence[Part], look_every: int | None = None) -> Plan:
-    """The plan of a run; `look_every` is the most rows of a wave, for who looks between waves.
-
-    Where nobody looks waves grow, and Ray's engines are given whole files.
-    """
+    """The plan of a run; `look_every` is the most rows of a wave, for who looks between waves."""
     order = ready.order
     reader = RowReader(order.dataset, ready.settings["data_revision"])
     by_prefix, budget = shares_prefixes(order.backend), order.reasoning.budget
-    whole_files = look_every is None and order.backend == "ray"
-    waves = None if whole_files else ready.waves(parts, look_every)
+    waves = ready.waves(parts, look_every)
     return reader, *estimated(reader, parts, budget, by_prefix, order.quiet, waves), waves
 
 
@@ -193,17 +186,11 @@ class OpenRun:
         check_installed(self.order.backend)
         options = self.order.options
         given = options.max_model_len or (options.arguments or {}).get("max_model_len")
-        if self.order.backend in ("vllm", "ray") and not given:
+        if self.order.backend == "vllm" and not given:
             window = window_of(self.ready, self.parts)
             self.order = replace(self.order, options=replace(options, window=window))
             self._session["window"] = window
-        self._send = self._of_ray() if self.order.backend == "ray" else self._of_one_engine()
-
-    def _of_ray(self) -> Callable[[Sequence[Part]], None]:
-        """Start the engines of a cluster; what sends them the rows of parts."""
-        engines = self._ends.enter_context(closing(RayReplicas(self.order, self._progress.note)))
-        self._record_settings(engines.settings())
-        return lambda parts: engines.answer(parts, self.plan[0], self._settle)
+        self._send = self._of_one_engine()
 
     def _of_one_engine(self) -> Callable[[Sequence[Part]], None]:
         """Start the backend in this process; what sends it the rows of parts.

@@ -17,6 +17,8 @@ import pytest
 
 import ruler_dataset
 from ruler_common.errors import RulerError
+from ruler_common.manifest import read_manifest
+from ruler_common.names import Config
 from ruler_common.rows import row_order
 from ruler_common.work import Shard
 from ruler_eval.run import runner
@@ -74,7 +76,7 @@ def test_the_oracle_finds_every_synthetic_reference(order: RunOrder, small: Path
 def test_run_json_holds_what_can_move_a_score(order: RunOrder, small: Path) -> None:
     run(order)
     kept = json.loads((order.out / "run.json").read_text())
-    manifest = ruler_dataset.read_manifest(small)
+    manifest = read_manifest(small)
     assert kept["model"] == kept["backend"] == "oracle"
     assert kept["mode"] == "chat"
     assert (kept["dataset"], kept["data_version"]) == ("ruler", "1.0.0")
@@ -289,7 +291,7 @@ def test_damaged_data_are_not_run(order: RunOrder, tmp_path: Path) -> None:
     from tests.eval.run import small_release
 
     root = small_release.write(tmp_path / "bad")
-    path = root / ruler_dataset.Config("ruler", "vt", "4k").path
+    path = root / Config("ruler", "vt", "4k").path
     path.write_bytes(path.read_bytes()[:-9] + b"123456789")
     with pytest.raises(RulerError, match="sha256"):
         run(replace(order, dataset=str(root), configs=("vt_4k",)))
@@ -442,14 +444,6 @@ def test_a_run_by_a_model_that_caches_beginnings_sends_growing_waves(
     data = ruler_dataset.load(root, "niah_single_1_4k")
     wave = [Beginning.of(data[index]["input"]).digests for index in sent[20:40]]
     assert wave == sorted(wave)
-
-
-def test_ray_has_waves_only_where_rows_are_looked_at_between_them(tmp_path: Path) -> None:
-    root = small_release.write(tmp_path / "ruler", rows=25, lines=6, only=("vt",))
-    order = RunOrder(str(root), ("all_4k",), "ray", tmp_path / "RUN", quiet=True)
-    for most, waves in ((None, [25]), (10, [10, 10, 5])):
-        with OpenRun(order, look_every=most) as work:
-            assert [len(part.indices) for (part,) in work.waves()] == waves
 
 
 def test_a_run_that_stops_after_a_wave_resumes_with_the_next(tmp_path: Path) -> None:

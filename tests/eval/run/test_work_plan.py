@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 
 import ruler_dataset
 from ruler_common.errors import RulerError
+from ruler_common.manifest import read_manifest
 from ruler_eval.run.preparing.row_reader import RowReader
 from ruler_eval.run.progress import Progress
 from ruler_eval.run.reasoning import Reasoning
@@ -35,7 +36,7 @@ def test_rows_and_tokens_are_those_that_are_missing(order: RunOrder, small: Path
     whole = estimate(replace(order, backend="vllm", reasoning=Reasoning(True, 100)))
     rows = [
         row
-        for entry in ruler_dataset.read_manifest(small)["files"].values()
+        for entry in read_manifest(small)["files"].values()
         for row in ruler_dataset.load(small, entry["config"])
     ]
     assert (whole.rows, whole.configs) == (20, 4)

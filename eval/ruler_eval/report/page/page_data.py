@@ -25,7 +25,7 @@ from ruler_eval.report.page.page_verdict import verdict
 from ruler_eval.report.page.rows.page_rows import ConfigRows, rows_behind
 from ruler_eval.report.page.rows.show_command import show_command
 from ruler_eval.report.score_tables import chosen, rule_options
-from ruler_eval.score.results_file import Results, doubts, rows_of
+from ruler_eval.score.results_file import Results, rows_of, warnings_of
 
 _LONGEST_FACT = 120  # characters
 _MOST_NOTES = 40
@@ -124,7 +124,7 @@ def _facts(run: ReportedRun) -> RunFacts:
 def _warnings(results: Results) -> list[str]:
     """Own rows, and what else `ruler score` says first of a run that is not sure."""
     rows = rows_of(results)
-    return [rows] * (not are_frozen(rows)) + doubts(results)
+    return [rows] * (not are_frozen(rows)) + warnings_of(results)
 
 
 def _fact(value: object) -> str:

@@ -77,11 +77,6 @@ class Backend(ABC):
         """Tokens of a prompt after templating; None if nobody can tell."""
         return prompt.tokens
 
-    @property
-    def room(self) -> int:
-        """How many prompts an engine of several is given ahead of time."""
-        return 32
-
     def close(self) -> None:
         """Free what the backend holds."""
         return
@@ -143,16 +138,3 @@ def tokenizer_of(options: ModelOptions) -> Any:
     if options.chat_template is not None:
         options.chat_template.put_into(tokenizer, template_arguments(thinks=False))
     return tokenizer
-
-
-@dataclass(frozen=True)
-class ClusterOptions:
-    """How many engines, and where: `address` of a cluster, or None for this machine's.
-
-    A cluster is made for the run where this machine belongs to none. `num_cpus` are the CPUs of
-    each engine where engines have no GPU; None where they have.
-    """
-
-    replicas: int = 1
-    address: str | None = None
-    num_cpus: int | None = None

@@ -44,7 +44,7 @@ class Malformed(Exception):
 def read_json(text: str) -> Any:
     """The value that a body holds. Raises Malformed, also for one of too many values or levels."""
     try:
-        return json_value(text, strict=False)
+        return json_value(text)
     except ValueError as error:
         raise Malformed(f"the answer is no JSON that is read ({error}): {text}") from error
 

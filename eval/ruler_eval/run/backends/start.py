@@ -13,7 +13,7 @@ from ruler_eval.frozen_release import Release
 from ruler_eval.run.backends.backend import Backend, ModelOptions
 from ruler_eval.run.backends.secrets import check_address, check_key
 
-BACKENDS = ("vllm", "ray", "openai", "hf", "oracle")
+BACKENDS = ("vllm", "openai", "hf", "oracle")
 FORMER_NAMES = {"solver": "oracle"}
 """Names of earlier versions that still work."""
 WITHOUT_PREFIX_CACHE = ("hf", "oracle")
@@ -23,11 +23,6 @@ WITHOUT_PREFIX_CACHE = ("hf", "oracle")
 def shares_prefixes(name: str) -> bool:
     """Whether prompts with a common beginning should come one after another."""
     return known_backend(name) not in WITHOUT_PREFIX_CACHE
-
-
-def engine_of(name: str) -> str:
-    """The backend whose engines answer: `ray` only places vLLM's, and run.json names those."""
-    return "vllm" if name == "ray" else name
 
 
 def known_backend(name: str) -> str:
@@ -50,9 +45,9 @@ def check_options(name: str, options: ModelOptions) -> None:
         raise RulerError("--timeout takes seconds, more than 0.")
     if not (math.isfinite(options.give_up_after) and options.give_up_after >= 0):
         raise RulerError("--give-up-after takes seconds, 0 or more.")
-    if options.chat_template is not None and engine_of(known_backend(name)) not in ("vllm", "hf"):
+    if options.chat_template is not None and known_backend(name) not in ("vllm", "hf"):
         raise RulerError(
-            "--chat-template is for --backend vllm, ray and hf: a server has a template of its own "
+            "--chat-template is for --backend vllm and hf: a server has a template of its own "
             "(vllm serve MODEL --chat-template FILE)."
         )
     if known_backend(name) != "openai" and (options.omit or options.provider or options.stream):

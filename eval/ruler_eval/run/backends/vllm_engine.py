@@ -81,18 +81,10 @@ class VLLM(Backend):
         """Return vLLM's version and the settings that the engine resolved."""
         return {"backend_version": self.version, **engine_settings(self.config)}
 
-    @property
-    def room(self) -> int:
-        """How many prompts the engine is given ahead of time: two of its batches."""
-        return 2 * int(self.config.scheduler_config.max_num_seqs)
-
-    def generate(self, prompts: Iterator[Prompt | None]) -> Iterator[Completion]:
-        """Keep the engine's queue filled, twice as deep as one of its batches.
-
-        None instead of a prompt means that none is ready now: the engine goes on with what it has.
-        """
+    def generate(self, prompts: Iterator[Prompt]) -> Iterator[Completion]:
+        """Keep the engine's queue filled, twice as deep as one of its batches."""
         engine = self.llm.llm_engine
-        most_rows = self.room
+        most_rows = 2 * int(self.config.scheduler_config.max_num_seqs)
         flying: dict[str, Prompt] = {}
         tokens, number, more = 0, 0, True
         try:
@@ -102,8 +94,6 @@ class VLLM(Backend):
                         prompt = next(prompts)
                     except StopIteration:
                         more = False
-                        break
-                    if prompt is None:
                         break
                     number += 1
                     try:

@@ -156,7 +156,7 @@ def read_answers(path: Path, asked: Collection[str]) -> Iterator[tuple[str, dict
 
 def _answer(line: bytes, asked: Collection[str], where: str) -> tuple[str, dict[str, Any]]:
     try:
-        found = json_value(line, strict=False)
+        found = json_value(line)
     except ValueError:
         found = None
     if not isinstance(found, dict) or not isinstance(name := found.get("custom_id"), str):

@@ -46,30 +46,16 @@ class Ahead(Generic[Ready]):
         for thread in self._threads:
             thread.start()
 
-    @property
-    def busy(self) -> bool:
-        """Whether rows were taken that have not been handed on."""
-        return bool(self._waiting)
-
-    def __call__(self, rows: Iterator[SentRow | None]) -> Iterator[Ready | None]:
-        """What `prepare` makes of each row, in order; its errors are raised here.
-
-        After None, which means that no more rows are ready at the moment, what was taken is handed
-        on before more is asked for; None is handed on where nothing was.
-        """
+    def __call__(self, rows: Iterator[SentRow]) -> Iterator[Ready]:
+        """What `prepare` makes of each row, in order; its errors are raised here."""
         most, tokens = 2 * len(self._threads), 0
         for row in rows:
-            if row is not None:
-                future: Future[Ready] = Future()
-                size = int(row[1].get("length", 0))
-                self._asked.put((future, row))
-                self._waiting.append((future, size))
-                tokens += size
-            elif not self._waiting:
-                yield None
-            while self._waiting and (
-                row is None or len(self._waiting) > most or tokens > MOST_TOKENS
-            ):
+            future: Future[Ready] = Future()
+            size = int(row[1].get("length", 0))
+            self._asked.put((future, row))
+            self._waiting.append((future, size))
+            tokens += size
+            while self._waiting and (len(self._waiting) > most or tokens > MOST_TOKENS):
                 tokens -= self._waiting[0][1]
                 yield self._next()
         while self._waiting:

@@ -74,19 +74,14 @@ def _list(names: Iterable[str]) -> str:
 
 
 def same_data(run: Mapping[str, Any], release: Release) -> None:
-    """Refuse a run that was made on another data set or on other rows, by their digests.
-
-    A run of an older version recorded the digests of files, which are equal for equal writers.
-    """
+    """Refuse a run that was made on another data set or on other rows, by their digests."""
     if run.get("dataset", release.dataset) != release.dataset:
         raise RulerError(f"The run is on '{run['dataset']}', the release is '{release.dataset}'.")
-    kind = "rows" if "rows" in run else "files"
-    ours = release.rows_sha256 if kind == "rows" else release.file_sha256
-    for name, digest in run.get(kind, {}).items():
-        if name in release.configs and ours(name) != digest:
+    for name, digest in run.get("rows", {}).items():
+        if name in release.configs and (ours := release.rows_sha256(name)) != digest:
             raise RulerError(
-                f"'{name}' was run on {kind} with the digest {digest[:12]}…, this release's is "
-                f"{ours(name)[:12]}…: name the release that was run with --dataset."
+                f"'{name}' was run on rows with the digest {digest[:12]}…, this release's is "
+                f"{ours[:12]}…: name the release that was run with --dataset."
             )
 
 

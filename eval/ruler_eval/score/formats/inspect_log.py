@@ -119,7 +119,7 @@ def _opened(file: Path) -> Iterator[ZipMembers]:
 def _run_of(members: ZipMembers) -> dict[str, bytes]:
     """The member that describes the run, less what Inspect would do for every sample."""
     name = next((name for name in _OF_THE_RUN if name in members), _OF_THE_RUN[0])
-    found = json_value(members.read(name), strict=False)
+    found = json_value(members.read(name))
     for unread in ("results", "stats", "reductions"):
         found.pop(unread, None)
     return {name: json.dumps(found).encode()}
@@ -130,7 +130,7 @@ def _samples(members: ZipMembers) -> Iterator[dict[str, bytes]]:
     some, size = dict[str, bytes](), 0
     for name in members:
         if name.startswith(_SAMPLES) and name.endswith(".json"):
-            found = json_value(members.read(name), strict=False)
+            found = json_value(members.read(name))
             for unread in _UNREAD:
                 found.pop(unread, None)
             some[name] = json.dumps(found).encode()

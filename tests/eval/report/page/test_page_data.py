@@ -183,7 +183,8 @@ def test_answers_that_changed_after_scoring_are_refused(tmp_path, three_runs):
     shutil.copytree(three_runs[1], run)
     file = run / "vt_4k.jsonl"
     file.write_text(file.read_text().replace("7654321", "7654322"))
-    _, error, code = ruler("report", run, "--out", tmp_path / "report.html")
+    results = run / "results.json"  # the folder would be scored again
+    _, error, code = ruler("report", results, "--out", tmp_path / "report.html")
     assert code == 2
     assert "are not those that were scored: run `ruler score` again" in error
     assert not (tmp_path / "report.html").exists()

@@ -16,6 +16,7 @@ import pytest
 
 import ruler_dataset
 from ruler_common.errors import RulerError
+from ruler_common.manifest import read_manifest
 from ruler_eval.run.backends.backend import ModelOptions
 from ruler_eval.run.backends.server_replies import wait_seconds
 from ruler_eval.run.reasoning import Reasoning
@@ -273,7 +274,7 @@ def test_no_more_than_the_asked_tokens_are_in_flight(
     """The small release's rows are counted in words, which the server adds up while it waits."""
     sizes = [
         row["length"] - row["max_new_tokens"]
-        for entry in ruler_dataset.read_manifest(small)["files"].values()
+        for entry in read_manifest(small)["files"].values()
         for row in ruler_dataset.load(small, entry["config"])
     ]
     most = 3 * max(sizes)

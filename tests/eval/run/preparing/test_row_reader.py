@@ -35,7 +35,7 @@ def test_each_row_group_is_read_once_where_its_rows_are_expected(small: Path) ->
     found = {key: reader(*key)[1] for key in keys}
     assert read == [("vt_4k", 0), ("cwe_4k", 0)]
     for config, index in keys:
-        whole = ruler_dataset.load(config, small)[index]
+        whole = ruler_dataset.load(small, config)[index]
         assert found[config, index] == {name: whole[name] for name in COLUMNS}
     assert reader("vt_4k", 1)[1] == found["vt_4k", 1]  # again, though it was sent: an engine died
     assert len(read) == 3
