@@ -361,9 +361,12 @@ def collect(
             join.same_rows(name, answers, range(release.size(name)), release)
             rows = release.rows(name, COLUMNS)
             memory = memory_of(name, release, known)
+        asked = join.rows_asked(name, predictions.run, release)
         for row in rows:
             index = int(row["index"])
             answer = answers.get(index)
+            if answer is None and asked is not None and index not in asked:
+                continue  # a run with --limit was not asked for this row
             join.same_references(row, answer)
             row["memory"] = memory.get(index)
             error = error_of(row, answer, task, language, rules, strict)

@@ -57,7 +57,7 @@ class ReportedRun:
 
     @cached_property
     def memory(self) -> dict[str, dict[int, str]]:
-        """What the run answers without documents; see analysis/errors/memory.py."""
+        """What the run answers without documents; see analysis/errors.py."""
         return {} if self.release is None else answers_from_memory(self.answers, self.release)
 
     @cached_property

@@ -200,7 +200,7 @@ def run_answer(
 ) -> RunAnswer:
     """How a run answered a row, scored by the benchmark's own rules.
 
-    `memory` is what the run answers without documents (analysis/errors/memory.py).
+    `memory` is what the run answers without documents (analysis/errors.py).
     """
     row = {**row, "memory": memory_of(config, release, memory).get(int(row["index"]))}
     join.same_references(row, given)
