@@ -24,6 +24,9 @@ from ruler_common.manifest import (
 )
 from ruler_common.names import length_name, parse_length
 from ruler_eval.frozen_release import Release
+from ruler_eval.report.page.figures.page_figures import figures as figures_of_page
+from ruler_eval.report.page.page_data import page_data
+from ruler_eval.report.page.page_runs import open_runs
 from tests.conftest import SUITE_LENGTHS, Silent
 from tests.eval.scoring_helpers import ruler
 from tests.shares import share
@@ -201,13 +204,9 @@ def test_a_run_of_the_complexity_suite_is_scored_beside_0k_and_drawn_by_paramete
         "question answering (squad): documents": ["as many as fit", "none"],
     }
     assert all(title in drawn for title in lines)
-    report = ["report", run, "--out", tmp_path / "page.html", "--json", tmp_path / "page.json"]
-    assert ruler(*report)[2] == 0
-    page = json.loads((tmp_path / "page.json").read_text(encoding="utf-8"))
+    page = page_data(open_runs([run]))
     shown = {panel["title"]: panel["lines"] for panel in page["complexity"]}
     assert shown == {panel["title"]: panel["lines"] for panel in figures}
-    from ruler_eval.report.page.figures.page_figures import figures as figures_of_page
-
     charts = figures_of_page(page)
     assert [charts[f"complexity-{place}"].title for place in range(4)] == [
         f"Score by complexity, {title}" for title in lines
