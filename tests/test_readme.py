@@ -236,7 +236,7 @@ def test_every_block_of_code_is_run_by_a_test() -> None:
         ("docs/languages.md", "Scoring elsewhere", "python"),
         ("docs/run.md", "Behind a server", "bash"),  # tests/vllm/test_run_page.py
         ("docs/run.md", "Batch files", "bash"),
-        ("docs/run.md", "Modes and reasoning", "jinja"),  # tests/eval/run/preparing
+        ("docs/run.md", "Modes and reasoning", "jinja"),  # tests/eval/run/test_chat_template.py
         ("docs/experiments.md", "RULER", "bash"),  # tests/test_experiments.py
         ("docs/experiments.md", "ONERULER", "bash"),
         ("docs/score.md", "Commands", "bash"),  # tests/eval/score/test_scoring_readme.py

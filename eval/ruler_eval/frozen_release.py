@@ -134,11 +134,11 @@ class Release:
                         continue
                     most_groups = None if most_groups is None else most_groups - 1
                     table = file.read_row_group(group, columns=["index", *columns])
-                    rows = [row for place in places for row in table.slice(place, 1).to_pylist()]
                 except UNREADABLE as error:
-                    raise RulerError(f"'{path}' cannot be read: get or build it anew.") from error
+                    raise RulerError(f"'{path}' cannot be read: get or build it again.") from error
                 refuse_nulls(table, path)
-                yield from rows
+                for place in places:
+                    yield from table.slice(place, 1).to_pylist()
 
     def path(self, config: str) -> Path:
         """The file of a configuration, its digest checked once. Raises RulerError."""

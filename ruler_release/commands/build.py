@@ -1,4 +1,4 @@
-"""`ruler build`, and what else is done with releases as a whole: list, verify, freeze, merge."""
+"""`ruler build`, and what else is done with releases as a whole: list, verify, freeze."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import typer
 from typer import Argument, Option
 
 from ruler_common.errors import RulerError
-from ruler_common.text import number_of, plain
+from ruler_common.text import plain
 from ruler_release import api, completion
 from ruler_release.api.arguments import filled
 from ruler_release.commands.flags import (
@@ -42,7 +42,6 @@ _PUBLISHED = "Mark as published: rows never change again."
 _YES = "Ask nothing, however many rows."
 _MANY_ROWS = 10_000
 _TO = "Folder of the digests; else the package's own."
-_PARTS = "The folders of the shards."
 
 
 @arguments_of(api.build)
@@ -131,23 +130,6 @@ def freeze(
     path = frozen_path(found.data_version, folder)
     typer.echo(
         plain(f"Data version {found.data_version}: {rows} configurations are frozen in '{path}'.")
-    )
-
-
-def merge(
-    to: Annotated[Path, Argument(metavar="DIR", help="Folder to make, or to add to.")],
-    parts: Annotated[list[Path], Argument(metavar="PART…", help=_PARTS)],
-) -> None:
-    """Join the answers that the shards of one run made, each in its own folder.
-
-    Example: `ruler merge runs/mine parts/*`
-    """
-    from ruler_eval.run.merge_runs import merge_runs
-
-    rows = merge_runs(to, parts)
-    typer.echo(
-        f"{number_of(sum(rows.values()), 'row')} of {number_of(len(rows), 'configuration')} "
-        f"are in '{to}'. Next: ruler score {to}"
     )
 
 

@@ -184,8 +184,10 @@ def test_a_wrong_engine_argument_is_one_sentence(order: Any) -> None:
 
 
 @pytest.mark.nightly
-def test_an_engine_that_cannot_start_ends_in_one_sentence_with_its_cause(order: Any) -> None:
-    """As users have it: the engine in a process of its own, whose log says why."""
+def test_an_engine_that_cannot_start_ends_in_one_sentence_below_its_log(
+    order: Any,
+) -> None:
+    """As users have it: the engine in a process of its own, whose messages say why."""
     command = [sys.executable, "-m", "ruler_release", "run", "--dataset", order.dataset]
     command += ["--configs", "vt_4k", "--backend", "vllm", "--model", order.options.model]
     command += ["--out", str(order.out)]
@@ -194,14 +196,11 @@ def test_an_engine_that_cannot_start_ends_in_one_sentence_with_its_cause(order: 
         command, env={**os.environ, **memory}, capture_output=True, text=True, timeout=300
     )
     assert done.returncode == 2
+    assert done.stdout == ""
     lines = done.stderr.strip().splitlines()
-    (defaults,) = [line for line in lines if line.startswith("No GPU: ")]  # the bar follows it
-    sentence = lines[-1]
+    (defaults,) = [line for line in lines if line.startswith("No GPU: ")]
     assert defaults.startswith("No GPU: vLLM runs on the CPU with gpu_memory_utilization=0.")
     assert defaults.endswith("VLLM_CPU_KVCACHE_SPACE=100000 (GiB).")
-    assert sentence.startswith(f"Error: vLLM cannot start '{order.options.model}': ValueError: ")
-    assert "is less than requested memory for kv (100000.0 GiB)" in sentence
-    assert "Traceback" not in done.stdout + done.stderr
-    log = Path(sentence.rpartition("its log: ")[2].rstrip(").\n"))
-    assert "Traceback" in log.read_text()
-    log.unlink()
+    assert lines[-1].startswith(f"Error: vLLM cannot start '{order.options.model}': ")
+    assert lines[-1].endswith("vLLM's own messages above name it.")
+    assert "is less than requested memory for kv (100000.0 GiB)" in done.stderr  # vLLM's own

@@ -21,13 +21,13 @@ from ruler_common.manifest import read_manifest
 from ruler_common.names import Config
 from ruler_common.rows import row_order
 from ruler_common.work import Shard
+from ruler_eval.frozen_release import Release
 from ruler_eval.run import runner
 from ruler_eval.run.backends.backend import Completion, ModelOptions
-from ruler_eval.run.preparing.row_reader import RowReader
 from ruler_eval.run.progress import RunSummary
 from ruler_eval.run.prompts import Prompt
 from ruler_eval.run.records import Record, Records, read_lines
-from ruler_eval.run.row_state import Expected, record_of
+from ruler_eval.run.row_state import record_of
 from ruler_eval.run.run_order import RunOrder
 from ruler_eval.run.runner import OpenRun, run
 from ruler_eval.run.work_plan import Beginning, Part, Waves, sent_rows
@@ -57,11 +57,6 @@ def test_every_row_is_answered_once_in_one_file_a_configuration(order: RunOrder)
         records = list(read_lines(order.out / name))
         assert [record["index"] for record in records] == [0, 1, 2, 3, 4]
         assert {record["config"] for record in records} == {name.removesuffix(".jsonl")}
-
-
-def test_the_oracles_former_name_still_works(order: RunOrder) -> None:
-    run(replace(order, backend="solver", configs=("vt_4k",), limit=1))
-    assert Records(order.out).settings()["backend"] == "oracle"
 
 
 def test_the_oracle_finds_every_synthetic_reference(order: RunOrder, small: Path) -> None:
@@ -374,8 +369,8 @@ def common(one: str, other: str) -> int:
 
 
 def test_only_the_columns_of_a_prompt_reach_a_backend(small: Path) -> None:
-    part = Part("vt_4k", (0, 1), (0, 1))
-    for config, row in sent_rows(RowReader(str(small)), [part]):
+    part = Part("vt_4k", (0, 1), (0, 1), (900, 900))
+    for config, row in sent_rows(Release.open(str(small)), [part]):
         assert config == "vt_4k"
         assert set(row) == {"index", "input", "answer_prefix", "max_new_tokens", "length"}
 
@@ -385,8 +380,8 @@ def test_the_summary_leads_with_failures() -> None:
     prompt = Prompt(
         config="vt_4k", index=2, messages=(), text="?", token_ids=None, max_new_tokens=5
     )
-    failed = record_of(Completion(prompt, error="HTTP 500: no"), Expected())
-    endless = record_of(Completion(prompt, "<think>hm", "length"), Expected())
+    failed = record_of(Completion(prompt, error="HTTP 500: no"))
+    endless = record_of(Completion(prompt, "<think>hm", "length"))
     outcome.add("vt_4k", [failed, endless])
     lines = outcome.lines()
     assert lines[0] == "1 of 2 rows FAILED; the first: vt_4k row 2: HTTP 500: no"
@@ -493,3 +488,52 @@ def test_an_engine_that_dies_is_started_once_more_and_no_row_is_answered_twice(
     dies[:] = [5, 5]
     with pytest.raises(RulerError, match="no memory"):
         run(replace(order, out=order.out.with_name("twice")))
+
+
+class Counting:
+    """A prompter and backend of rows that only have an index; no model."""
+
+    tokenizer = None
+
+    def __init__(self) -> None:
+        self.second_is_done = threading.Event()
+
+    def __call__(self, config: str, row: dict[str, Any]) -> Prompt:
+        index = row["index"]
+        if index == 0:
+            assert self.second_is_done.wait(30)
+        elif index == 1:
+            self.second_is_done.set()
+        elif index == 3:
+            raise RulerError("no template")
+        fields = {"text": None, "token_ids": None, "max_new_tokens": 1}
+        return Prompt(config=config, index=index, messages=(), **fields)
+
+    def count(self, prompt: Prompt) -> int:
+        return 7
+
+
+def test_prompts_come_in_the_order_of_rows_whichever_thread_is_ready_first(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(runner.os, "sched_getaffinity", lambda process: {0, 1}, raising=False)
+    taken = list[int]()
+
+    def rows(length: int) -> Iterator[Any]:
+        for index in range(20):
+            taken.append(index)
+            yield "vt_4k", {"index": index, "length": length}
+
+    both: Any = Counting()
+    prompts = runner.render_ahead(rows(1), both, both)
+    first = [next(prompts) for _ in range(3)]
+    assert [prompt.index for prompt in first] == [0, 1, 2]
+    assert {prompt.counted_tokens for prompt in first} == {7}
+    with pytest.raises(RulerError, match="no template"):
+        next(prompts)
+    taken.clear()
+    both = Counting()
+    prompts = runner.render_ahead(rows(runner.MAX_TOKENS_AHEAD), both, both)
+    assert next(prompts).index == 0
+    assert taken == [0, 1]  # no more than memory holds
+    prompts.close()

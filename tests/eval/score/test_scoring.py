@@ -436,7 +436,7 @@ def test_a_partial_result_is_marked_in_a_comparison(write_run):
     ruler("score", some, "--partial")
     ruler("score", whole)
     shown = " ".join(ruler("compare", some, whole)[0].split())
-    a, b = shown.split(" A: ")[1].split(" B: ")
+    a, b = shown.split(" A: ")[-1].split(" B: ")
     assert a.endswith("3 of 5 rows, PARTIAL: only rows with a prediction count")
     assert "PARTIAL" not in b
 

@@ -15,8 +15,7 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 from ruler_common.errors import RulerError
-from ruler_eval.run.preparing.chat_template import ChatTemplate
-from ruler_eval.run.prompts import Prompt, load_tokenizer, template_arguments
+from ruler_eval.run.prompts import ChatTemplate, Prompt, load_tokenizer
 
 
 class EngineDied(RulerError):
@@ -136,5 +135,5 @@ def tokenizer_of(options: ModelOptions) -> Any:
         trust = (options.arguments or {}).get("trust_remote_code", False) is True
         tokenizer = load_tokenizer(options.model, options.revision, trust)
     if options.chat_template is not None:
-        options.chat_template.put_into(tokenizer, template_arguments(thinks=False))
+        options.chat_template.put_into(tokenizer)
     return tokenizer

@@ -8,26 +8,18 @@ import sys
 from importlib.util import find_spec
 
 from ruler_common.errors import RulerError
-from ruler_common.names import check_name
 from ruler_eval.frozen_release import Release
 from ruler_eval.run.backends.backend import Backend, ModelOptions
 from ruler_eval.run.backends.secrets import check_address, check_key
 
 BACKENDS = ("vllm", "openai", "hf", "oracle")
-FORMER_NAMES = {"solver": "oracle"}
-"""Names of earlier versions that still work."""
 WITHOUT_PREFIX_CACHE = ("hf", "oracle")
 """Backends that gain nothing from prompts with a common beginning one after another."""
 
 
 def shares_prefixes(name: str) -> bool:
     """Whether prompts with a common beginning should come one after another."""
-    return known_backend(name) not in WITHOUT_PREFIX_CACHE
-
-
-def known_backend(name: str) -> str:
-    """The name of a backend; a RulerError for one that does not exist."""
-    return FORMER_NAMES.get(name) or check_name("backend", name, BACKENDS, "ruler run --help")
+    return name not in WITHOUT_PREFIX_CACHE
 
 
 def check_sampling(options: ModelOptions) -> None:
@@ -45,16 +37,16 @@ def check_options(name: str, options: ModelOptions) -> None:
         raise RulerError("--timeout takes seconds, more than 0.")
     if not (math.isfinite(options.give_up_after) and options.give_up_after >= 0):
         raise RulerError("--give-up-after takes seconds, 0 or more.")
-    if options.chat_template is not None and known_backend(name) not in ("vllm", "hf"):
+    if options.chat_template is not None and name not in ("vllm", "hf"):
         raise RulerError(
             "--chat-template is for --backend vllm and hf: a server has a template of its own "
             "(vllm serve MODEL --chat-template FILE)."
         )
-    if known_backend(name) != "openai" and (options.omit or options.provider or options.stream):
+    if name != "openai" and (options.omit or options.provider or options.stream):
         raise RulerError("--omit, --provider and --stream are for --backend openai.")
     if wrong := [field for field in options.omit if field not in options.sampling]:
         raise RulerError(f"--omit takes {', '.join(options.sampling)}, not '{wrong[0]}'.")
-    if known_backend(name) == "openai":
+    if name == "openai":
         check_address(options.base_url or os.environ.get("OPENAI_BASE_URL"))
         check_key("OPENAI_API_KEY")
 
@@ -72,14 +64,11 @@ def _lacking(backend: str, package: str) -> RulerError:
     )
 
 
-def start(
-    name: str, options: ModelOptions, dataset: str, data_revision: str | None = None
-) -> Backend:
+def start(name: str, options: ModelOptions, release: Release) -> Backend:
     """Start a backend by its name; a RulerError says what to install or mend.
 
-    `dataset` is the release whose rows are to be answered: the oracle reads their references.
+    `release` is the one whose rows are to be answered: the oracle reads their references.
     """
-    name = known_backend(name)
     try:
         if name == "vllm":
             from ruler_eval.run.backends.vllm_engine import VLLM
@@ -95,7 +84,7 @@ def start(
             return Transformers(options)
         from ruler_eval.run.backends.oracle import Oracle
 
-        return Oracle(Release.open(dataset, data_revision))
+        return Oracle(release)
     except ModuleNotFoundError as error:
         raise _lacking(name, (error.name or "").partition(".")[0]) from error
     except ImportError as error:  # a library that is there and does not load

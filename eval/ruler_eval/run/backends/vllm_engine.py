@@ -29,10 +29,12 @@ from ruler_eval.run.backends.backend import (
     ModelOptions,
     tokenizer_of,
 )
-from ruler_eval.run.backends.engine_log import EngineLog
+from ruler_eval.run.backends.secrets import hide_keys
 from ruler_eval.run.prompts import Prompt
 from ruler_eval.run.reasoning import decode
 
+MAX_ERROR = 500
+"""Characters of an engine's error that are shown."""
 UNKNOWN = "unknown"
 """What run.json says of a setting that the engine does not tell."""
 TOKENS_IN_FLIGHT = 1 << 24
@@ -50,6 +52,7 @@ class VLLM(Backend):
 
     def __init__(self, options: ModelOptions) -> None:
         os.environ.setdefault("VLLM_LOGGING_LEVEL", "WARNING")
+        os.environ.setdefault("VLLM_LOGGING_STREAM", "ext://sys.stderr")  # stdout is the summary's
         import vllm
 
         engine = engine_arguments(options)
@@ -60,19 +63,18 @@ class VLLM(Backend):
             )
         self.options, self.tokenizer = options, tokenizer_of(options)
         engine = {**cpu_defaults(engine), **engine}
-        self.log, self.dead = EngineLog("vLLM"), False
+        self.dead = False
         try:
-            with self.log.taken():
-                if options.window and "max_model_len" not in engine:
-                    config = vllm.EngineArgs(model=options.model, **engine).create_model_config()
-                    self.own_limit = config.max_model_len
-                    engine["max_model_len"] = min(options.window, config.max_model_len)
-                self.llm = vllm.LLM(model=options.model, **engine)
-        except Exception as error:  # whatever an engine ends with, the user gets its cause
-            reason = self.log.reason(error)
-            if str(self.log.path) not in reason:
-                self.log.remove()
-            raise RulerError(f"vLLM cannot start '{options.model}': {reason}.") from error
+            if options.window and "max_model_len" not in engine:
+                config = vllm.EngineArgs(model=options.model, **engine).create_model_config()
+                self.own_limit = config.max_model_len
+                engine["max_model_len"] = min(options.window, config.max_model_len)
+            self.llm = vllm.LLM(model=options.model, **engine)
+        except Exception as error:  # anything that an engine can end with
+            raise RulerError(
+                f"vLLM cannot start '{options.model}': {_reason(error)}. If that is not the cause, "
+                "vLLM's own messages above name it."
+            ) from error
         self.version = vllm.__version__
         self.config = self.llm.llm_engine.vllm_config
         self.limit = self.config.model_config.max_model_len
@@ -119,7 +121,7 @@ class VLLM(Backend):
         except Exception as error:
             self.dead = True
             raise EngineDied(
-                f"vLLM ended while it ran: {self.log.reason(error)}. What was answered is kept."
+                f"vLLM ended while it ran: {_reason(error)}. What was answered is kept."
             ) from error
 
     def _request(self, prompt: Prompt) -> tuple[Any, Any]:
@@ -150,8 +152,12 @@ class VLLM(Backend):
         engine.shutdown()
         del self.llm
         gc.collect()
-        if not self.dead:
-            self.log.remove()
+
+
+def _reason(error: Exception) -> str:
+    """Return an engine's error on one line, without keys."""
+    text = " ".join(str(error).split()) or type(error).__name__
+    return hide_keys(text, MAX_ERROR).rstrip(".")
 
 
 def engine_arguments(options: ModelOptions) -> dict[str, Any]:

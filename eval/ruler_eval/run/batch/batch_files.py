@@ -66,7 +66,13 @@ def prompt_of(row: AskedRow) -> Prompt:
     """The prompt again, as far as reading its answer needs it: without its text but the end."""
     kept = {name: value for name, value in row.items() if name in _OF_A_PROMPT}
     turns = ({"role": "user", "content": ""},)
-    return Prompt(**cast(Any, kept), messages=turns, text=row["opening"], token_ids=None)
+    return Prompt(
+        **cast(Any, kept),
+        messages=turns,
+        text=row["opening"],
+        token_ids=None,
+        counted_tokens=row["prompt_tokens"],
+    )
 
 
 def custom_id(config: str, index: int) -> str:
