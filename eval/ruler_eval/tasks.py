@@ -120,7 +120,7 @@ def family_of(task: str, dataset: str, release: Release | None = None) -> TaskFa
             "Name the release that describes it with --dataset."
         )
     name = release.family(task)
-    if name not in FAMILIES:
+    if name is None or name not in FAMILIES:
         raise RulerError(
             f"There is no scoring rule for the task '{task}' of family '{name}', which is not "
             f"known here (known: {', '.join(FAMILIES)}): use the version of ruler-release that "
