@@ -20,9 +20,8 @@ from ruler_eval.families.table import family_of
 from ruler_eval.frozen_release import PartialRow, Release
 from ruler_eval.prediction import Prediction
 from ruler_eval.score.config_naming import Naming
-from ruler_eval.score.prediction_files import read
-from ruler_eval.score.prediction_source import PredictionSource
-from ruler_eval.score.reference_answers import add_references
+from ruler_eval.score.predictions import PredictionSource, read
+from ruler_eval.score.references import add_references
 
 READINGS = Path(__file__).parent / "data/wrong_answers.tsv"
 EXAMPLE = Path(ruler_eval.example.__file__).parent

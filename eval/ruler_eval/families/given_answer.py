@@ -24,7 +24,7 @@ class GivenAnswer:
     """A wrong answer: the row, the prediction, and the items that it offers as answers.
 
     `task` is the one whose scoring rule holds; `state` and `thinking` say how the answer ended, in
-    the words of RowScore (score/cells/row_score.py). `raw` is the text without reasoning, `text`
+    the words of RowScore (score/row_score.py). `raw` is the text without reasoning, `text`
     the same normalized (in ONERULER the answer alone); `language` is None in RULER,
     `function_words` are the language's commonest; `wanted` are the normalized references, `found`
     how many of them stand in the answer; `is_list`: a list of words was asked for.

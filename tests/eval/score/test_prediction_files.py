@@ -13,8 +13,8 @@ import pytest
 from ruler_common.errors import RulerError
 from ruler_common.names import Names
 from ruler_eval.score.config_naming import Naming
-from ruler_eval.score.formats.form_table import forms
-from ruler_eval.score.prediction_files import read
+from ruler_eval.score.forms import forms
+from ruler_eval.score.predictions import read
 
 
 def lines(path, *records):

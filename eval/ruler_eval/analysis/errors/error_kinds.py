@@ -25,7 +25,7 @@ from ruler_eval.families.table import family_of
 from ruler_eval.frozen_release import PartialRow
 from ruler_eval.prediction import Prediction
 from ruler_eval.release_languages import Languages
-from ruler_eval.score.cells.row_score import RowScore, ScoringRules, row_score
+from ruler_eval.score.row_score import RowScore, ScoringRules, row_score
 from ruler_score import ruler_score as rules_of
 from ruler_score.language_text import normalize, read_answer
 from ruler_score.split_reasoning import split_reasoning

@@ -21,10 +21,10 @@ from ruler_eval.families.family import Family
 from ruler_eval.families.table import family_of, rule_task
 from ruler_eval.frozen_release import PartialRow, Release
 from ruler_eval.prediction import Prediction
-from ruler_eval.score.cells import join
-from ruler_eval.score.cells.row_score import ScoringRules
+from ruler_eval.score import join
 from ruler_eval.score.config_naming import read_name
-from ruler_eval.score.prediction_files import Predictions
+from ruler_eval.score.predictions import Predictions
+from ruler_eval.score.row_score import ScoringRules
 
 COLUMNS = (
     *("index", "input", "outputs", "context_start", "context_end", "evidence", "none_word"),

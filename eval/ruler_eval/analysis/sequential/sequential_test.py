@@ -38,7 +38,7 @@ from ruler_eval.run.work_plan import WAVE, WAVE_OVER_LENGTHS
 from ruler_eval.score.evidence_alone import is_alone
 from ruler_eval.score.intervals import FEWEST_ROWS, paired_interval, paired_mean, units
 from ruler_eval.score.results_file import Results, Scores, scores_of
-from ruler_eval.score.trust.stopped import stopped_at
+from ruler_eval.score.stopped import stopped_at
 
 RULE = "bets 3"
 """The name of rule and order of rows together; another number for another rule."""

@@ -18,10 +18,10 @@ from ruler_eval.run.progress import RunSummary
 from ruler_eval.run.run_order import RunOrder
 from ruler_eval.run.runner import OpenRun
 from ruler_eval.run.work_plan import Part
-from ruler_eval.score import scoring, stored_results
-from ruler_eval.score.cells.row_score import ScoringRules
-from ruler_eval.score.prediction_source import PredictionSource
+from ruler_eval.score import results_file, scoring
+from ruler_eval.score.predictions import PredictionSource
 from ruler_eval.score.results_file import Results, scores_of
+from ruler_eval.score.row_score import ScoringRules
 from ruler_score.ruler_score import SCORE_VERSION
 
 
@@ -116,7 +116,7 @@ class WaveRun:
         partial |= any(
             len(part.indices) < entries[part.config]["rows"] for part in self._work.parts
         )
-        stored_results.write(self._scored(beside, partial), self.order.out / "results.json")
+        results_file.write(self._scored(beside, partial), self.order.out / "results.json")
 
     def _scored(self, beside: Results | None, partial: bool) -> Results:
         source = PredictionSource(dataset=self.order.dataset, revision=self.order.data_revision)

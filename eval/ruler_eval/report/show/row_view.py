@@ -21,9 +21,9 @@ from ruler_eval.analysis.errors.memory import answers_from_memory, memory_of
 from ruler_eval.families.table import family_of, rule_task
 from ruler_eval.frozen_release import PartialRow, Release
 from ruler_eval.prediction import Prediction
-from ruler_eval.score.cells import join
-from ruler_eval.score.cells.row_score import ScoringRules, row_score
-from ruler_eval.score.prediction_source import PredictionSource
+from ruler_eval.score import join
+from ruler_eval.score.predictions import PredictionSource
+from ruler_eval.score.row_score import ScoringRules, row_score
 
 COLUMNS = (
     *("input", "answer_prefix", "outputs", "max_new_tokens", "max_length", "length"),

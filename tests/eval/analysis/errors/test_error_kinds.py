@@ -9,7 +9,7 @@ import pytest
 from ruler_eval.analysis.errors.error_kinds import KINDS, RULES, Error, error_of
 from ruler_eval.families.function_words import frequent
 from ruler_eval.prediction import Prediction
-from ruler_eval.score.cells.row_score import ScoringRules
+from ruler_eval.score.row_score import ScoringRules
 from ruler_score.ruler_score import ANSWER_TAGS
 from tests.eval.scoring_helpers import right, ruler
 
