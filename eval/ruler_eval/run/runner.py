@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 from array import array
 from collections import deque
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import replace
@@ -83,6 +83,8 @@ class OpenRun:
         self.checked = check_order(order, fixed)
         self.order, self.records = self.checked.order, self.checked.records
         self.summary = RunSummary()
+        self.on_record: Callable[[Record], None] = lambda record: None
+        """Called with the record of each row that is answered."""
         self._session = new_session(self.order, self.checked.digests)
         self._backend: Backend | None = None
         self._prompter: Prompter | None = None
@@ -217,6 +219,7 @@ class OpenRun:
 
     def _record(self, record: Record, prompt: Prompt, progress: Progress) -> None:
         self.records.write(record)
+        self.on_record(record)
         self._done.add((record["config"], record["index"]))
         progress.add(record, prompt.row_tokens)
 

@@ -216,7 +216,7 @@ def test_an_answer_that_is_null_is_an_empty_one(tmp_path):
 
 
 def test_files_that_hold_nothing_to_read_say_why(tmp_path):
-    (tmp_path / "a.jsonl").write_text('{"config": "vt_4k", "index": 0, "index": 1}\n')
+    (tmp_path / "a.jsonl").write_text('{"config": "vt_4k", "index":\n')
     with pytest.raises(RulerError, match=r"no predictions .*a.jsonl:1 is no JSON"):
         read([tmp_path / "a.jsonl"])
 

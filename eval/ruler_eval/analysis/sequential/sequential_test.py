@@ -20,11 +20,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from typing_extensions import TypedDict
-
-from ruler_common.errors import RulerError
-from ruler_common.rows import row_order
-from ruler_eval.analysis.compare import Verdict, paired_cells
 from ruler_eval.analysis.sequential.betting import (
     ALPHA,
     ALPHA_LAST,
@@ -34,6 +29,11 @@ from ruler_eval.analysis.sequential.betting import (
     anytime_bounds,
     evidence,
 )
+from typing_extensions import TypedDict
+
+from ruler_common.errors import RulerError
+from ruler_common.rows import row_order
+from ruler_eval.analysis.compare import Verdict, paired_cells
 from ruler_eval.run.work_plan import WAVE, WAVE_OVER_LENGTHS
 from ruler_eval.score.evidence_alone import is_alone
 from ruler_eval.score.intervals import FEWEST_ROWS, paired_interval, paired_mean, units
