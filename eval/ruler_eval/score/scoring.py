@@ -17,8 +17,9 @@ from ruler_common.frozen_rows import own_because
 from ruler_common.manifest import has_threshold
 from ruler_common.names import Names
 from ruler_eval.frozen_release import Release, place_of
-from ruler_eval.score import join, mark_documents, scored_cell
+from ruler_eval.score import join
 from ruler_eval.score.aggregates import summary
+from ruler_eval.score.cells import mark_documents, scored_cell
 from ruler_eval.score.config_naming import read_name
 from ruler_eval.score.effective_length import Baseline
 from ruler_eval.score.evidence_alone import mark_relative
