@@ -17,7 +17,6 @@ from itertools import compress
 
 import numpy as np
 
-from ruler_eval.families.table import rule_task
 from ruler_eval.frozen_release import PartialRow, Release
 from ruler_eval.prediction import Prediction
 from ruler_eval.score import depth, intervals, join
@@ -26,6 +25,7 @@ from ruler_eval.score.form_reader import digest
 from ruler_eval.score.results_file import Cell, RowScores
 from ruler_eval.score.row_score import RowScore, ScoringRules, row_score
 from ruler_eval.score.run_facts import RunFacts
+from ruler_eval.tasks import scoring_task
 from ruler_score import ruler_score as rules_of
 from ruler_score.ruler_score import QA_TASKS
 
@@ -52,7 +52,7 @@ def scored_cell(
     rows_available = len(rows)
     if (asked := join.rows_asked(name, run, release)) is not None:
         rows = [row for row in rows if row["index"] in asked or row["index"] in found]
-    task = rule_task(config.task, config.dataset, release)
+    task = scoring_task(config.task, config.dataset, release)
     language = config.instruction_language if config.dataset == "oneruler" else None
     spoken = rules.languages.rules(language) if language else None
     counted, results, credits = list[PartialRow](), list[RowScore](), list[tuple[float, float]]()
@@ -153,7 +153,7 @@ def mark_documents(cells: Mapping[str, Cell], release: Release) -> None:
     """Enter documents and design effect where rows share any, and the interval that heeds them."""
     lengths: dict[tuple[str, str | None], list[tuple[int, str]]] = {}
     for name, cell in cells.items():
-        if rule_task(cell["task"], release.dataset, release) in QA_TASKS:
+        if scoring_task(cell["task"], release.dataset, release) in QA_TASKS:
             place = cell["task"], cell["tokenizer"]
             lengths.setdefault(place, []).append((cell["max_length"], name))
     for found in lengths.values():

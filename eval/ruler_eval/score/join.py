@@ -11,7 +11,6 @@ from typing import Any
 
 from ruler_common.errors import RulerError
 from ruler_common.names import Names
-from ruler_eval.families.table import rule_task
 from ruler_eval.frozen_release import PartialRow, Release
 from ruler_eval.prediction import Prediction
 from ruler_eval.score import depth
@@ -19,6 +18,7 @@ from ruler_eval.score.config_naming import read_name
 from ruler_eval.score.predictions import Predictions
 from ruler_eval.score.results_file import Proof
 from ruler_eval.score.run_facts import RunFacts
+from ruler_eval.tasks import scoring_task
 from ruler_score import ruler_score as rules_of
 
 COLUMNS = ("index", "outputs", "none_word", "evidence", "question")
@@ -129,7 +129,7 @@ def rows(
                 "question": prediction.question,
             }
         return
-    task = rule_task(release.parse(name).task, release.dataset, release)
+    task = scoring_task(release.parse(name).task, release.dataset, release)
     alternatives = task in rules_of.QA_TASKS
     listed = list(release.rows(name, COLUMNS))
     texts: Iterator[PartialRow] = iter(())
