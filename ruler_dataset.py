@@ -9,60 +9,29 @@ A configuration names a task or a group at a length: `niah_mk_128k`, `vt_4k_qwen
 
     import ruler_dataset
     rows = ruler_dataset.load("ruler", "niah_mk_4k")      # a datasets.Dataset, digests checked
-
-It hands on the public names of `ruler_common`, which say what a release is.
 """
 
 from __future__ import annotations
 
 import difflib
 import glob
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-# fmt: off
-# isort: off
 from ruler_common.errors import RulerError, Unreachable
-from ruler_common.files import UNREADABLE, sha256_of, temporary_beside, write_whole
-from ruler_common.hub_access import hub_address, hub_errors, hub_file, is_repository, write_token
-from ruler_common.manifest import (
-    SUITE_DIGESTS, has_threshold, is_standard, parse_manifest, read_manifest, suite_digest,
-)
-from ruler_common.manifest_form import (
-    FORMAT_VERSION, MANIFEST, OWN_SUITE, BookRights, FileEntry, LanguageEntry, Manifest,
-    SourceEntry, TokenFigures, TokenizerEntry, Variant,
-)
-from ruler_common.names import (
-    DEFAULT_TOKENIZER, EVIDENCE_ALONE, GROUPS, LANGUAGES, LENGTHS, NIAH, SPLIT, TASKS, Config,
-    Names, check_name, in_tokens, languages_of, length_name, parse_length,
-)
-from ruler_common.parsing import parse_json
-from ruler_common.rows import (
-    COLUMNS, Evidence, Row, arrow_schema, check_columns, features, refuse_nulls,
-)
-from ruler_common.text import markdown_text, plain, without_passwords
-from ruler_common.work import Shard
-# isort: on
+from ruler_common.files import UNREADABLE, sha256_of
+from ruler_common.hub_access import hub_file, is_repository
+from ruler_common.manifest import read_manifest
+from ruler_common.manifest_form import MANIFEST, FileEntry, Manifest
+from ruler_common.names import DEFAULT_TOKENIZER, SPLIT, Names
+from ruler_common.rows import check_columns, features, refuse_nulls
 
 if TYPE_CHECKING:
     import datasets
 
-__all__ = [
-    "COLUMNS", "DEFAULT_TOKENIZER", "EVIDENCE_ALONE", "FORMAT_VERSION", "GROUPS", "LANGUAGES",
-    "LENGTHS", "MANIFEST", "NIAH", "OWN_SUITE", "SPLIT", "SUITE_DIGESTS", "TASKS", "UNREADABLE",
-    "BookRights", "Config", "Evidence", "FileEntry", "LanguageEntry", "Manifest", "Names",
-    "Row", "RulerError", "Shard", "SourceEntry", "TokenFigures", "TokenizerEntry",
-    "Unreachable", "Variant", "arrow_schema", "check_files", "check_name", "features",
-    "files_of", "has_threshold", "hub_address", "hub_errors", "hub_file", "in_tokens",
-    "is_repository", "is_standard", "languages_of", "length_name", "load", "manifest_of",
-    "markdown_text", "parse_json", "parse_length", "parse_manifest", "plain", "read_manifest",
-    "refuse_nulls", "sha256_of", "suite_digest", "temporary_beside", "without_passwords",
-    "write_token", "write_whole",
-]
-# fmt: on
+__all__ = ["RulerError", "Unreachable", "check_files", "files_of", "load", "manifest_of"]
 _MOST_NAMED = 5  # configurations that an error lists
 
 
@@ -94,29 +63,25 @@ def files_of(
 
 def load(
     root_or_repo: str | Path,
-    config: str | Path,
+    config: str,
     tokenizer: str | None = None,
     revision: str | None = None,
     verify: bool = True,
 ) -> datasets.Dataset:
-    """Load one configuration of a release, from a folder or the Hub (or, offline, its cache).
+    """Load one configuration of a release as one `datasets.Dataset`.
 
-    The order is that of `datasets.load_dataset`; the older one, the configuration first, is taken
-    too, with a FutureWarning. With `verify` each file's sha256 is checked against the manifest
-    before anything is read.
-    Raises RulerError for an unknown configuration, a missing file or a wrong digest.
+    Args:
+        root_or_repo: A release folder, or a repository of the Hub (offline: its cached copy).
+        config: A configuration's name, such as `niah_mk_4k`.
+        tokenizer: The tokenizer whose rows are meant, instead of a suffix of the name.
+        revision: A branch, tag or commit of the repository.
+        verify: Check each file's sha256 against the manifest before anything is read.
+
+    Raises:
+        RulerError: An unknown configuration, a missing file or a wrong digest.
     """
     import datasets
 
-    if not _is_place(root_or_repo) and _is_place(config):
-        warnings.warn(
-            f"ruler_dataset.load takes the release first: load({str(config)!r}, "
-            f"{str(root_or_repo)!r}).",
-            FutureWarning,
-            stacklevel=2,
-        )
-        root_or_repo, config = config, root_or_repo
-    config = str(config)
     if Path(root_or_repo).is_dir() and revision is not None:
         raise RulerError(f"'{root_or_repo}' is a folder: a revision belongs to a Hub repository.")
     manifest, get = _open(root_or_repo, revision)
@@ -129,14 +94,9 @@ def load(
     except (datasets.exceptions.DatasetGenerationError, *UNREADABLE) as error:
         if isinstance(error, OSError) and error.errno:
             raise  # a full disk
-        raise RulerError(f"'{paths[0]}' cannot be read: get or build it anew.") from error
+        raise RulerError(f"'{paths[0]}' cannot be read: fetch or build it again.") from error
     refuse_nulls(rows.data.table, paths[0])
     return rows
-
-
-def _is_place(name: str | Path) -> bool:
-    """Whether this is a folder, a path or a repository, as no configuration's name is."""
-    return isinstance(name, Path) or "/" in name or Path(name).is_dir()
 
 
 def manifest_of(root_or_repo: str | Path, revision: str | None = None) -> Manifest:

@@ -23,8 +23,6 @@ from ruler_common.manifest_form import OWN_SUITE, FileEntry, Manifest
 from ruler_common.parsing import read_toml
 
 FROZEN = Path(__file__).resolve().parent / "frozen"
-MINI = "mini"
-"""The folder within that has the digests of mini releases, whose rows are among the frozen ones."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,12 +53,8 @@ def read_frozen(data_version: str, folder: Path | None = None) -> FrozenRows | N
 
 
 def frozen_for(manifest: Manifest) -> FrozenRows | None:
-    """The frozen rows that a release is held to: those of mini releases, if it is one."""
-    return _frozen(manifest["data_version"], manifest.get("mini", False))
-
-
-def _frozen(data_version: str, mini: bool) -> FrozenRows | None:
-    return read_frozen(data_version, FROZEN / MINI) if mini else read_frozen(data_version)
+    """The frozen rows of a release's data version; None if there are none."""
+    return read_frozen(manifest["data_version"])
 
 
 @cache
@@ -161,19 +155,29 @@ def own_because(manifest: Manifest, configs: Collection[str]) -> str:
     return ", ".join(why) or _not_in_lock(manifest["data_version"], [e["config"] for e in own])
 
 
+def custom_because(manifest: Manifest) -> str:
+    """Why a release is not one of frozen rows; "" if it holds every listed configuration's.
+
+    Configurations that the lock does not list, such as an ablation's, do not count beside others.
+    """
+    frozen = frozen_for(manifest)
+    known = frozen.rows.get(manifest["dataset"], {}) if frozen else {}
+    configs = [entry["config"] for entry in manifest["files"].values()]
+    return own_because(manifest, [name for name in configs if name in known] or configs)
+
+
 def rows_label(
     dataset: str,
     data_version: str | None,
     digests: Mapping[str, str],
     why: str | None,
-    mini: bool = False,
 ) -> str:
     """*Frozen rows* with their data version, or *own rows* with the reason.
 
     `digests` are the rows_sha256 of configurations, and `why` is what `own_because` said of their
-    release, None where there was none. A `mini` release says so in either case.
+    release, None where there was none.
     """
-    frozen = _frozen(data_version, mini) if data_version else None
+    frozen = read_frozen(data_version) if data_version else None
     known = frozen.rows.get(dataset, {}) if frozen else {}
     if why is None or not digests:
         return "own rows: scored without a release"
@@ -181,8 +185,8 @@ def rows_label(
     if not why and other:
         why = _not_in_lock(data_version, other)
     if why:
-        return f"own{' mini' * mini} rows: {why}"
-    return f"frozen{' mini' * mini} rows {data_version}"
+        return f"own rows: {why}"
+    return f"frozen rows {data_version}"
 
 
 def are_frozen(label: str) -> bool:

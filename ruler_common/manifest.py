@@ -24,10 +24,10 @@ SUITE_DIGESTS = {
     "ruler_2024": "f30773471de22410",
 }
 """`suite_digest` of the benchmarks' own suites, and of that in whose layout RULER was measured."""
-_TASK_NAME = re.compile(r"(?!.*_(?:[0-9]+[km]|[0-9]{4,7})(?:_|$))[A-Za-z0-9_]{1,80}")
+_TASK_NAME = re.compile(r"(?!.*_(?:[0-9]+[kmKM]|[0-9]{4,7})(?:_|$))[A-Za-z0-9_]{1,80}")
 """Of a task or group: a configuration's name adds the length."""
 _TOKENIZER_NAME = re.compile(
-    r"(?!.*_[0-9]+[km](?:_|$))[A-Za-z0-9](?:[A-Za-z0-9_-]|\.(?=[A-Za-z0-9_-])){0,79}"
+    r"(?!.*_[0-9]+[kmKM](?:_|$))[A-Za-z0-9](?:[A-Za-z0-9_-]|\.(?=[A-Za-z0-9_-])){0,79}"
 )
 _SOURCE_NAME = re.compile(r"[a-z0-9_-]{1,80}")
 _NO_FOLDERS = ("con", "prn", "aux", "nul")  # names that some systems take for devices

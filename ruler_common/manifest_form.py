@@ -19,15 +19,6 @@ class TokenFigures(TypedDict):
     max: int
 
 
-class UnreadFigures(TypedDict):
-    """qa: in how many rows an answer would be right that was not found by reading."""
-
-    question: int  # the question, repeated
-    unknown: int  # "I don't know"
-    gold_document: int  # the gold documents, copied whole
-    elsewhere: int  # a reference is a word or words of a document that is not gold
-
-
 class FileEntry(TypedDict):
     """What the manifest says of one Parquet file."""
 
@@ -58,7 +49,6 @@ class FileEntry(TypedDict):
     evidence_alone: NotRequired[bool]
     # qa: for each row, a digest of its question, references and gold documents
     questions: NotRequired[list[str]]
-    unread: NotRequired[UnreadFigures]
 
 
 Variant = Literal["canonical", "embedded", "given"]
@@ -133,8 +123,6 @@ class Manifest(TypedDict):
     reserve: int
     # The name of one of the builder's suites, such as the dataset's, or OWN_SUITE
     suite: NotRequired[str]
-    # True for a mini release: the first MINI_ROWS rows of each file of a full one (rows.py)
-    mini: NotRequired[bool]
     families: dict[str, dict[str, Any]]  # the wording of each task family, as the suite has it
     tasks: dict[str, dict[str, Any]]  # each task's family and parameters
     groups: dict[str, list[str]]

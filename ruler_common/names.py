@@ -77,11 +77,12 @@ def parse_length(name: str, dataset: str = "ruler") -> int:
     """Tokens of a length name: `128k` is 131072 in ruler (binary), 128000 in oneruler.
 
     In ruler a number of tokens is a length too, `128000`, and `0k` is the control without a window.
+    `4K` is read as `4k`.
     """
     check_name("dataset", dataset, TASKS)
-    if dataset == "ruler" and name == EVIDENCE_ALONE:
+    if dataset == "ruler" and name.lower() == EVIDENCE_ALONE:
         return 0
-    match = re.fullmatch(r"([1-9]\d{0,3})([km])", name)
+    match = re.fullmatch(r"([1-9]\d{0,3})([km])", name.lower())
     thousand = _THOUSAND[dataset]
     tokens = int(match[1]) * thousand ** "km".index(match[2]) * thousand if match else 0
     if dataset == "ruler" and re.fullmatch(r"[1-9]\d{3,6}", name):
@@ -239,7 +240,7 @@ class Names:
         In oneruler a name without a language (`all_8k`, `niah_none_8k`) stands for those of all 26
         languages and of no pair. A suffix is a tokenizer there if it is one of `tokenizers`.
         """
-        every = re.fullmatch(r"(.+?_\d+[km])(?:_(.+))?", name)
+        every = re.fullmatch(r"(.+?_\d+[kmKM])(?:_(.+))?", name)
         if self.dataset == "oneruler" and every and every[2] in (None, *tokenizers):
             suffix = f"_{every[2]}" if every[2] else ""
             named = [f"{every[1]}_{code}{suffix}" for code in LANGUAGES]
@@ -268,7 +269,7 @@ class Names:
         """Read a configuration name: `niah_mk_128k_qwen2.5`, `cwe_easy_8k_pl`."""
         many = self.dataset == "oneruler"
         languages = rf"_(?P<language>{CODE})(?:-(?P<instruction>{CODE}))?" if many else ""
-        lengths = r"\d+[km]" if many else r"\d+[km]|\d{4,7}"
+        lengths = r"\d+[kmKM]" if many else r"\d+[kmKM]|\d{4,7}"
         pattern = rf"(?P<task>.+?)_(?P<length>{lengths}){languages}"
         match = re.fullmatch(pattern + r"(?:_(?P<tokenizer>.+))?", name)
         if match is None:

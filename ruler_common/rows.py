@@ -31,8 +31,6 @@ COLUMNS: dict[str, str] = {  # of a row, in order
 
 FULL_ROWS = {"ruler": 500, "oneruler": 50}
 """Rows a file of a full release, as the papers have them."""
-MINI_ROWS = 40
-"""Rows a file of a mini release: the first of the frozen order."""
 CANARIES = {  # data version -> data set -> a GUID by which rows are found in training data
     "1.0.0": {
         "ruler": "8fd5e18a-9d4b-4926-8c36-4e95eff80e38",
@@ -167,17 +165,7 @@ def row_order(data_version: str, dataset: str, task: str, length: str, rows: int
     return circle[start:] + circle[:start]
 
 
-def full_rows(dataset: str, most_rows: int | None) -> int:
-    """Rows of a file of a full release whose corpus has `most_rows` questions (None: no end)."""
-    return min(FULL_ROWS[dataset], most_rows or FULL_ROWS[dataset])
-
-
 def indices_of(manifest: Manifest, entry: FileEntry) -> list[int]:
-    """The indices that a file's rows have, in the frozen order.
-
-    A mini release has the first MINI_ROWS of a full one, under the index that they have there.
-    """
-    mini, dataset = manifest.get("mini", False), manifest["dataset"]
-    rows = full_rows(dataset, entry["most_rows"]) if mini else entry["rows"]
-    order = row_order(manifest["data_version"], dataset, entry["task"], entry["length"], rows)
-    return order[:MINI_ROWS] if mini else order
+    """The indices of a file's rows, in the frozen order."""
+    place = manifest["dataset"], entry["task"], entry["length"]
+    return row_order(manifest["data_version"], *place, entry["rows"])

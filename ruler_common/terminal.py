@@ -59,6 +59,11 @@ out = _Terminal(soft_wrap=True)
 err = _Terminal(stderr=True)
 
 
+def note(text: str) -> None:
+    """Print a line to stderr: what a command did besides what it was asked for."""
+    print(plain(text), file=sys.stderr)
+
+
 def progress(*columns: Any, quiet: bool | None = None, **options: Any) -> Progress:
     """A progress bar of these columns; `quiet` as it is given, or where stderr is no terminal."""
     from rich.progress import Progress

@@ -18,7 +18,7 @@ import typer
 from ruler_common.errors import RulerError
 from ruler_common.text import plain, without_passwords
 from ruler_release.commands import batch, sources
-from ruler_release.commands.build import build, freeze, list_release, merge, verify
+from ruler_release.commands.build import build, freeze, list_release, verify
 from ruler_release.commands.compare import analyze, compare, correlate
 from ruler_release.commands.export import export
 from ruler_release.commands.hub import fetch, push, results
@@ -36,7 +36,7 @@ app = typer.Typer(
 )
 PANELS: dict[str, tuple[Callable[..., None], ...]] = {
     "Start": (quickstart, example),
-    "Build": (build, verify, list_release, fetch, merge),
+    "Build": (build, verify, list_release, fetch),
     "Run": (run,),
     "Score": (score, errors, compare, decide, show, report, correlate, analyze),
     "Publish": (push, results, export),

@@ -163,11 +163,13 @@ def _task(
         scorer=ruler_scorer(release.languages.own) if release.languages.own else ruler_scorer(),
         config=GenerateConfig(temperature=0.0),
         version=release.manifest["data_version"],
-        metadata={"ruler_release": _settings(release, configs, prompter)},
+        metadata={"ruler_release": _settings(release, configs, prompter, limit)},
     )
 
 
-def _settings(release: Release, configs: Sequence[Config], prompter: Prompter) -> dict[str, Any]:
+def _settings(
+    release: Release, configs: Sequence[Config], prompter: Prompter, limit: int | None
+) -> dict[str, Any]:
     """What `ruler score` reads in the log, as it does in the run.json of a RUN folder."""
     return {
         **prompter.settings(),
@@ -177,7 +179,13 @@ def _settings(release: Release, configs: Sequence[Config], prompter: Prompter) -
         "data_revision": release.revision,
         "score_version": SCORE_VERSION,
         "rows": {config.name: release.rows_sha256(config.name) for config in configs},
-        "sessions": [{"source": release.source, "configs": [config.name for config in configs]}],
+        "sessions": [
+            {
+                "source": release.source,
+                "configs": [config.name for config in configs],
+                "limit": limit,
+            }
+        ],
     }
 
 

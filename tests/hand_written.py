@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import ruler_dataset
-from ruler_common.rows import canary_of
+from ruler_common.files import sha256_of
+from ruler_common.names import Config
+from ruler_common.rows import canary_of, features
 
 _ENTRY = {
     "most_rows": None,
@@ -68,7 +69,7 @@ def whole(manifest: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def write_file(
-    root: Path, config: ruler_dataset.Config, rows: Sequence[Mapping[str, Any]], **entry: Any
+    root: Path, config: Config, rows: Sequence[Mapping[str, Any]], **entry: Any
 ) -> dict[str, Any]:
     """Write a configuration's Parquet file into a release; its entry, with these fields."""
     import pyarrow as pa
@@ -79,7 +80,7 @@ def write_file(
     digest = hashlib.sha256(repr(list(rows)).encode())
     canary = {"canary": canary_of(config.dataset, "1.0.0")}
     rows = [{**canary, **row} for row in rows]
-    table = pa.Table.from_pylist(rows, schema=ruler_dataset.features().arrow_schema)
+    table = pa.Table.from_pylist(rows, schema=features().arrow_schema)
     pq.write_table(table, path, row_group_size=50)
     return {
         "config": config.name,
@@ -91,7 +92,7 @@ def write_file(
         "instruction_language": config.instruction_language,
         "rows": len(rows),
         "bytes": path.stat().st_size,
-        "sha256": ruler_dataset.sha256_of(path),
+        "sha256": sha256_of(path),
         "rows_sha256": digest.hexdigest(),
         **entry,
     }

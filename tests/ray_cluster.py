@@ -5,7 +5,6 @@ from __future__ import annotations
 import atexit
 import os
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 
@@ -17,7 +16,7 @@ def _made() -> Any:
     import ray
     from ray.cluster_utils import Cluster
 
-    head = {"num_cpus": 1, "num_gpus": 2, "include_dashboard": False}  # GPUs by count alone
+    head = {"num_cpus": 1, "include_dashboard": False}
     made = Cluster(initialize_head=True, head_node_args=head)
     atexit.register(made.shutdown)
     atexit.register(ray.shutdown)
@@ -32,25 +31,3 @@ def two_nodes() -> Any:
     if not cluster.worker_nodes:
         cluster.add_node(num_cpus=1)
     return cluster
-
-
-def actors_of(node: Any, name: str) -> list[int]:
-    """The processes of a node's actors of a class."""
-    raylet = next(iter(node.all_processes["raylet"])).process.pid
-    found = []
-    for status in Path("/proc").glob("[0-9]*/status"):
-        try:
-            mine = f"PPid:\t{raylet}\n" in status.read_text()
-            command = status.with_name("cmdline").read_bytes()
-        except OSError:  # it has just ended
-            continue
-        if mine and command.startswith(f"ray::{name}".encode()):
-            found.append(int(status.parent.name))
-    return found
-
-
-def both_have_started(replicas: Any) -> None:
-    """Wait until the second of two engines has started too, while the first is answering."""
-    import ray
-
-    ray.wait([*replicas._starting], num_returns=len(replicas._starting), timeout=300)

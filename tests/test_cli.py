@@ -12,6 +12,8 @@ import pytest
 
 from tests import in_process
 
+HEAVY = {"numpy", "datasets", "pyarrow", "transformers", "tiktoken", "scipy", "torch", "vllm"}
+
 
 def ruler(*arguments: object, cwd: Path | None = None, code: int = 0) -> in_process.Printed:
     done = in_process.ruler(*arguments, cwd=cwd)
@@ -151,9 +153,10 @@ def test_tokenizers_shows_the_named_ones() -> None:
 
 def test_quickstart_makes_verifies_loads_and_says_what_next(tmp_path: Path) -> None:
     first = ruler("quickstart", cwd=tmp_path)
-    assert 'load_dataset("ruler", "niah_mk_4k") gives 15 rows' in first.stdout
+    assert 'load_dataset("ruler-quickstart", "niah_mk_4k") gives 15 rows' in first.stdout
     assert "mean length" in first.stdout
-    assert first.stdout.split("Next:")[1].count("  ruler ") == 3
+    steps = [line.strip() for line in first.stdout.split("Next,")[1].splitlines()[1:]]
+    assert steps[:2] == ["ruler sources fetch ruler", "ruler build ruler --lengths 4k"]
     page = tmp_path / "runs" / "quickstart.html"
     assert f"The page of these scores: {page}" in first.stdout
     assert page.read_text(encoding="utf-8").lower().startswith("<!doctype html>")
@@ -161,9 +164,33 @@ def test_quickstart_makes_verifies_loads_and_says_what_next(tmp_path: Path) -> N
     assert "gives 15 rows" in again.stdout
 
 
+def test_the_benchmark_can_be_built_after_the_quickstart(tmp_path: Path) -> None:
+    """As the README has it: the folder that the second recipe builds is still free."""
+    ruler("quickstart", cwd=tmp_path)
+    built = ruler(
+        *("build", "ruler", "--lengths", "4k,32k", "--tasks", "vt", "--samples", "1"),
+        *("--sources", "embedded"),
+        cwd=tmp_path,
+    )
+    assert built.code == 0
+    assert (tmp_path / "ruler/data/tekken/32k/vt.parquet").is_file()
+
+
 def test_quickstart_overwrites_no_other_release(release: Path, tmp_path: Path) -> None:
-    shutil.copytree(release, tmp_path / "ruler")
-    before = {path: path.stat().st_mtime_ns for path in (tmp_path / "ruler").rglob("*")}
+    shutil.copytree(release, tmp_path / "ruler-quickstart")
+    before = {path: path.stat().st_mtime_ns for path in (tmp_path / "ruler-quickstart").rglob("*")}
     done = ruler("quickstart", cwd=tmp_path, code=2)
-    assert "holds another release than quickstart makes" in done.stderr
-    assert {path: path.stat().st_mtime_ns for path in (tmp_path / "ruler").rglob("*")} == before
+    assert "'ruler-quickstart'" in done.stderr
+    after = {path: path.stat().st_mtime_ns for path in (tmp_path / "ruler-quickstart").rglob("*")}
+    assert after == before
+
+
+def test_help_imports_nothing_heavy() -> None:
+    code = (
+        "import sys, ruler_release.app\n"
+        "sys.argv = ['ruler', '--help']\n"
+        "try: ruler_release.app.main()\n"
+        f"except SystemExit: print(sorted({HEAVY} & set(sys.modules)), file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stderr.strip() == "[]"

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import ruler_dataset
-from tests.test_architecture import ORDER, PACKAGES
+from tests.project import PACKAGES
 
 ROOT = Path(__file__).resolve().parent.parent
 GUIDES = ("builder/README.md", "eval/README.md", "CONTRIBUTING.md")
@@ -83,22 +83,13 @@ def test_every_path_it_names_is_there(guide: str) -> None:
     assert sorted(paths(text) - own - found) == []
 
 
-def test_the_paths_are_found_in_the_text() -> None:
-    assert "tests/vllm/setup.sh" in paths(text_of("CONTRIBUTING.md"))
-    assert len(paths(text_of("CONTRIBUTING.md"))) > 30
-    assert len(links(text_of("builder/README.md"))) > 25
-    assert len(links(text_of("eval/README.md"))) > 15
-
-
 @pytest.mark.parametrize("side", ["builder", "eval"])
-def test_the_tree_names_every_room_in_order(side: str) -> None:
+def test_the_guide_lists_every_folder_of_its_package(side: str) -> None:
     (tree,) = re.findall(r"^```\n(.*?)^```", text_of(f"{side}/README.md"), re.M | re.S)
     named = re.findall(r"^(\w+)/ +\S", tree, re.MULTILINE)
-    package = f"ruler_{side}"
-    folders = {path.name for path in (ROOT / PACKAGES[package]).iterdir() if path.is_dir()}
+    package = ROOT / PACKAGES[f"ruler_{side}"]
+    folders = {path.name for path in package.iterdir() if any(path.glob("*"))}
     assert sorted({*named} - {"ruler_score"}) == sorted(folders - {"__pycache__"})
-    in_order = [room for room in ORDER[package] if room in named]
-    assert in_order == [room for room in named if room in ORDER[package]]
 
 
 def test_the_row_that_the_builders_guide_follows_is_the_rows(release: Path) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests import in_process
-from tests.test_architecture import ROOT
+from tests.project import ROOT
 
 TEXT = (ROOT / "docs/experiments.md").read_text(encoding="utf-8")
 SMALL = {"ruler": 20, "complexity": 2, "correlation": 2, "oneruler": 6}

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.test_architecture import PACKAGES, ROOT
+from tests.project import PACKAGES, ROOT
 
 NAME = "labelled_sentence"
 TOY = ROOT / "tests" / NAME

@@ -16,7 +16,7 @@ import pytest
 
 from tests import documents
 from tests.conftest import Once
-from tests.documents import ROOT, blocks, commands, sections
+from tests.documents import ROOT, blocks, sections
 
 FIRST_LOOK = "examples/first_look.ipynb"
 
@@ -54,8 +54,8 @@ def started(once: Once) -> Path:
 
 @pytest.fixture
 def beside(started: Path, tmp_path: Path) -> Path:
-    """A folder of one's own with the quick start's release."""
-    (tmp_path / "ruler").symlink_to(started / "ruler")
+    """A folder that has the quick start's release as `ruler`."""
+    (tmp_path / "ruler").symlink_to(started / "ruler-quickstart")
     return tmp_path
 
 
@@ -69,10 +69,10 @@ def test_the_readme_is_short_and_shows_one_picture() -> None:
     ("page", "heading"), [("README.md", "Load the data"), ("docs/python.md", "Load")]
 )
 def test_what_the_quick_start_made_loads_as_written(
-    page: str, heading: str, started: Path, monkeypatch: pytest.MonkeyPatch
+    page: str, heading: str, beside: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (load,) = blocks(page, heading, "python")
-    monkeypatch.chdir(started)
+    monkeypatch.chdir(beside)
     found: dict[str, Any] = {}
     exec(load, found)
     assert len(found["rows"]) == 15
@@ -179,33 +179,6 @@ def test_inspect_evaluates_as_written(beside: Path) -> None:
     assert log.eval.task == "ruler_release/ruler"
 
 
-@pytest.mark.nightly
-def test_the_shards_of_an_array_or_an_indexed_job_merge_into_one_release(tmp_path: Path) -> None:
-    (block,) = blocks("docs/many_machines.md", "Shards", "bash")
-    few = "--lengths 4k --samples 1 --tasks vt,fwe --workers 1"
-    slurm, kubernetes, merge = commands(block.replace("/8", "/2").replace("--lengths 4k", few))
-    for index in (0, 1):
-        line = slurm.replace("$SLURM_ARRAY_TASK_ID", str(index + 1))
-        documents.run(line, tmp_path)
-        # The shell's part of the other line, from an index to the same order
-        shown = subprocess.run(
-            ["bash", "-c", kubernetes.replace("ruler", "echo ruler", 1)],
-            env={**os.environ, "JOB_COMPLETION_INDEX": str(index)},
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout
-        expected = line.replace(f"parts/{index + 1}", f"parts/{index}").replace('"', "")
-        assert shown.split() == expected.split()
-    assert "merged" in documents.run(merge, tmp_path)
-    documents.run(f"ruler build whole {few} --sources embedded", tmp_path)
-    for path in (tmp_path / "whole").rglob("*.parquet"):
-        other = tmp_path / "merged" / path.relative_to(tmp_path / "whole")
-        assert path.read_bytes() == other.read_bytes()
-    manifests = [tmp_path / name / "manifest.json" for name in ("whole", "merged")]
-    assert manifests[0].read_bytes() == manifests[1].read_bytes()
-
-
 def test_the_seeds_of_fresh_rows_are_built_run_and_compared(tmp_path: Path) -> None:
     (tmp_path / "ruler").mkdir()
     few = "--lengths 4k --samples 2 --tasks vt,fwe --workers 1 --sources embedded"
@@ -257,14 +230,13 @@ def test_every_block_of_code_is_run_by_a_test() -> None:
         ("docs/python.md", "The commands as calls", "python"),
         ("docs/python.md", "Load", "python"),
         ("docs/run.md", "Without a model", "bash"),
-        ("docs/many_machines.md", "Shards", "bash"),
         ("docs/other_tools.md", "Exports", "bash"),
         ("docs/other_tools.md", "Inspect", "bash"),  # these above
         ("docs/languages.md", "Commands", "bash"),  # tests/release/test_own_language.py
         ("docs/languages.md", "Scoring elsewhere", "python"),
         ("docs/run.md", "Behind a server", "bash"),  # tests/vllm/test_run_page.py
         ("docs/run.md", "Batch files", "bash"),
-        ("docs/run.md", "Modes and reasoning", "jinja"),  # tests/eval/run/preparing
+        ("docs/run.md", "Modes and reasoning", "jinja"),  # tests/eval/run/test_chat_template.py
         ("docs/experiments.md", "RULER", "bash"),  # tests/test_experiments.py
         ("docs/experiments.md", "ONERULER", "bash"),
         ("docs/score.md", "Commands", "bash"),  # tests/eval/score/test_scoring_readme.py

@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
-import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -30,14 +29,6 @@ def test_load_gives_a_dataset_with_the_features(release: Path) -> None:
     assert rows.features == features()
     assert len(rows) == 60
     assert list(dict.fromkeys(rows["task"])) == [f"niah_multikey_{i}" for i in (1, 2, 3)]
-
-
-def test_load_takes_the_older_order_too_and_says_which_is_right(release: Path) -> None:
-    with pytest.warns(FutureWarning, match="takes the release first: load\\('"):
-        assert len(load("vt_4k", release)) == 20
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        assert len(load(str(release), "vt_4k")) == 20
 
 
 def test_load_takes_a_tokenizer_for_the_suffix(release: Path) -> None:

@@ -14,7 +14,7 @@ import pytest
 
 from tests.hub.client import environment
 from tests.hub.stand_in import StandIn
-from tests.test_architecture import PACKAGES, ROOT
+from tests.project import PACKAGES, ROOT
 
 TOPS = {path.partition("/")[0] for path in PACKAGES.values()}
 FOLDERS = ("dataset_cards", *sorted(top for top in TOPS if (ROOT / top).is_dir()))

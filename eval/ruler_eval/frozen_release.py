@@ -89,10 +89,6 @@ class Release:
         """The digest of a configuration's rows: their identity, whatever wrote the file."""
         return str(self.manifest["files"][self.configs[config]]["rows_sha256"])
 
-    def file_sha256(self, config: str) -> str:
-        """The digest of a configuration's file, which runs of older versions recorded."""
-        return str(self.manifest["files"][self.configs[config]]["sha256"])
-
     def family(self, task: str) -> str | None:
         """The task family a suite of one's own gave a task; None where the manifest is silent."""
         known = self.manifest["tasks"]
@@ -138,11 +134,11 @@ class Release:
                         continue
                     most_groups = None if most_groups is None else most_groups - 1
                     table = file.read_row_group(group, columns=["index", *columns])
-                    rows = [row for place in places for row in table.slice(place, 1).to_pylist()]
                 except UNREADABLE as error:
-                    raise RulerError(f"'{path}' cannot be read: get or build it anew.") from error
+                    raise RulerError(f"'{path}' cannot be read: get or build it again.") from error
                 refuse_nulls(table, path)
-                yield from rows
+                for place in places:
+                    yield from table.slice(place, 1).to_pylist()
 
     def path(self, config: str) -> Path:
         """The file of a configuration, its digest checked once. Raises RulerError."""

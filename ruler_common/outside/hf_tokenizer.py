@@ -7,12 +7,9 @@ The code that a folder may bring along runs only if that is asked for.
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 from ruler_common.errors import RulerError
-from ruler_common.files import read_bytes
-from ruler_common.parsing import check_values
 from ruler_common.text import one_line
 
 FILES = (
@@ -20,7 +17,6 @@ FILES = (
     *("tokenizer.model", "vocab.json", "merges.txt", "vocab.txt"),
 )
 """What makes a tokenizer, in its folder."""
-_BESIDE = ("config.json", "generation_config.json", "chat_template.jinja", "chat_template.json")
 
 
 def auto_tokenizer(where: str, revision: str | None = None, trust_remote_code: bool = False) -> Any:
@@ -36,11 +32,6 @@ def auto_tokenizer(where: str, revision: str | None = None, trust_remote_code: b
             "pip install 'ruler-release[tokenizers]'"
         ) from error
     try:
-        for path in (Path(where).expanduser() / name for name in (*FILES, *_BESIDE)):
-            if path.exists():
-                data = read_bytes(path)
-                if path.suffix == ".json":
-                    check_values(data)
         # where it is unset, transformers asks on the terminal
         return AutoTokenizer.from_pretrained(
             where, revision=revision, trust_remote_code=trust_remote_code

@@ -51,7 +51,7 @@ def decide(
         that cannot be paired, and for another limit than the one fixed before the first row.
     """
     from ruler_eval.analysis.sequential.sequential_test import LookPlan, check_limit, looks
-    from ruler_eval.score.stored_results import load
+    from ruler_eval.score.scored_run import open_results
 
     check_limit(max_drop)
     if other is None:
@@ -60,7 +60,7 @@ def decide(
         return live.run(on_look)
     if run or base_model or base_model_url:
         raise RulerError("Two runs that are there need no model to run: leave its options out.")
-    a, b = load(Path(base)), load(Path(other))
+    a, b = open_results(Path(base)), open_results(Path(other))
     for found in looks(LookPlan.of(a), a, b, max_drop):
         on_look(found)
     return found
@@ -80,7 +80,7 @@ def live_test(
 
     from ruler_eval.analysis.sequential.live_test import LiveTest
     from ruler_eval.run.run_order import make_order
-    from ruler_eval.score.stored_results import load
+    from ruler_eval.score.scored_run import open_results
     from ruler_release.api.scores import run as run_call
 
     given = {name: value for name, value in run.items() if value is not None}
@@ -91,7 +91,7 @@ def live_test(
         raise RulerError(f"`ruler run` has no argument '{unknown[0]}'.")
     if base_model_url and not base_model:
         raise RulerError("--base-model-url is of a model A that is run too: add --base-model.")
-    results = None if base_model else load(Path(base))
+    results = None if base_model else open_results(Path(base))
     options = {name: p.default for name, p in taken.items() if p.default is not p.empty}
     options |= {**(as_run(results) if results else {}), **given}
     used = results["run"].get("chat_template") if results else None

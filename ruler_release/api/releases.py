@@ -32,14 +32,12 @@ def build(
     language_folders: Place | Iterable[Place] = (),
     skip_restricted: bool = False,
     samples: int | None = None,
-    mini: bool = False,
     seed: int = 0,
     reserve: int = 128,
     workers: int | None = 1,
     mirror: Place | None = None,
     sources: Names | None = None,
     skip_impossible: bool = False,
-    shard: str | None = None,
     engine: str = "processes",
     address: str | None = None,
     on_size: Callable[[BuildSize], None] | None = None,
@@ -61,14 +59,12 @@ def build(
             these, and each crossed with English (docs/languages.md).
         skip_restricted: Leave out the languages whose book may not be free everywhere.
         samples: Rows a file; None is the papers' number, 500 (oneruler: 50).
-        mini: Of each file the first 40 rows of the frozen order, under their own index.
         seed: Draws other rows; published releases use 0.
         reserve: Tokens of each window that are kept for a chat template.
         workers: Processes that work at a time; None: one a core, where the rows repay it.
         mirror: A folder that holds the sources; default: $RULER_MIRROR, the cache, the network.
         sources: `embedded` for the project's own small texts, or `NAME=embedded`.
         skip_impossible: Leave out what its window cannot hold, instead of building nothing.
-        shard: `i/n`, the i-th of n parts, each in a folder of its own.
         engine: Where workers run: `processes`, or `ray`.
         address: Of a Ray cluster, HOST:PORT; default: this machine's, or one made for the work.
         on_size: Is given what is to be made, before any work; what it raises ends the build.
@@ -84,7 +80,6 @@ def build(
     from ruler_builder.sources.language_folder import language_folders as read_folders
     from ruler_builder.sources.language_folder import restrictions
     from ruler_common.terminal import rows_bar
-    from ruler_common.work import Shard
 
     own_sources = read_folders(paths(language_folders))
     own = restrictions(own_sources)
@@ -99,7 +94,6 @@ def build(
         own_sources=own_sources,
         mirror=path(mirror),
         sources=several(sources),
-        shard=Shard.parse(shard) if shard else None,
     )
     if on_size is not None:
         on_size(size_of(order))

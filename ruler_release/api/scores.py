@@ -14,9 +14,8 @@ from ruler_common.errors import RulerError
 from ruler_release.api.arguments import Names, Place, filled, path, paths, several, text
 
 if TYPE_CHECKING:
-    from ruler_eval.analysis.compare import Comparison
+    from ruler_eval.analysis.compare import Comparison, SeedComparison
     from ruler_eval.analysis.sequential.mean_estimate import MeanEstimate
-    from ruler_eval.analysis.two_seeds import SeedComparison
     from ruler_eval.run.progress import RunSummary
     from ruler_eval.score.results_file import Results
 
@@ -51,9 +50,6 @@ def run(
     provider: str | None = None,
     omit: Sequence[str] = (),
     arguments: Mapping[str, Any] | None = None,
-    replicas: int = 1,
-    address: str | None = None,
-    num_cpus: int | None = None,
     price: tuple[float, float] | None = None,
     until: float | None = None,
     beside: Place | None = None,
@@ -65,7 +61,7 @@ def run(
     Args:
         dataset: A release folder, or a repository of the Hub, ORG/NAME.
         configs: Configurations, groups too: `all_4k`, `niah_mk_128k`, `*_4k`, `all`.
-        backend: `vllm`, `ray`, `openai`, `hf`, or `oracle`, which needs no model.
+        backend: `vllm`, `openai`, `hf`, or `oracle`, which needs no model.
         out: The folder of the run. Stopped anywhere, the same call does what is missing.
         model: A folder, a name on the Hub, or the name under which a server knows it.
         mode: `prefill` (chat models), `completion` (base models) or `chat` (no answer prefix);
@@ -78,7 +74,7 @@ def run(
         retry_failed: Run the rows that failed once more.
         skip_missing: Of a group, run the tasks that the release holds.
         tokenizer: The one that checks the budget; default: the model's.
-        chat_template: vllm, ray, hf: a jinja2 file, used instead of the tokenizer's own template.
+        chat_template: vllm, hf: a jinja2 file, used instead of the tokenizer's own template.
         max_model_len: The model's window in tokens, where it cannot be asked.
         revision: The model's on the Hub.
         data_revision: The release's on the Hub.
@@ -94,9 +90,6 @@ def run(
         provider: openai: who answers, as docs/servers.md names them; default: by the address.
         omit: openai: sampling fields not to send: temperature, top_p, seed.
         arguments: The backend's own: of the vLLM engine, of from_pretrained, of a request.
-        replicas: ray: engines that share the rows.
-        address: ray: HOST:PORT of a cluster; default: this machine's, or one made for the run.
-        num_cpus: ray: CPUs of each engine, where engines have no GPU.
         price: Of a million tokens of prompts and of answers, for the estimate that is shown.
         until: Stop when the mean over all tasks is known within ± so many points (95 %); the
             estimate is then in run.json.
@@ -122,9 +115,9 @@ def run(
             raise RulerError("--beside is for --until.")
         return run_order(order)
     from ruler_eval.analysis.sequential.mean_estimate import run_until
-    from ruler_eval.score.stored_results import load as load_results
+    from ruler_eval.score.scored_run import open_results
 
-    near = None if beside is None else load_results(Path(beside))
+    near = None if beside is None else open_results(Path(beside))
     return run_until(order, until, near, on_look)
 
 
@@ -189,8 +182,8 @@ def score(
     baseline = parse_baseline(threshold)
     source = filled(PredictionSource, locals(), dataset=text(dataset), references=path(references))
     predictions, release = source.open(given)
-    benchmark = release.dataset if release else "ruler"
-    window = None if claimed is None else parse_length(claimed.lower(), benchmark)
+    dataset_name = release.dataset if release else predictions.names.dataset
+    window = None if claimed is None else parse_length(claimed.lower(), dataset_name)
     bar = with_arguments(steps, label="Scoring", quiet=not progress)
     results = scoring.score(predictions, release, rules, baseline, window, bar)
     if place := out or results_place(given):
@@ -216,18 +209,17 @@ def compare(
     """
     from ruler_common.errors import RulerError
     from ruler_eval.analysis.compare import compare as compare_results
-    from ruler_eval.analysis.decide import decide
-    from ruler_eval.analysis.two_seeds import compare_seeds, seeds_of
-    from ruler_eval.score.stored_results import load as load_results
+    from ruler_eval.analysis.compare import compare_seeds, decision, seeds_of
+    from ruler_eval.score.scored_run import open_results
 
-    left, right = (load_results(Path(r)) if isinstance(r, str | Path) else r for r in (a, b))
+    left, right = (open_results(Path(r)) if isinstance(r, str | Path) else r for r in (a, b))
     if seeds_of(left, right):
         if max_drop is not None:
             raise RulerError("--max-drop is of two models on the same rows: these are two seeds'.")
         return compare_seeds(left, right)
     found = compare_results(left, right)
     if max_drop is not None:
-        found["decision"] = decide(found, max_drop)
+        found["decision"] = decision(found, max_drop)
     return found
 
 
@@ -239,10 +231,6 @@ def report(
     dataset: Place | None = None,
     revision: str | None = None,
     references: Place | None = None,
-    json_file: Place | None = None,
-    rows_file: Place | None = None,
-    row_pages: Place | None = None,
-    png: Place | None = None,
     every_error: bool = False,
 ) -> Path:
     """Make a page of scored runs, one HTML file that needs no network; `ruler report`.
@@ -254,10 +242,6 @@ def report(
         dataset: The release that they were made on; default: as each run names it.
         revision: The release's on the Hub.
         references: The data folder that runs without a release were scored by.
-        json_file: Where to write what the page shows as JSON, if at all.
-        rows_file: Where to write every row, which the page opens on demand, if at all.
-        row_pages: A folder for a page of each shown row: its whole prompt, linked from the row.
-        png: A folder for the figures as PNG and SVG.
         every_error: Sort every wrong row into its kind of error: about a minute for 39,000 rows to
             128k. Else, of a release whose texts are that large, an even share is sorted.
 
@@ -270,13 +254,5 @@ def report(
 
     with no_search_for_circles():
         opened = open_runs(paths(runs), several(names), text(dataset), revision, path(references))
-        write_report(
-            opened,
-            Path(out),
-            json_file=path(json_file),
-            every_row=path(rows_file),
-            row_pages=path(row_pages),
-            png=path(png),
-            every_error=every_error,
-        )
+        write_report(opened, Path(out), every_error)
     return Path(out)

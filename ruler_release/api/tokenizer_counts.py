@@ -95,14 +95,17 @@ def _files(
     release: Release, configs: tuple[str, ...], lengths: tuple[str, ...]
 ) -> tuple[list[str], str]:
     """The files that are asked for, and the one tokenizer that their rows were fitted under."""
-    from ruler_common.names import DEFAULT_TOKENIZER
+    from ruler_common.names import DEFAULT_TOKENIZER, length_name, parse_length
     from ruler_eval.frozen_release import chosen_files
 
     known = release.manifest["files"]
     files = chosen_files(configs, release.manifest)
     there = {known[path]["length"] for path in files}
-    if unknown := [length for length in lengths if length not in there]:
-        raise RulerError(f"No rows here are at {unknown[0]}: leave it out of --lengths.")
+    dataset = release.dataset
+    lengths = tuple(length_name(parse_length(length, dataset), dataset) for length in lengths)
+    for length in lengths:
+        if length not in there:
+            raise RulerError(f"No rows here are at {length}: leave it out of --lengths.")
     files = [path for path in files if not lengths or known[path]["length"] in lengths]
     fitted = list(dict.fromkeys(known[path]["tokenizer"] for path in files))
     if len(fitted) > 1:

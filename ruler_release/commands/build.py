@@ -1,4 +1,4 @@
-"""`ruler build`, and what else is done with releases as a whole: list, verify, freeze, merge."""
+"""`ruler build`, and what else is done with releases as a whole: list, verify, freeze."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import typer
 from typer import Argument, Option
 
 from ruler_common.errors import RulerError
-from ruler_common.text import number_of, plain
+from ruler_common.text import plain
 from ruler_release import api, completion
 from ruler_release.api.arguments import filled
 from ruler_release.commands.flags import (
@@ -42,7 +42,6 @@ _PUBLISHED = "Mark as published: rows never change again."
 _YES = "Ask nothing, however many rows."
 _MANY_ROWS = 10_000
 _TO = "Folder of the digests; else the package's own."
-_PARTS = "What the shards made: their folders."
 
 
 @arguments_of(api.build)
@@ -123,46 +122,15 @@ def freeze(
     Example: `ruler freeze ruler oneruler`
     """
     from ruler_builder.release.freeze import freeze as freeze_rows
-    from ruler_common.frozen_rows import FROZEN, MINI, frozen_path
-    from ruler_common.rows import FULL_ROWS
+    from ruler_common.frozen_rows import FROZEN, frozen_path
 
     folder = to or FROZEN
     found = freeze_rows(roots, anew, published, folder)
     rows = sum(len(names) for names in found.rows.values())
-    if found.samples != FULL_ROWS:
-        folder = folder / MINI
     path = frozen_path(found.data_version, folder)
     typer.echo(
         plain(f"Data version {found.data_version}: {rows} configurations are frozen in '{path}'.")
     )
-
-
-def merge(
-    to: Annotated[Path, Argument(metavar="DIR", help="Folder to make, or to add to.")],
-    parts: Annotated[list[Path], Argument(metavar="PART…", help=_PARTS)],
-) -> None:
-    """Join what the shards of one build or of one run made, each in its own folder.
-
-    Example: `ruler merge ruler parts/*`
-    """
-    from ruler_eval.run.records import RUN_FILE
-
-    if all((part / RUN_FILE).exists() for part in parts):
-        from ruler_eval.run.merge_runs import merge_runs
-
-        rows = merge_runs(to, parts)
-        typer.echo(
-            f"{number_of(sum(rows.values()), 'row')} of {number_of(len(rows), 'configuration')} "
-            f"are in '{to}'. Next: ruler score {to}"
-        )
-        return
-    from ruler_builder.release.merge_releases import merge_releases
-    from ruler_common import terminal
-    from ruler_release.tables import release_tables
-
-    with terminal.rows_bar("Merging") as bar:
-        built = merge_releases(to, parts, bar)
-    release_tables.show_built(to, built)
 
 
 @arguments_of(api.verify)

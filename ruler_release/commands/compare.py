@@ -29,10 +29,8 @@ if TYPE_CHECKING:
 
 _MAX_DROP = "Points that B may lose against A over all. Exit code 0: surely lost less, "
 _MAX_DROP += "1: surely more, 3: these rows cannot tell."
-_RESULTS = "RUN folders that were scored on ONERULER, or their results.json files."
-_CORRELATED = (
-    "RUN folders that were scored, or results.json files: two or more; of a suite that varies "
-)
+_RESULTS = "RUN folders of ONERULER, or their results.json files."
+_CORRELATED = "RUN folders, or results.json files: two or more; of a suite that varies "
 _CORRELATED += "a parameter one is enough."
 _TEXTS = "A release whose texts are counted."
 _COUNTED_BY = "Counts them: a NAME, NAME=hf:ORG/NAME or NAME=FOLDER; repeatable."
@@ -42,7 +40,7 @@ _ERRORS = "What `ruler errors --out` wrote; repeatable."
 
 
 def compare(
-    a: Annotated[Path, Argument(help="A RUN folder that was scored, or a results.json.")],
+    a: Annotated[Path, Argument(help="A RUN folder, or a results.json.")],
     b: Annotated[Path, Argument(help="The other one.")],
     more: Annotated[list[Path] | None, Argument(help="More of them: then all are ranked.")] = None,
     out: Annotated[Path | None, Option("--out", "-o", help="Write the comparison as JSON.")] = None,
@@ -60,8 +58,7 @@ def compare(
 
     In CI, for a quantised or tuned model: `ruler compare runs/base runs/quantised --max-drop 1.5`
     """
-    from ruler_eval.analysis.decide import EXIT_CODES
-    from ruler_eval.analysis.ranks import ranks
+    from ruler_eval.analysis.compare import EXIT_CODES, ranks
     from ruler_eval.report import comparison_tables
 
     not_a_folder(out, "comparison.json")
@@ -186,13 +183,13 @@ def _named(paths: Sequence[Path], names: Sequence[str]) -> dict[str, Results]:
 
     Of models with one name each says its file too: names that are alike tell nothing.
     """
-    from ruler_eval.score.stored_results import load
+    from ruler_eval.score.scored_run import open_results
 
     if names and len(names) != len(paths):
         raise RulerError(
             f"There are {len(names)} --name for {len(paths)} results: give one for each, in order."
         )
-    opened = [load(path) for path in paths]
+    opened = [open_results(path) for path in paths]
     models = [str(results["model"] or "") for results in opened]
     found: dict[str, Results] = {}
     for number, (path, results) in enumerate(zip(paths, opened, strict=True)):

@@ -54,7 +54,7 @@ _COMPLETED: dict[str, Callable[..., Any]] = {
     "cut": completion.cuts,
     "mode": completion.modes,
 }
-_FROM_1 = ("samples", "concurrency", "replicas", "num_cpus")
+_FROM_1 = ("samples", "concurrency")
 _LEAST = {"reserve": 0, **dict.fromkeys(_FROM_1, 1)}
 _MOST = {"concurrency": 1000}
 # An argument's annotation in the API -> the type of its flag; of others a command has its own.

@@ -13,9 +13,7 @@ from ruler_common.files import write_whole
 from ruler_release import api, completion
 from ruler_release.commands.flags import DataRevision, Dataset, ModelNames, Reference, arguments_of
 
-_RUNS = "Scored RUN folders, or results.json files of `ruler score`."
-_JSON_FILE = "Write what the page shows as JSON."
-_ROWS = "Write every row, compressed, which the page opens on demand: it holds 20 of each cell."
+_RUNS = "RUN folders, or results.json files of `ruler score`."
 _RUN = "A RUN folder or prediction file; repeatable."
 _FULL = "The whole text, page by page, evidence marked."
 
@@ -25,8 +23,6 @@ def report(
     runs: Annotated[list[Path], Argument(metavar="RUN...", help=_RUNS)],
     names: ModelNames = None,
     dataset: Reference = None,
-    json_file: Annotated[Path | None, Option("--json", help=_JSON_FILE)] = None,
-    rows_file: Annotated[Path | None, Option("--rows", metavar="FILE", help=_ROWS)] = None,
     **more: Any,
 ) -> None:
     """Make a page of scored runs: tables, curves, heat maps, and the rows behind each number.
@@ -35,11 +31,7 @@ def report(
 
     One file that opens from disk, without a network.
     """
-    out = api.report(
-        runs, names=names, dataset=dataset, json_file=json_file, rows_file=rows_file, **more
-    )
-    written = filter(None, (out, json_file, rows_file, more["row_pages"], more["png"]))
-    typer.echo(f"Written: {', '.join(map(str, written))}")
+    typer.echo(f"Written: {api.report(runs, names=names, dataset=dataset, **more)}")
 
 
 def show(

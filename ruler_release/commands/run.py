@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ruler_eval.analysis.sequential.mean_estimate import MeanEstimate
     from ruler_eval.analysis.sequential.sequential_test import SequentialDecision
 
-_BACKEND = "vllm, ray, openai, hf, or oracle (no model)."
+_BACKEND = "vllm, openai, hf, or oracle (no model)."
 _ARGUMENT = (
     "An argument of the backend itself, NAME=VALUE, repeatable: a vLLM engine argument, an argument"
     " of from_pretrained (hf), a field of the request (openai)."
@@ -28,7 +28,7 @@ _OMIT = "openai: sampling fields not to send: temperature,top_p,seed."
 _DRY_RUN = "Only show what is to be done, without a model."
 
 # of `ruler decide`
-_BASE = "Model A: a RUN folder that was scored, or a results.json; with --base-model its folder."
+_BASE = "Model A: a RUN folder, or a results.json; with --base-model its folder."
 _OTHER = "Model B, where it was run already: says where it would have stopped."
 _MAX_DROP = "Points that B may lose over all, fixed before the first row."
 _MODEL_B = "Model B, which is run now: a folder, a Hub name, or a server's name for it."
@@ -121,7 +121,7 @@ def decide(
     Rows are run in waves, as many of every task, until the verdict. Exit code 0: B surely lost
     less, 1: surely more, 3: all rows cannot tell. Mode, thinking and sampling are A's.
     """  # noqa: E501
-    from ruler_eval.analysis.decide import EXIT_CODES
+    from ruler_eval.analysis.compare import EXIT_CODES
     from ruler_eval.report.comparison_tables import look_line, saved, sequential_verdict
     from ruler_eval.run.run_order import parse_arguments, parse_price
 

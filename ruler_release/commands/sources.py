@@ -77,18 +77,16 @@ def fetch(
 
 def tokenizers(
     model: Annotated[str | None, Option("--for", metavar="MODEL", help=_FOR)] = None,
-    mirror: Mirror = None,
 ) -> None:
-    """List the named tokenizers; or count with a model's, to say which frozen rows suit it.
+    """List the named tokenizers, or say which frozen rows are exact for a model's tokenizer.
 
     Example: `ruler tokenizers --for Qwen/Qwen3-8B`
     """
-    from ruler_builder.release.suited_rows import suited_rows
-    from ruler_builder.sources.download import Store
+    from ruler_builder.release.model_tokenizer import find_model_tokenizer
     from ruler_builder.tokens.tokenizers import named
     from ruler_release.tables import source_tables
 
     if model is None:
         source_tables.show_tokenizers(named())
     else:
-        source_tables.show_suited(suited_rows(model, Store(mirror)))
+        source_tables.show_model_tokenizer(find_model_tokenizer(model))

@@ -112,10 +112,7 @@ def show_report(root: Path, report: VerifyReport, as_json: bool) -> None:
             where = f"row {index}" if index >= 0 else "file"
             out.print(f"    {file.config} {where}, {law.title}: {what}", highlight=False)
     if report.unfinished:
-        out.print(
-            f"Incomplete: {report.unfinished} files are not made yet. "
-            "Run the same `ruler build` again."
-        )
+        out.print("Incomplete: its build was stopped. Run the same `ruler build` again.")
     elif report.ok:
         rows = sum(file.rows for file in report.files.values())
         laws = "All other laws hold" if report.uncounted else "All laws hold"

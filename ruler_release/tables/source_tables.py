@@ -5,10 +5,10 @@ from __future__ import annotations
 from textwrap import fill
 from typing import Any
 
-from ruler_builder.release.suited_rows import Beside, SuitedRows
+from ruler_builder.release.model_tokenizer import ModelTokenizer, frozen_datasets
 from ruler_builder.sources.registry import Source, State, restricted
 from ruler_common.names import DEFAULT_TOKENIZER
-from ruler_common.terminal import COLUMNS, narrow_table, out, print_table, sentences
+from ruler_common.terminal import COLUMNS, out, print_table, sentences
 
 
 def show_sources(dataset: str, states: list[tuple[Source, State]]) -> None:
@@ -79,83 +79,28 @@ def show_tokenizers(named: dict[str, dict[str, Any]]) -> None:
     ]
     print_table("", "name", "counted by", "of models named", rows=rows)
     out.print("Any other: --tokenizer NAME=hf:ORG/NAME[@REVISION] or NAME=FOLDER")
-    out.print("Which frozen rows suit a model: ruler tokenizers --for MODEL")
+    out.print("Which frozen rows are exact for a model: ruler tokenizers --for MODEL")
 
 
-def show_suited(found: SuitedRows) -> None:
-    """A sentence with the rows that suit a model, and the counts behind it."""
-    for text in [_advice(found), _by_name(found)]:
-        if text:
-            out.print(sentences(text), highlight=False)
-    if found.beside:
-        texts = found.beside[0].texts
-        kinds = list(found.beside[0].ratios)
-        header = ["tokenizer", "rows of", *kinds, "equal"]
-        rows = [
-            [
-                *(one.tokenizer, "both" if len(found.frozen[one.tokenizer]) > 1 else "ruler"),
-                *map(_percent, one.ratios.values()),
-                f"{one.equal:,}",
-            ]
-            for one in found.beside
-        ]
-        out.print("\n" + narrow_table(header, rows), highlight=False)
-        explained = (
-            "Tokens that the model needs for the same texts, more or fewer than the tokenizer of "
-            f"the frozen rows; equal: of {texts:,} texts so many have the same number."
+def show_model_tokenizer(found: ModelTokenizer) -> None:
+    """Print which frozen rows are exact for a model, or how to build rows that are."""
+    if found.name is None:
+        text = (
+            f"No frozen rows were fitted with the tokenizer of '{found.model}'. To build rows that "
+            f"are exact for it: ruler build custom --tokenizer NAME={found.spec} --lengths 4k"
         )
-        out.print("\n" + sentences(explained), highlight=False)
-    if found.not_here:
-        missing = " ".join(found.not_here)
-        lacking = f"Not compared, for their files are not here: ruler sources fetch {missing}"
-        out.print("\n" + sentences(lacking), highlight=False)
-
-
-def _advice(found: SuitedRows) -> str:
-    if not found.beside:
-        return (
-            f"By its name '{found.model}' has the tokenizer {found.by_name}, and {_rows(found)} "
-            f"suit it. Not counted: {found.why.rstrip('.')}."
+        out.print(sentences(text), highlight=False)
+        return
+    suffix = "" if found.name == DEFAULT_TOKENIZER else f"_{found.name}"
+    rows = f"frozen rows such as all_8k{suffix} ({' and '.join(frozen_datasets(found.name))})"
+    if found.proved:
+        text = (
+            f"'{found.model}' has the vocabulary, merges and pre-tokenizer of {found.name}, so its "
+            f"token counts are the same: {rows} are exact for it."
         )
-    exact = [one.tokenizer for one in found.beside if one.exact]
-    if exact:
-        first, *more = exact
-        also = f" (and {', '.join(more)}, which is the same here)" if more else ""
-        return (
-            f"The tokenizer of '{found.model}' counts as {first}{also} does, text for text: "
-            f"{_rows(found, first)} are exact for it."
-        )
-    return (
-        f"No frozen rows were fitted with the tokenizer of '{found.model}'. {_nearest(found)} Rows "
-        f"of its own: ruler build mine --tokenizer NAME={found.spec} --lengths 4k"
-    )
-
-
-def _nearest(found: SuitedRows) -> str:
-    near: Beside = found.beside[0]
-    if near.longest > 1:
-        fits = f"up to {100 * (near.longest - 1):.1f} % longer for it and may not fit its window."
     else:
-        fits = f"up to {100 * near.distance:.1f} % shorter for it: they fit, and are not full."
-    return f"The nearest are those of {near.tokenizer}: rows are {fits}"
-
-
-def _by_name(found: SuitedRows) -> str:
-    """A word where the name promises another tokenizer than the counts."""
-    exact = [one.tokenizer for one in found.beside if one.exact]
-    counted = [one.tokenizer for one in found.beside]
-    if found.by_name not in counted or found.by_name in exact:
-        return ""
-    return f"By its name it would have the tokenizer {found.by_name}; the counts say otherwise."
-
-
-def _rows(found: SuitedRows, name: str | None = None) -> str:
-    """`the frozen rows such as all_8k_qwen2.5` of a tokenizer."""
-    name = name or str(found.by_name)
-    suffix = "" if name == DEFAULT_TOKENIZER else f"_{name}"
-    datasets = " and ".join(found.frozen.get(name, []))
-    return f"the frozen rows such as all_8k{suffix} ({datasets})"
-
-
-def _percent(ratio: float) -> str:
-    return "0" if ratio == 1 else f"{100 * (ratio - 1):+.1f} %"
+        text = (
+            f"By its name, '{found.model}' has the tokenizer {found.name}, so {rows} should fit "
+            f"it. Its files were not compared: {found.reason}"
+        )
+    out.print(sentences(text), highlight=False)

@@ -5,8 +5,7 @@
 
 Each line is the difference between two processes, of a few rows and of many, so that start, plan
 and imports do not count; memory is the peak of the larger. `text` sends the prompt as text, `ids`
-as token ids of the tokenizer's own library, `fast ids` of gigatoken where that is installed;
-`stream` sends text and takes an answer of 128 tokens in as many pieces.
+as token ids; `stream` sends text and takes an answer of 128 tokens in as many pieces.
 `tokenizer` is that library alone: no client that sends exact ids can take less. With --lm-eval,
 lm-evaluation-harness' local-completions answers as many requests of the same prompts, also as token
 ids; its reading of rows is not counted. The last columns: the CPU per row as a share of that of
@@ -28,9 +27,8 @@ import json, resource, sys, tempfile
 from itertools import islice
 from pathlib import Path
 from ruler_eval.run.backends.backend import ModelOptions
-from ruler_eval.run.preparing import token_ids
-from ruler_eval.run.preparing.row_reader import RowReader
-from ruler_eval.run.prompts import load_tokenizer
+from ruler_eval.frozen_release import Release
+from ruler_eval.run.prompts import TokenIds, load_tokenizer
 from ruler_eval.run.run_order import RunOrder
 from ruler_eval.run.runner import run
 dataset, config, url, tokenizer, way, rows = sys.argv[1:]
@@ -40,14 +38,12 @@ def cpu():
     return used.ru_utime + used.ru_stime
 
 def texts():
-    found = RowReader(dataset).all_rows(config, ("input", "answer_prefix"))
-    return [row["input"] + row["answer_prefix"] for _, row in islice(found, int(rows))]
+    found = Release.open(dataset).rows(config, ("input", "answer_prefix"))
+    return [row["input"] + row["answer_prefix"] for row in islice(found, int(rows))]
 
 before = 0.0
 """
 OURS = """
-if way == "ids":
-    token_ids._engine = lambda tokenizer: None
 own = None if way in ("text", "stream") else tokenizer
 options = ModelOptions("m", base_url=url, tokenizer=own, stream=way == "stream")
 with tempfile.TemporaryDirectory() as folder:
@@ -66,10 +62,10 @@ before = cpu()
 assert len(model.generate_until(asked)) == int(rows)
 """
 TOKENIZER = """
-ids, sent = token_ids.TokenIds(load_tokenizer(tokenizer)), texts()
+ids, sent = TokenIds(load_tokenizer(tokenizer)), texts()
 before = cpu()
 for text in sent:
-    ids.exact(text, True)
+    ids(text, special_tokens=True)
 """
 USED = """
 most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
@@ -102,7 +98,6 @@ def main() -> None:
     ways = [
         ("ids", OURS),
         ("tokenizer", TOKENIZER),
-        ("fast ids", OURS),
         ("text", OURS),
         ("stream", OURS),
     ]

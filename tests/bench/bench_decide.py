@@ -20,8 +20,7 @@ from itertools import permutations
 
 import numpy as np
 
-from ruler_eval.analysis.decide import Verdict
-from ruler_eval.analysis.paired import bounds, paired_mean
+from ruler_eval.analysis.compare import Verdict
 from ruler_eval.analysis.sequential.betting import (
     ALPHA_LAST,
     LEAST,
@@ -30,6 +29,7 @@ from ruler_eval.analysis.sequential.betting import (
     evidence,
 )
 from ruler_eval.run.work_plan import WAVE_OVER_LENGTHS
+from ruler_eval.score.intervals import paired_interval, paired_mean
 from tests.bench.run_scores import Run, by_lengths, run_scores, same_model, same_rows
 
 RUNS, TASKS, ROWS = 2000, 13, 500
@@ -74,7 +74,7 @@ def held(drops: np.ndarray, limit: float, confidence: float = 0.95) -> Verdict:
     places = range(lengths)  # each length begins a sixth later
     aligned = [np.roll(drops[n * TASKS : (n + 1) * TASKS], ROWS * n // 6, 1) for n in places]
     strata = list(np.mean(aligned, axis=0)) if lengths > 1 else list(drops)
-    low, high = bounds(paired_mean(strata), confidence)
+    low, high = paired_interval(paired_mean(strata), confidence)
     return "smaller" if high < limit else "larger" if low > limit else "unknown"
 
 

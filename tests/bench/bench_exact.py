@@ -1,6 +1,6 @@
 """How often p tells models apart, equal ones too: `python -m tests.bench.bench_exact [TRIALS]`.
 
-Partial credit by analysis/exact_test.py. Two models that are equal on average answer the same rows;
+Partial credit by score/intervals.py. Two models that are equal on average answer the same rows;
 the table has the percent of TRIALS in which p is below 0.05: first of differences that are as
 likely one way as the other, then, "uneven", of a model that misses a little often and one that
 misses much but rarely. Last, what is seen of a true difference. Ends with code 1 where equal models
@@ -13,7 +13,7 @@ import sys
 
 import numpy as np
 
-from ruler_eval.analysis.exact_test import signed_p
+from ruler_eval.score.intervals import signed_p
 from tests.bench.bench_paired import TRIALS, Draw, chains, words
 
 ROWS = (10, 20, 30, 50, 200, 500)

@@ -16,7 +16,7 @@ import numpy as np
 from scipy.stats import bootstrap
 from scipy.stats import t as student
 
-from ruler_eval.analysis.paired import bounds, paired_mean
+from ruler_eval.score.intervals import paired_interval, paired_mean
 
 TRIALS = int(sys.argv[1]) if len(sys.argv) > 1 else 4000
 ROWS = (10, 15, 20, 25, 30, 50, 500)
@@ -117,7 +117,7 @@ def by_bca(drawn: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def ours(samples: list[list[np.ndarray]], labels: np.ndarray | None = None) -> np.ndarray:
     """Lower and upper bounds of samples, each a list of strata."""
     clusters = None if labels is None else [labels]
-    return np.array([bounds(paired_mean(strata, None, clusters)) for strata in samples]).T
+    return np.array([paired_interval(paired_mean(strata, None, clusters)) for strata in samples]).T
 
 
 def one_task() -> None:

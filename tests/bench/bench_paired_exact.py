@@ -17,7 +17,7 @@ import numpy as np
 from scipy.special import ndtri
 from scipy.stats import multinomial
 
-from ruler_eval.analysis.paired import bounds, paired_mean
+from ruler_eval.score.intervals import paired_interval, paired_mean
 from tests.bench.run_scores import run_scores, same_rows
 
 ROWS = (10, 15, 20, 25, 30, 50)
@@ -31,7 +31,7 @@ def our_bounds(rows: int, up: np.ndarray, down: np.ndarray) -> Bounds:
     whole = (
         np.repeat([1.0, -1.0, 0.0], [a, b, rows - a - b]) for a, b in zip(up, down, strict=True)
     )
-    found = np.array([bounds(paired_mean([one])) for one in whole])
+    found = np.array([paired_interval(paired_mean([one])) for one in whole])
     return found[:, 0], found[:, 1]
 
 

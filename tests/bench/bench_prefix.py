@@ -27,7 +27,7 @@ from ruler_eval.run.backends.backend import ModelOptions
 from ruler_eval.run.prompts import Prompter, load_tokenizer
 from ruler_eval.run.run_order import RunOrder
 from ruler_eval.run.runner import OpenRun
-from ruler_eval.run.work_plan import sent_rows
+from ruler_eval.run.work_plan import WAVE, sent_rows
 
 
 class Cache:
@@ -80,7 +80,7 @@ def main() -> None:
     )  # fmt: skip
     tokenizer = load_tokenizer(asked.tokenizer)
     mode = "prefill" if tokenizer.chat_template else "completion"
-    prompter = Prompter(mode, tokenizer, fast=True)
+    prompter = Prompter(mode, tokenizer)
     tokens, allowed, cached = Counter[str](), Counter[str](), Counter[str]()
     told: dict[str, float] = {}
     with tempfile.TemporaryDirectory() as folder:
@@ -89,17 +89,17 @@ def main() -> None:
             options=options, mode=mode, limit=asked.limit, quiet=True,
         )  # fmt: skip
         endless, bounded = Cache(float("inf"), asked.block), Cache(asked.cache, asked.block)
-        with OpenRun(order, growing=not asked.even) as work:
+        with OpenRun(order, look_every=WAVE if asked.even else None) as work:
             configs = [part.config for part in work.parts]
             parts = [part for wave in work.in_order for part in wave]
-            for config, row in sent_rows(work.plan[0], parts):
+            for config, row in sent_rows(work.checked.release, parts):
                 ids = prompter(config, row).token_ids or ()
                 tokens[config] += len(ids)
                 allowed[config] += endless.read(ids)
                 cached[config] += bounded.read(ids)
         if asked.base_url:
             before = counters(asked.base_url)
-            with OpenRun(order, growing=not asked.even) as work:
+            with OpenRun(order, look_every=WAVE if asked.even else None) as work:
                 work.answer([part for wave in work.in_order for part in wave])
                 for part in work.parts:
                     usages = [one["usage"] for one in work.records.of(part.config).values()]

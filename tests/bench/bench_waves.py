@@ -12,13 +12,12 @@ from __future__ import annotations
 import sys
 
 from ruler_eval.frozen_release import Release
-from ruler_eval.run.preparing.row_reader import RowReader
-from ruler_eval.run.work_plan import WAVE, WAVE_OVER_LENGTHS, Part, Waves, estimated
+from ruler_eval.run.work_plan import WAVE, WAVE_OVER_LENGTHS, Part, Waves, plan_rows
 
 
 def main() -> None:
     """Print the shares by task, and over all."""
-    release, reader = Release.open(sys.argv[1]), RowReader(sys.argv[1])
+    release = Release.open(sys.argv[1])
     files = [*release.manifest["files"].values()]
     shortest = min(files, key=lambda file: file["max_length"])["length"]
     length = sys.argv[2] if len(sys.argv) > 2 else shortest
@@ -30,7 +29,7 @@ def main() -> None:
     }  # fmt: skip
     said = f"{length}: prompt tokens that a cache holds"
     print(f"{said:45}" + "".join(f"{name:>9}" for name in waves))
-    found = [estimated(reader, parts, 0, True, True, wave) for wave in waves.values()]
+    found = [plan_rows(release, parts, 0, True, wave) for wave in waves.values()]
     for number, name in enumerate(configs):
         shares = [part.cached_tokens / sum(part.tokens) for part in (f[0][number] for f in found)]
         print(f"{name:45}" + "".join(f"{share:9.1%}" for share in shares))

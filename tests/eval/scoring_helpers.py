@@ -6,8 +6,8 @@ import itertools
 import json
 import re
 
-import ruler_dataset
-from ruler_common.names import Names
+from ruler_common.manifest_form import MANIFEST
+from ruler_common.names import Config, Names
 from ruler_eval.score import aggregates
 from tests import in_process
 from tests.hand_written import whole, write_file
@@ -43,6 +43,7 @@ def whole_results(found):
             rows |= {"index": [0], "score": [cell["score"] / 100]}
         mean = 100 * sum(rows["score"]) / len(rows["score"]) if rows["score"] else None
         rows = {"found": [0] * len(rows["index"]), "truncated": [], **rows}
+        rows = {"references": ["00000000"] * len(rows["index"]), **rows}
         counts = ("failed", "cut", "cut_scored", "thinking", "thinking_cut", "missing")
         cells[name] = {
             "max_length": 4096,
@@ -53,12 +54,15 @@ def whole_results(found):
             "n": len(rows["index"]),
             "interval": None,
             **dict.fromkeys((*counts, "duplicated", "does_not_fit"), 0),
+            **dict.fromkeys(("rows_asked", "rows_available"), len(rows["index"])),
             "depth": None,
+            "proof": "rows",
             **cell,
             "rows": {"question": None, "prompt": None, **rows},
         }
     dataset = {"name": "ruler", "source": None, "data_version": None, "revision": None}
-    dataset |= {"rows": {}, "tasks": [], "standard": None, **found.get("dataset", {})}
+    dataset |= {"rows": {}, "own_because": None, "tasks": [], "standard": None}
+    dataset |= found.get("dataset", {})
     return {
         "format": 3,
         "score_version": "1",
@@ -115,7 +119,7 @@ def write_oneruler(root, languages=("pl", "en-ko"), lengths=("8k",), rows=4, tas
     files = {}
     for task, pair, length in itertools.product(tasks, languages, lengths):
         text, instruction = (pair.split("-") * 2)[:2]
-        config = ruler_dataset.Config(
+        config = Config(
             "oneruler",
             task,
             length,
@@ -127,7 +131,7 @@ def write_oneruler(root, languages=("pl", "en-ko"), lengths=("8k",), rows=4, tas
         table = [_oneruler_row(config, index, none) for index in range(rows)]
         tokens = {"min": 500, "mean": 500.0, "max": 500}
         files[config.path] = write_file(root, config, table, tokens=tokens, unit=1, repeats=1)
-    names = ruler_dataset.Names.of("oneruler")
+    names = Names.of("oneruler")
     manifest = {
         "format": 1,
         "dataset": "oneruler",
@@ -144,7 +148,7 @@ def write_oneruler(root, languages=("pl", "en-ko"), lengths=("8k",), rows=4, tas
         "groups": {name: list(tasks) for name, tasks in names.groups.items()},
         "files": files,
     }
-    (root / ruler_dataset.MANIFEST).write_text(json.dumps(whole(manifest)), encoding="utf-8")
+    (root / MANIFEST).write_text(json.dumps(whole(manifest)), encoding="utf-8")
     return root
 
 

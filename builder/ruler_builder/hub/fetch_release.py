@@ -22,10 +22,10 @@ from huggingface_hub.errors import LocalEntryNotFoundError, RemoteEntryNotFoundE
 
 from ruler_builder.card import provenance
 from ruler_builder.card.card_files import CARD, CROISSANT, EVAL_YAML, card_files
-from ruler_builder.common.build_folder import unfinished
+from ruler_builder.common.build_folder import is_unfinished
 from ruler_builder.common.project_files import DISTRIBUTION
 from ruler_builder.hub.repository import Repository
-from ruler_builder.release.new_manifest import merge_settings, with_files
+from ruler_builder.release.new_manifest import join_manifests
 from ruler_builder.sources.folder_lock import alone_in
 from ruler_common.errors import RulerError, Unreachable
 from ruler_common.files import read_bytes, read_text, sha256_of, write_whole
@@ -162,10 +162,9 @@ def _has_digest(path: Path, entry: FileEntry) -> bool:
 def _folder(root: Path) -> Manifest | None:
     """The manifest of the folder that is to be filled; None if there is none."""
     if (root / MANIFEST).exists():
-        if left := unfinished(root):
+        if is_unfinished(root):
             raise RulerError(
-                f"A build of {left} files is under way in '{root}': finish it first, or give "
-                "another --to."
+                f"'{root}' is unfinished: run its `ruler build` again, or give another --to."
             )
         return read_manifest(root)
     if root.exists() and not root.is_dir():
@@ -206,8 +205,7 @@ def _together(here: Manifest | None, theirs: Manifest, paths: list[str], root: P
         if known[path]["rows_sha256"] != files[path]["rows_sha256"]:
             raise RulerError(f"'{root}' holds other rows in {path}: give a new --to.")
     part = _of_files(theirs, files)
-    merged = merge_settings(here, part, root) if here else part
-    return with_files(merged, {**known, **files})
+    return join_manifests([here, part] if here else [part], root)
 
 
 def _of_files(theirs: Manifest, files: dict[str, FileEntry]) -> Manifest:

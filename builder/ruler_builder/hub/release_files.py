@@ -18,7 +18,7 @@ from ruler_builder.card.card_files import (
     card_files,
     described_repository,
 )
-from ruler_builder.common.build_folder import unfinished
+from ruler_builder.common.build_folder import is_unfinished
 from ruler_builder.hub.push_plan import Digest, RepositoryState, Shipment
 from ruler_builder.hub.repository import Repository
 from ruler_common.errors import RulerError
@@ -51,11 +51,8 @@ def release_shipment(
     `read` is called with the number of bytes read so far.
     """
     manifest = read_manifest(root)
-    if left := unfinished(root):
-        raise RulerError(
-            f"'{root}' is not complete: {left} files are not made yet. Run the same "
-            "`ruler build` again."
-        )
+    if is_unfinished(root):
+        raise RulerError(f"'{root}' is unfinished: run the same `ruler build` again.")
     files: dict[str, Path | bytes] = {}
     digests: dict[str, Digest] = {}
     for path in release_files(root):

@@ -13,7 +13,6 @@ from pathlib import Path
 
 import numpy as np
 
-from ruler_builder.common.unread_answers import counted
 from ruler_builder.proof.folder_checks import no_plain_file
 from ruler_builder.proof.inspect_rows import InspectedRow, InspectedRowGroup, RowGroup
 from ruler_builder.proof.parquet_bytes import check_layout, read_footer
@@ -23,7 +22,7 @@ from ruler_common.errors import RulerError
 from ruler_common.files import UNREADABLE, sha256_of
 from ruler_common.manifest_form import FileEntry, Manifest
 from ruler_common.outside.parquet_bounds import open_parquet
-from ruler_common.rows import COLUMNS, MINI_ROWS, arrow_schema, indices_of
+from ruler_common.rows import COLUMNS, arrow_schema, indices_of
 
 
 def readable_parts(root: Path, path: str, entry: FileEntry, report: FileReport) -> list[RowGroup]:
@@ -74,9 +73,7 @@ def check_file(
     if doubled is not None:
         report.add(f"index {doubled} occurs twice", Law.DIGESTS, row=doubled)
     elif len(indices) != entry["rows"] or indices != sorted(indices_of(manifest, entry)):
-        first = f"the first {MINI_ROWS} of the frozen order"
-        right = first if manifest.get("mini") else f"0 … {entry['rows'] - 1}"
-        report.add(f"the indices are not {right}", Law.DIGESTS)
+        report.add(f"the indices are not 0 … {entry['rows'] - 1}", Law.DIGESTS)
     elif in_order != indices:
         report.add("the rows are not in the order of their index")
     if not indices:
@@ -162,9 +159,6 @@ def _wrong_figures(
             yield f"{name} is {given:g} in the manifest, {right:g} in the file"
     if len(entry.get("questions", [])) != sum(row.question != "" for row in rows):
         yield "questions in the manifest are not as many as the rows"
-    unread = counted(row.unread for row in rows) if rows[0].question else None
-    if entry.get("unread") != unread:
-        yield f"unread is {entry.get('unread')} in the manifest, {unread} in the file"
     yield from _wrong_unit(entry, window, rows)
 
 

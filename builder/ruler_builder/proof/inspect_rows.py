@@ -1,7 +1,7 @@
 """Inspect the rows of a release, a row group at a time, in worker processes.
 
     inspector = Inspector(ReleaseAtHand(root, manifest))
-    inspector.inspect(RowGroup("data/tekken/4k/vt.parquet", 0), on_progress)
+    inspector.inspect(RowGroup("data/tekken/4k/vt.parquet", 0))
 
 Every row is counted again, held to the laws that it must satisfy alone (laws.py), and read back to
 the last character by its family (families/table.py). What the checks of the whole file and release
@@ -21,7 +21,6 @@ import numpy as np
 
 from ruler_builder.common.parquet_rows import RowsDigest, read_rows, rows_of
 from ruler_builder.common.text_digests import digest_of_question, text_digest
-from ruler_builder.common.unread_answers import unread
 from ruler_builder.families.table import FAMILIES, with_optional
 from ruler_builder.proof.laws import breaches, full
 from ruler_builder.proof.parquet_bytes import check_row_group, read_footer
@@ -37,7 +36,7 @@ from ruler_common.errors import RulerError
 from ruler_common.files import UNREADABLE
 from ruler_common.outside.parquet_bounds import open_parquet
 from ruler_common.rows import COLUMNS, Row
-from ruler_common.work import OnRows, let_go
+from ruler_common.work import let_go
 
 
 class RowGroup(NamedTuple):
@@ -63,8 +62,6 @@ class InspectedRow:
     depths: np.ndarray
     # Of a row of a corpus: the digest that the manifest has of it.
     question: str
-    # Of it too: which answers are right that were not found by reading (unread_answers.py).
-    unread: frozenset[str]
     text: str
     """A digest of what the row asks, or in qa of its whole text; "" where it may be there twice."""
 
@@ -122,7 +119,7 @@ class Inspector:
             counted=entry["tokenizer"] not in self.absent,
         )
 
-    def digest(self, path: str, on_progress: OnRows) -> tuple[str, str]:
+    def digest(self, path: str) -> tuple[str, str]:
         """A file's path, and the digest of its rows whatever wrote them; "" if it is unreadable."""
         digest = RowsDigest()
         try:
@@ -130,31 +127,29 @@ class Inspector:
                 digest.add(row)
         except (RulerError, *UNREADABLE):
             digest.broken = True
-        on_progress(0)
         return path, digest.hexdigest()
 
-    def questions(self, corpus: str, on_progress: OnRows) -> tuple[str, int | None]:
+    def questions(self, corpus: str) -> tuple[str, int | None]:
         """How many questions a corpus has; None where it is not at hand.
 
         Asked of a worker: it has read the corpus for its rows, and lets go of it at its end.
         """
         found = self.sources.corpus(corpus)
-        on_progress(0)
         return corpus, None if found is None else len(found.questions)
 
-    def inspect(self, part: RowGroup, on_progress: OnRows) -> InspectedRowGroup:
+    def inspect(self, part: RowGroup) -> InspectedRowGroup:
         """Check every row of a row group alone, and collect what the file's checks need.
 
         Stops where the second engine's count turns out wrong: the group is to be inspected again.
         """
         try:
-            return self._inspect(part, on_progress)
+            return self._inspect(part)
         except EngineMismatch as error:
             return InspectedRowGroup(part.path, part.group, mismatch=str(error))
         finally:
             let_go()
 
-    def _inspect(self, part: RowGroup, on_progress: OnRows) -> InspectedRowGroup:
+    def _inspect(self, part: RowGroup) -> InspectedRowGroup:
         group, rules = InspectedRowGroup(part.path, part.group), self._rules(part)
         counter = self.counter(rules.entry["tokenizer"], part.fast)
         try:
@@ -186,7 +181,6 @@ class Inspector:
                 why = f"the row cannot be read back ({type(error).__name__}: {str(error)[:80]})"
                 found = [Breach(Law.ACCOUNTED, why)]
             group.breaches += [Found(row["index"], law, what) for law, what in found]
-            on_progress(1)
         group.digest = digest.hexdigest() if part.whole_file else ""
         what = "the text around the needles is not that of the other rows"
         others = unlike_most(texts, tried=3)
@@ -219,12 +213,12 @@ class Inspector:
             texts.append(SharedText(group.path, row["index"], reading.origin, reading.text, spare))
         asked = reading.asked or [row["question"], row["outputs"]]
         digest = text = _short_digest(json.dumps(asked, ensure_ascii=False))
-        question, guessed = "", frozenset[str]()
+        question = ""
         depths = np.array([s["depth"] for s in row["evidence"] if s["answer"]], dtype=np.float32)
         if not row["evidence"] and not rules.alone:
             depths = _depths_in_list(row)
         if family.params.from_corpus:  # which may have a question twice
-            question, guessed = digest_of_question(row), unread(row)
+            question = digest_of_question(row)
             text = "" if rules.alone else _short_digest(row["input"])
         group.rows.append(
             InspectedRow(
@@ -234,7 +228,6 @@ class Inspector:
                 asked=AskedDigest(reading.scope, digest, reading.depths),
                 depths=depths,
                 question=question,
-                unread=guessed,
                 text=text,
             )
         )

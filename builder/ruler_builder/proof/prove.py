@@ -1,6 +1,6 @@
 """Prove the laws of a release from its files alone, re-tokenising every row.
 
-    report = prove(ReleaseAtHand(Path("ruler"), manifest), left=0, workers=2)
+    report = prove(ReleaseAtHand(Path("ruler"), manifest), left=False, workers=2)
     report.ok, report.files["data/tekken/4k/vt.parquet"].breaches
 
 Each row is checked alone (inspect_rows.py), then each file as a whole (file_checks.py), then what
@@ -38,12 +38,12 @@ _NAMED = 20  # of what stands beside a release
 
 def prove(
     here: ReleaseAtHand,
-    left: int,
+    left: bool,
     workers: int,
     planned: Callable[[int], None],
     on_progress: OnRows,
 ) -> VerifyReport:
-    """Prove a release of which `left` files are still to be built; the rest as in verify.py.
+    """Prove a release; `left`: whether its build is unfinished; the rest as in verify.py.
 
     Raises RulerError if its tasks cannot be read by its manifest, or a tokenizer is missing or
     another.
@@ -61,10 +61,11 @@ def prove(
     planned(sum(entries[path]["rows"] for path in readable))
     groups: dict[str, list[InspectedRowGroup]] = defaultdict(list)
     parts.sort(key=lambda part: entries[part.path]["tokenizer"])
-    with worker_pool(workers, Inspector, (here,), on_progress) as run:
+    with worker_pool(workers, Inspector, (here,)) as run:
         mismatches: dict[str, str] = {}  # tokenizer -> what the second engine counted wrongly
         for group in run(Inspector.inspect, parts):
             groups[group.path].append(group)
+            on_progress(len(group.rows))
             if group.mismatch:
                 mismatches[entries[group.path]["tokenizer"]] = group.mismatch
         again = [part for part in parts if entries[part.path]["tokenizer"] in mismatches]

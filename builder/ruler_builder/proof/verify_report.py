@@ -60,7 +60,7 @@ class VerifyReport:
     """What verification found in a release, and how many of its files are still to be built."""
 
     files: dict[str, FileReport]
-    unfinished: int
+    unfinished: bool
     _: KW_ONLY
     notes: list[str] = field(default_factory=list)
     """What the user should know of how it was verified, and what could not be: sentences."""

@@ -1,1 +1,1 @@
-"""Building a release: order, files, journal, manifest."""
+"""Building a release: order, files, manifest."""

@@ -1,24 +1,26 @@
-"""Make one file of a release: a job in, a Parquet file and its manifest entry out.
+"""Make one file of a release: a job in, a Parquet file and its manifest out.
 
 builder = FileBuilder(suite, mirror, choice, root)
-builder.check(job, on_progress)          # can the window hold the task? before any work
-made = builder.build(job, on_progress)   # its manifest entry
+builder.check(job)               # can the window hold the task? before any work
+manifest = builder.build(job)    # the manifest of this file alone
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+import logging
+from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from pyarrow import Schema
 
+from ruler_builder.common.build_folder import write_finished
 from ruler_builder.common.text_digests import digest_of_question, text_digest, without_needles
-from ruler_builder.common.unread_answers import counted, unread
 from ruler_builder.context.counted_sources import CountedSources
 from ruler_builder.context.fit import Impossible
-from ruler_builder.families.task import DATA_VERSION, NewRow, Task, TaskKey
+from ruler_builder.families.task import NewRow, Task, TaskKey
+from ruler_builder.release.new_manifest import new_settings, with_files
 from ruler_builder.release.parquet_files import (
     RowWriter,
     SizeAndDigest,
@@ -34,20 +36,19 @@ from ruler_builder.tokens.second_engine import EngineMismatch, confirm, is_sampl
 from ruler_builder.tokens.tokenizers import load_counter
 from ruler_common.errors import RulerError
 from ruler_common.files import sha256_of
-from ruler_common.manifest_form import FileEntry
+from ruler_common.manifest_form import FileEntry, Manifest
 from ruler_common.names import Config
-from ruler_common.rows import arrow_schema, full_rows, row_order
-from ruler_common.work import OnRows
+from ruler_common.rows import arrow_schema
 
+log = logging.getLogger(__name__)
 _LEVEL_SHARED, _LEVEL_OTHER = 9, 5  # zstd: rows that share their haystack repay the harder level
 
 
 class FileJob(NamedTuple):
     """One file to make: its configuration, tokenizer as given, rows asked for, seed, reserve.
 
-    With `skip_impossible` it is left out where its window cannot hold the task; if `fast`, a second
-    engine may count, where there is one (tokens/second_engine.py). With `mini` the rows are the
-    first of the frozen order.
+    With `skip_impossible` it is left out if its window cannot hold the task; with `fast` a second
+    engine may count, if there is one (tokens/second_engine.py).
     """
 
     config: Config
@@ -57,32 +58,24 @@ class FileJob(NamedTuple):
     reserve: int
     skip_impossible: bool = False
     fast: bool = True
-    mini: bool = False
 
     @property
     def tokens(self) -> int:
-        """Those of its rows, were every window full."""
+        """The tokens of its rows if every window is full."""
         return self.rows * self.config.max_length
 
 
-class Checked(NamedTuple):
-    """What the check of a job found: how many rows there can be; the sources and tokenizer read.
+@dataclass(frozen=True, kw_only=True)
+class CheckedJob:
+    """A job that was checked before any work.
 
-    `impossible` says why a file that may be left out cannot be built.
+    `job` has the number of rows that can be made, `settings` is the manifest of its file without
+    the file, and `impossible` says why a file that may be left out cannot be built.
     """
 
-    config: Config
-    rows: int
-    read: Mapping[str, object]
+    job: FileJob
+    settings: Manifest
     impossible: str = ""
-
-
-class MadeFile(NamedTuple):
-    """A file's manifest entry; or why it was not made: the engine's count was wrong."""
-
-    config: Config
-    entry: FileEntry | None
-    mismatch: str = ""
 
 
 class FileBuilder:
@@ -132,57 +125,70 @@ class FileBuilder:
             self._tasks[config.path] = self.suite.task(key, counted_sources)
         return self._tasks[config.path]
 
-    def check(self, job: FileJob, report: OnRows) -> Checked:
-        """Refuse a job that cannot be done; RulerError."""
+    def check(self, job: FileJob) -> CheckedJob:
+        """Check that a job can be done. Raises RulerError if not, unless it may be left out."""
         task = self.task(job)
-        rows = min(job.rows, task.limit() or job.rows)
-        tried = full_rows(job.config.dataset, task.limit()) if job.mini else rows
+        job = job._replace(rows=min(job.rows, task.limit() or job.rows))
+        impossible = ""
         try:
-            task.check_answers(tried)
-            task.check(tried)
+            task.check_answers(job.rows)
+            task.check(job.rows)
         except Impossible as error:
-            if job.skip_impossible:
-                report(0)
-                return Checked(job.config, 0, {}, str(error))
-            raise RulerError(
-                f"{job.config.name} cannot be built. {error} --skip-impossible builds the others."
-            ) from None
-        found = task.counted_sources
-        languages = job.config.language, job.config.instruction_language
-        read = {
-            "sources": {name: found.sources.used[name] for name in task.params.sources(*languages)},
-            "tokenizers": {job.config.tokenizer: found.counter.about},
-            "languages": {code: text for code, text in found.wording.items() if code in languages},
-        }
-        report(0)
-        return Checked(job.config, rows, read)
+            impossible = str(error)
+            if not job.skip_impossible:
+                raise RulerError(
+                    f"{job.config.name} cannot be built. {error} "
+                    "--skip-impossible builds the others."
+                ) from None
+        return CheckedJob(job=job, settings=self._settings(job), impossible=impossible)
 
-    def build(self, job: FileJob, report: OnRows) -> MadeFile:
-        """Write the job's file, unless the second engine's counts turn out wrong."""
+    def build(self, job: FileJob) -> Manifest:
+        """Write the job's file, then its manifest, which is returned.
+
+        If the second engine counts a sampled row wrongly, the file is made again without it.
+        """
         try:
-            return MadeFile(job.config, self._build(job, report))
+            return self._build(job)
         except EngineMismatch as error:
-            return MadeFile(job.config, None, str(error))
+            log.warning("%s", error)
+            return self._build(job._replace(fast=False))
 
-    def _build(self, job: FileJob, report: OnRows) -> FileEntry:
+    def _build(self, job: FileJob) -> Manifest:
         path, task = self.root / job.config.path, self.task(job)
         with parquet_file(path, *self._form(job)) as file:
-            made = _fill(file, task, job, report)
-        self.forget(job)
+            figures = _fill(file, task, job)
         digest = file.digest.hexdigest()
-        return _entry(job, task, made, digest, path.stat().st_size, sha256_of(path))
+        entry = _entry(job, task, figures, digest, path.stat().st_size, sha256_of(path))
+        manifest = with_files(self._settings(job), {job.config.path: entry})
+        write_finished(self.root, manifest)
+        self.forget(job)
+        return manifest
 
-    def remake(self, job: FileJob, report: OnRows) -> FileEntry:
-        """The entry of the job's file as `build` writes it; nothing is written.
+    def remake(self, job: FileJob) -> FileEntry:
+        """Return the entry of the job's file as `build` writes it, and write nothing.
 
-        Raises EngineMismatch; Impossible where the window cannot hold the task, and RulerError
-        where a source is missing.
+        Raises EngineMismatch; Impossible if the window cannot hold the task, and RulerError if a
+        source is missing.
         """
         task, to = self.task(job), SizeAndDigest()
         with parquet_rows(to, *self._form(job)) as file:
-            made = _fill(file, task, job, report)
+            figures = _fill(file, task, job)
         digest = file.digest.hexdigest()
-        return _entry(job, task, made, digest, to.size, to.digest.hexdigest())
+        return _entry(job, task, figures, digest, to.size, to.digest.hexdigest())
+
+    def _settings(self, job: FileJob) -> Manifest:
+        """The manifest of the job's file, without the file."""
+        config, task = job.config, self.task(job)
+        languages = config.language, config.instruction_language
+        counted_sources = task.counted_sources
+        settings = new_settings(self.suite, job.seed, job.reserve, [config.length])
+        for name in task.params.sources(*languages):
+            settings["sources"][name] = counted_sources.sources.used[name]
+        for code, wording in counted_sources.wording.items():
+            if code in languages:
+                settings["languages"][code] = wording
+        settings["tokenizers"][config.tokenizer] = counted_sources.counter.about
+        return settings
 
     def forget(self, job: FileJob) -> None:
         """Let go of a job's task, which holds its texts."""
@@ -194,27 +200,16 @@ class FileBuilder:
         return self.schema, rows_in_group(job.config.max_length), level
 
 
-def _fill(file: RowWriter, task: Task[Any], job: FileJob, report: OnRows) -> _RowFigures:
+def _fill(file: RowWriter, task: Task[Any], job: FileJob) -> _RowFigures:
     """Make the rows of a file, and sum them up."""
-    made = _RowFigures(task.params.from_corpus, task.text_separator)
-    for index in indices_of(job, task):
+    figures = _RowFigures(task.params.from_corpus, task.text_separator)
+    for index in range(job.rows):
         row = task.row(index)
         if is_sampled(index):
             _check_count(row, task, job.config.name)
         file.add(row.columns())
-        made.add(row)
-        report(1)
-    return made
-
-
-def indices_of(job: FileJob, task: Task[Any]) -> Iterable[int]:
-    """The indices of the rows of a job's file, in their order there."""
-    if not job.mini:
-        return range(job.rows)
-    config = job.config
-    rows = full_rows(config.dataset, task.limit())
-    order = row_order(DATA_VERSION, config.dataset, config.task, config.length, rows)
-    return sorted(order[: job.rows])
+        figures.add(row)
+    return figures
 
 
 def _entry(
@@ -249,7 +244,6 @@ def _entry(
         entry["evidence_alone"] = True
     if made.questions:
         entry["questions"] = made.questions
-        entry["unread"] = counted(made.unread)
     if made.text:
         entry["text_sha256"] = text_digest(made.text)
     return entry
@@ -279,14 +273,11 @@ class _RowFigures:
     units: list[int] = field(default_factory=list)
     repeats: list[int] = field(default_factory=list)
     questions: list[str] = field(default_factory=list)
-    unread: list[frozenset[str]] = field(default_factory=list)
     text: str = ""
 
     def add(self, row: NewRow) -> None:
         if self.from_corpus:
-            columns = row.columns()
-            self.questions.append(digest_of_question(columns))
-            self.unread.append(unread(columns))
+            self.questions.append(digest_of_question(row.columns()))
         elif self.separator is not None and row.context[1] - row.context[0] > len(self.text):
             start, end = row.context
             gaps = [(one.start - start, one.end - start) for one in row.evidence]

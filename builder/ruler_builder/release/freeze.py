@@ -13,16 +13,16 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from ruler_builder.common.build_folder import unfinished
+from ruler_builder.common.build_folder import is_unfinished
 from ruler_builder.release.suite import read_suite
 from ruler_builder.sources.registry import CANONICAL
 from ruler_common.errors import RulerError
 from ruler_common.files import write_whole
-from ruler_common.frozen_rows import FROZEN, MINI, FrozenRows, frozen_path, read_frozen
+from ruler_common.frozen_rows import FROZEN, FrozenRows, frozen_path, read_frozen
 from ruler_common.manifest import read_manifest
 from ruler_common.manifest_form import FileEntry, Manifest
 from ruler_common.names import TASKS
-from ruler_common.rows import FULL_ROWS, MINI_ROWS
+from ruler_common.rows import FULL_ROWS
 
 _ABOUT = """\
 # Digests (rows_sha256) of the rows of data version {version}, written by `ruler freeze`: what
@@ -39,12 +39,6 @@ def freeze(
     published ones are, for other rows than those frozen already, and for a published version.
     """
     manifests = [_whole_manifest(root) for root in roots]
-    mini = {manifest.get("mini", False) for manifest in manifests}
-    if len(mini) > 1:
-        raise RulerError("Freeze mini releases and whole ones apart: their digests differ.")
-    if mini == {True}:
-        folder = folder / MINI
-        folder.mkdir(exist_ok=True)
     versions = {manifest["data_version"] for manifest in manifests}
     if len(versions) != 1:
         raise RulerError(f"Freeze releases of one data version: here are {sorted(versions)}.")
@@ -67,9 +61,9 @@ def freeze(
 def _whole_manifest(root: Path) -> Manifest:
     """The manifest of a complete release as it is to be published; RulerError for any other."""
     manifest = read_manifest(root)
-    dataset, samples = manifest["dataset"], _rows(manifest)[manifest["dataset"]]
-    if left := unfinished(root):
-        raise RulerError(f"'{root}' lacks {left} files: run the same `ruler build` again.")
+    dataset, samples = manifest["dataset"], FULL_ROWS[manifest["dataset"]]
+    if is_unfinished(root):
+        raise RulerError(f"'{root}' is unfinished: run the same `ruler build` again.")
     odd = [name for name, s in manifest["sources"].items() if s["variant"] != CANONICAL]
     if odd:
         raise RulerError(f"'{root}' was built from another {odd[0]} than the canonical one.")
@@ -83,11 +77,6 @@ def _whole_manifest(root: Path) -> Manifest:
                 f"'{root}' has {entry['rows']} rows of {entry['config']}; frozen are {samples}."
             )
     return manifest
-
-
-def _rows(manifest: Manifest) -> dict[str, int]:
-    """Rows a file, by data set, of releases as they are published."""
-    return dict.fromkeys(FULL_ROWS, MINI_ROWS) if manifest.get("mini") else FULL_ROWS
 
 
 def _standard_files(manifest: Manifest) -> list[FileEntry]:
@@ -104,7 +93,7 @@ def _with_rows(frozen: FrozenRows | None, manifest: Manifest) -> FrozenRows:
         published=False,
         seed=manifest["seed"],
         reserve=manifest["reserve"],
-        samples=_rows(manifest),
+        samples=FULL_ROWS,
         sources={name: source["sha256"] for name, source in manifest["sources"].items()},
         rows={
             manifest["dataset"]: {

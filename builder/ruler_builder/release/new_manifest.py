@@ -1,8 +1,8 @@
-"""The manifest of a release while it is made: what its files share, and the files in the end.
+"""Make the manifest of a release: that of one file, and the manifests of many files joined.
 
-shared = new_settings(suite, 0, 128, ["4k"])      # the manifest but for its files
-shared = merge_settings(old, shared, root)        # refuses what does not go together
-manifest = with_files(shared, files)
+settings = new_settings(suite, 0, 128, ["4k"])        # a manifest without files
+manifest = with_files(settings, files)
+manifest = join_manifests([manifest, other], root)    # refuses what does not go together
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from ruler_common.manifest_form import FORMAT_VERSION, OWN_SUITE, FileEntry, Man
 from ruler_common.names import parse_length
 from ruler_common.rows import canary_of
 
-# What all files of a release share.
-_FIXED = ("format", "dataset", "data_version", "canary", "seed", "reserve", "families")
-# What files may add to, but not change.
-_MERGED = ("tasks", "groups", "sources", "tokenizers", "words", "languages")
+# Settings that all files of a release share.
+_EQUAL = ("format", "dataset", "data_version", "canary", "seed", "reserve", "families")
+# Settings that files may add to, but not change.
+_EXTENDED = ("tasks", "sources", "tokenizers", "words", "languages")
 # Parts of an entry that describe a source or tokenizer and do not identify it.
 _DESCRIPTION = (
     *("version", "backend_version", "spec", "urls"),  # of a tokenizer
@@ -33,30 +33,41 @@ SORTED = ("sources", "tokenizers", "words", "languages")
 """What is found in any order, and written in one."""
 
 
-def merge_settings(old: Mapping[str, Any], new: Mapping[str, Any], root: Path) -> Manifest:
-    """Two manifests of one release in one, without their files; RulerError where they disagree."""
-    for key in _FIXED:
-        if old[key] != new[key]:
-            shown = "" if key == "families" else f": {old[key]!r}, not {new[key]!r}"
+def join_manifests(manifests: Iterable[Manifest], root: Path) -> Manifest:
+    """Return the manifest of all files that these list; `root` is the folder of the release.
+
+    Raises RulerError if two were not made with equal settings.
+    """
+    first, *others = manifests
+    joined = first
+    for manifest in others:
+        joined = _join(joined, manifest, root)
+    return with_files(joined, joined["files"])
+
+
+def _join(old: Manifest, new: Manifest, root: Path) -> Manifest:
+    before: Mapping[str, Any] = old
+    after: Mapping[str, Any] = new
+    joined = {**before, **after}
+    for key in _EQUAL:
+        if before[key] != after[key]:
+            shown = "" if key == "families" else f": {before[key]!r}, not {after[key]!r}"
             raise RulerError(f"'{root}' was made with another {key}{shown}. Give a new folder.")
-    if old.get("mini", False) != new.get("mini", False):
-        kind = "a mini release" if old.get("mini") else "a release of whole files"
-        raise RulerError(f"'{root}' is {kind}: give a new folder, or the same --mini as before.")
-    merged = {key: value for key, value in {**old, **new}.items() if key != "todo"}
-    for key in _MERGED:
-        for name, value in new[key].items():
-            if key != "groups" and _identity(old[key].get(name, value)) != _identity(value):
+    for key in _EXTENDED:
+        for name, value in after[key].items():
+            if _identity(before[key].get(name, value)) != _identity(value):
                 raise RulerError(
                     f"'{root}' was made with another '{name}' among its {key}. Give a new folder."
                 )
-        merged[key] = {**old[key], **new[key]}
-    merged["left_out"] = {**old.get("left_out", {}), **new.get("left_out", {})}
+        joined[key] = {**before[key], **after[key]}
+    joined["groups"] = {**old["groups"]}
+    for name, tasks in new["groups"].items():
+        joined["groups"][name] = list(dict.fromkeys([*old["groups"].get(name, ()), *tasks]))
+    joined["left_out"] = {**old.get("left_out", {}), **new.get("left_out", {})}
     if old.get("suite") != new.get("suite"):
-        merged["suite"] = OWN_SUITE
-    for name in merged["groups"]:
-        both = [*old["groups"].get(name, ()), *new["groups"].get(name, ())]
-        merged["groups"][name] = list(dict.fromkeys(both))
-    return cast(Manifest, {**merged, "files": {}})
+        joined["suite"] = OWN_SUITE
+    joined["files"] = {**old["files"], **new["files"]}
+    return cast(Manifest, joined)
 
 
 def with_files(shared: Manifest, files: Mapping[str, FileEntry]) -> Manifest:
@@ -78,12 +89,13 @@ def _identity(value: Any) -> Any:
     return {key: part for key, part in value.items() if key not in described}
 
 
-def new_settings(
-    suite: Suite, seed: int, reserve: int, lengths: Iterable[str], mini: bool = False
-) -> Manifest:
-    """The manifest but for its files, and for what is known only once sources are read."""
+def new_settings(suite: Suite, seed: int, reserve: int, lengths: Iterable[str] = ()) -> Manifest:
+    """Return a manifest without files, sources, tokenizers and languages.
+
+    It lists the words of which rows at these lengths are made.
+    """
     longest = max((parse_length(name, suite.dataset) for name in lengths), default=0)
-    found: Manifest = {
+    return {
         "format": FORMAT_VERSION,
         "dataset": suite.dataset,
         "data_version": DATA_VERSION,
@@ -101,6 +113,3 @@ def new_settings(
         "tokenizers": {},
         "files": {},
     }
-    if mini:
-        found["mini"] = True
-    return found

@@ -24,8 +24,7 @@ from ruler_common.names import (
     length_name,
     parse_length,
 )
-from ruler_common.rows import FULL_ROWS, MINI_ROWS
-from ruler_common.work import Shard
+from ruler_common.rows import FULL_ROWS
 
 ENGINES = ("processes", "ray")  # of this machine, or of a Ray cluster
 
@@ -38,10 +37,8 @@ class BuildOrder:
     are names of tasks and groups, or `default` for every task of the suite; `samples` in rows a
     file (None: 500, in oneruler 50); `languages` as ruler_builder/oneruler/language_pairs.py reads
     them; `skip_impossible`: leave out what cannot be built for its window, and build the rest;
-    `address` of a running Ray cluster (None: the one this machine belongs to, else one of its own);
-    `shard`: which part of the files to build, into a folder of its own (None: all of them); `mini`:
-    of each file the first MINI_ROWS of the frozen order; `own_sources`: of
-    languages that are none of the 26 (language_folder.py).
+    `address` of a running Ray cluster (None: the one this machine belongs to, else one made for
+    the build); `own_sources`: of languages that are none of the 26 (language_folder.py).
     """
 
     root: Path
@@ -60,20 +57,12 @@ class BuildOrder:
     skip_impossible: bool = False
     engine: str = "processes"  # one of ENGINES
     address: str | None = None
-    shard: Shard | None = None
-    mini: bool = False
     own_sources: Mapping[str, SourceFile] = field(default_factory=dict)
 
 
 def file_jobs(order: BuildOrder, suite: Suite) -> list[FileJob]:
     """One job a file: those of a tokenizer together, and of a language; the longest first."""
-    if order.mini and order.samples is not None:
-        raise RulerError(
-            f"--mini takes {MINI_ROWS} of the rows of a full release: leave --samples out."
-        )
-    samples = order.samples
-    if samples is None:
-        samples = MINI_ROWS if order.mini else FULL_ROWS[suite.dataset]
+    samples = FULL_ROWS[suite.dataset] if order.samples is None else order.samples
     if samples < 1 or order.reserve < 0 or (order.workers is not None and order.workers < 1):
         raise RulerError("--samples and --workers must be 1 or more, --reserve 0 or more.")
     check_name("engine", order.engine, ENGINES, "ruler build --help")
@@ -91,7 +80,6 @@ def file_jobs(order: BuildOrder, suite: Suite) -> list[FileJob]:
             order.seed,
             order.reserve,
             skip_impossible=order.skip_impossible,
-            mini=order.mini,
         )
         for name, spec in specs.items()
         for pair in pairs(suite.dataset, order.languages)
@@ -107,14 +95,6 @@ def file_jobs(order: BuildOrder, suite: Suite) -> list[FileJob]:
             f"{', '.join(tasks)} cannot have text and instruction in two languages: take niah."
         )
     return jobs
-
-
-def jobs_of_shard(order: BuildOrder, jobs: list[FileJob]) -> list[FileJob]:
-    """The jobs of the order's shard; all of them where it names none."""
-    if order.shard is None:
-        return jobs
-    mine = order.shard.chosen({job.config.path: job.tokens for job in jobs})
-    return [job for job in jobs if job.config.path in mine]
 
 
 def _tasks(name: str, suite: Suite) -> tuple[str, ...]:

@@ -170,6 +170,6 @@ def suite_in(manifest: Manifest) -> Suite:
 
 
 _NAME = re.compile(
-    r"(?!.*_(?:\d+[km]|\d{4,7})(?:_|$))[A-Za-z0-9_]+"
+    r"(?!.*_(?:\d+[kmKM]|\d{4,7})(?:_|$))[A-Za-z0-9_]+"
 )  # a configuration's name adds the length
 _NAME_HINT = "letters, digits and '_', and no length (4k, 4000)"

@@ -7,8 +7,8 @@
 
 A count is the tokenizer's own library's, the reference. The engine gives the same numbers at 50 to
 300 MB of text a second, where tokenizers gives about 1 and tiktoken about 10, but only a comparison
-shows that it does: `confirm` raises EngineMismatch at the first difference, and whoever counted
-then starts again without the engine. Without gigatoken, or for a tokenizer that it cannot load,
+shows that it does: `confirm` raises EngineMismatch at the first difference, and the file is then
+made again without the engine. Without gigatoken, or for a tokenizer that it cannot load,
 the reference counts everything.
 """
 
@@ -169,7 +169,7 @@ def confirm(counter: TokenCounter, text: str, tokens: int, where: str) -> int:
     if exact != tokens:
         raise EngineMismatch(
             f"{counter.counted_by} counts {tokens} tokens in {where}, "
-            f"{counter.reference.counted_by} counts {exact}: it is no longer used for "
-            f"'{counter.name}', and all of its rows are counted again."
+            f"{counter.reference.counted_by} counts {exact}: "
+            "this file is made again without it."
         )
     return exact

@@ -23,7 +23,7 @@ from ruler_builder.families.table import sources_of
 from ruler_builder.families.task import DATA_VERSION
 from ruler_builder.proof.verify_report import WHOLE_FILE, FileReport
 from ruler_builder.reading.sources_at_hand import SourcesAtHand
-from ruler_builder.release.file_builder import FileBuilder, FileJob, indices_of
+from ruler_builder.release.file_builder import FileBuilder, FileJob
 from ruler_builder.release.suite import suite_in
 from ruler_builder.sources.chosen_sources import choice_in
 from ruler_builder.sources.download import Store
@@ -36,7 +36,7 @@ from ruler_common.frozen_rows import frozen_for, is_frozen
 from ruler_common.manifest_form import FileEntry, Manifest, TokenizerEntry
 from ruler_common.names import Config, Names, check_name
 from ruler_common.rows import COLUMNS
-from ruler_common.work import OnRows, let_go
+from ruler_common.work import let_go
 
 _SHOWN = 40  # characters of a text that differs
 
@@ -87,8 +87,7 @@ def plan(
             found.not_at_hand[f"made of {', '.join(missing)}, not here: {remedy}"].append(path)
         else:
             config, seed = Config.of(manifest["dataset"], entry), manifest["seed"]
-            mini = manifest.get("mini", False)
-            job = FileJob(config, entry["tokenizer"], rows, seed, manifest["reserve"], mini=mini)
+            job = FileJob(config, entry["tokenizer"], rows, seed, manifest["reserve"])
             found.jobs.append(job)
     order = list(manifest["tokenizers"])  # the longest first, as in a build
     found.jobs.sort(key=lambda job: (order.index(job.tokenizer), -job.config.max_length))
@@ -123,14 +122,14 @@ class Remaker:
         suite = suite_in(self.manifest)
         self.builder = FileBuilder(suite, here.mirror, choice, self.root, load)
 
-    def remake(self, job: FileJob, on_progress: OnRows) -> Remade:
+    def remake(self, job: FileJob) -> Remade:
         """Make a file anew and compare its rows.
 
         Where they differ, once more without the second engine: its counts may be why.
         """
         path = job.config.path
         try:
-            return self._remade(path, job, on_progress)
+            return self._remade(path, job)
         except Impossible as error:
             return Remade(path, None, differs=f"it cannot be made: {error}")
         except RulerError as error:
@@ -142,30 +141,30 @@ class Remaker:
             self.builder.forget(job)
             let_go()
 
-    def _remade(self, path: str, job: FileJob, on_progress: OnRows) -> Remade:
+    def _remade(self, path: str, job: FileJob) -> Remade:
         digest = self.manifest["files"][path]["rows_sha256"]
         job = job._replace(rows=min(job.rows, self.builder.task(job).limit() or job.rows))
         try:
-            entry = self.builder.remake(job, on_progress)
+            entry = self.builder.remake(job)
         except EngineMismatch:
             entry = None
         if entry is None or entry["rows_sha256"] != digest:
             job = job._replace(fast=False)
-            entry = self.builder.remake(job, lambda rows: None)  # made once more: no progress
+            entry = self.builder.remake(job)
         row, differs = WHOLE_FILE, ""
         if entry["rows_sha256"] != digest:
             row, differs = self._first_difference(job)
         about = self.builder.counted_sources(job.tokenizer, job.fast).counter.about
         return Remade(path, entry, about, row, differs)
 
-    def left_out(self, jobs: list[FileJob], on_progress: OnRows) -> str:
+    def left_out(self, jobs: list[FileJob]) -> str:
         """What is wrong with the manifest's word that a configuration cannot be built; "" if right.
 
         The jobs are of one file, with as many rows as other files have.
         """
         name, given = jobs[0].config.name, self.manifest["left_out"]
         try:
-            found = {self.builder.check(job, on_progress).impossible for job in jobs}
+            found = {self.builder.check(job).impossible for job in jobs}
         except RulerError:  # its source or tokenizer is not here
             return ""
         except Exception as error:  # of parameters that a stranger wrote
@@ -181,11 +180,10 @@ class Remaker:
     def _first_difference(self, job: FileJob) -> tuple[int, str]:
         """The index of the first row that differs, and how."""
         task = self.builder.task(job)
-        indices = [*indices_of(job, task)]
         for place, row in enumerate(read_rows(self.root / job.config.path)):
             if place == job.rows:
                 return row["index"], "there is no such row: its corpus has no more questions"
-            index = indices[place]
+            index = place
             mine, anew = with_exact_depths(row), with_exact_depths(task.row(index).columns())
             for column in COLUMNS:
                 if mine[column] != anew[column]:
@@ -226,6 +224,6 @@ def jobs_left_out(manifest: Manifest) -> tuple[list[list[FileJob]], list[str]]:
             continue
         if config.tokenizer in manifest["tokenizers"]:
             key = config, config.tokenizer
-            mini, reserve = manifest.get("mini", False), manifest["reserve"]
-            jobs.append([FileJob(*key, n, seed, reserve, True, mini=mini) for n in rows])
+            reserve = manifest["reserve"]
+            jobs.append([FileJob(*key, n, seed, reserve, True) for n in rows])
     return jobs, wrong

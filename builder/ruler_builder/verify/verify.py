@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from ruler_builder.card.provenance import languages
-from ruler_builder.common.build_folder import unfinished
+from ruler_builder.common.build_folder import is_unfinished
 from ruler_builder.common.processes import worker_pool
 from ruler_builder.families.table import sources_of
 from ruler_builder.families.task import DATA_VERSION
@@ -68,7 +68,7 @@ def verify(
     `laws_only` no row is made anew. Raises RulerError if there is no release, its manifest is
     damaged, or a tokenizer is another.
     """
-    left = unfinished(root)
+    left = is_unfinished(root)
     if left and not (root / MANIFEST).exists():
         return VerifyReport({}, left)
     manifest, given = read_manifest(root), read_folders(language_folders)
@@ -87,8 +87,9 @@ def verify(
     planned(read + sum(job.rows for job in todo.jobs))
     whole = report.files.pop(MANIFEST, FileReport(MANIFEST))
     remade: dict[str, Remade] = {}
-    with worker_pool(workers, Remaker, (here,), on_progress) as run:
+    with worker_pool(workers, Remaker, (here,)) as run:
         for one in run(Remaker.remake, todo.jobs):
+            on_progress(manifest["files"][one.path]["rows"])
             if one.differs:
                 report.files[one.path].add(f"made anew, {one.differs}", Law.REBUILT, one.row)
             elif one.missing:
@@ -119,10 +120,9 @@ def manifest_anew(
     entries = manifest["files"].values()
     lengths = {entry["length"] for entry in entries}
     if manifest["words"].keys() >= word_lists.digests(extended=True).keys():
-        lengths.add("1m")  # a longer file was asked for, which a shard or its window left out
+        lengths.add("1m")
     suite = suite_in(manifest)
-    mini = manifest.get("mini", False)
-    anew = new_settings(suite, manifest["seed"], manifest["reserve"], lengths, mini)
+    anew = new_settings(suite, manifest["seed"], manifest["reserve"], lengths)
     for name in {name for entry in entries for name in sources_of(manifest, entry)}:
         if entry := sources.entry(name) or manifest["sources"].get(name):
             anew["sources"][name] = entry

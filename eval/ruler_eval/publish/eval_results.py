@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from pathlib import Path
@@ -31,9 +31,9 @@ from ruler_common.parsing import parse_yaml
 from ruler_eval.frozen_release import Release
 from ruler_eval.publish import model_repository as hub
 from ruler_eval.run.reasoning import ON_BUDGET
-from ruler_eval.score import stored_results
 from ruler_eval.score.formats.run_facts import RunFacts
-from ruler_eval.score.results_file import Cell, Results, rows_of
+from ruler_eval.score.results_file import Cell, Results, limit_of, rows_of
+from ruler_eval.score.scored_run import open_results
 from ruler_eval.score.trust.proof import UNPROVED
 
 if TYPE_CHECKING:
@@ -87,8 +87,8 @@ def publish(
 
     if not is_repository(model):
         raise RulerError(f"'{model}' is no model repository: --model takes ORG/MODEL.")
+    results = open_results(path)
     path = path / "results.json" if path.is_dir() else path
-    results = stored_results.load(path)
     benchmark, unchecked = benchmark_of(results, dataset_repo, revision), None
     if not own_rows and not are_frozen(whose := rows_of(results)):
         raise RulerError(f"These scores are of {whose}: add --own-rows, and the notes say so.")
@@ -137,7 +137,12 @@ def publish(
 
 
 def check_whole(results: Results) -> None:
-    """Refuse the scores of a run that lacks rows."""
+    """Refuse the scores of a run that lacks rows, or was not asked for all of them."""
+    if limit := limit_of(results):
+        raise RulerError(
+            f"The run is of {limit} (--limit): finish it (ruler run … without --limit), or add "
+            "--allow-missing."
+        )
     if lacking := sum(c["missing"] + c["failed"] for c in results["configurations"].values()):
         raise RulerError(
             f"{lacking} rows are missing or failed: finish the run (ruler run …), or add "
@@ -238,6 +243,8 @@ def _config(dataset: str, cell: Cell) -> Config:
 def notes(results: Results, cells: list[Cell]) -> str:
     """How the score came about, in one line; what is not known is left out."""
     run, rules = results["run"], results["rules"]
+    count = sum(cell["proof"] in UNPROVED for cell in cells)
+    unproved = f"{count} of {len(cells)} configurations" if count else None
     counts: tuple[Literal["n", "missing", "failed"], ...] = ("n", "missing", "failed")
     known: dict[str, object] = {
         "mode": _mode(results),
@@ -250,20 +257,12 @@ def notes(results: Results, cells: list[Cell]) -> str:
         "data_version": results["dataset"].get("data_version"),
         "cut": rules["cut"] if rules["cut"] != "protocol" else None,
         "compat": rules["compat"],
-        "answers not proved to be of these rows in": _of(
-            cell.get("proof", "rows") in UNPROVED for cell in cells
-        ),
-        "doubtful answers in": _of(bool(cell.get("doubts")) for cell in cells),
+        "only": limit_of(results),
+        "answers not proved to be of these rows in": unproved,
         "": None if are_frozen(whose := rows_of(results)) else whose,
     }
     shown = (f"{name} {value}".lstrip() for name, value in known.items() if value is not None)
     return ", ".join(shown)
-
-
-def _of(marked: Iterable[bool]) -> str | None:
-    """How many configurations are marked, None if no one is."""
-    found = list(marked)
-    return f"{sum(found)} of {len(found)} configurations" if any(found) else None
 
 
 def _thinking(run: RunFacts) -> str | None:

@@ -12,9 +12,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from ruler_common.terminal import narrow_table, sentences
-from ruler_eval.analysis.compare import ComparedModel
-from ruler_eval.analysis.decide import Decision
-from ruler_eval.analysis.ranks import Ranking
+from ruler_common.text import number_of
+from ruler_eval.analysis.compare import ComparedModel, Decision, Ranking, RowCounts, Verdict
 from ruler_eval.report.table_parts import bounds, number, p_value, picked
 
 if TYPE_CHECKING:
@@ -25,6 +24,11 @@ _SIZES = {"n": "n", "n A": "n_a", "n B": "n_b"}
 _TESTS = """p is of one test alone; p (Holm) is adjusted for all {tests} of this table."""
 _BETTER = """better: the model that these rows show to be better: the 95 % interval (from, to) does
 not hold 0, p (where there is one) is below 0.05, and there are 10 rows or more."""
+_VERDICTS: dict[Verdict, str] = {
+    "smaller": "surely less than",
+    "larger": "surely more than",
+    "unknown": "which cannot tell whether B lost less than",
+}
 _ONE_LOOK = """Some rows have no answer. Such a verdict is of one look, at rows chosen before it: to
 run more rows and compare again is a second look, which its 95 % do not allow. `ruler decide` may
 look again."""
@@ -62,6 +66,7 @@ def comparison_verdict(found: Mapping[str, Any], markdown: bool = False) -> str:
         first = f"{names[lead]} leads {other} by {abs(every['difference']):.1f} points {over}, "
         first += f"95 % interval {bounds((low, high))}."
     shown = [first, decision(found["decision"])] if "decision" in found else [first]
+    shown += unanswered(found)
     better = {side: sum(cell["better"] == side for cell in cells) for side in ("a", "b")}
     sure = sum(cell["p_holm"] is not None and cell["p_holm"] < 0.05 for cell in cells)
     tests = sum(cell["p"] is not None for cell in cells)
@@ -69,6 +74,40 @@ def comparison_verdict(found: Mapping[str, Any], markdown: bool = False) -> str:
         holm = f"; after Holm's adjustment {sure} of {tests} tests stand" * (tests > 0)
         shown += [f"Taken one by one, A is better in {better['a']} and B in {better['b']}{holm}."]
     return "\n".join(sentences(text, markdown) for text in shown)
+
+
+def unanswered(found: Mapping[str, Any]) -> list[str]:
+    """What became of the rows of both models, and the verdict without those that lack an answer."""
+    sides = {side: counts_line(found[side]["counts"]) for side in ("a", "b")}
+    if not any(sides.values()):
+        return []
+    lines = [f"Rows of {side.upper()}: {text or 'all answered'}." for side, text in sides.items()]
+    if "answered" not in found:
+        return [" ".join(lines)]
+    lines.append("A row that failed or is missing counts as wrong.")
+    every = found["answered"]
+    if every is None:
+        return [" ".join([*lines, "No row was answered by both models."])]
+    text = f"Without the {number_of(every['unanswered'], 'row')} that failed or are missing, "
+    text += f"A − B is {every['difference']:+.1f} points, {bounds(every['interval'])}"
+    if "decision" in found:
+        limit, verdict = f"{found['decision']['max_drop']:g}", found["decision"]["answered"]
+        text += f", {_VERDICTS[verdict]} {limit}"
+    return [" ".join([*lines, f"{text}."])]
+
+
+def counts_line(counts: RowCounts) -> str:
+    """The rows without a whole answer: `3 failed, 1 truncated`; empty if there are none."""
+    parts = []
+    if counts["failed"]:
+        parts.append(f"{counts['failed']:,} failed")
+    if counts["missing"]:
+        parts.append(f"{counts['missing']:,} missing")
+    if counts["truncated"]:
+        parts.append(f"{counts['truncated']:,} truncated")
+    if counts["does_not_fit"]:
+        parts.append(f"{counts['does_not_fit']:,} did not fit the model's window")
+    return ", ".join(parts)
 
 
 def decision(found: Decision) -> str:

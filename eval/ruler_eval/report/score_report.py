@@ -20,8 +20,7 @@ from ruler_eval.report.config_tables import (
     shared_documents,
     troubles,
 )
-from ruler_eval.report.mini_error import error_note, mini_errors
-from ruler_eval.report.score_tables import MEANS, mean_name
+from ruler_eval.report.score_tables import MEANS
 from ruler_eval.report.table_parts import number
 from ruler_eval.score.aggregates import for_all
 from ruler_eval.score.results_file import GroupSummary, Results
@@ -42,8 +41,7 @@ def report(
     Of ONERULER's languages a row each; the averages are those of the mean over them. With `every`
     the tables of each language, and what went wrong with rows; with `intervals` of each score.
     """
-    data, mini = results["dataset"], results["dataset"].get("mini")
-    notes = [error_note(results)] * bool(every and mini) + results["notes"]
+    data, notes = results["dataset"], results["notes"]
     noted = _notes(notes, len(notes) if every else _MOST_NOTES, markdown)
     parts = [sentences(tables.headline(results), markdown)]
     parts += [] if every else [_troubles(results), noted]
@@ -61,9 +59,6 @@ def report(
                 title = f"Scores ({name})"
                 brief = not every
                 text = tables.scores(cells, groups, data["tasks"], markdown, intervals, brief)
-            if every and mini:
-                beside = f"{mean_name(groups['all'])} beside all rows"
-                text += f"\n{beside}: {mini_errors(results, groups['all'])}"
             parts.append(f"{line_of(title, markdown)}\n\n{text}")
             parts.append(tables.relative_to_alone(cells, groups, data["tasks"], markdown))
             parts += [by_depth(known, markdown)] * (depth and not every)

@@ -15,7 +15,7 @@ from ruler_common.terminal import narrow_table, sentences
 from ruler_eval.report.table_parts import number, picked, titled
 from ruler_eval.score.aggregates import EVERY_LANGUAGE, EVERY_PAIR, in_languages
 from ruler_eval.score.effective_length import written
-from ruler_eval.score.results_file import Cell, GroupSummary, Results, doubts, rows_of
+from ruler_eval.score.results_file import Cell, GroupSummary, Results, rows_of, warnings_of
 
 _MEANING = {
     "from": "from, to: 95 % interval.",
@@ -48,7 +48,7 @@ def headline(results: Results) -> str:
     parts = [results["model"] or "unnamed model", results["dataset"]["name"], rows_of(results)]
     parts += [f"mode {results['mode']}"] if results["mode"] else []
     parts += [f"rules {results['score_version']}", *rule_options(results)]
-    return " · ".join([*parts, *doubts(results)])
+    return " · ".join([*parts, *warnings_of(results)])
 
 
 def scores(
@@ -207,7 +207,7 @@ def averages(
                 **{"Avg.": number(average["score"]), "from": number(low), "to": number(high)},
                 "inc": number(group["weighted_inc"]["score"]),
                 "dec": number(group["weighted_dec"]["score"]),
-                "area": number(group["area"]["score"] if "area" in group else None),
+                "area": number(group["area"]["score"]),
                 "effective": group["effective_length_name"],
                 "threshold": number(group["threshold"]),
                 "relative": relative_name(group),
@@ -252,7 +252,7 @@ def relative_name(group: GroupSummary) -> str:
 
 def effective_between(group: GroupSummary) -> str:
     """`64K-128K`: the effective lengths between which the intervals of the scores leave it."""
-    found = group.get("effective_length_interval")
+    found = group["effective_length_interval"]
     if found is None:
         return "-"
     names = {mean["tokens"]: length for length, mean in group["lengths"].items()}

@@ -10,9 +10,8 @@ from typing import Any
 from ruler_common.terminal import err, progress, sentences
 from ruler_common.text import number_of, printable
 from ruler_eval.run.backends.secrets import hide_keys
-from ruler_eval.run.records import Record
-from ruler_eval.run.row_state import Expected
-from ruler_eval.run.run_settings import Session
+from ruler_eval.run.prompts import Prompt
+from ruler_eval.run.records import Record, Session
 from ruler_eval.run.work_plan import Estimate
 
 
@@ -46,13 +45,14 @@ class Progress:
         total, rows = estimate.prompt_tokens, estimate.rows
         self._task = self._bar.add_task("rows", total=total, of=rows, **self._fields())
 
-    def __enter__(self) -> Progress:
+    def start(self) -> None:
+        """Show the estimate and the bar."""
         for line in self._lines:
             err.print(sentences(line), highlight=False, soft_wrap=True)
         self._bar.start()
-        return self
 
-    def __exit__(self, *error: object) -> None:
+    def stop(self) -> None:
+        """End the bar."""
         self._bar.stop()
 
     def note(self, text: str) -> None:
@@ -115,7 +115,7 @@ class RunSummary:
                 why = printable(hide_keys(record["error"] or ""))
                 self.first[ended] = f"{config} row {record['index']}: {why}"
 
-    def count_session(self, record: Record, expected: Expected) -> None:
+    def count_session(self, record: Record, prompt: Prompt) -> None:
         """Count a row answered now: its tokens, and whether the server saw the same prompt."""
         usage = record["usage"]
         if usage is None:
@@ -123,7 +123,7 @@ class RunSummary:
         self.tokens.update({name: count for name, count in usage.items() if type(count) is int})
         if usage["cached_tokens"] is not None:
             self._told += usage["prompt_tokens"]
-        ours = expected.prompt_tokens
+        ours = prompt.counted_tokens
         self.differences += ours is not None and usage["prompt_tokens"] != ours
 
     @property

@@ -13,21 +13,25 @@ character (vt's ends with a space), also where a template trims it. A template w
 and only a raw text gets the tokenizer's: never two.
 
     Qwen2.5   …<|im_start|>assistant\nThe special magic number for …  text is
+
+    prompt = Prompter("prefill", load_tokenizer("Qwen/Qwen2.5-7B-Instruct"))("vt_4k", row)
 """
 
 from __future__ import annotations
 
 import hashlib
+import os
+import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from ruler_common.errors import RulerError
+from ruler_common.files import read_text
 from ruler_common.outside.hf_tokenizer import auto_tokenizer
 from ruler_common.text import one_line
-from ruler_eval.run.preparing.token_ids import TokenIds
 from ruler_eval.run.reasoning import Reasoning
 
 MODES = ("prefill", "chat", "completion")
@@ -37,7 +41,13 @@ TEMPLATE_DATE = "26 Jul 2024"
 """Llama 3.1's template writes the day of the run into the prompt; this is its own default day."""
 OPENING = 200
 """Characters of a prompt's end that are kept: there a template may open a block of reasoning."""
+MAX_TEMPLATE_BYTES = 1 << 20
 _SEAM = "@@answer-prefix@@"
+_PROBES = (
+    "The grass is green.  Here we go\tthere\n\n\nand back again.\r\n 1. VAR ABCDE = 12345 don't ",
+    "Zażółć gęślą jaźń; 日本語。한국어 العربية हिन्दी 🙂👩‍👧 8f14e45f-ceea-467f-a1f2-6f2d3c9a1b7e",
+)
+"""Texts for which the fast library has to give the tokenizer's own ids."""
 _NO_TEMPLATE = "The tokenizer's chat template cannot be used"
 _OTHER_TEMPLATE = "Use --mode completion, or give another tokenizer with --tokenizer."
 
@@ -49,7 +59,8 @@ class Prompt:
     `messages` are for chat endpoints (empty in completion mode; the last one is the assistant's in
     prefill mode). `text` and `token_ids` are the same prompt rendered; None without a tokenizer,
     except that completion's text needs none. `max_new_tokens` is the answer's, `reasoning_tokens`
-    the room for reasoning. `row_tokens` is the row's own count under its file's tokenizer.
+    the room for reasoning. `row_tokens` is the row's own count under its file's tokenizer,
+    `counted_tokens` the tokens of the templated prompt as they were counted before it was sent.
     """
 
     config: str
@@ -60,6 +71,7 @@ class Prompt:
     max_new_tokens: int
     reasoning_tokens: int = 0
     row_tokens: int = 0
+    counted_tokens: int | None = None
 
     @property
     def tokens(self) -> int | None:
@@ -88,18 +100,99 @@ def template_arguments(thinks: bool) -> dict[str, Any]:
 
 
 @dataclass(frozen=True)
-class Prompter:
-    """Renders rows in one mode; `tokenizer` is a transformers tokenizer or None.
+class ChatTemplate:
+    """A chat template from a file, used instead of the tokenizer's own (RULER's Table 6).
 
-    `fast` lets a faster engine tokenise where it can be checked (preparing/token_ids.py).
+    Such a file is what transformers calls `chat_template.jinja`: a jinja2 template of `messages`.
     """
+
+    name: str
+    text: str
+
+    @classmethod
+    def read(cls, path: Path | str) -> ChatTemplate:
+        """Read a file. Raises RulerError if it is missing, empty or not UTF-8."""
+        path = Path(path).expanduser()
+        if not path.is_file():
+            raise RulerError(
+                f"There is no chat template '{path}': name a jinja2 file with --chat-template."
+            )
+        text = read_text(path, MAX_TEMPLATE_BYTES)
+        if not text.strip():
+            raise RulerError(f"The chat template '{path}' is empty: name another file.")
+        return cls(path.name, text)
+
+    def facts(self) -> dict[str, str]:
+        """Return the file's name and the sha256 of its text, for run.json."""
+        return {"name": self.name, "sha256": hashlib.sha256(self.text.encode()).hexdigest()}
+
+    def put_into(self, tokenizer: Any) -> None:
+        """Make it the chat template of a transformers tokenizer, and try it with a user's turn.
+
+        Raises RulerError if it cannot be rendered, or leaves out what the user asks.
+        """
+        tokenizer.chat_template = self.text
+        asked = "@@asked@@"
+        turns = [{"role": "user", "content": asked}]
+        try:
+            shown = str(
+                tokenizer.apply_chat_template(
+                    turns, tokenize=False, add_generation_prompt=True, **template_arguments(False)
+                )
+            )
+        except Exception as error:  # a template is a program, written by somebody else
+            raise RulerError(
+                f"The chat template '{self.name}' cannot be used: {one_line(error)}. Correct the "
+                "file of --chat-template."
+            ) from error
+        if asked not in shown:
+            raise RulerError(
+                f"The chat template '{self.name}' leaves out what the user asks: it has to render "
+                "each message's `content`. Correct the file of --chat-template."
+            )
+
+
+class TokenIds:
+    """Turns texts into token ids, from any number of threads."""
+
+    def __init__(self, tokenizer: Any) -> None:
+        # one text a call: the library's own threads cost a tenth more and have nothing to do
+        os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+        self._tokenizer = tokenizer
+        self._lock = threading.Lock()
+        self._library = _fast_library(tokenizer)
+
+    def __call__(self, text: str, special_tokens: bool) -> list[int]:
+        """Return the ids of a text; with `special_tokens`, the tokenizer's BOS and the like too."""
+        if self._library is not None:  # the same ids without offsets, which take time
+            (encoded,) = self._library.encode_batch_fast([text], add_special_tokens=special_tokens)
+            return list(encoded.ids)
+        with self._lock:
+            encoding = self._tokenizer(text, add_special_tokens=special_tokens, verbose=False)
+            return list(encoding["input_ids"])
+
+
+def _fast_library(tokenizer: Any) -> Any:
+    """Return the `tokenizers` object below a tokenizer if it gives the same ids, else None."""
+    library: Any = getattr(tokenizer, "backend_tokenizer", None)
+    if not hasattr(library, "encode_batch_fast"):
+        return None
+    for special_tokens in (False, True):  # the call sets the library not to truncate or pad
+        expected = tokenizer(list(_PROBES), add_special_tokens=special_tokens, verbose=False)
+        encoded = library.encode_batch_fast(list(_PROBES), add_special_tokens=special_tokens)
+        if [list(one.ids) for one in encoded] != [list(ids) for ids in expected["input_ids"]]:
+            return None
+    return library
+
+
+@dataclass(frozen=True)
+class Prompter:
+    """Renders rows in one mode; `tokenizer` is a transformers tokenizer or None."""
 
     mode: str
     tokenizer: Any = None
     direct: bool = False
     reasoning: Reasoning = field(default_factory=Reasoning)
-    _: KW_ONLY
-    fast: bool = False
 
     def __post_init__(self) -> None:
         if self.mode == "prefill" and self.reasoning.on:
@@ -129,7 +222,7 @@ class Prompter:
     @cached_property
     def token_ids(self) -> TokenIds:
         """What makes a rendered prompt token ids."""
-        return TokenIds(self.tokenizer, self.fast)
+        return TokenIds(self.tokenizer)
 
     @property
     def template_arguments(self) -> dict[str, Any]:
@@ -154,7 +247,7 @@ class Prompter:
         text = self.text(row)
         ids = None
         if self.tokenizer is not None and text is not None:
-            ids = self.token_ids(text, self.mode == "completion", (config, int(row["index"])))
+            ids = self.token_ids(text, special_tokens=self.mode == "completion")
         return Prompt(
             config=config,
             index=int(row["index"]),

@@ -22,13 +22,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, cast, get_args
 
-from typing_extensions import TypedDict
+from typing_extensions import NotRequired, TypedDict
 
 from ruler_common.errors import RulerError
 from ruler_common.files import lines_of, read_bytes, write_whole
 from ruler_common.parsing import json_value
 from ruler_common.work import Shard
-from ruler_eval.run.run_settings import RunSettings, Session, check_settings
 
 FinishReason = Literal["stop", "length", "does_not_fit", "error"]
 """How a row ends: by itself, truncated at max_new_tokens, over the model's window, or failed."""
@@ -61,6 +60,31 @@ class Record(TypedDict):
     usage: Usage | None
     error: str | None
     thinking_ended: bool | None
+
+
+class Session(TypedDict):
+    """One start of the program: its part of the work, its versions, what it did."""
+
+    started: str
+    shard: str | None
+    limit: int | None
+    source: str
+    configs: list[str]
+    concurrency: int | None
+    stream: NotRequired[bool]
+    versions: dict[str, str]
+    machine: str
+    ended: NotRequired[str]
+    seconds: NotRequired[float]
+    tokens: NotRequired[dict[str, int]]
+    cached_share: NotRequired[float | None]
+    tokenized_by: NotRequired[str]
+    window: NotRequired[int]
+    prompt_token_differences: NotRequired[int]
+
+
+RunSettings = dict[str, Any]
+"""What run.json holds: what can move a score, and the sessions."""
 
 
 def read_lines(path: Path) -> Iterator[Record]:
@@ -201,7 +225,7 @@ class Records:
             found = json_value(read_bytes(path)) if path.exists() else {"format": 1}
         except ValueError:
             found = None
-        kinds = {"format": int, "rows": dict, "files": dict, "sessions": list}
+        kinds = {"format": int, "rows": dict, "sessions": list}
         if not (
             isinstance(found, dict)
             and "format" in found
@@ -231,12 +255,14 @@ class Records:
                 for other in old.get("sessions", [])
                 if (other.get("started"), other.get("shard")) != same
             ]
+            sessions = [*sessions, session]
             new = {
                 **old,
                 **settings,
                 **(found or {}),
+                "limit": rows_asked_for(sessions),
                 "rows": rows,
-                "sessions": [*sessions, session],
+                "sessions": sessions,
             }
             text = json.dumps(new, ensure_ascii=False, indent=2) + "\n"
             write_whole(self.folder / RUN_FILE, text)
@@ -260,3 +286,41 @@ def _line(record: Record) -> str:
     """A record as a line of a file; half characters, which another tool may have written, as ?."""
     text = json.dumps(record, ensure_ascii=False).encode("utf-8", "replace").decode("utf-8")
     return text + "\n"
+
+
+def rows_asked_for(sessions: Iterable[Mapping[str, Any]]) -> int | None:
+    """Return how many rows of each configuration a run was asked for: `limit` in run.json.
+
+    They are the first ones of the frozen order; None means all rows. A run that was resumed with
+    another --limit was asked for the rows of the largest one.
+    """
+    limits = [session.get("limit") for session in sessions]
+    numbers = [limit for limit in limits if limit is not None]
+    return max(numbers) if numbers and len(numbers) == len(limits) else None
+
+
+def check_settings(old: Mapping[str, Any], new: Mapping[str, Any], folder: Path) -> None:
+    """Refuse to mix results: a RulerError names the first setting that differs from run.json."""
+    for name, value in new.items():
+        before = old.get(name, value)
+        if isinstance(value, Mapping) and isinstance(before, Mapping):
+            keys = sorted({*value, *before})
+            if name == "rows":  # more configurations may join a run
+                keys = [key for key in value if key in before]
+            changed = next((key for key in keys if before.get(key) != value.get(key)), None)
+            if changed is None:
+                continue
+            name, before, value = f"{name}.{changed}", before.get(changed), value.get(changed)
+        if "unknown" in (before, value):  # the engine does not tell
+            continue
+        if before != value:
+            ours = name in ("decide.alpha", "decide.rule")  # of the version, not of the command
+            instead = "go on with the version that began it" if ours else "use the old value"
+            then, now = (
+                "none" if one is None else json.dumps(one, ensure_ascii=False)
+                for one in (before, value)
+            )
+            raise RulerError(
+                f"'{folder}' was run with {name} = {then}, not {now}: name a new --out, or "
+                f"{instead}."
+            )

@@ -8,7 +8,7 @@ cannot be true show nothing and are left out.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, cast
 
 from ruler_eval.run import reasoning
@@ -26,19 +26,12 @@ MOST_OF_AN_ERROR = 1000
 """Characters of an error that a record keeps."""
 
 
-@dataclass(frozen=True)
-class Expected:
-    """What the runner knows before the answer: tokens of the templated prompt, the window."""
+def over_limit(prompt: Prompt, limit: int | None) -> Record | None:
+    """Return the record of a row that is not sent, since with its answer it is over the limit.
 
-    prompt_tokens: int | None = None
-    limit: int | None = None
-
-
-def over_limit(prompt: Prompt, prompt_tokens: int | None, limit: int | None) -> Record | None:
-    """The record of a row that is not sent, since with all it may generate it is over a limit.
-
-    None for a row that fits; what is unknown counts as fitting.
+    None for a row that fits; a row that was not counted, or an unknown limit, counts as fitting.
     """
+    prompt_tokens = prompt.counted_tokens
     if prompt_tokens is None or limit is None or prompt_tokens + prompt.max_tokens <= limit:
         return None
     room = f"{prompt.max_new_tokens:,} for the answer"
@@ -48,19 +41,22 @@ def over_limit(prompt: Prompt, prompt_tokens: int | None, limit: int | None) -> 
     return _record(prompt, "does_not_fit", usage=_usage(prompt_tokens), error=why)
 
 
-def record_of(completion: Completion, expected: Expected, tokenizer: Any = None) -> Record:
-    """The record of what came back: reasoning and answer apart, and the state the row ended in."""
+def record_of(completion: Completion, limit: int | None = None, tokenizer: Any = None) -> Record:
+    """Return the record of what came back: reasoning and answer apart, and the row's state.
+
+    `limit` is the model's window in tokens, if it is known.
+    """
     prompt = completion.prompt
     if completion.error is not None:
         return _record(prompt, "error", error=completion.error)
-    if not credible(completion, expected):
+    if not credible(completion, limit):
         completion = replace(completion, prompt_tokens=None, completion_tokens=None)
     usage = None
     if completion.prompt_tokens is not None and completion.completion_tokens is not None:
         usage = _usage(
             completion.prompt_tokens, completion.completion_tokens, completion.cached_tokens
         )
-    why = shortened(completion, expected)
+    why = shortened(completion, limit)
     if why is not None:
         return _record(prompt, "does_not_fit", usage=usage, error=why)
     reason = completion.finish_reason
@@ -97,30 +93,30 @@ def split(completion: Completion, state: FinishReason) -> tuple[str | None, str,
     return before, found.answer, answered and found.state != "truncated"
 
 
-def credible(completion: Completion, expected: Expected) -> bool:
+def credible(completion: Completion, limit: int | None) -> bool:
     """Whether the token counts can be true of what was sent and of what came back."""
     prompt, seen, made = completion.prompt, completion.prompt_tokens, completion.completion_tokens
     if seen is not None:
-        sent = expected.prompt_tokens or prompt.row_tokens
-        if seen < 1 or seen * 100 < sent or seen > (expected.limit or seen):
+        sent = prompt.counted_tokens or prompt.row_tokens
+        if seen < 1 or seen * 100 < sent or seen > (limit or seen):
             return False
     written = len(completion.text) + len(completion.reasoning or "")
     return made is None or (made >= 0 and written <= made * MOST_CHARACTERS)
 
 
-def shortened(completion: Completion, expected: Expected) -> str | None:
+def shortened(completion: Completion, limit: int | None) -> str | None:
     """Why the token counts show that a server shortened the prompt or the answer, or None."""
     prompt, seen, made = completion.prompt, completion.prompt_tokens, completion.completion_tokens
     if seen is not None:
-        if expected.prompt_tokens is not None:
-            least = expected.prompt_tokens - max(TOLERANCE, expected.prompt_tokens // 50)
+        if prompt.counted_tokens is not None:
+            least = prompt.counted_tokens - max(TOLERANCE, prompt.counted_tokens // 50)
         else:  # no tokenizer packs these texts in less than two fifths of another's tokens
             least = prompt.row_tokens * 2 // 5 - TOLERANCE
         if seen < least:
-            whole = expected.prompt_tokens or f"about {prompt.row_tokens}"
+            whole = prompt.counted_tokens or f"about {prompt.row_tokens}"
             return f"the server shortened the prompt: it read {seen} of {whole} tokens"
     if made is not None and made < prompt.max_tokens:
-        full = seen is not None and expected.limit is not None and seen + made >= expected.limit
+        full = seen is not None and limit is not None and seen + made >= limit
         if completion.finish_reason == "length" or full:
             asked = prompt.max_tokens
             return f"the server ended the answer at {made} of the {asked} tokens asked for"

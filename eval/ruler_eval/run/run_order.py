@@ -13,7 +13,7 @@ import math
 import platform
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import KW_ONLY, dataclass, field, fields
+from dataclasses import KW_ONLY, dataclass, field, fields, replace
 from datetime import datetime, timezone
 from importlib import metadata
 from pathlib import Path
@@ -21,28 +21,27 @@ from typing import Any
 
 from ruler_common.errors import RulerError
 from ruler_common.manifest_form import Manifest
+from ruler_common.names import check_name
 from ruler_common.rows import indices_of
 from ruler_common.work import Shard
 from ruler_eval.frozen_release import Release, chosen_files, place_of
-from ruler_eval.run.backends.backend import ClusterOptions, ModelOptions
+from ruler_eval.run.backends.backend import ModelOptions
 from ruler_eval.run.backends.secrets import check_argument
-from ruler_eval.run.backends.start import engine_of
-from ruler_eval.run.preparing.chat_template import ChatTemplate
+from ruler_eval.run.backends.start import BACKENDS, check_options
+from ruler_eval.run.prompts import MODES, ChatTemplate
 from ruler_eval.run.reasoning import Reasoning
-from ruler_eval.run.records import Record, Records
-from ruler_eval.run.run_settings import RunSettings, Session, check_settings
+from ruler_eval.run.records import Record, Records, RunSettings, Session, check_settings
 from ruler_eval.run.work_plan import Part, Waves
 
-VERSIONS = ("ruler-release", "transformers", "tokenizers", "torch", "openai", "datasets", "ray")
+VERSIONS = ("ruler-release", "transformers", "tokenizers", "torch", "openai", "datasets")
 
 
 @dataclass(frozen=True)
 class RunOrder:
     """What `ruler run` is asked to do: one field for each of its flags.
 
-    With `skip_missing` a group stands for those of its tasks that the release holds. `cluster` is
-    for the ray backend. `price` is of a million tokens of prompts and of answers, to be shown
-    before the first row.
+    With `skip_missing` a group stands for those of its tasks that the release holds. `price` is of
+    a million tokens of prompts and of answers, to be shown before the first row.
     """
 
     dataset: str
@@ -60,15 +59,13 @@ class RunOrder:
     data_revision: str | None = None
     skip_missing: bool = False
     quiet: bool = False
-    cluster: ClusterOptions = field(default_factory=ClusterOptions)
     price: tuple[float, float] | None = None
 
 
 def make_order(options: Mapping[str, Any]) -> RunOrder:
     """The order that the arguments of `ruler_release.run` make. Raises RulerError.
 
-    An option that is no field of RunOrder, ModelOptions or ClusterOptions is a mistake of the
-    caller's author.
+    An option that is not a field of RunOrder or ModelOptions is a mistake of the caller's author.
     """
     given = dict(options)
     for name, value in given.items():
@@ -81,12 +78,9 @@ def make_order(options: Mapping[str, Any]) -> RunOrder:
     if given.get("chat_template") is not None:
         given["chat_template"] = ChatTemplate.read(given["chat_template"])
 
-    def taken(names: Iterable[str]) -> dict[str, Any]:
-        return {name: given.pop(name) for name in names if name in given}
-
-    model = ModelOptions(**taken(field.name for field in fields(ModelOptions)))
-    cluster = ClusterOptions(**taken(field.name for field in fields(ClusterOptions)))
-    return RunOrder(**given, options=model, cluster=cluster)
+    names = [field.name for field in fields(ModelOptions) if field.name in given]
+    model = ModelOptions(**{name: given.pop(name) for name in names})
+    return RunOrder(**given, options=model)
 
 
 def parse_price(text: str | None) -> tuple[float, float] | None:
@@ -161,7 +155,7 @@ def asked_settings(order: RunOrder, release: Release, rows: Mapping[str, str]) -
         "format": 1,
         "model": options.model,
         "revision": options.revision,
-        "backend": engine_of(order.backend),
+        "backend": order.backend,
         "mode": order.mode,
         "direct": order.direct,
         "tokenizer": options.tokenizer,
@@ -190,7 +184,6 @@ def new_session(order: RunOrder, files: Mapping[str, str]) -> Session:
         "configs": list(files),
         "concurrency": order.options.concurrency,
         "stream": order.options.stream,
-        "replicas": order.cluster.replicas if order.backend == "ray" else None,
         "versions": versions,
         "machine": platform.platform(),
     }
@@ -202,73 +195,118 @@ def now() -> str:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Prepared:
-    """An order that was checked: its run folder, its rows, and the settings known so far.
+class CheckedRun:
+    """An order that was checked, its release and run folder, and the settings known so far.
 
     `digests` are the rows_sha256 of its configurations.
     """
 
     order: RunOrder
+    release: Release
     records: Records
-    manifest: Manifest
     digests: Mapping[str, str]
     settings: RunSettings
 
-    @classmethod
-    def of(cls, order: RunOrder, decided: Mapping[str, object] | None = None) -> Prepared:
-        """Check an order and its folder against the release; nothing is written.
-
-        `decided` are the settings that a backend adds, where they are known already. Raises
-        RulerError.
-        """
-        if order.limit is not None and order.limit < 1:
-            raise RulerError("--limit takes a number of rows of each configuration, 1 or more.")
-        records = Records(order.out, Shard.parse(order.shard) if order.shard else None)
-        release = Release.open(order.dataset, order.data_revision)
-        if order.data_revision is not None and release.revision is None:
-            raise RulerError(
-                f"'{order.dataset}' is a folder: --data-revision is for a Hub repository."
-            )
-        manifest = release.manifest
-        digests = rows_asked(order.configs, manifest, order.skip_missing)
-        settings = {**asked_settings(order, release, digests), **(decided or {})}
-        decides = not decided and order.mode is None  # the backend, which comes later
-        known = {name: value for name, value in settings.items() if name != "mode" or not decides}
-        records.check(list(digests))
-        check_settings(records.settings(), known, order.out)
-        return cls(
-            order=order, records=records, manifest=manifest, digests=digests, settings=settings
-        )
+    @property
+    def manifest(self) -> Manifest:
+        """The release's manifest."""
+        return self.release.manifest
 
     def parts(self, writable: bool = True) -> list[Part]:
-        """Which rows of each configuration this run owns, and which of those are to be answered.
+        """Return the rows of each configuration, and which of them this run has to answer.
 
-        Rows are in the frozen order, of which `limit` takes the first.
+        Rows are in the frozen order, of which `limit` takes the first. If the folder can be
+        written, half-written lines and the failed rows to try again are removed from its files.
         """
         order, records = self.order, self.records
         entries = {file["config"]: file for file in self.manifest["files"].values()}
-        manifest = self.manifest
         rows = {
-            config: indices_of(manifest, entries[config])[: order.limit] for config in self.digests
+            config: indices_of(self.manifest, entries[config])[: order.limit]
+            for config in self.digests
         }
-        sizes = {config: len(own) * entries[config]["max_length"] for config, own in rows.items()}
-        mine = records.shard.chosen(sizes) if records.shard else {*sizes}
+        sizes = {
+            config: len(indices) * entries[config]["max_length"] for config, indices in rows.items()
+        }
+        mine = records.shard.chosen(sizes) if records.shard else set(sizes)
 
         def again(record: Record) -> bool:
             return order.retry_failed and record["finish_reason"] == "error"
 
         parts = []
-        for config, own in rows.items():
-            missing: tuple[int, ...] = ()
+        for config, indices in rows.items():
+            missing: list[int] = []
             if config in mine:
                 if writable:
                     records.repair(config, again)
                 done = {index for index, record in records.of(config).items() if not again(record)}
-                missing = tuple(index for index in own if index not in done)
-            parts.append(Part(config, tuple(own), missing))
+                missing = [index for index in indices if index not in done]
+            parts.append(Part(config, tuple(indices), tuple(missing)))
         return parts
 
     def waves(self, parts: Sequence[Part], look_every: int | None) -> Waves | None:
-        """The waves of these parts; None where they are too many to go round."""
+        """Return the waves of these parts; None if there are too many for waves."""
         lengths = {file["config"]: file["length"] for file in self.manifest["files"].values()}
         return Waves.of(len({lengths[part.config] for part in parts}), len(parts), look_every)
+
+
+def check_order(order: RunOrder, fixed: Mapping[str, Any] | None = None) -> CheckedRun:
+    """Check what `ruler run` is asked to do; nothing is written. Raises RulerError.
+
+    `fixed` are further settings that the whole run has to have.
+    """
+    check_name("backend", order.backend, BACKENDS, "ruler run --help")
+    if not order.options.model:
+        if order.backend != "oracle":
+            raise RulerError(f"The {order.backend} backend needs a model: add --model NAME.")
+        order = replace(order, options=replace(order.options, model="oracle"))
+    if order.mode is not None:
+        check_name("mode", order.mode, MODES, "ruler run --help")
+    check_options(order.backend, order.options)
+    if order.mode == "completion" and order.options.chat_template is not None:
+        raise RulerError("--mode completion uses no chat template: leave --chat-template out.")
+    checked = open_run(order)
+    if not fixed:
+        return checked
+    _check_fixed(checked.records.settings(), fixed, order)
+    return replace(checked, settings={**checked.settings, **fixed})
+
+
+def _check_fixed(before: RunSettings, fixed: Mapping[str, Any], order: RunOrder) -> None:
+    """Refuse to fix settings, such as the limit of `ruler decide`, after the first row."""
+    if before and not set(fixed) <= set(before):
+        raise RulerError(
+            f"'{order.out}' was begun before {', '.join(fixed)} was fixed: name a new --out."
+        )
+    check_settings(before, fixed, order.out)
+    for first in before.get("sessions", [])[:1]:
+        limit = first.get("limit")
+        if limit != order.limit:
+            how = f"with --limit {limit}" if limit else "without --limit"
+            raise RulerError(
+                f"'{order.out}' was begun {how}, which is part of what was fixed: go on so, or "
+                "name a new --out."
+            )
+
+
+def open_run(order: RunOrder, decided: Mapping[str, object] | None = None) -> CheckedRun:
+    """Open the release and the run folder of an order, and check that they go together.
+
+    `decided` are the settings that a backend adds, if they are known already. Nothing is written.
+    Raises RulerError.
+    """
+    if order.limit is not None and order.limit < 1:
+        raise RulerError("--limit takes a number of rows of each configuration, 1 or more.")
+    records = Records(order.out, Shard.parse(order.shard) if order.shard else None)
+    release = Release.open(order.dataset, order.data_revision)
+    if order.data_revision is not None and release.revision is None:
+        raise RulerError(f"'{order.dataset}' is a folder: --data-revision is for a Hub repository.")
+    digests = rows_asked(order.configs, release.manifest, order.skip_missing)
+    settings = {**asked_settings(order, release, digests), **(decided or {})}
+    known = dict(settings)
+    if not decided and order.mode is None:  # the backend decides on the mode later
+        del known["mode"]
+    records.check(list(digests))
+    check_settings(records.settings(), known, order.out)
+    return CheckedRun(
+        order=order, release=release, records=records, digests=digests, settings=settings
+    )

@@ -1,87 +1,54 @@
-"""Run a model over a frozen release: plan what is missing, answer it, record every row once.
+"""Run a model over a frozen release: rows -> prompt -> backend -> row state -> record.
 
     summary = run(RunOrder(dataset="ruler", configs=("all_4k",), backend="oracle", out=Path("RUN")))
 
 RULER's evaluation (arXiv:2404.06654, section 4): greedy decoding, one prompt a row, the answer
 prefix begins the model's answer. Every row ends in exactly one state of `records.STATES`; a row
 that does not fit the model's window is recorded as such and never shortened. Rows are sent in
-waves (work_plan.py); who wants to stop between two of them uses `OpenRun`.
+waves (work_plan.py); a caller who may stop between two of them uses `OpenRun`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack, closing
+import os
+from array import array
+from collections import deque
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
 from ruler_common.errors import RulerError
-from ruler_common.names import check_name
-from ruler_eval.run.answering import Answered, Answerer
-from ruler_eval.run.backends.backend import ClusterOptions, EngineDied
-from ruler_eval.run.backends.start import (
-    check_installed,
-    check_options,
-    known_backend,
-    shares_prefixes,
-)
-from ruler_eval.run.preparing.row_reader import RowReader
+from ruler_eval.run.backends.backend import Backend, EngineDied
+from ruler_eval.run.backends.start import check_installed, shares_prefixes, start
 from ruler_eval.run.progress import Progress, RunSummary
-from ruler_eval.run.prompts import MODES
-from ruler_eval.run.replicas.ray_replicas import RayReplicas
-from ruler_eval.run.run_order import Prepared, RunOrder, new_session, now
-from ruler_eval.run.run_settings import check_settings
-from ruler_eval.run.window import window_of
+from ruler_eval.run.prompts import OPENING, Prompt, Prompter
+from ruler_eval.run.records import Record
+from ruler_eval.run.row_state import over_limit, record_of
+from ruler_eval.run.run_order import CheckedRun, RunOrder, check_order, new_session, now
 from ruler_eval.run.work_plan import (
     Estimate,
     Part,
+    SentRow,
     Waves,
-    estimated,
-    in_order,
     in_waves,
+    needed_window,
+    plan_rows,
     sent_rows,
 )
 
-
-def prepared(order: RunOrder) -> Prepared:
-    """Check an order and its folder; nothing is written. Raises RulerError."""
-    order = replace(order, backend=known_backend(order.backend))
-    if not order.options.model:
-        if order.backend != "oracle":
-            raise RulerError(f"The {order.backend} backend needs a model: add --model NAME.")
-        order = replace(order, options=replace(order.options, model="oracle"))
-    if order.mode is not None:
-        check_name("mode", order.mode, MODES, "ruler run --help")
-    check_options(order.backend, order.options)
-    if order.mode == "completion" and order.options.chat_template is not None:
-        raise RulerError("--mode completion uses no chat template: leave --chat-template out.")
-    if order.backend != "ray" and order.cluster != ClusterOptions():
-        raise RulerError("--replicas, --address and --num-cpus are for --backend ray.")
-    return Prepared.of(order)
-
-
-Plan = tuple[RowReader, list[Part], Estimate, Waves | None]
-"""Who reads the rows, the parts in the order of sending, what they amount to, and their waves."""
-
-
-def planned(ready: Prepared, parts: Sequence[Part], look_every: int | None = None) -> Plan:
-    """The plan of a run; `look_every` is the most rows of a wave, for who looks between waves.
-
-    Where nobody looks waves grow, and Ray's engines are given whole files.
-    """
-    order = ready.order
-    reader = RowReader(order.dataset, ready.settings["data_revision"])
-    by_prefix, budget = shares_prefixes(order.backend), order.reasoning.budget
-    whole_files = look_every is None and order.backend == "ray"
-    waves = None if whole_files else ready.waves(parts, look_every)
-    return reader, *estimated(reader, parts, budget, by_prefix, order.quiet, waves), waves
+MAX_THREADS = 16
+MAX_TOKENS_AHEAD = 1 << 22
+"""Tokens of the rows that are rendered ahead, at most (a longer row is rendered alone)."""
 
 
 def estimate(order: RunOrder) -> Estimate:
-    """What a run would do: `ruler run --dry-run`. No model is loaded and nothing is written."""
-    ready = prepared(order)
-    return planned(ready, ready.parts(writable=False))[2]
+    """Return what a run would do: `ruler run --dry-run`. No model is loaded, nothing is written."""
+    checked = check_order(order)
+    parts = checked.parts(writable=False)
+    return _plan(checked, parts, checked.waves(parts, None))[1]
 
 
 def run(order: RunOrder) -> RunSummary:
@@ -98,7 +65,7 @@ def run(order: RunOrder) -> RunSummary:
 
 
 class OpenRun:
-    """A run that is being worked on; its backend starts with the first row that it lacks.
+    """A run that is being worked on; its backend starts with the first missing row.
 
     with OpenRun(order) as work:
         for wave in work.waves():
@@ -108,83 +75,71 @@ class OpenRun:
     def __init__(
         self, order: RunOrder, fixed: Mapping[str, Any] | None = None, look_every: int | None = None
     ) -> None:
-        """Check the order and take its folder; run.json is to hold what is `fixed`, too.
+        """Check the order and lock its folder; `fixed` settings are recorded in run.json, too.
 
-        Who looks at the rows between waves names the most rows of a configuration in one.
-        Raises RulerError as `run` does, and where rows were run before it was fixed.
+        A caller who looks at the rows between waves gives `look_every`, the most rows of a
+        configuration in one. Raises RulerError as `run` does.
         """
-        self.ready = prepared(order)
-        self.order, self.records = self.ready.order, self.ready.records
-        if fixed:
-            before = self.records.settings()
-            if before and not {*fixed} <= {*before}:
-                raise RulerError(
-                    f"'{order.out}' was begun before {', '.join(fixed)} was fixed: name a new "
-                    "--out."
-                )
-            check_settings(before, fixed, order.out)
-            for begun in before.get("sessions", [])[:1]:
-                if (rows := begun.get("limit")) != order.limit:
-                    how = f"with --limit {rows}" if rows else "without --limit"
-                    raise RulerError(
-                        f"'{order.out}' was begun {how}, which is part of what was fixed: go on "
-                        "so, or name a new --out."
-                    )
-            self.ready = replace(self.ready, settings={**self.ready.settings, **fixed})
-        self._look_every = look_every
-        self.summary, self._ends = RunSummary(), ExitStack()
-        self._session = new_session(self.order, self.ready.digests)
-        self._send: Callable[[Sequence[Part]], None] | None = None
+        self.checked = check_order(order, fixed)
+        self.order, self.records = self.checked.order, self.checked.records
+        self.summary = RunSummary()
+        self.on_record: Callable[[Record], None] = lambda record: None
+        """Called with the record of each row that is answered."""
+        self._session = new_session(self.order, self.checked.digests)
+        self._backend: Backend | None = None
+        self._prompter: Prompter | None = None
+        self._progress: Progress | None = None
+        self._restarted = False
         self._done: set[tuple[str, int]] = set()
         self.writable = self.records.lock()
-        self._ends.callback(self.records.close)
-        with ExitStack() as failed:
-            failed.callback(self._ends.close)
-            self.parts = self.ready.parts(self.writable)
-            failed.pop_all()
+        try:
+            self.parts = self.checked.parts(self.writable)
+            self._waves = self.checked.waves(self.parts, look_every)
+        except BaseException:
+            self.records.close()
+            raise
 
     def __enter__(self) -> OpenRun:
         return self
 
-    def __exit__(self, *error: Any) -> None:
-        self._ends.__exit__(*error)
+    def __exit__(self, error: type[BaseException] | None, *_: Any) -> None:
+        try:
+            if self._progress is not None:
+                self._progress.stop()
+            if self._backend is not None and error is None:
+                self.summary.complete(self._session, now())
+                self.records.record_settings({}, self._session)
+        finally:
+            if self._backend is not None:
+                self._backend.close()
+            self.records.close()
 
     @cached_property
-    def plan(self) -> Plan:
-        """The plan, made when it is first asked for."""
-        return planned(self.ready, self.parts, self._look_every)
+    def plan(self) -> tuple[list[Part], Estimate]:
+        """The parts with their rows in the order of sending, and what they amount to."""
+        return _plan(self.checked, self.parts, self._waves)
 
     @cached_property
     def in_order(self) -> list[list[Part]]:
-        """The parts of each wave; all in one where the run has no waves. Rows are read so."""
-        reader, parts, _, waves = self.plan
-        found = in_waves(parts, waves) if waves else [parts]
-        reader.expect(in_order(part for wave in found for part in wave))
-        return found
+        """The parts of each wave; all in one if the run has no waves."""
+        parts, _ = self.plan
+        return in_waves(parts, self._waves) if self._waves else [parts]
 
     def waves(self) -> list[list[Part]]:
-        """The parts of each wave, the first of the frozen order first."""
-        if self.ready.waves(self.parts, self._look_every) is None:
+        """Return the parts of each wave, in the frozen order. Raises RulerError without waves."""
+        if self._waves is None:
             raise RulerError(
                 f"{len(self.parts)} configurations are too many to go round in waves: choose fewer "
                 "with --configs."
             )
         return self.in_order
 
-    def answer(self, parts: Sequence[Part]) -> None:
-        """Answer the missing rows of these parts, each of which then has its record."""
-        if not any(part.missing for part in parts):
-            return
-        self.start()
-        assert self._send
-        self._send(parts)
-
     def start(self) -> None:
         """Start the backend and record the settings it adds, unless it has been started.
 
         Done before the plan is made, it finds early what is wrong with model, window or mode.
         """
-        if self._send:
+        if self._backend is not None:
             return
         if not self.writable:
             raise RulerError(
@@ -193,72 +148,80 @@ class OpenRun:
         check_installed(self.order.backend)
         options = self.order.options
         given = options.max_model_len or (options.arguments or {}).get("max_model_len")
-        if self.order.backend in ("vllm", "ray") and not given:
-            window = window_of(self.ready, self.parts)
+        if self.order.backend == "vllm" and not given:
+            release, budget = self.checked.release, self.order.reasoning.budget
+            window = needed_window(release, self.parts, options, budget)
             self.order = replace(self.order, options=replace(options, window=window))
             self._session["window"] = window
-        self._send = self._of_ray() if self.order.backend == "ray" else self._of_one_engine()
+        backend, prompter = self._start_backend()
+        settings = {
+            **self.checked.settings,
+            **backend.settings(),
+            **prompter.settings(),
+            "max_model_len": backend.own_limit or backend.limit,
+        }
+        self.records.record_settings(settings, self._session)
 
-    def _of_ray(self) -> Callable[[Sequence[Part]], None]:
-        """Start the engines of a cluster; what sends them the rows of parts."""
-        engines = self._ends.enter_context(closing(RayReplicas(self.order, self._progress.note)))
-        self._record_settings(engines.settings())
-        return lambda parts: engines.answer(parts, self.plan[0], self._settle)
-
-    def _of_one_engine(self) -> Callable[[Sequence[Part]], None]:
-        """Start the backend in this process; what sends it the rows of parts.
-
-        An engine that dies is started once more.
-        """
-        engine = self._ends.enter_context(ExitStack())
-        answerer = engine.enter_context(closing(Answerer(self.order, True, self.ready.manifest)))
-        restarted = False
-        if (ids := answerer.token_ids) is not None and ids.engine:
-            self._session["tokenized_by"] = ids.engine
-        self._record_settings(answerer.settings())
-
-        def send(parts: Sequence[Part]) -> None:
-            nonlocal answerer, restarted
-            answerer.backend.on_note = self._progress.note
-            try:
-                answerer.answer(sent_rows(self.plan[0], parts, self._done), self._settle)
-            except EngineDied as error:
-                if restarted:
-                    raise
-                restarted = True
-                engine.close()
-                self._progress.note(f"{error} It is started once more.")
-                answerer = engine.enter_context(closing(Answerer(self.order)))
-                send(parts)
-            if ids is not None and ids.problem and ids.problem not in self.summary.notes:
-                self._session["tokenized_by"] = ids.problem
-                self.summary.notes.append(ids.problem)
-
-        return send
-
-    def _record_settings(self, settings: Mapping[str, Any]) -> None:
-        self.records.record_settings({**self.ready.settings, **settings}, self._session)
-        self._ends.push(self._complete)
-
-    def _complete(self, error: type[BaseException] | None, *_: Any) -> None:
-        """At the end, before the backend is closed: what the session came to."""
-        if error is None:
-            self.summary.complete(self._session, now())
-            self.records.record_settings({}, self._session)
-
-    @cached_property
-    def _progress(self) -> Progress:
-        """The bar, shown from the first row on."""
+    def _start_backend(self) -> tuple[Backend, Prompter]:
+        """Start the backend, and the prompts in the mode that is asked for or the backend's own."""
         order = self.order
-        return self._ends.enter_context(Progress(self.plan[2], order.price, order.quiet))
+        self._backend = backend = start(order.backend, order.options, self.checked.manifest)
+        mode = order.mode or ("chat" if order.reasoning.on else backend.default_mode())
+        self._prompter = Prompter(mode, backend.tokenizer, order.direct, order.reasoning)
+        backend.check_mode(mode, self._prompter.template_arguments)
+        return backend, self._prompter
 
-    def _settle(self, answered: Answered) -> None:
-        record = answered.record
+    def answer(self, parts: Sequence[Part]) -> None:
+        """Answer the missing rows of these parts, each of which then has its record.
+
+        An engine that ends while it runs is started again, once.
+        """
+        if not any(part.missing for part in parts):
+            return
+        self.start()
+        if self._progress is None:
+            self._progress = Progress(self.plan[1], self.order.price, self.order.quiet)
+            self._progress.start()
+        try:
+            self._answer(parts)
+        except EngineDied as error:
+            if self._restarted or self._backend is None:
+                raise
+            self._restarted = True
+            self._backend.close()
+            self._progress.note(f"{error} It is started once more.")
+            self._start_backend()
+            self.answer(parts)
+
+    def _answer(self, parts: Sequence[Part]) -> None:
+        """Render, send and record the missing rows of parts: the way of every row."""
+        backend, prompter, progress = self._backend, self._prompter, self._progress
+        assert backend is not None
+        assert prompter is not None
+        assert progress is not None
+        backend.on_note = progress.note
+
+        def fitting(prompts: Iterator[Prompt]) -> Iterator[Prompt]:
+            for prompt in prompts:
+                over = over_limit(prompt, backend.limit)
+                if over is None:
+                    yield prompt
+                else:
+                    _check_window(backend, prompt)
+                    self._record(over, prompt, progress)
+
+        rows = sent_rows(self.checked.release, parts, self._done)
+        with closing(render_ahead(rows, prompter, backend)) as prompts:
+            for completion in backend.generate(fitting(prompts)):
+                record = record_of(completion, backend.limit, backend.tokenizer)
+                self.summary.count_session(record, completion.prompt)
+                self._record(record, completion.prompt, progress)
+
+    def _record(self, record: Record, prompt: Prompt, progress: Progress) -> None:
         self.records.write(record)
+        self.on_record(record)
         self._done.add((record["config"], record["index"]))
-        self._progress.add(record, answered.row_tokens)
-        if answered.expected is not None:
-            self.summary.count_session(record, answered.expected)
+        progress.add(record, prompt.row_tokens)
 
     def finish(self, parts: Sequence[Part]) -> RunSummary:
         """Sort the files of these parts, and count the state of every row of them."""
@@ -271,7 +234,67 @@ class OpenRun:
         return self.summary
 
     def record(self, found: Mapping[str, Any]) -> None:
-        """Write what was found into run.json, where other rows failed something else may stand."""
+        """Write a result of the whole run into run.json; rows tried again may change it."""
         settings = self.records.settings()
         if self.writable and settings.get("sessions"):
             self.records.record_settings({}, settings["sessions"][-1], found)
+
+
+def _plan(
+    checked: CheckedRun, parts: Sequence[Part], waves: Waves | None
+) -> tuple[list[Part], Estimate]:
+    order = checked.order
+    by_prefix, budget = shares_prefixes(order.backend), order.reasoning.budget
+    return plan_rows(checked.release, parts, budget, by_prefix, waves, order.quiet)
+
+
+def render_ahead(
+    rows: Iterator[SentRow], prompter: Prompter, backend: Backend
+) -> Generator[Prompt, None, None]:
+    """Yield the prompts of rows in their order, rendered by threads a few rows ahead.
+
+    Tokenizers work outside Python's lock: as many run at a time as there are cores.
+    """
+    if prompter.tokenizer is not None:
+        prompter.token_ids  # noqa: B018  (made before there are threads)
+    affinity = getattr(os, "sched_getaffinity", None)
+    cores = len(affinity(0)) if affinity else os.cpu_count() or 1
+    threads = min(cores, MAX_THREADS)
+    waiting: deque[tuple[Future[Prompt], int]] = deque()
+    tokens = 0
+    pool = ThreadPoolExecutor(threads)
+    try:
+        for config, row in rows:
+            size = int(row.get("length", 0))
+            waiting.append((pool.submit(_render, prompter, backend, config, row), size))
+            tokens += size
+            while waiting and (len(waiting) > 2 * threads or tokens > MAX_TOKENS_AHEAD):
+                future, size = waiting.popleft()
+                tokens -= size
+                yield future.result()
+        while waiting:
+            yield waiting.popleft()[0].result()
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _render(prompter: Prompter, backend: Backend, config: str, row: Mapping[str, Any]) -> Prompt:
+    """Return a row's prompt with its tokens counted; threads call this."""
+    prompt = prompter(config, row)
+    count = backend.count(prompt)
+    if prompt.token_ids is None or prompt.text is None:
+        return replace(prompt, counted_tokens=count)
+    # the text is not read any more but for its end, and a list takes ten times the memory
+    ids, end = array("I", prompt.token_ids), prompt.text[-OPENING:]
+    return replace(prompt, counted_tokens=count, token_ids=ids, text=end)
+
+
+def _check_window(backend: Backend, prompt: Prompt) -> None:
+    """Raise RulerError for a row that fits the model, but not the window this engine was given."""
+    needed = (prompt.counted_tokens or 0) + prompt.max_tokens
+    if backend.own_limit is not None and needed <= backend.own_limit:
+        raise RulerError(
+            f"{prompt.config} row {prompt.index} needs {needed:,} tokens, more than the "
+            f"{backend.limit:,} that its configuration was thought to need: give "
+            f"--max-model-len {backend.own_limit}."
+        )

@@ -1,13 +1,13 @@
 r"""What a run has to do, known before its first row: rows, prompt tokens, cache share, cost.
 
-    parts, estimate = estimated(reader, parts, reasoning_tokens=0, by_prefix=True)
+    parts, estimate = plan_rows(release, parts, reasoning_tokens=0, by_prefix=True)
     print(*estimate.lines((0.15, 0.60)), sep="\\n")
 
 Tokens are those the release gives each row, by its own tokenizer: no model is needed. A row's texts
 begin as other rows of its file do, up to the first needle; an engine with a prefix cache reads such
 a beginning once, if the rows come one after another. So rows are sorted by their beginnings, within
-waves: so many rows of every configuration, in the frozen random order (ruler_common/rows.py). A run
-that ends between two waves holds the same random rows of every task.
+waves: N rows of every configuration, in the frozen random order (ruler_common/rows.py). A run that
+ends between two waves holds the same random rows of every task.
 """
 
 from __future__ import annotations
@@ -19,11 +19,24 @@ from dataclasses import KW_ONLY, dataclass, replace
 from itertools import groupby, pairwise
 from typing import NamedTuple
 
+from ruler_common.errors import RulerError
 from ruler_common.terminal import steps
 from ruler_common.text import number_of
-from ruler_eval.run.preparing.kept_rows import Key
-from ruler_eval.run.preparing.row_reader import RowReader, SentRow
+from ruler_common.work import let_go
+from ruler_eval.frozen_release import PartialRow, Release
+from ruler_eval.run.backends.backend import ModelOptions, tokenizer_of
+from ruler_eval.run.prompts import TokenIds
 
+COLUMNS = ("index", "input", "answer_prefix", "max_new_tokens", "length")
+"""All that a prompt is made of: references and evidence never come near a model."""
+SentRow = tuple[str, PartialRow]
+"""A configuration and the columns of one row that make its prompt."""
+CHUNK_TOKENS = 1 << 24
+"""Prompt tokens of the rows of a file that are read at a time, at most, or one row: 64 MB or so."""
+WINDOW_MARGIN = 0.05
+"""The share by which a row may be longer than its configuration's first."""
+TEMPLATE_TOKENS = 1024
+"""Tokens that a chat template may add."""
 BLOCK = 512
 """Bytes by which the beginnings of texts are compared."""
 _DIGEST = 8  # bytes
@@ -130,58 +143,107 @@ def in_waves(parts: Iterable[Part], waves: Waves) -> list[list[Part]]:
     return found
 
 
-def estimated(
-    reader: RowReader,
+def plan_rows(
+    release: Release,
     parts: Sequence[Part],
     reasoning_tokens: int,
     by_prefix: bool,
-    quiet: bool,
     waves: Waves | None = None,
+    quiet: bool = True,
 ) -> tuple[list[Part], Estimate]:
-    """The parts with their rows in the order of sending, and what they amount to.
+    """Return the parts with their rows in the order of sending, and what they amount to.
 
-    `reasoning_tokens` is the room for reasoning of each row.
+    `reasoning_tokens` is the room for reasoning of each row. Raises RulerError if a file lacks a
+    row that its manifest names.
     """
     shown = steps(parts, "Planning", quiet=quiet)
-    found = [_planned(reader, part, by_prefix, waves) for part in shown]
-    rows = sum(len(part.missing) for part in found)
-    return found, Estimate(
+    planned = [_planned(release, part, by_prefix, waves) for part in shown]
+    rows = sum(len(part.missing) for part in planned)
+    return planned, Estimate(
         rows=rows,
-        configs=sum(bool(part.missing) for part in found),
-        prompt_tokens=sum(sum(part.tokens) for part in found),
-        output_tokens=sum(part.output_tokens for part in found) + reasoning_tokens * rows,
-        cached_tokens=sum(part.cached_tokens for part in found) if by_prefix else None,
+        configs=sum(bool(part.missing) for part in planned),
+        prompt_tokens=sum(sum(part.tokens) for part in planned),
+        output_tokens=sum(part.output_tokens for part in planned) + reasoning_tokens * rows,
+        cached_tokens=sum(part.cached_tokens for part in planned) if by_prefix else None,
     )
 
 
-def in_order(parts: Iterable[Part]) -> list[Key]:
-    """The missing rows of parts, in the order of sending."""
-    return [(part.config, index) for part in parts for index in part.missing]
-
-
 def sent_rows(
-    reader: RowReader, parts: Iterable[Part], done: Collection[Key] = ()
+    release: Release, parts: Iterable[Part], done: Collection[tuple[str, int]] = ()
 ) -> Iterator[SentRow]:
-    """The missing rows of parts, in the order of sending, without those that are done."""
-    return (reader(*key) for key in in_order(parts) if key not in done)
+    """Yield the missing rows of planned parts in the order of sending, except those in `done`.
+
+    The row groups of a file are read once for many rows, CHUNK_TOKENS of prompts at a time.
+    """
+    for part in parts:
+        for indices in _chunks(part, done):
+            rows = {row["index"]: row for row in release.some_rows(part.config, COLUMNS, indices)}
+            let_go()  # what unpacking took
+            for index in indices:
+                yield part.config, rows.pop(index)
 
 
-def _planned(reader: RowReader, part: Part, by_prefix: bool, waves: Waves | None) -> Part:
+def _chunks(part: Part, done: Collection[tuple[str, int]]) -> Iterator[list[int]]:
+    chunk: list[int] = []
+    tokens = 0
+    for index, size in zip(part.missing, part.tokens, strict=True):
+        if (part.config, index) in done:
+            continue
+        if chunk and tokens + size > CHUNK_TOKENS:
+            yield chunk
+            chunk, tokens = [], 0
+        chunk.append(index)
+        tokens += size
+    if chunk:
+        yield chunk
+
+
+def needed_window(
+    release: Release, parts: Sequence[Part], options: ModelOptions, reasoning_tokens: int
+) -> int:
+    """Return the tokens that the longest missing row may need with its answer; 0 for no rows.
+
+    An engine then makes room for these rows and not for a window of a million tokens. Rows of a
+    configuration are nearly of one length, which its first row tells under the model's own
+    tokenizer; of configurations less than half as long as the longest no row is read.
+    """
+    lengths = {file["config"]: file["max_length"] for file in release.manifest["files"].values()}
+    todo = [part for part in parts if part.missing]
+    longest = max((lengths[part.config] for part in todo), default=0)
+    if not longest:
+        return 0
+    token_ids = TokenIds(tokenizer_of(options))
+    needed = 0
+    for part in todo:
+        if 2 * lengths[part.config] >= longest:
+            (row,) = release.some_rows(part.config, COLUMNS, part.missing[:1])
+            count = len(token_ids(row["input"] + row["answer_prefix"], special_tokens=False))
+            count = max(count, row["length"] - row["max_new_tokens"])
+            needed = max(needed, count + row["max_new_tokens"])
+    window = int(needed * (1 + WINDOW_MARGIN)) + TEMPLATE_TOKENS + reasoning_tokens
+    return -(-window // 1024) * 1024
+
+
+def _planned(release: Release, part: Part, by_prefix: bool, waves: Waves | None) -> Part:
+    """Return a part with its missing rows in the order of sending, and its tokens."""
     if not part.missing:
         return part
-    columns = ("length", "max_new_tokens", *(["input"] if by_prefix else []))
-    missing = set(part.missing)
+    columns = ["length", "max_new_tokens"]
+    if by_prefix:
+        columns.append("input")
     tokens: dict[int, int] = {}
-    rooms: dict[int, int] = {}
+    output_tokens = 0
     beginnings: dict[int, Beginning] = {}
-    for index, row in reader.all_rows(part.config, columns):
-        if index in missing:
-            rooms[index] = row["max_new_tokens"]
-            tokens[index] = row["length"] - row["max_new_tokens"]
-            if by_prefix:
-                beginnings[index] = Beginning.of(row["input"])
+    for row in release.some_rows(part.config, columns, part.missing):
+        output_tokens += row["max_new_tokens"]
+        tokens[row["index"]] = row["length"] - row["max_new_tokens"]
+        if by_prefix:
+            beginnings[row["index"]] = Beginning.of(row["input"])
+    if by_prefix:
+        let_go()
     for index in part.missing:
-        reader.place(part.config, index)  # an error where there is no such row
+        if index not in tokens:
+            raise RulerError(f"'{part.config}' has no row {index}. Run: ruler verify DIR")
     order, cached = list(part.missing), 0.0
     if by_prefix:
         places = enumerate(part.indices)
@@ -194,7 +256,7 @@ def _planned(reader: RowReader, part: Part, by_prefix: bool, waves: Waves | None
         part,
         missing=tuple(order),
         tokens=tuple(tokens[index] for index in order),
-        output_tokens=sum(rooms.values()),
+        output_tokens=output_tokens,
         cached_tokens=int(cached),
     )
 

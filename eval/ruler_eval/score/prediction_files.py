@@ -201,8 +201,6 @@ def _joined(before: RunFacts, new: RunFacts, path: Path) -> RunFacts:
     joined: RunFacts = {**before, **new}
     if rows := {**before.get("rows", {}), **new.get("rows", {})}:
         joined["rows"] = rows
-    if files := {**before.get("files", {}), **new.get("files", {})}:
-        joined["files"] = files
     if sessions := [*before.get("sessions", []), *new.get("sessions", [])]:
         joined["sessions"] = sessions
     return joined

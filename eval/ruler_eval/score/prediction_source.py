@@ -68,6 +68,8 @@ class PredictionSource:
             predictions = read(files, naming, keep_prompts, prompts, form)
             if self.references is not None:
                 add_references(predictions, self.references, keep_prompts)
+        if release is None and self.config is None and "dataset" not in predictions.run:
+            predictions.names = _names_of(predictions)
         if self.name is not None:
             predictions.run = {**predictions.run, "model": self.name}
         return predictions, release
@@ -93,6 +95,22 @@ class PredictionSource:
             return Names.of(dataset_of(self.config))
         found = [file for path in files for file in files_of(path)]
         return Names.of("oneruler" if any(map(_is_oneruler, found)) else "ruler")
+
+
+def _names_of(predictions: Predictions) -> Names:
+    """Return the task names of the data set whose configurations the answers name.
+
+    Raises RulerError for answers to rows of both data sets.
+    """
+    found = {dataset_of(row.config): row for row in predictions.rows}
+    if len(found) > 1:
+        first, second = found.values()
+        raise RulerError(
+            f"'{first.where}' answers '{first.config}' of {dataset_of(first.config)} and "
+            f"'{second.where}' '{second.config}' of {dataset_of(second.config)}: score one data "
+            "set at a time."
+        )
+    return Names.of(next(iter(found)))
 
 
 def _is_oneruler(file: Path) -> bool:

@@ -150,7 +150,7 @@ def _lines(file: Path) -> list[dict[str, Any]]:
     """The objects of a file, or none where it holds anything else."""
     try:
         lines = (line.removeprefix(codecs.BOM_UTF8) for _, line in lines_of(file))
-        found = [json_value(line, strict=False) for line in lines if line.strip()]
+        found = [json_value(line) for line in lines if line.strip()]
     except ValueError:
         return []
     return found if all(_is_line(line) for line in found) else []

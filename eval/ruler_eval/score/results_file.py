@@ -5,6 +5,8 @@ The schema (FORMAT 3; scores and intervals 0 … 100, lengths in tokens, null wh
     format, score_version     numbers of this schema and of the rules (ruler_score.SCORE_VERSION)
     partial                   true: only rows with a prediction count
     rules                     {"compat": null | "authors", "cut": "protocol" | "wrong" | "score"}
+    options                   the other options of the scoring: partial (if it was asked for),
+                              threshold ("chat", "base", or 0 … 100), claimed (tokens, or null)
     dataset                   name, source, data_version, builder_version, revision, seed, tasks
                               (in their order), standard (whether they are the paper's at its
                               lengths, so that its thresholds hold; null if unknown), parameters
@@ -19,6 +21,8 @@ The schema (FORMAT 3; scores and intervals 0 … 100, lengths in tokens, null wh
       interval                95 % interval of the score, [low, high] (score/intervals.py)
       missing, failed, cut    rows without a prediction; with an error or a prompt that did not fit;
                               truncated at the token limit or within the reasoning
+      rows_asked              rows that the run was asked to answer: with --limit fewer than
+                              rows_available, those of the configuration. Only these are scored
       does_not_fit            those of the failed whose prompt did not fit
       cut_scored              the truncated ones that were scored nevertheless (see ScoringRules)
       thinking, thinking_cut  rows with reasoning; rows that ended within it
@@ -26,7 +30,6 @@ The schema (FORMAT 3; scores and intervals 0 … 100, lengths in tokens, null wh
       proof                   what ties the answers to the rows: "rows" (the run's digest of them),
                               "prompt" (every answer's prompt), "references" (these or the question
                               alone), "own" (the references are the answers' own), "none"
-      doubts                  what is odd about the answers, counted (score/trust/plausibility.py)
       dropped                 compat "authors": rows left out of n
       whole_word              qa: the score by whole words; words_right: oneruler's cwe, 0 … 10
       relative_to_0k          the score in percent of the same task's at 0k, where it was scored
@@ -36,7 +39,8 @@ The schema (FORMAT 3; scores and intervals 0 … 100, lengths in tokens, null wh
       depth                   ten bins (ruler_eval/score/cells/depth.py), or null
       rows                    every row's "index" and "score" (0 … 1); "references", "question" and
                               "prompt": digests of what was asked, each null where a file lacks it;
-                              "found": references found; "truncated": the rows that were; and
+                              "found": references found; "truncated": the rows that were;
+                              "unanswered": the rows that failed or are missing, if any; and
                               "thinking_tokens" and "prompt_tokens", where they are known; and
                               "document", a digest, where rows ask about the same documents
     summary                   the tables' aggregates (ruler_eval/score/aggregates.py)
@@ -58,6 +62,7 @@ from ruler_eval.score.trust.proof import UNPROVED, Proof
 FORMAT = 3
 Compat = Literal["authors"]
 CutRule = Literal["protocol", "wrong", "score"]
+ROW_COUNTS: tuple[Literal["rows_asked", "rows_available"], ...] = ("rows_asked", "rows_available")
 Interval = list[float]
 Scores = Mapping[str, Mapping[int, float]]
 """Scores (0 … 1) by configuration and index."""
@@ -67,13 +72,15 @@ class RowScores(TypedDict):
     """Every row's index, its score (0 … 1) and digests of what it asks, in the file's order.
 
     `truncated` lists the indices of truncated answers; `found` how many references were found.
+    `unanswered` lists the rows that failed or are missing; a prompt that does not fit is neither.
     """
 
     index: list[int]
     score: list[float]
     found: list[int]
     truncated: list[int]
-    references: NotRequired[list[str]]
+    unanswered: NotRequired[list[int]]
+    references: list[str]
     question: list[str] | None
     prompt: list[str] | None
     thinking_tokens: NotRequired[list[int | None]]
@@ -110,10 +117,11 @@ class Cell(TypedDict):
     missing: int
     duplicated: int
     does_not_fit: int
+    rows_asked: int
+    rows_available: int
     depth: list[DepthBin] | None
     rows: RowScores
-    proof: NotRequired[Proof]  # not in formats before 3, nor `doubts`
-    doubts: NotRequired[dict[str, int]]
+    proof: Proof
     dropped: NotRequired[int]
     whole_word: NotRequired[float | None]
     words_right: NotRequired[float | None]
@@ -125,38 +133,43 @@ class Cell(TypedDict):
 def rows_of(results: Results) -> str:
     """Whose rows were scored, and how many of them: "frozen rows 1.0.0, 20 of 500 rows"."""
     data, cells = results["dataset"], results["configurations"]
-    if "rows" in data:
-        digests = {name: data["rows"].get(name, "") for name in cells}
-        why, mini = data.get("own_because"), bool(data.get("mini"))
-        label = rows_label(data["name"], data["data_version"], digests, why, mini)
-    else:
-        label = "own rows: this results.json is of an older version, score again"
-    answered, total = answered_rows(results)
-    return label if answered == total else f"{label}, {answered:,} of {total:,} rows"
+    digests = {name: data["rows"].get(name, "") for name in cells}
+    label = rows_label(data["name"], data["data_version"], digests, data["own_because"])
+    asked = sum(cell["rows_asked"] for cell in cells.values())
+    answered, available = answered_rows(results)
+    if asked < available:
+        label += f", {limit_of(results)}"
+    return label if answered == asked else f"{label}, {answered:,} of {asked:,} rows"
 
 
-def doubts(results: Results) -> list[str]:
-    """What keeps the scores from being sure, but for whose rows they are of."""
+def warnings_of(results: Results) -> list[str]:
+    """Return what a reader must know before the scores, except whose rows they are of."""
     parts = ["PARTIAL: only rows with a prediction count"] if results["partial"] else []
     cells = results["configurations"]
-    proofs = Counter(cell.get("proof", "rows") for cell in cells.values())
+    proofs = Counter(cell["proof"] for cell in cells.values())
     for proof, said in UNPROVED.items():
         if count := proofs[proof]:
             parts.append(f"{said} ({count} of {len(cells)} configurations)")
-    if odd := sum(bool(cell.get("doubts")) for cell in cells.values()):
-        parts.append(f"DOUBTFUL answers in {odd} of {len(cells)} configurations, see the notes")
     return parts
 
 
+def limit_of(results: Results) -> str | None:
+    """Describe how few rows a run was asked for: `5 of 500 rows a task`; None for all of them."""
+    cells = results["configurations"].values()
+    if all(cell["rows_asked"] == cell["rows_available"] for cell in cells):
+        return None
+    if len({(cell["rows_asked"], cell["rows_available"]) for cell in cells}) > 1:
+        asked, available = (sum(cell[name] for cell in cells) for name in ROW_COUNTS)
+        return f"asked for {asked:,} of {available:,} rows"
+    cell = next(iter(cells))
+    return f"{cell['rows_asked']:,} of {cell['rows_available']:,} rows a task"
+
+
 def answered_rows(results: Results) -> tuple[int, int]:
-    """How many rows have an answer, and how many rows the scored configurations have."""
-    cells = results["configurations"]
-    lacking = {name: cell["missing"] for name, cell in cells.items()}
-    total = sum(
-        cell["n"] + cell.get("dropped", 0) + (lacking[name] if results["partial"] else 0)
-        for name, cell in cells.items()
-    )
-    return total - sum(lacking.values()), total
+    """Return how many rows have an answer, and how many rows the scored configurations have."""
+    cells = results["configurations"].values()
+    answered = sum(cell["rows_asked"] - cell["missing"] for cell in cells)
+    return answered, sum(cell["rows_available"] for cell in cells)
 
 
 def scores_in(cell: Cell) -> dict[int, float]:
@@ -207,10 +220,10 @@ class GroupSummary(TypedDict):
     average: Mean
     weighted_inc: Mean
     weighted_dec: Mean
-    area: NotRequired[Mean]
+    area: Mean
     threshold: float | None
     effective_length: int | None
-    effective_length_interval: NotRequired[list[int | None] | None]
+    effective_length_interval: list[int | None] | None
     effective_length_name: str
     relative_effective_length: int | None
 
@@ -226,6 +239,14 @@ class RulesUsed(TypedDict):
     cut: CutRule
 
 
+class ScoringOptions(TypedDict):
+    """The options that a score's rows do not depend on: to score a run again in the same way."""
+
+    partial: bool
+    threshold: Literal["chat", "base"] | float
+    claimed: int | None
+
+
 class ScoredDataset(TypedDict):
     """The data that were scored: of a release, or as far as a run's own files tell."""
 
@@ -238,12 +259,10 @@ class ScoredDataset(TypedDict):
     parameters: NotRequired[dict[str, dict[str, Any]]]
     builder_version: NotRequired[str | None]
     seed: NotRequired[int | None]
-    # Of a mini release: how many rows each configuration has in a full one
-    mini: NotRequired[dict[str, int]]
     # What the release says of its languages that are none of the 26 (ruler_common/languages)
     languages: NotRequired[dict[str, dict[str, Any]]]
-    rows: NotRequired[dict[str, str]]  # not in formats before 3
-    own_because: NotRequired[str | None]
+    rows: dict[str, str]
+    own_because: str | None
 
 
 class Results(TypedDict):
@@ -253,6 +272,7 @@ class Results(TypedDict):
     score_version: str
     partial: bool
     rules: RulesUsed
+    options: NotRequired[ScoringOptions]
     dataset: ScoredDataset
     model: str | None
     mode: str | None

@@ -16,7 +16,6 @@ from ruler_common.errors import RulerError
 from ruler_common.frozen_rows import own_because
 from ruler_common.manifest import has_threshold
 from ruler_common.names import Names
-from ruler_common.rows import full_rows
 from ruler_eval.frozen_release import Release, place_of
 from ruler_eval.score.aggregates import summary
 from ruler_eval.score.cells import join
@@ -50,6 +49,7 @@ def score(
     rules = replace(rules or ScoringRules(), model=str(predictions.run.get("model") or ""))
     rules = rules.of(release)
     stopped = is_part(predictions.run, predictions.rows)
+    asked_partial = rules.partial and not stopped
     if stopped:  # the rows after that were never to be asked
         rules = replace(rules, partial=True)
     notes = list(predictions.damaged)
@@ -81,6 +81,7 @@ def score(
         "score_version": SCORE_VERSION,
         "partial": rules.partial,
         "rules": {"compat": rules.compat, "cut": rules.cut},
+        "options": {"partial": asked_partial, "threshold": baseline, "claimed": claimed},
         "dataset": _dataset(release, names, cells, run),
         "model": run.get("model"),
         "mode": run.get("mode"),
@@ -125,7 +126,4 @@ def _dataset(
     }
     if release.languages.own:
         found["languages"] = {code: dict(own) for code, own in release.languages.own.items()}
-    if manifest.get("mini"):
-        entries = {file["config"]: file for file in manifest["files"].values()}
-        found["mini"] = {n: full_rows(release.dataset, entries[n]["most_rows"]) for n in cells}
     return found

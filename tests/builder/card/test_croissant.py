@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 
-from ruler_builder.card.card_files import CROISSANT, croissant, described_repository
+from ruler_builder.card.card_files import CROISSANT, card_files, croissant, described_repository
 from ruler_builder.sources.registry import registry
+from ruler_common.errors import RulerError
 from ruler_common.manifest import read_manifest
 from ruler_common.names import Config
 from ruler_common.rows import COLUMNS
@@ -44,6 +45,13 @@ def test_mlcroissant_finds_nothing_wrong(
     assert caplog.messages == []
     assert dataset.metadata.data_limitations
     assert dataset.metadata.personal_sensitive_information
+
+
+def test_a_repository_is_an_organisation_and_a_name_and_nothing_else(release: Path) -> None:
+    code = 'org/ruler", trust_remote_code=True)\nimport os; os.system("id") #'
+    for repo in (code, "org", "org/ruler/tree", "org/ru ler", ""):
+        with pytest.raises(RulerError, match="is not the name of a Hub repository"):
+            card_files(release, read_manifest(release), repo=repo)
 
 
 @pytest.mark.parametrize("evidence", [True, False])

@@ -10,8 +10,9 @@ import pytest
 import yaml
 
 from ruler_builder.card.card_files import FRAMEWORK, eval_yaml
-from ruler_builder.card.render import configurations
+from ruler_builder.card.render import configurations, render
 from ruler_builder.release.suite import read_suite
+from ruler_common.frozen_rows import read_frozen
 from ruler_common.manifest import is_standard, read_manifest
 from ruler_common.names import LANGUAGES, Config
 from ruler_dataset import files_of
@@ -112,8 +113,32 @@ def test_a_task_loads_by_its_config_and_split(manifest, release):
 def test_it_says_what_is_measured_and_under_which_tokenizer(manifest):
     found = yaml.safe_load(eval_yaml(manifest))
     assert set(found) == {"name", "description", "tasks"}
-    assert found["name"] == "RULER"
+    assert found["name"] == "RULER, custom rows"
     assert "data version 1.0.0, fitted under tekken." in found["description"]
+
+
+def test_rows_are_called_frozen_only_if_the_lock_has_them(manifest):
+    assert " Custom rows (embedded texts (essays, hotpotqa, squad)" in eval_yaml_of(manifest)
+    lock = read_frozen(manifest["data_version"])
+    sources = {
+        name: {**source, "variant": "canonical", "sha256": lock.sources[name]}
+        for name, source in manifest["sources"].items()
+    }
+    rows = lock.rows["ruler"]
+    files = {
+        path: {**entry, "rows": 500, "most_rows": None, "rows_sha256": rows[entry["config"]]}
+        for path, entry in manifest["files"].items()
+    }
+    frozen = {**manifest, "sources": sources, "files": files}
+    assert " Frozen rows, data version 1.0.0" in eval_yaml_of(frozen)
+    assert yaml.safe_load(eval_yaml(frozen))["name"] == "RULER"
+    assert render(frozen).count("RULER, frozen\n") == 2
+    assert render(manifest).count("RULER, custom rows\n") == 2
+
+
+def eval_yaml_of(manifest):
+    """The description in eval.yaml."""
+    return yaml.safe_load(eval_yaml(manifest))["description"]
 
 
 def test_oneruler_has_its_own_name_and_languages(manifest):

@@ -293,7 +293,7 @@ def test_the_same_manifest_gives_the_same_bytes_in_any_process(
     code = (
         "import json, sys; from pathlib import Path;"
         "from ruler_builder.card.card_files import card_files;"
-        "from ruler_dataset import read_manifest; roots = map(Path, sys.argv[1:]);"
+        "from ruler_common.manifest import read_manifest; roots = map(Path, sys.argv[1:]);"
         "print(json.dumps([card_files(root, read_manifest(root)) for root in roots]))"
     )
     for seed in ("1", "2"):

@@ -16,13 +16,11 @@ from ruler_builder.oneruler.language_pairs import Languages
 from ruler_builder.proof.verify_report import VerifyReport
 from ruler_builder.reading.breaches import Law
 from ruler_builder.release.build import build
-from ruler_builder.release.merge_releases import merge_releases
 from ruler_builder.release.order import BuildOrder
 from ruler_builder.tokens.counters import TokenCounter
 from ruler_builder.verify.verify import verify
 from ruler_common.manifest import read_manifest
 from ruler_common.manifest_form import MANIFEST
-from ruler_common.work import Shard
 from tests.builder.proof import planting
 from tests.builder.proof.planting import Row, manifest_of
 from tests.conftest import Silent
@@ -74,16 +72,10 @@ def test_oneruler_is_made_anew_too(oneruler: Path) -> None:
 
 
 @pytest.mark.nightly
-def test_extended_merged_and_crossed_releases_are_made_anew(tmp_path: Path) -> None:
+def test_extended_and_crossed_releases_are_made_anew(tmp_path: Path) -> None:
     root = built(tmp_path / "extended", lengths=("2k",), tasks=("vt", "qa_1"), samples=2)
     built(root, lengths=("4k",), tasks=("niah_single_2",), samples=3)
     assert verify(root).proved
-    parts = [tmp_path / "1", tmp_path / "2"]
-    for number, part in enumerate(parts, 1):
-        built(part, lengths=("2k", "4k"), tasks=TASKS, samples=2, shard=Shard(number, 2))
-        assert verify(part).proved
-    merge_releases(tmp_path / "merged", parts, Silent())
-    assert verify(tmp_path / "merged").proved
     suite = tmp_path / "suite.toml"
     suite.write_text(
         '[tasks.deep]\nfamily = "variable_tracking"\nhops = 6\n'

@@ -13,10 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ruler_common.errors import RulerError
-from ruler_eval.analysis.compare import compare
-from ruler_eval.analysis.decide import decide
-from ruler_eval.analysis.exact_test import holm, mcnemar, signed_p
+from ruler_eval.analysis.compare import compare, decision
 from ruler_eval.report import comparison_tables
+from ruler_eval.score.intervals import holm, mcnemar, signed_p
 from tests.eval.scoring_helpers import right, ruler
 
 
@@ -28,7 +27,10 @@ def results(model="a", digests=None, **cells):
             "length": name.rsplit("_", 1)[1],
             "tokenizer": "tekken",
             "n": len(scores),
-            "missing": 0,
+            **dict.fromkeys(("missing", "failed", "cut", "does_not_fit"), 0),
+            "proof": "rows",
+            "rows_asked": len(scores),
+            "rows_available": len(scores),
             "rows": {
                 "index": list(range(len(scores))),
                 "score": list(scores),
@@ -43,7 +45,12 @@ def results(model="a", digests=None, **cells):
         "partial": False,
         "score_version": "1",
         "rules": {},
-        "dataset": {"name": "ruler", "data_version": "1.0.0", "rows": digests or {}},
+        "dataset": {
+            "name": "ruler",
+            "data_version": "1.0.0",
+            "rows": digests or {},
+            "own_because": None,
+        },
         "configurations": configurations,
     }
 
@@ -114,6 +121,42 @@ def test_a_comparison_begins_with_its_verdict_and_explains_its_columns():
     assert "  better" not in shown  # a column without a word
 
 
+def test_failed_rows_are_counted_beside_the_verdict_and_left_out_of_a_second_one(write_run):
+    """One model fails at a gateway, not at the task."""
+
+    def failing(config, row):
+        if row["index"] < 3:
+            return {"finish_reason": "error", "error": "HTTP 504"}
+        if (config, row["index"]) == ("vt_4k", 3):
+            return None
+        if (config, row["index"]) == ("vt_4k", 4):
+            return {"prediction": right(config, row), "finish_reason": "length"}
+        return right(config, row)
+
+    configs = [f"{task}_4k" for task in ("vt", "fwe", "cwe", "niah_single_1", "niah_single_2")]
+    good, failed = write_run(right, "good", configs), write_run(failing, "bad", configs)
+    out = failed / "comparison.json"
+    stdout, error, code = ruler("compare", good, failed, "--max-drop", 30, "--out", out)
+    assert code == 1, error
+    text = " ".join(stdout.split())
+    assert "good (A) leads bad (B) by 64.0 points" in text
+    assert "B: surely more" not in text
+    assert "Rows of A: all answered. Rows of B: 15 failed, 1 missing, 1 truncated." in text
+    assert "A row that failed or is missing counts as wrong." in text
+    assert "Without the 16 rows that failed or are missing, A − B is +0.0 points, [" in text
+    found = json.loads(out.read_text(encoding="utf-8"))
+    counts = {"failed": 15, "missing": 1, "truncated": 1, "does_not_fit": 0}
+    assert (found["b"]["counts"], found["answered"]["unanswered"]) == (counts, 16)
+    assert found["decision"]["verdict"] == "larger"
+    assert found["decision"]["answered"] == "unknown"  # 9 rows are too few for a verdict
+    assert "which cannot tell whether B lost less than 30." in text
+
+
+def test_nothing_is_said_of_rows_that_were_all_answered():
+    shown = comparison_tables.comparison(compare(*loses()))
+    assert "Rows of" not in shown
+
+
 def loses():
     """Two results, b of which loses 12 and 16 rows of 20."""
     names = {"vt_4k": 12, "cwe_4k": 16}
@@ -153,10 +196,10 @@ def test_of_fewer_than_ten_rows_neither_is_called_better_and_nothing_is_decided(
         [100 - 200 * (1 - 0.025 ** (1 / 9)), 100]
     )
     assert found["configurations"]["vt_4k"]["better"] is found["all"]["better"] is None
-    decided = decide(found, 1.5)
+    decided = decision(found, 1.5)
     assert decided["verdict"] == "unknown"
     ten = compare(results(vt_4k=[1.0] * 10), results("b", vt_4k=[0.0] * 10))
-    assert (ten["all"]["better"], decide(ten, 1.5)["verdict"]) == ("a", "larger")
+    assert (ten["all"]["better"], decision(ten, 1.5)["verdict"]) == ("a", "larger")
 
 
 def counted(differences):
@@ -216,7 +259,7 @@ def test_a_task_that_failed_whole_leaves_the_interval_of_equal_rows():
     assert found["all"]["difference"] == pytest.approx(100 / 6)
     rest = 100 * (1 - 0.025 ** (1 / 120))
     assert [low, high] == pytest.approx([100 / 6 - 2 * rest, 100 / 6 + rest])
-    assert decide(found, 19)["verdict"] == "unknown"
+    assert decision(found, 19)["verdict"] == "unknown"
 
 
 def test_a_row_keeps_its_lengths_together():
@@ -262,11 +305,6 @@ def test_the_command_compares_two_runs(write_run, tmp_path):
     assert json.loads(out.read_text())["all"]["difference"] == pytest.approx(20)
 
 
-def test_a_run_that_was_not_scored_is_named(write_run):
-    run = write_run(right, configs=["vt_4k"])
-    assert f"Make it: ruler score {run}" in ruler("compare", run, run)[1]
-
-
 def scored_alone(tmp_path, name, lines):
     """The results.json of one reference-code file that holds its own prompts and references."""
     path = tmp_path / name / "4096/pred/vt.jsonl"
@@ -293,13 +331,6 @@ def test_two_models_that_were_asked_differently_are_not_paired(tmp_path, changed
     _, error, code = ruler("compare", a, other)
     assert code == 2
     assert f"Row 3 of 'vt_4k' has {words} (1 rows differ)" in error
-
-
-def test_results_of_an_older_format_have_to_be_scored_again():
-    old = results(vt_4k=[1.0])
-    del old["configurations"]["vt_4k"]["rows"]["references"]
-    with pytest.raises(RulerError, match="score both runs again"):
-        compare(old, old)
 
 
 def test_models_are_called_by_their_labels(write_run):

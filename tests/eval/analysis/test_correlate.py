@@ -133,7 +133,7 @@ def observed(tmp_path, count):
             for task in TASKS["ruler"]
         }
         path = tmp_path / f"{count}-{number}.json"
-        results = {"format": 2, "model": f"m{number}", "configurations": cells}
+        results = {"model": f"m{number}", "configurations": cells}
         results["dataset"] = {"standard": True}
         path.write_text(json.dumps(whole_results(results)))
         paths.append(path)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from ruler_common.errors import RulerError
-from ruler_eval.analysis.two_seeds import compare_seeds, seeds_of
+from ruler_eval.analysis.compare import compare_seeds, seeds_of
 from ruler_eval.report import comparison_tables
 from ruler_release import api
 from tests.eval.analysis.test_compare import results

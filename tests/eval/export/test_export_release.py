@@ -8,8 +8,8 @@ import shutil
 
 import pytest
 
-import ruler_dataset
 from ruler_common.errors import RulerError
+from ruler_common.names import TASKS, Config
 from ruler_eval.export import export_release
 from ruler_eval.frozen_release import Release
 from tests.eval.scoring_helpers import ruler, write_oneruler
@@ -22,7 +22,7 @@ def names(release, configs=(), tokenizer=None):
 @pytest.fixture
 def two(tmp_path):
     """A manifest with two tokenizers; no row is read."""
-    config = ruler_dataset.Config("ruler", "vt", "4k")
+    config = Config("ruler", "vt", "4k")
     files = {}
     for tokenizer in ("tekken", "qwen2.5"):
         one = dataclasses.replace(config, tokenizer=tokenizer)
@@ -33,7 +33,7 @@ def two(tmp_path):
 
 
 def test_all_tasks_are_chosen_by_length_and_in_the_papers_order(frozen):
-    tasks = ruler_dataset.TASKS["ruler"]
+    tasks = TASKS["ruler"]
     assert names(frozen) == [f"{task}_{length}" for length in ("4k", "8k") for task in tasks]
 
 

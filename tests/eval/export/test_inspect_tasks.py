@@ -7,6 +7,7 @@ tests/vllm/test_vllm_inspect.py; the commands: tests/test_readme.py.
 from __future__ import annotations
 
 import json
+import sys
 import zipfile
 from pathlib import Path
 
@@ -230,7 +231,8 @@ def test_an_answer_that_failed_or_did_not_fit_is_no_answer(package, built, tmp_p
     log, _ = evaluate(task, reply, tmp_path)
     ruler_command("score", log.location, "--out", tmp_path / "r.json")
     cell = json.loads((tmp_path / "r.json").read_text())["configurations"]["qa_1_4k"]
-    assert (cell["failed"], cell["does_not_fit"], cell["missing"]) == (2, 1, 2)
+    assert (cell["failed"], cell["does_not_fit"], cell["missing"]) == (2, 1, 0)
+    assert (cell["rows_asked"], cell["rows_available"]) == (3, 5)
 
 
 def test_the_log_is_what_inspect_reads_and_holds_whole_answers(package, built, frozen, tmp_path):
@@ -263,7 +265,8 @@ def test_a_log_of_another_task_is_refused(logged, tmp_path):
     log, _ = logged
     other = tmp_path / "other.eval"
     other.write_bytes(b"no zip")
-    assert "is no log that Inspect can read" in ruler_command("score", other)[1]
+    _, error, code = ruler_command("score", other)
+    assert (code, f"'{other}' cannot be read by Inspect: " in error) == (2, True)
     header = read_eval_log(log.location, header_only=True)
     header.eval.metadata, header.eval.task, header.samples = None, "gsm8k", []
     write_eval_log(header, other)
@@ -317,3 +320,22 @@ def test_a_provider_that_would_ask_something_else_is_refused(package):
     check("chat", Provider("openai"), True)
     check("completion", Provider("vllm-completions"), True)
     check("completion", Provider("hf", "{{ messages[0].content }}"), True)
+
+
+def test_a_log_without_the_package_that_reads_it_names_the_extra(logged, monkeypatch):
+    log, _ = logged
+    monkeypatch.setitem(sys.modules, "inspect_ai.log", None)
+    _, error, code = ruler_command("score", log.location)
+    assert code == 2
+    assert "install the package that reads it, pip install 'ruler-release[inspect]'." in error
+
+
+@pytest.mark.parametrize("about", [[], 1, {"sessions": 1}, {"sessions": [{"started": "soon"}]}])
+def test_what_a_log_says_of_its_run_is_checked_as_a_run_json_is(logged, tmp_path, about):
+    from inspect_ai.log import read_eval_log, write_eval_log
+
+    changed = read_eval_log(logged[0].location)
+    changed.eval.metadata["ruler_release"] = about
+    write_eval_log(changed, tmp_path / "x.eval")
+    _, error, code = ruler_command("score", tmp_path / "x.eval")
+    assert (code, "is damaged" in error) == (2, True)

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 import ruler_dataset
+from ruler_common.names import TASKS
 from ruler_eval.export.kvpress import COLUMNS, KVPRESS_COLUMNS, kvpress_view
 from tests.eval.export.export_helpers import answer, scored
 from tests.eval.scoring_helpers import ruler, write_oneruler
@@ -38,7 +39,7 @@ def exported(built, tmp_path_factory):
 
 
 def views(release, length="4k"):
-    for task in ruler_dataset.TASKS["ruler"]:
+    for task in TASKS["ruler"]:
         for row in release.rows(f"{task}_{length}", COLUMNS):
             yield row, kvpress_view(row)
 

@@ -15,7 +15,10 @@ from pathlib import Path
 import pytest
 import yaml
 
-from ruler_common.names import GROUPS, TASKS
+from ruler_common.errors import RulerError
+from ruler_common.files import sha256_of
+from ruler_common.names import GROUPS, TASKS, Config
+from ruler_common.rows import features
 from ruler_eval.export import lm_eval_tasks as folder
 from ruler_eval.frozen_release import Release
 from ruler_score import ruler_score_path
@@ -111,18 +114,16 @@ def test_rows_that_differ_in_their_budget_are_refused(tmp_path):
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    import ruler_dataset
-
     root = write_oneruler(tmp_path / "oneruler", ["pl"])
     release = Release.open(str(root))
     config = "niah_none_8k_pl_cl100k"
     path = root / release.configs[config]
     rows = pq.read_table(path).to_pylist()
     rows[1]["max_new_tokens"] += 1
-    schema = ruler_dataset.features().arrow_schema
+    schema = features().arrow_schema
     pq.write_table(pa.Table.from_pylist(rows, schema=schema), path)
-    release.manifest["files"][release.configs[config]]["sha256"] = ruler_dataset.sha256_of(path)
-    with pytest.raises(ruler_dataset.RulerError, match="differ in max_new_tokens"):
+    release.manifest["files"][release.configs[config]]["sha256"] = sha256_of(path)
+    with pytest.raises(RulerError, match="differ in max_new_tokens"):
         folder.task(release, release.parse(config))
 
 
@@ -130,18 +131,16 @@ def test_a_task_of_ones_own_follows_its_familys_rule(built, tmp_path):
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    import ruler_dataset
-
-    config = ruler_dataset.Config("ruler", "my_vt", "4k")
+    config = Config("ruler", "my_vt", "4k")
     path = tmp_path / "mine" / config.path
     path.parent.mkdir(parents=True)
     rows = pq.read_table(built / "data/tekken/4k/vt.parquet").to_pylist()
     rows = [{**row, "task": "my_vt"} for row in rows]
-    schema = ruler_dataset.features().arrow_schema
+    schema = features().arrow_schema
     pq.write_table(pa.Table.from_pylist(rows, schema=schema), path)
     manifest = json.loads((built / "manifest.json").read_text(encoding="utf-8"))
     file = manifest["files"]["data/tekken/4k/vt.parquet"]
-    file |= {"config": "my_vt_4k", "task": "my_vt", "sha256": ruler_dataset.sha256_of(path)}
+    file |= {"config": "my_vt_4k", "task": "my_vt", "sha256": sha256_of(path)}
     manifest |= {"tasks": {"my_vt": {"family": "variable_tracking"}}, "groups": {}}
     text = json.dumps(manifest | {"files": {config.path: file}})
     (tmp_path / "mine/manifest.json").write_text(text, encoding="utf-8")

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-import ruler_dataset
+from ruler_common.names import Config
 from tests.eval.run.small_release import full_row
 from tests.eval.scoring_helpers import ruler
 from tests.hand_written import whole, write_file
@@ -42,7 +42,7 @@ def release(tmp_path: Path) -> Path:
     tasks = {"copy_few": 6, "copy_many": 60}
     files = {}
     for task, sentences in tasks.items():
-        config = ruler_dataset.Config("ruler", task, "4k")
+        config = Config("ruler", task, "4k")
         rows = [row(index, sentences, task) for index in range(ROWS)]
         files[config.path] = write_file(tmp_path / "toy", config, rows)
     described = {t: {"family": "copied_sentence", "sentences": n} for t, n in tasks.items()}

@@ -10,6 +10,7 @@ from huggingface_hub import EvalResultEntry, parse_eval_result_entries
 
 from ruler_builder.card.card_files import eval_yaml
 from ruler_common.names import GROUPS, LANGUAGES, Names
+from ruler_eval.frozen_release import Release
 from ruler_eval.publish import eval_results as publishing
 from ruler_eval.score.aggregates import summary
 from ruler_score.ruler_score import SCORE_VERSION
@@ -61,7 +62,7 @@ def test_a_groups_value_is_the_tables(run, tmp_path):
     (entry,) = [entry for entry in found if entry.task_id == "all_4k"]
     assert entry.value == pytest.approx(score)
     assert "n 65, " in entry.notes
-    assert ", doubtful answers in 1 of 13 configurations, own rows" in entry.notes  # vt's are empty
+    assert ", own rows" in entry.notes
     assert "not proved" not in entry.notes
 
 
@@ -201,6 +202,24 @@ def test_a_run_that_lacks_rows_is_refused_unless_asked_for(run, built, tmp_path)
     assert "missing 2, failed 0" in entry.notes
 
 
+def test_a_run_with_a_limit_is_refused_unless_asked_for(run, built, tmp_path):
+    folder = run()
+    settings = json.loads((folder / "run.json").read_text())
+    settings["sessions"][0]["limit"] = 2
+    (folder / "run.json").write_text(json.dumps(settings))
+    for file in folder.glob("*.jsonl"):
+        first = Release.open(str(built)).order(file.stem)[:2]
+        lines = file.read_text().splitlines(keepends=True)
+        file.write_text("".join(lines[index] for index in sorted(first)))
+    ruler("score", folder, "--dataset", built)
+    flags = ["--model", MODEL, "--dataset-repo", "org/ruler", "--out", tmp_path, "--own-rows"]
+    _, error, code = ruler("results", folder, *flags)
+    assert code == 2
+    assert "The run is of 2 of 5 rows a task (--limit): finish it" in error
+    _, found = publish(folder, tmp_path, "--allow-missing")
+    assert all("only 2 of 5 rows a task" in entry.notes for entry in found)
+
+
 def test_own_rows_are_published_only_where_that_is_asked_for(run, tmp_path):
     flags = ["--model", MODEL, "--dataset-repo", "org/ruler", "--out", tmp_path]
     folder = run()
@@ -246,7 +265,7 @@ def test_what_is_no_whole_frozen_result_is_refused_in_a_sentence(run, built, tmp
     for name in ("no-repository", "org/a--b"):
         assert f"'{name}' is no data set on the Hub" in refused(folder, "--dataset-repo", name)
     assert "no model repository" in refused(folder, "--model", "model")
-    assert "is no results.json" in refused(folder / "run.json")
+    assert "is not a results.json" in refused(folder / "run.json")
     assert "name a scored RUN folder" in refused(tmp_path / "nothing")
     ruler("score", folder, "--dataset", built, "--partial")
     assert "without --partial" in refused(folder, "--dataset-repo", "org/ruler")

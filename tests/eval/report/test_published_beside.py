@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-import ruler_dataset
+from ruler_common.manifest import SUITE_DIGESTS, read_manifest, suite_digest
 from ruler_common.terminal import COLUMNS, width
 from tests.eval.scoring_helpers import record, right, ruler, write_oneruler
 
@@ -61,8 +61,8 @@ def test_onerulers_models_stand_beside_each_language(tmp_path, monkeypatch):
     stdout, _, _ = ruler(*arguments)
     assert "No published results fit what was scored of oneruler." in stdout  # its tasks are others
 
-    suite = ruler_dataset.suite_digest(ruler_dataset.read_manifest(root))
-    monkeypatch.setitem(ruler_dataset.SUITE_DIGESTS, "oneruler", suite)
+    suite = suite_digest(read_manifest(root))
+    monkeypatch.setitem(SUITE_DIGESTS, "oneruler", suite)
     stdout, _, _ = ruler(*arguments)
     (title,) = [line for line in stdout.splitlines() if line.startswith("Not comparable")]
     assert title.startswith("Not comparable with published models (niah, pl, ")

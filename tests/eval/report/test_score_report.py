@@ -81,18 +81,6 @@ def test_rows_in_trouble_are_counted_in_words_and_a_run_of_many_notes_is_short(w
     assert "count as wrong" not in ruler("score", run, "--partial")[0]
 
 
-def test_what_is_doubtful_is_not_left_out_for_what_is_missing(write_run):
-    """Missing rows are counted above; of doubtful answers the first line refers to the notes."""
-
-    def answer(config, row):
-        return "" if config == "vt_4k" else None if row["index"] else right(config, row)
-
-    said = " ".join(ruler("score", write_run(answer))[0].split())
-    assert "DOUBTFUL answers in 1 of " in said
-    assert "Note: vt_4k: all 5 answers are empty. " in said
-    assert " more notes: --all." in said
-
-
 def test_with_all_tables_nothing_is_wider_and_no_name_is_cut(results):
     results["notes"].append("a note of many words, " * 12)
     results["model"] = "a-model-of-an-organisation/with-a-long-name-72b-instruct-awq-int4"

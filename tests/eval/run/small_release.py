@@ -7,7 +7,8 @@ import random
 from pathlib import Path
 from typing import Any
 
-import ruler_dataset
+from ruler_common.manifest_form import MANIFEST
+from ruler_common.names import Config
 from tests.hand_written import whole, write_file
 
 NOISE = "The grass is green. The sky is blue. The sun is yellow. Here we go. There and back again."
@@ -150,7 +151,7 @@ def write(
         makers = {task: makers[task] for task in only}
     files = {}
     for task, make in makers.items():
-        config = ruler_dataset.Config("ruler", task, length)
+        config = Config("ruler", task, length)
         table = [full_row(make(), i, task, config.max_length) for i in range(rows)]
         tokens = {"min": 1, "mean": 1.0, "max": 1}
         files[config.path] = write_file(root, config, table, tokens=tokens, unit=1)
@@ -172,7 +173,7 @@ def write(
         },
         "files": files,
     }
-    (root / ruler_dataset.MANIFEST).write_text(json.dumps(whole(manifest)), encoding="utf-8")
+    (root / MANIFEST).write_text(json.dumps(whole(manifest)), encoding="utf-8")
     return root
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from ruler_common.errors import RulerError
-from ruler_eval.run.prompts import DIRECT, Prompter, load_tokenizer
+from ruler_eval.run.prompts import DIRECT, Prompter, TokenIds, load_tokenizer
 from ruler_eval.run.reasoning import Reasoning
 from ruler_eval.run.row_state import over_limit
 from tests.shares import share
@@ -233,12 +234,36 @@ def test_a_template_that_cannot_be_continued_is_refused(tiny_tokenizer: Any) -> 
 
 def test_a_prompt_fits_to_the_last_token_and_not_one_more() -> None:
     prompt = Prompter("chat", reasoning=Reasoning(True, 100))("vt_4k", NIAH)
-    assert over_limit(prompt, 1000, 1228) is None
-    assert over_limit(prompt, 1001, 1228) is not None
-    assert over_limit(prompt, None, 1228) is None
-    assert over_limit(prompt, 10**9, None) is None
+    for counted, limit, fits in (
+        (1000, 1228, True),
+        (1001, 1228, False),
+        (None, 1228, True),
+        (10**9, None, True),
+    ):
+        assert (over_limit(replace(prompt, counted_tokens=counted), limit) is None) == fits
 
 
 def test_a_missing_tokenizer_folder_is_one_sentence() -> None:
     with pytest.raises(RulerError, match="no tokenizer folder"):
         load_tokenizer("./not-here")
+
+
+TEXTS = (
+    "",
+    "The special magic number for key-1 is: 8f14e45f-ceea.\n\n  don't  stop",
+    "日本語 e\u0301 ½ 🙂👩‍👧 <|im_start|>user\nZażółć<|im_end|>",
+    "tab\tand\r\nline",
+)
+
+
+@pytest.mark.mirror
+@pytest.mark.parametrize("family", share(2, ("qwen2_5", "llama3_instruct")))
+def test_ids_are_those_of_the_tokenizer(
+    mirror_tokenizer: Callable[[str], Any], family: str
+) -> None:
+    tokenizer = mirror_tokenizer(family)
+    ids = TokenIds(tokenizer)
+    for text in TEXTS:
+        for special in (False, True):
+            expected = tokenizer(text, add_special_tokens=special, verbose=False)["input_ids"]
+            assert ids(text, special_tokens=special) == list(expected)

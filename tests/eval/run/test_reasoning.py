@@ -11,13 +11,14 @@ from ruler_eval.run import reasoning
 from ruler_eval.run.backends.backend import Completion
 from ruler_eval.run.prompts import Prompt
 from ruler_eval.run.reasoning import Reasoning
-from ruler_eval.run.row_state import Expected, record_of
+from ruler_eval.run.row_state import record_of
 from ruler_score.ruler_score import score_row
 
 
 def asked(**changes: Any) -> Prompt:
     user = ({"role": "user", "content": "?"},)
     plain = {"text": None, "token_ids": None, "max_new_tokens": 30, "reasoning_tokens": 100}
+    plain["counted_tokens"] = 10
     return Prompt(**{"config": "vt_4k", "index": 0, "messages": user, **plain, **changes})
 
 
@@ -39,7 +40,7 @@ def test_truncated_reasoning_leaves_no_answer() -> None:
         Completion(
             asked(), "<think>so many words", "length", prompt_tokens=10, completion_tokens=130
         ),
-        Expected(10, 4096),
+        4096,
     )
     assert record["prediction"] == ""
     assert record["thinking"] == "so many words"
@@ -58,13 +59,13 @@ def test_a_servers_reasoning_parser_is_believed() -> None:
         reasoning="hm",
         reasoning_tokens=15,
     )
-    record = record_of(answer, Expected(10, 4096))
+    record = record_of(answer, 4096)
     assert (record["thinking"], record["prediction"]) == ("hm", "42")
     assert record["usage"]["thinking_tokens"] == 15
     assert record["thinking_ended"] is True
     cut = record_of(
         Completion(asked(), "", "length", prompt_tokens=10, completion_tokens=130, reasoning="hm"),
-        Expected(10, 4096),
+        4096,
     )
     assert cut["thinking_ended"] is False
 
@@ -73,7 +74,7 @@ def test_short_reasoning_does_not_lengthen_the_answer(tiny_tokenizer: Any) -> No
     text = "<think>hm</think>" + "One of the special magic numbers. " * 20
     record = record_of(
         Completion(asked(), text, "stop", prompt_tokens=10, completion_tokens=120),
-        Expected(10, 4096),
+        4096,
         tiny_tokenizer,
     )
     assert 0 < reasoning.count_tokens(tiny_tokenizer, record["prediction"]) <= 30
@@ -86,7 +87,6 @@ def test_a_model_that_reasons_unasked_is_seen(tiny_tokenizer: Any) -> None:
     prompt = asked(reasoning_tokens=0)
     record = record_of(
         Completion(prompt, "<think>Okay, the", "length", prompt_tokens=10, completion_tokens=30),
-        Expected(10),
         None,
     )
     assert record["thinking_ended"] is False
@@ -97,7 +97,6 @@ def test_a_template_that_opens_the_reasoning_is_seen() -> None:
     prompt = asked(text="<|assistant|><think>\n")
     record = record_of(
         Completion(prompt, "hm</think>42", "stop", prompt_tokens=10, completion_tokens=12),
-        Expected(10),
     )
     assert (record["thinking"], record["prediction"]) == ("hm", "42")
 
@@ -118,7 +117,7 @@ def test_long_reasoning_of_any_tag_leaves_the_answer_whole(tiny_tokenizer: Any, 
     prompt = asked(reasoning_tokens=5000)
     record = record_of(
         Completion(prompt, text, "stop", prompt_tokens=10, completion_tokens=900),
-        Expected(10, 8192),
+        8192,
         tiny_tokenizer,
     )
     assert (record["prediction"], record["thinking_ended"]) == ("It is 1234567.", True)
@@ -130,7 +129,7 @@ def test_reasoning_that_a_servers_parser_left_in_the_text_is_taken_out() -> None
     completion = Completion(
         asked(), "<think>b</think>42", "stop", prompt_tokens=10, completion_tokens=20, reasoning="a"
     )
-    record = record_of(completion, Expected(10, 4096))
+    record = record_of(completion, 4096)
     assert (record["thinking"], record["prediction"]) == ("a\nb", "42")
 
 
@@ -149,5 +148,5 @@ def test_the_channels_of_gpt_oss_survive_decoding(tiny_tokenizer: Any) -> None:
     tokenizer = copy.deepcopy(tiny_tokenizer)
     tokenizer.add_special_tokens({"additional_special_tokens": marks})
     ids = tokenizer(text, add_special_tokens=False)["input_ids"]
-    record = record_of(Completion(asked(), reasoning.decode(tokenizer, ids), "stop"), Expected())
+    record = record_of(Completion(asked(), reasoning.decode(tokenizer, ids), "stop"))
     assert (record["thinking"], record["prediction"]) == ("hm", "42")

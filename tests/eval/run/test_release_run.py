@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import ruler_dataset
+from ruler_common.names import TASKS
 from ruler_eval.run.records import read_lines
 from ruler_eval.run.run_order import RunOrder
 from ruler_eval.run.runner import run
@@ -33,7 +34,7 @@ def test_the_oracle_scores_100_on_the_eleven_synthetic_tasks(
 ) -> None:
     outcome = run(RunOrder(str(built), (f"all_{length}",), "oracle", tmp_path, quiet=True))
     assert dict(outcome.total) == {"stop": 13 * ROWS}
-    for task in ruler_dataset.TASKS["ruler"]:
+    for task in TASKS["ruler"]:
         config = f"{task}_{length}"
         found = {
             r["index"]: r["prediction"].lower() for r in read_lines(tmp_path / f"{config}.jsonl")

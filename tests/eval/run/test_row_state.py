@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ from ruler_eval.run.backends.backend import Completion
 from ruler_eval.run.progress import RunSummary
 from ruler_eval.run.prompts import Prompt
 from ruler_eval.run.records import STATES
-from ruler_eval.run.row_state import Expected, over_limit, record_of
+from ruler_eval.run.row_state import over_limit, record_of
 
 PROMPT = Prompt(
     config="vt_4k",
@@ -30,7 +31,7 @@ def test_a_prediction_is_stored_as_the_model_gave_it_whatever_the_key_is(
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", key)
     text = f"It can be {key}, \\u0041 %41 &amp; {key[::-1]}"
-    record = record_of(Completion(PROMPT, text, reasoning=f"why not {key}"), Expected())
+    record = record_of(Completion(PROMPT, text, reasoning=f"why not {key}"))
     assert record["prediction"] == text
     assert record["thinking"] == f"why not {key}"
 
@@ -39,51 +40,55 @@ def test_a_prediction_is_stored_as_the_model_gave_it_whatever_the_key_is(
 def test_an_error_hides_the_key(field: str, monkeypatch: pytest.MonkeyPatch) -> None:
     key = "sk-very/secret+12345678"
     monkeypatch.setenv("OPENAI_API_KEY", key)
-    record = record_of(Completion(PROMPT, **{field: f"bad key {key}."}), Expected())
+    record = record_of(Completion(PROMPT, **{field: f"bad key {key}."}))
     assert "bad key ***." in str(record["error"])
 
 
 @pytest.mark.parametrize("field", ["text", "reasoning", "finish_reason", "error"])
 def test_half_a_character_and_an_endless_reason_do_no_harm(field: str) -> None:
-    record = record_of(Completion(PROMPT, **{field: "\ud800" + "x" * 5000}), Expected())
+    record = record_of(Completion(PROMPT, **{field: "\ud800" + "x" * 5000}))
     json.dumps(record, ensure_ascii=False).encode("utf-8")
     assert len(record["error"] or "") <= 1000
 
 
 @pytest.mark.parametrize(
-    ("answer", "expected", "state"),
+    ("answer", "counted_and_limit", "state"),
     [
-        ({"prompt_tokens": 4000, "completion_tokens": 9}, Expected(4000, 8192), "stop"),
+        ({"prompt_tokens": 4000, "completion_tokens": 9}, (4000, 8192), "stop"),
         ({"prompt_tokens": 4000, "completion_tokens": 30, "finish_reason": "length"},
-         Expected(4000, 8192), "length"),
+         (4000, 8192), "length"),
         # the server shortened max_tokens without a word (vLLM's /v1/completions)
         ({"prompt_tokens": 4000, "completion_tokens": 12, "finish_reason": "length"},
-         Expected(4000, None), "does_not_fit"),
+         (4000, None), "does_not_fit"),
         # … and calls it a stop
-        ({"prompt_tokens": 4080, "completion_tokens": 16}, Expected(4080, 4096), "does_not_fit"),
+        ({"prompt_tokens": 4080, "completion_tokens": 16}, (4080, 4096), "does_not_fit"),
         # the server dropped the beginning of the prompt
-        ({"prompt_tokens": 2048, "completion_tokens": 9}, Expected(4000, None), "does_not_fit"),
-        ({"prompt_tokens": 1024, "completion_tokens": 9}, Expected(None, None), "does_not_fit"),
+        ({"prompt_tokens": 2048, "completion_tokens": 9}, (4000, None), "does_not_fit"),
+        ({"prompt_tokens": 1024, "completion_tokens": 9}, (None, None), "does_not_fit"),
         # another tokenizer than the file's
-        ({"prompt_tokens": 3100, "completion_tokens": 9}, Expected(None, None), "stop"),
+        ({"prompt_tokens": 3100, "completion_tokens": 9}, (None, None), "stop"),
         # no usage at all
-        ({"finish_reason": "length"}, Expected(None, None), "length"),
+        ({"finish_reason": "length"}, (None, None), "length"),
         ({"finish_reason": None, "prompt_tokens": 4000, "completion_tokens": 30},
-         Expected(4000, 8192), "length"),
-        ({"finish_reason": None}, Expected(None, None), "stop"),
-        ({"finish_reason": "content_filter"}, Expected(None, None), "error"),
-        ({"finish_reason": "abort"}, Expected(None, None), "error"),
-        ({"error": "429"}, Expected(None, None), "error"),
+         (4000, 8192), "length"),
+        ({"finish_reason": None}, (None, None), "stop"),
+        ({"finish_reason": "content_filter"}, (None, None), "error"),
+        ({"finish_reason": "abort"}, (None, None), "error"),
+        ({"error": "429"}, (None, None), "error"),
         # counts that cannot be true
-        *((({"prompt_tokens": seen, "completion_tokens": 9}), Expected(4000, 8192), "stop")
+        *((({"prompt_tokens": seen, "completion_tokens": 9}), (4000, 8192), "stop")
           for seen in (0, -1, 1, 39, 10**9)),
-        ({"prompt_tokens": 1, "completion_tokens": 9}, Expected(None, None), "stop"),
+        ({"prompt_tokens": 1, "completion_tokens": 9}, (None, None), "stop"),
         *(({"prompt_tokens": 4000, "completion_tokens": made, "finish_reason": "length"},
-           Expected(4000, 8192), "length") for made in (0, -5)),
+           (4000, 8192), "length") for made in (0, -5)),
     ],
 )  # fmt: skip
-def test_the_state_of_a_row(answer: dict[str, Any], expected: Expected, state: str) -> None:
-    record = record_of(Completion(PROMPT, "found it", **answer), expected)
+def test_the_state_of_a_row(
+    answer: dict[str, Any], counted_and_limit: tuple[int | None, int | None], state: str
+) -> None:
+    counted, limit = counted_and_limit
+    prompt = replace(PROMPT, counted_tokens=counted)
+    record = record_of(Completion(prompt, "found it", **answer), limit)
     assert record["finish_reason"] == state
     assert state in STATES
     assert record["prediction"] == ("found it" if state in ("stop", "length") else "")
@@ -92,7 +97,7 @@ def test_the_state_of_a_row(answer: dict[str, Any], expected: Expected, state: s
 
 
 def test_a_row_that_does_not_fit_says_by_how_much() -> None:
-    record = over_limit(PROMPT, 4080, 4096)
+    record = over_limit(replace(PROMPT, counted_tokens=4080), 4096)
     assert record is not None
     assert record["error"] == "4,080 prompt tokens + 30 for the answer are over the limit of 4,096"
     assert record["usage"]["prompt_tokens"] == 4080
@@ -100,7 +105,8 @@ def test_a_row_that_does_not_fit_says_by_how_much() -> None:
 
 def test_the_end_of_a_run_says_of_a_row_that_does_not_fit_what_to_do() -> None:
     summary = RunSummary()
-    summary.add("vt_4k", [over_limit(PROMPT, tokens, 4096) for tokens in (4080, 4090)])
+    prompts = [replace(PROMPT, counted_tokens=tokens) for tokens in (4080, 4090)]
+    summary.add("vt_4k", [over_limit(prompt, 4096) for prompt in prompts])
     assert summary.lines()[:2] == [
         "Of 2 rows 2 did not fit the model's window; the first: vt_4k row 7: 4,080 prompt tokens + "
         "30 for the answer are over the limit of 4,096.",
@@ -109,5 +115,5 @@ def test_the_end_of_a_run_says_of_a_row_that_does_not_fit_what_to_do() -> None:
 
 
 def test_half_a_surrogate_pair_does_not_stop_a_run() -> None:
-    record = record_of(Completion(PROMPT, "a\ud83d b"), Expected())
+    record = record_of(Completion(PROMPT, "a\ud83d b"))
     assert record["prediction"].encode() == b"a? b"

@@ -16,7 +16,7 @@ from ruler_common.errors import RulerError
 from ruler_eval.run.backends.backend import Completion
 from ruler_eval.run.prompts import Prompt
 from ruler_eval.run.records import Records, read_lines
-from ruler_eval.run.row_state import Expected, record_of
+from ruler_eval.run.row_state import record_of
 from ruler_eval.run.run_order import RunOrder
 from ruler_eval.run.runner import run
 
@@ -58,7 +58,7 @@ def test_a_file_of_somebody_elses_is_never_touched(order: RunOrder, name: str, t
 
 @pytest.mark.parametrize(
     "text",
-    ["", "[]", "{}", "not JSON", '{"format": 1, "files": []}', '{"format": "1"}', "[" * 9999],
+    ["", "[]", "{}", "not JSON", '{"format": 1, "rows": []}', '{"format": "1"}', "[" * 9999],
 )
 def test_a_run_json_of_somebody_elses_is_never_touched(order: RunOrder, text: str) -> None:
     path = scribble(order.out, "run.json", text)
@@ -98,7 +98,7 @@ def test_no_file_stays_open_between_rows(tmp_path: Path) -> None:
                 token_ids=None,
                 max_new_tokens=5,
             )
-            records.write(record_of(Completion(prompt, "42"), Expected()))
+            records.write(record_of(Completion(prompt, "42")))
             ours = [fd for fd in Path("/proc/self/fd").iterdir() if fd.resolve().parent == tmp_path]
             assert ours == []
     records.close()

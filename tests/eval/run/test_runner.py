@@ -11,21 +11,23 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from itertools import accumulate, pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 import ruler_dataset
 from ruler_common.errors import RulerError
+from ruler_common.manifest import read_manifest
+from ruler_common.names import Config
 from ruler_common.rows import row_order
 from ruler_common.work import Shard
+from ruler_eval.frozen_release import Release
 from ruler_eval.run import runner
 from ruler_eval.run.backends.backend import Completion, ModelOptions
-from ruler_eval.run.preparing.row_reader import RowReader
 from ruler_eval.run.progress import RunSummary
 from ruler_eval.run.prompts import Prompt
 from ruler_eval.run.records import Record, Records, read_lines
-from ruler_eval.run.row_state import Expected, record_of
+from ruler_eval.run.row_state import record_of
 from ruler_eval.run.run_order import RunOrder
 from ruler_eval.run.runner import OpenRun, run
 from ruler_eval.run.work_plan import Beginning, Part, Waves, sent_rows
@@ -57,11 +59,6 @@ def test_every_row_is_answered_once_in_one_file_a_configuration(order: RunOrder)
         assert {record["config"] for record in records} == {name.removesuffix(".jsonl")}
 
 
-def test_the_oracles_former_name_still_works(order: RunOrder) -> None:
-    run(replace(order, backend="solver", configs=("vt_4k",), limit=1))
-    assert Records(order.out).settings()["backend"] == "oracle"
-
-
 def test_the_oracle_finds_every_synthetic_reference(order: RunOrder, small: Path) -> None:
     run(order)
     for config in ("niah_single_1_4k", "vt_4k", "cwe_4k"):
@@ -74,7 +71,7 @@ def test_the_oracle_finds_every_synthetic_reference(order: RunOrder, small: Path
 def test_run_json_holds_what_can_move_a_score(order: RunOrder, small: Path) -> None:
     run(order)
     kept = json.loads((order.out / "run.json").read_text())
-    manifest = ruler_dataset.read_manifest(small)
+    manifest = read_manifest(small)
     assert kept["model"] == kept["backend"] == "oracle"
     assert kept["mode"] == "chat"
     assert (kept["dataset"], kept["data_version"]) == ("ruler", "1.0.0")
@@ -113,6 +110,60 @@ def test_more_configurations_and_rows_may_join_a_run(order: RunOrder) -> None:
     assert len(list(read_lines(order.out / "vt_4k.jsonl"))) == 2
     assert run(order).total["stop"] == 20
     assert len(json.loads((order.out / "run.json").read_text())["rows"]) == 4
+
+
+def limit_of(order: RunOrder) -> Any:
+    return json.loads((order.out / "run.json").read_text())["limit"]
+
+
+def test_run_json_holds_how_many_rows_of_a_configuration_were_asked_for(order: RunOrder) -> None:
+    """What `ruler score` needs to score these rows and not count the others as wrong."""
+    for limit, recorded in ((2, 2), (1, 2), (3, 3), (None, None), (4, None)):
+        run(replace(order, limit=limit))
+        assert limit_of(order) == recorded
+
+
+def test_the_limit_is_recorded_before_the_first_row_and_by_every_shard(
+    order: RunOrder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def stop(self: Records, record: Record) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Records, "write", stop)
+        with pytest.raises(KeyboardInterrupt):
+            run(replace(order, limit=2, shard="1/2"))
+    assert limit_of(order) == 2
+    run(replace(order, limit=3, shard="2/2"))
+    assert limit_of(order) == 3
+
+
+def test_a_resumed_run_keeps_failed_rows_unless_it_is_to_retry_them(order: RunOrder) -> None:
+    run(order)
+    whole = lines(order.out)
+    path = order.out / "vt_4k.jsonl"
+    records = list(read_lines(path))
+    failed = {**records[1], "prediction": "", "finish_reason": "error", "error": "HTTP 504: slow"}
+    records[1] = cast(Record, failed)
+    (order.out / "cwe_4k.jsonl").unlink()  # there is other work: the run does start
+    path.write_text("".join(json.dumps(record) + "\n" for record in records))
+    asked = list[tuple[str, int]]()
+    write = Records.write
+
+    def noted(self: Records, record: Record) -> None:
+        asked.append((record["config"], record["index"]))
+        write(self, record)
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(Records, "write", noted)
+        outcome = run(order)
+        assert dict(outcome.total) == {"stop": 19, "error": 1}
+        assert {config for config, _ in asked} == {"cwe_4k"}
+        assert "vt_4k row 1: HTTP 504: slow" in outcome.lines()[0]
+        asked.clear()
+        assert dict(run(replace(order, retry_failed=True)).total) == {"stop": 20}
+    assert asked == [("vt_4k", 1)]
+    assert lines(order.out) == whole
 
 
 def test_a_configuration_named_twice_is_run_once(order: RunOrder) -> None:
@@ -235,7 +286,7 @@ def test_damaged_data_are_not_run(order: RunOrder, tmp_path: Path) -> None:
     from tests.eval.run import small_release
 
     root = small_release.write(tmp_path / "bad")
-    path = root / ruler_dataset.Config("ruler", "vt", "4k").path
+    path = root / Config("ruler", "vt", "4k").path
     path.write_bytes(path.read_bytes()[:-9] + b"123456789")
     with pytest.raises(RulerError, match="sha256"):
         run(replace(order, dataset=str(root), configs=("vt_4k",)))
@@ -318,8 +369,8 @@ def common(one: str, other: str) -> int:
 
 
 def test_only_the_columns_of_a_prompt_reach_a_backend(small: Path) -> None:
-    part = Part("vt_4k", (0, 1), (0, 1))
-    for config, row in sent_rows(RowReader(str(small)), [part]):
+    part = Part("vt_4k", (0, 1), (0, 1), (900, 900))
+    for config, row in sent_rows(Release.open(str(small)), [part]):
         assert config == "vt_4k"
         assert set(row) == {"index", "input", "answer_prefix", "max_new_tokens", "length"}
 
@@ -329,8 +380,8 @@ def test_the_summary_leads_with_failures() -> None:
     prompt = Prompt(
         config="vt_4k", index=2, messages=(), text="?", token_ids=None, max_new_tokens=5
     )
-    failed = record_of(Completion(prompt, error="HTTP 500: no"), Expected())
-    endless = record_of(Completion(prompt, "<think>hm", "length"), Expected())
+    failed = record_of(Completion(prompt, error="HTTP 500: no"))
+    endless = record_of(Completion(prompt, "<think>hm", "length"))
     outcome.add("vt_4k", [failed, endless])
     lines = outcome.lines()
     assert lines[0] == "1 of 2 rows FAILED; the first: vt_4k row 2: HTTP 500: no"
@@ -390,14 +441,6 @@ def test_a_run_by_a_model_that_caches_beginnings_sends_growing_waves(
     assert wave == sorted(wave)
 
 
-def test_ray_has_waves_only_where_rows_are_looked_at_between_them(tmp_path: Path) -> None:
-    root = small_release.write(tmp_path / "ruler", rows=25, lines=6, only=("vt",))
-    order = RunOrder(str(root), ("all_4k",), "ray", tmp_path / "RUN", quiet=True)
-    for most, waves in ((None, [25]), (10, [10, 10, 5])):
-        with OpenRun(order, look_every=most) as work:
-            assert [len(part.indices) for (part,) in work.waves()] == waves
-
-
 def test_a_run_that_stops_after_a_wave_resumes_with_the_next(tmp_path: Path) -> None:
     root = small_release.write(tmp_path / "ruler", rows=25, lines=6, only=("vt", "qa_1"))
     order = RunOrder(str(root), ("all_4k",), "oracle", tmp_path / "RUN", quiet=True)
@@ -445,3 +488,52 @@ def test_an_engine_that_dies_is_started_once_more_and_no_row_is_answered_twice(
     dies[:] = [5, 5]
     with pytest.raises(RulerError, match="no memory"):
         run(replace(order, out=order.out.with_name("twice")))
+
+
+class Counting:
+    """A prompter and backend of rows that only have an index; no model."""
+
+    tokenizer = None
+
+    def __init__(self) -> None:
+        self.second_is_done = threading.Event()
+
+    def __call__(self, config: str, row: dict[str, Any]) -> Prompt:
+        index = row["index"]
+        if index == 0:
+            assert self.second_is_done.wait(30)
+        elif index == 1:
+            self.second_is_done.set()
+        elif index == 3:
+            raise RulerError("no template")
+        fields = {"text": None, "token_ids": None, "max_new_tokens": 1}
+        return Prompt(config=config, index=index, messages=(), **fields)
+
+    def count(self, prompt: Prompt) -> int:
+        return 7
+
+
+def test_prompts_come_in_the_order_of_rows_whichever_thread_is_ready_first(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(runner.os, "sched_getaffinity", lambda process: {0, 1}, raising=False)
+    taken = list[int]()
+
+    def rows(length: int) -> Iterator[Any]:
+        for index in range(20):
+            taken.append(index)
+            yield "vt_4k", {"index": index, "length": length}
+
+    both: Any = Counting()
+    prompts = runner.render_ahead(rows(1), both, both)
+    first = [next(prompts) for _ in range(3)]
+    assert [prompt.index for prompt in first] == [0, 1, 2]
+    assert {prompt.counted_tokens for prompt in first} == {7}
+    with pytest.raises(RulerError, match="no template"):
+        next(prompts)
+    taken.clear()
+    both = Counting()
+    prompts = runner.render_ahead(rows(runner.MAX_TOKENS_AHEAD), both, both)
+    assert next(prompts).index == 0
+    assert taken == [0, 1]  # no more than memory holds
+    prompts.close()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import takewhile
 from pathlib import Path
+from typing import Any
 
 import pytest
 import typer
@@ -12,13 +13,15 @@ from typer.testing import CliRunner
 
 import ruler_dataset
 from ruler_common.errors import RulerError
-from ruler_eval.run.preparing.row_reader import RowReader
+from ruler_common.manifest import read_manifest
+from ruler_eval.frozen_release import Release
+from ruler_eval.run import work_plan
 from ruler_eval.run.progress import Progress
 from ruler_eval.run.reasoning import Reasoning
 from ruler_eval.run.records import Record
 from ruler_eval.run.run_order import RunOrder, parse_price
 from ruler_eval.run.runner import estimate, run
-from ruler_eval.run.work_plan import Estimate, Part, estimated
+from ruler_eval.run.work_plan import COLUMNS, Estimate, Part, plan_rows, sent_rows
 from ruler_release.commands import run as run_command
 from tests.eval.run import small_release
 
@@ -35,7 +38,7 @@ def test_rows_and_tokens_are_those_that_are_missing(order: RunOrder, small: Path
     whole = estimate(replace(order, backend="vllm", reasoning=Reasoning(True, 100)))
     rows = [
         row
-        for entry in ruler_dataset.read_manifest(small)["files"].values()
+        for entry in read_manifest(small)["files"].values()
         for row in ruler_dataset.load(small, entry["config"])
     ]
     assert (whole.rows, whole.configs) == (20, 4)
@@ -53,7 +56,7 @@ def test_the_share_of_the_prefix_cache_is_computed_from_the_texts(tmp_path: Path
     root = small_release.write(tmp_path / "ruler", rows=8, lines=120, only=("niah_single_1",))
     data = ruler_dataset.load(root, "niah_single_1_4k")
     part = Part("niah_single_1_4k", tuple(range(8)), tuple(range(8)))
-    (ordered,), found = estimated(RowReader(str(root)), [part], 0, True, True)
+    (ordered,), found = plan_rows(Release.open(str(root)), [part], 0, by_prefix=True)
     texts = [data[index]["input"] for index in ordered.missing]
     best = [  # what an engine has read before a row comes: the longest beginning of any
         max((common(text, earlier) for earlier in texts[:place]), default=0)
@@ -129,3 +132,42 @@ def test_a_price_is_two_numbers() -> None:
     for wrong in ("1", "1,2,3", "-1,2", "nan,1", "a,b"):
         with pytest.raises(RulerError, match=r"such as 0\.15,0\.60"):
             parse_price(wrong)
+
+
+def planned(release: Release, *parts: Part) -> list[Part]:
+    return plan_rows(release, parts, 0, by_prefix=False)[0]
+
+
+def test_rows_are_read_as_the_release_has_them_in_the_order_of_sending(small: Path) -> None:
+    release = Release.open(str(small))
+    asked = planned(release, Part("vt_4k", (3, 0), (3, 0)), Part("cwe_4k", (4,), (4,)))
+    sent = list(sent_rows(release, asked, done={("vt_4k", 3)}))
+    assert [(config, row["index"]) for config, row in sent] == [("vt_4k", 0), ("cwe_4k", 4)]
+    for config, row in sent:
+        whole = ruler_dataset.load(small, config)[row["index"]]
+        assert row == {name: whole[name] for name in COLUMNS}
+
+
+def test_many_rows_of_a_file_are_read_at_a_time_and_no_more_than_memory_holds(
+    small: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    release = Release.open(str(small))
+    asked = planned(release, Part("vt_4k", (2, 0, 4, 1), (2, 0, 4, 1)))
+    read = list[list[int]]()
+    some_rows = Release.some_rows
+
+    def counted(self: Release, config: str, columns: Any, indices: list[int]) -> Any:
+        read.append(indices)
+        return some_rows(self, config, columns, indices)
+
+    monkeypatch.setattr(Release, "some_rows", counted)
+    for tokens, chunks in ((1 << 24, [[2, 0, 4, 1]]), (sum(asked[0].tokens[:2]), [[2, 0], [4, 1]])):
+        read.clear()
+        monkeypatch.setattr(work_plan, "CHUNK_TOKENS", tokens)
+        assert [row["index"] for _, row in sent_rows(release, asked)] == [2, 0, 4, 1]
+        assert read == chunks
+
+
+def test_a_row_that_the_file_lacks_is_named(small: Path) -> None:
+    with pytest.raises(RulerError, match="'vt_4k' has no row 5"):
+        planned(Release.open(str(small)), Part("vt_4k", (0, 5), (0, 5)))

@@ -261,10 +261,15 @@ def test_an_out_that_is_a_folder_names_the_file_to_give(write_run, tmp_path):
 
 def test_a_missing_results_json_names_the_command_that_makes_it(write_run):
     run = write_run(right, configs=["vt_4k"])
-    for command in (["compare", run, run], ["correlate", run], ["results", run, "--model", "o/m"]):
+    file = run / "results.json"
+    for command in (
+        ["compare", file, file],
+        ["correlate", file],
+        ["results", file, "--model", "o/m"],
+    ):
         _, error, code = ruler(*command)
         assert code == 2
-        assert f"There is no '{run / 'results.json'}'. Make it: ruler score {run}" in error
+        assert f"There is no '{file}'. Make it: ruler score {run}" in error
 
 
 def test_an_unknown_language_in_a_configuration_is_named(tmp_path):

@@ -7,6 +7,7 @@ import json
 
 import pytest
 
+from ruler_common.names import GROUPS
 from ruler_eval.score.prediction_files import read
 from ruler_eval.score.scoring import score
 from ruler_eval.score.stored_results import load
@@ -102,3 +103,56 @@ def test_indices_that_repeat_for_different_rows_are_numbered_by_line(tmp_path):
 def test_errors_reads_the_reference_codes_files_too(frozen, built, tmp_path):
     folder = as_reference(frozen, tmp_path / "theirs", ["vt"])
     assert ruler("errors", folder, "--dataset", built)[0] == "No wrong answers.\n"
+
+
+def oneruler_line(config, index, prediction, **fields):
+    return {"config": config, "index": index, "prediction": prediction, **fields}
+
+
+def test_a_configuration_in_a_line_tells_its_data_set_whatever_the_file_is_called(tmp_path):
+    path = tmp_path / "answers.jsonl"
+    config = "niah_single_128k_en"
+    path.write_text(
+        json.dumps(oneruler_line(config, 0, "<answer>1234567</answer>", outputs=["1234567"])) + "\n"
+    )
+    _, error, code = ruler("score", path, "--out", tmp_path / "r.json")
+    assert code == 0, error
+    results = load(tmp_path / "r.json")
+    assert results["dataset"]["name"] == "oneruler"
+    assert results["configurations"][config]["max_length"] == 128_000
+
+
+def test_lines_of_both_data_sets_are_refused_together(tmp_path):
+    path = tmp_path / "answers.jsonl"
+    lines = [oneruler_line(name, 0, "1", outputs=["1"]) for name in ("vt_4k", "cwe_easy_8k_pl")]
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    _, error, code = ruler("score", path)
+    assert code == 2
+    assert "score one data set at a time" in error
+    assert "'vt_4k' of ruler" in error
+
+
+@pytest.mark.parametrize(
+    ("length", "claimed", "name"),
+    [("128k", "128k", "128K"), ("64k", "64k", "64K"), ("8k", "16k", ">8K")],
+)
+def test_a_claimed_length_is_in_the_thousands_of_its_data_set(tmp_path, length, claimed, name):
+    path = tmp_path / "answers.jsonl"
+    tasks = GROUPS["oneruler"]["all"]
+    lines = [oneruler_line(f"{task}_{length}_en", 0, "a", outputs=["a"]) for task in tasks]
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    options = ["--claimed", claimed, "--threshold", "0", "--out", tmp_path / "r.json"]
+    _, error, code = ruler("score", path, *options)
+    assert code == 0, error
+    (by_language,) = load(tmp_path / "r.json")["summary"].values()
+    assert by_language["en"]["all"]["effective_length_name"] == name
+
+
+def test_references_in_a_line_with_a_configuration_are_used(tmp_path):
+    path = tmp_path / "answers.jsonl"
+    lines = [oneruler_line("vt_4k", n, "ABCDE", outputs=["ABCDE", "FGHIJ"]) for n in range(2)]
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    _, error, code = ruler("score", path, "--out", tmp_path / "r.json")
+    assert code == 0, error
+    cell = load(tmp_path / "r.json")["configurations"]["vt_4k"]
+    assert (cell["score"], cell["n"], cell["proof"]) == (50, 2, "own")

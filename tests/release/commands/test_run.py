@@ -79,17 +79,3 @@ def test_the_flags_cost_no_heavy_import() -> None:
 def test_an_unknown_backend_is_named_before_a_model_is_asked_for(flags: list[str]) -> None:
     result = CliRunner().invoke(app, [*flags, "--backend", "nope"])
     assert "Unknown backend 'nope'" in str(result.exception)
-
-
-def test_a_cluster_is_for_the_ray_backend_alone(flags: list[str]) -> None:
-    for flag, value in (("--replicas", "2"), ("--address", "auto"), ("--num-cpus", "4")):
-        result = CliRunner().invoke(app, [*flags, "--backend", "oracle", flag, value])
-        assert isinstance(result.exception, RulerError)
-        assert "are for --backend ray" in str(result.exception)
-
-
-def test_what_ray_is_to_do_is_known_without_it(flags: list[str]) -> None:
-    ray = ["--backend", "ray", "--model", "m", "--replicas", "2", "--dry-run"]
-    result = CliRunner().invoke(app, [*flags, *ray])
-    assert result.stdout.startswith("To do: 10 rows of 2 configurations")
-    assert "a prefix cache saves up to" in result.stdout

@@ -58,11 +58,14 @@ def collect(
         answers, _ = join.by_index(name, groups[name], release is None, [])
         memory: Mapping[int, str] = {}
         rows = release.rows(name, COLUMNS) if release else _of_prompts(answers, family)
+        asked = join.rows_asked(name, predictions.run, release)
         if release is not None:
             join.same_rows(name, answers, range(release.size(name)), release)
             memory = memory_of(name, release, known)
         for row in rows:
             answer = answers.get(int(row["index"]))
+            if answer is None and asked is not None and row["index"] not in asked:
+                continue
             join.same_references(row, answer)
             row["memory"] = memory.get(int(row["index"]))
             if error := error_of(row, answer, task, language, rules, strict, family):

@@ -42,9 +42,9 @@ from ruler_eval.analysis.languages.language_ranks import (
     ranked_codes,
     wikipedia,
 )
-from ruler_eval.analysis.paired import paired_mean, percent
 from ruler_eval.release_languages import Languages
 from ruler_eval.score.config_naming import ABLATION
+from ruler_eval.score.intervals import paired_interval, paired_mean
 from ruler_eval.score.results_file import Cell, Results, scores_in
 
 HIGH_RESOURCE = 250_000
@@ -171,7 +171,7 @@ def none_ablation(cells: Cells) -> list[dict[str, Any]]:
                 "with_none": 100 * float(pair[:, 0].mean()),
                 "without": 100 * float(pair[:, 1].mean()),
                 "difference": 100 * float(differences.mean()),
-                "interval": percent(paired_mean([differences])),
+                "interval": [100 * end for end in paired_interval(paired_mean([differences]))],
             }
         )
     return found

@@ -8,7 +8,7 @@
 stopped. The rule and its proof are betting.py's. At one length looks are taken at the first
 LOOKED_AT of the rows, and their verdict is about all rows of the plan; over several as long as no
 index of a task comes a second time (at another length it asks the same). Then only the last row
-decides, by the interval of all rows at 1 − 2 ALPHA_LAST = 98.5 % (analysis/paired.py). A row
+decides, by the interval of all rows at 1 − 2 ALPHA_LAST = 98.5 % (score/intervals.py). A row
 without an answer is wrong on its side. Languages and tokenizers of a task are one row: their mean
 by index.
 """
@@ -24,9 +24,7 @@ from typing_extensions import TypedDict
 
 from ruler_common.errors import RulerError
 from ruler_common.rows import row_order
-from ruler_eval.analysis.compare import paired_cells
-from ruler_eval.analysis.decide import Verdict
-from ruler_eval.analysis.paired import bounds, paired_mean
+from ruler_eval.analysis.compare import Verdict, paired_cells
 from ruler_eval.analysis.sequential.betting import (
     ALPHA,
     ALPHA_LAST,
@@ -38,7 +36,7 @@ from ruler_eval.analysis.sequential.betting import (
 )
 from ruler_eval.run.work_plan import WAVE, WAVE_OVER_LENGTHS
 from ruler_eval.score.evidence_alone import is_alone
-from ruler_eval.score.intervals import FEWEST_ROWS, units
+from ruler_eval.score.intervals import FEWEST_ROWS, paired_interval, paired_mean, units
 from ruler_eval.score.results_file import Results, Scores, scores_of
 from ruler_eval.score.trust.stopped import stopped_at
 
@@ -101,11 +99,8 @@ class LookPlan:
             if is_alone(cell):  # the control without a haystack counts in no mean
                 continue
             place = cell["task"], cell["length"]
-            total = data.get("mini", {}).get(name) or (
-                cell["n"] + (cell["missing"] if base["partial"] else 0)
-            )
             version = data["data_version"] or ""
-            first = row_order(version, data["name"], *place, total)
+            first = row_order(version, data["name"], *place, cell["rows_available"])
             mine = first[: stopped["of"] if stopped else cell["n"]]
             if {*first[: cell["n"]]} != {*cell["rows"]["index"]}:
                 raise RulerError(
@@ -295,5 +290,5 @@ def _interval(plan: LookPlan, base: Results, a: Scores, b: Scores) -> tuple[floa
     found = paired_mean(*units(drops, cells))
     if found.rows < FEWEST_ROWS:
         return -100.0, 100.0
-    low, high = bounds(found, 1 - 2 * ALPHA_LAST)
+    low, high = paired_interval(found, 1 - 2 * ALPHA_LAST)
     return 100 * low, 100 * high

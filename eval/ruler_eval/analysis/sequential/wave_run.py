@@ -63,7 +63,7 @@ class WaveRun:
         scored, held = base["dataset"].get("rows", {}), scores_of(base)
         for names in self.plan.configs.values():
             for name in names:
-                digest = self._work.ready.digests[name]
+                digest = self._work.checked.digests[name]
                 if scored.get(name, digest) != digest:
                     raise RulerError(
                         f"'{name}' was scored on different rows: run both on one release."
@@ -112,7 +112,7 @@ class WaveRun:
 
         Of those that --limit leaves out none was asked for: they are not wrong.
         """
-        entries = {file["config"]: file for file in self._work.ready.manifest["files"].values()}
+        entries = {file["config"]: file for file in self._work.checked.manifest["files"].values()}
         partial |= any(
             len(part.indices) < entries[part.config]["rows"] for part in self._work.parts
         )
@@ -128,7 +128,7 @@ class WaveRun:
 
 def plan_of(work: OpenRun) -> LookPlan:
     """The rows of a run and their waves. Raises RulerError as LookPlan.checked."""
-    entries = {file["config"]: file for file in work.ready.manifest["files"].values()}
+    entries = {file["config"]: file for file in work.checked.manifest["files"].values()}
     order, configs = dict[Any, Sequence[int]](), dict[Any, list[str]]()
     for part in work.parts:
         if not entries[part.config]["max_length"]:

@@ -67,10 +67,15 @@
       spec.layer = spec.layer.filter((layer) => layer.name !== "labels");
       spec.padding = 4;
     }
-    const settings = { actions: false, ast: true, renderer: "svg", config: theme(), defaultStyle: false,
+    const save = { export: true, source: false, compiled: false, editor: false };
+    const settings = { actions: save, ast: true, renderer: "svg", config: theme(), defaultStyle: false,
       tooltip: { disableDefaultStyle: true } };
     if (place.result) place.result.finalize();
     place.result = await window.vegaEmbed(place, spec, settings);
+    const menu = element("details"), summary = element("summary", "", "⤓");
+    summary.setAttribute("aria-label", "Save this chart");
+    menu.append(summary, place.querySelector(".vega-actions"));
+    place.append(menu);
     place.result.view.addEventListener("click", (event, item) => {
       const cell = item && item.datum && behind(place.dataset.chart, item.datum);
       if (cell && cell.configs.length) open(cell, item.datum.family ? `family ${item.datum.family}` : "");
@@ -237,42 +242,8 @@
   async function rowsOf(series, configs) {
     unpacked ||= unpack("page-rows").then((rows) => rows.json());
     const known = (await unpacked)[series] || {};
-    const held = configs.filter((name) => known[name]).map((name) => ({ name, ...known[name] }));
-    if (!rowsFile) return held;
-    return Promise.all(held.map(async (part) => {
-      if (!part.all) return part;
-      const pages = new Map(part.rows.map((row) => [row.index, row.page]));
-      return { ...part, rows: (await allRows(part.all)).map((row) => ({ ...row, page: pages.get(row.index) })) };
-    }));
+    return configs.filter((name) => known[name]).map((name) => ({ name, ...known[name] }));
   }
-  /* Every row of a configuration, from the file beside the page. A page from disk may read no other
-     file by itself, so its reader opens it; a part is read when it is asked for. */
-  let rowsFile = null;
-  const partsRead = new Map();
-  function allRows(place) {
-    if (!partsRead.has(place[0])) partsRead.set(place[0], readPart(...place));
-    return partsRead.get(place[0]);
-  }
-  async function readPart(start, end) {
-    const part = rowsFile.slice(start, end).stream();
-    const text = await new Response(part.pipeThrough(new DecompressionStream("gzip"))).text();
-    return text.trim().split("\n").map((line) => JSON.parse(line));
-  }
-  const fileInput = get("rows-file");
-  if (fileInput) fileInput.addEventListener("change", async () => {
-    rowsFile = fileInput.files[0] || null;
-    partsRead.clear();
-    try {
-      if (rowsFile && rowsFile.size !== Number(fileInput.dataset.bytes)) throw new Error("another file");
-      await open(shownCell, get("by-kind").value);
-      get("rows-problem").textContent = "";
-      list.focus();
-    } catch {
-      rowsFile = null;
-      fileInput.value = "";
-      get("rows-problem").textContent = `This is not the ${fileInput.dataset.name} that was written with this page.`;
-    }
-  });
   function choices(select, options, value) {
     select.replaceChildren(...options.map(([key, text]) => new Option(text, key)));
     select.value = options.some(([key]) => key === String(value)) ? value : options[0][0];
@@ -321,7 +292,7 @@
     const passed = rows.filter((row) => ofKind(row) && (depth === "" || at(row, Number(depth))) && ofPair(row));
     const differs = (row) => (other(row) && right(other(row)) !== right(row) ? 0 : 1);
     passed.sort((a, b) => differs(a) - differs(b) || right(a) - right(b));
-    const shown = passed.slice(0, most), left = passed.slice(most), held = rows.length, n = parts.reduce((sum, part) => sum + part.n, 0);
+    const shown = passed.slice(0, most), left = passed.slice(most), n = parts.reduce((sum, part) => sum + part.n, 0);
     const wrong = parts.reduce((sum, part) => sum + part.wrong, 0);
     const about = `${n.toLocaleString("en")} rows, ${wrong.toLocaleString("en")} without the full score; ${passed.length.toLocaleString("en")} of them below`;
     get("rows-about").textContent = !n ? "The rows behind this number are not in the page: the answers were not at hand."
@@ -339,10 +310,6 @@
       added[0].focus();
     };
     count();
-    if (fileInput) {
-      get("all-rows").hidden = held >= n;
-      get("all-rows").firstChild.textContent = `${held.toLocaleString("en")} of the ${n.toLocaleString("en")} rows are in the page. All: open ${fileInput.dataset.name}, which was written beside it`;
-    }
   }
   function step(by) {
     const cells = alike(shownCell), next = cells[cells.indexOf(shownCell) + by];
@@ -381,11 +348,11 @@
     for (const text of row.references) references.append(element("li", "", text));
     if (row.references.length) define(details, row.references.length > 1 ? "References" : "Reference", references);
     if (row.answer !== null && other && other.answer !== null) {
-      const [here, there] = differing(row.answer, other.answer), both = element("div", "both");
-      both.append(answered(data.series[shownCell.series].label, row, here, "del"), answered(data.series[beside].label, other, there, "ins"));
+      const both = element("div", "both");
+      both.append(answered(data.series[shownCell.series].label, row), answered(data.series[beside].label, other));
       define(details, "Answers", both);
     } else if (row.answer !== null) {
-      define(details, "Answer", answerText(row, [], "del"));
+      define(details, "Answer", answerText(row));
     }
     if (row.evidence.length) define(details, "Evidence", evidence(row.evidence));
     const prompt = wholePrompt(row, beside);
@@ -393,15 +360,9 @@
     made.append(head, details);
     return made;
   }
-  /* A link to the page of the row's whole prompt, or the command that makes one. */
+  /* The command that makes a page of the row's whole prompt. */
   function wholePrompt(row, beside) {
     const here = data.show[shownCell.series], there = data.show[beside];
-    if (row.page) {
-      const link = element("a", "", decodeURI(row.page));
-      link.href = row.page;
-      link.target = "_blank";
-      return link;
-    }
     if (!here) return null;
     const runs = [here, ...(there && there.release === here.release ? [there] : [])].map((one) => one.run).filter(Boolean);
     const command = ["ruler show", row.config, row.index, here.release, ...runs, `--html ${row.config}-${row.index}.html`].join(" ");
@@ -411,78 +372,41 @@
     made.append(element("code", "", command), copy);
     return made;
   }
-  function answered(label, row, flags, tag) {
+  function answered(label, row) {
     const made = element("div"), head = element("p");
     head.append(element("bdi", "", label), " ", element("b", "", verdict(row).textContent));
-    made.append(head, answerText(row, flags, tag));
+    made.append(head, answerText(row));
     return made;
   }
-  function answerText(row, flags, tag) {
+  function answerText(row) {
     const answer = element("span", "text answer");
-    answer.append(...marked(row.answer, row.references, flags, tag));
+    answer.append(...marked(row.answer, row.references));
     if (!row.answer) answer.append(element("em", "", "an empty answer"));
     return answer;
-  }
-  /* For two texts, the characters that are not in the other, by their longest common subsequence. */
-  function differing(a, b) {
-    let from = 0, endA = a.length, endB = b.length;
-    while (from < endA && from < endB && a[from] === b[from]) from += 1;
-    while (endA > from && endB > from && a[endA - 1] === b[endB - 1]) { endA -= 1; endB -= 1; }
-    const flags = [new Uint8Array(a.length).fill(1, from, endA), new Uint8Array(b.length).fill(1, from, endB)];
-    const n = endA - from, m = endB - from, width = m + 1;
-    if (!n || !m || n * m > 2e6) return flags;
-    const best = new Uint16Array((n + 1) * width);
-    for (let i = n - 1; i >= 0; i -= 1) {
-      for (let j = m - 1; j >= 0; j -= 1) {
-        best[i * width + j] = a[from + i] === b[from + j] ? best[(i + 1) * width + j + 1] + 1
-          : Math.max(best[(i + 1) * width + j], best[i * width + j + 1]);
-      }
-    }
-    let i = 0, j = 0, run = 0;
-    const keep = () => {  // of what is common, three characters or more together
-      if (run > 2) for (let k = 1; k <= run; k += 1) flags[0][from + i - k] = flags[1][from + j - k] = 0;
-      run = 0;
-    };
-    while (i < n && j < m) {
-      if (a[from + i] === b[from + j]) { i += 1; j += 1; run += 1; continue; }
-      keep();
-      if (best[(i + 1) * width + j] >= best[i * width + j + 1]) i += 1; else j += 1;
-    }
-    keep();
-    return flags;
   }
   function define(list, term, content) {
     const description = element("dd");
     description.append(content);
     list.append(element("dt", "", term), description);
   }
-  /* The answer's text with every reference in it marked, and what differs from another answer. */
-  function marked(text, references, flags, tag) {
+  /* The answer's text with every reference in it marked. */
+  function marked(text, references) {
     const low = text.toLowerCase(), found = new Uint8Array(text.length);
     if (low.length === text.length) {
       for (const one of references.map((part) => part.toLowerCase()).filter(Boolean)) {
-        for (let at = low.indexOf(one); at >= 0; at = low.indexOf(one, at + one.length)) found.fill(1, at, at + one.length);
+        for (let at = low.indexOf(one); at >= 0; at = low.indexOf(one, at + one.length)) {
+          found.fill(1, at, at + one.length);
+        }
       }
     }
-    return pieces(text, found, 0, text.length).map(([from, to]) => {
-      const inner = pieces(text, flags, from, to).map(([start, end]) =>
-        (flags[start] ? element(tag, "", text.slice(start, end)) : text.slice(start, end)));
-      if (!found[from]) return inner;
-      const mark = element("mark");
-      mark.append(...inner);
-      return [mark];
-    }).flat();
-  }
-  /* A range of a text in pieces whose flags are alike. */
-  function pieces(text, flags, from, to) {
-    const cut = [];
-    for (let at = from; at < to;) {
+    const pieces = [];
+    for (let at = 0; at < text.length;) {
       let end = at + 1;
-      while (end < to && Boolean(flags[end]) === Boolean(flags[at])) end += 1;
-      cut.push([at, end]);
+      while (end < text.length && found[end] === found[at]) end += 1;
+      pieces.push(found[at] ? element("mark", "", text.slice(at, end)) : text.slice(at, end));
       at = end;
     }
-    return cut;
+    return pieces;
   }
   function evidence(spans) {
     const made = element("div"), track = element("div", "track");

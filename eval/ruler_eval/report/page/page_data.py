@@ -5,7 +5,6 @@ page = page_data(open_runs([Path("runs/qwen"), Path("runs/llama")]))
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from importlib.metadata import version
@@ -24,21 +23,17 @@ from ruler_eval.report.page.page_runs import ReportedRun
 from ruler_eval.report.page.page_scores import Line
 from ruler_eval.report.page.page_verdict import verdict
 from ruler_eval.report.page.rows.page_rows import ConfigRows, rows_behind
-from ruler_eval.report.page.rows.row_pages import show_command
-from ruler_eval.report.page.rows.stored_rows import RowsFile
+from ruler_eval.report.page.rows.show_command import show_command
 from ruler_eval.report.score_tables import chosen, rule_options
-from ruler_eval.score.results_file import Results, doubts, rows_of
+from ruler_eval.score.results_file import Results, rows_of, warnings_of
 
-FORMAT = 1
 _LONGEST_FACT = 120  # characters
 _MOST_NOTES = 40
 _TITLES = {"ruler": "RULER", "oneruler": "ONERULER"}
 
 
-def page_data(
-    runs: Sequence[ReportedRun], every_error: bool = False, beside: RowsFile | None = None
-) -> PageData:
-    """All that the page shows of these runs; every row goes into the file `beside` it, if any.
+def page_data(runs: Sequence[ReportedRun], every_error: bool = False) -> PageData:
+    """Return all that the page shows of these runs.
 
     With `every_error` every wrong row is sorted into its kind, however long reading its text takes.
     Raises RulerError for answers or rows that are no longer those that were scored.
@@ -47,10 +42,9 @@ def page_data(
     lines = [(one, runs[one["run"]]) for one in series]
     lengths = page_scores.all_lengths(runs)
     tasks = page_scores.all_tasks(runs)
-    behind = rows_behind(runs, every_error, beside)
+    behind = rows_behind(runs, every_error)
     dataset = runs[0].results["dataset"]["name"]
     page: PageData = {
-        "format": FORMAT,
         "title": f"{_TITLES[dataset]} results",
         "dataset": dataset,
         "made_by": f"ruler-release {version('ruler-release')}",
@@ -76,8 +70,6 @@ def page_data(
             }
             for one, run in lines
         },
-        "rows_file": None if beside is None else {"name": beside.name, "bytes": beside.size},
-        "row_pages": None,
         "show": {
             str(one["id"]): command
             for one, run in lines
@@ -94,11 +86,6 @@ def _correlation(runs: Sequence[ReportedRun]) -> dict[str, Any] | None:
     except RulerError:  # too few observations
         return None
     return found if len(found["tasks"]) > 1 else None
-
-
-def as_json(page: PageData) -> str:
-    """The model as `--json` writes it."""
-    return json.dumps(page, ensure_ascii=False, indent=1, allow_nan=False) + "\n"
 
 
 def _facts(run: ReportedRun) -> RunFacts:
@@ -137,7 +124,7 @@ def _facts(run: ReportedRun) -> RunFacts:
 def _warnings(results: Results) -> list[str]:
     """Own rows, and what else `ruler score` says first of a run that is not sure."""
     rows = rows_of(results)
-    return [rows] * (not are_frozen(rows)) + doubts(results)
+    return [rows] * (not are_frozen(rows)) + warnings_of(results)
 
 
 def _fact(value: object) -> str:

@@ -1,4 +1,4 @@
-"""What the page of `ruler report` shows, as one JSON-able model; `--json` writes it.
+"""What the page of `ruler report` shows, as one model.
 
     page = page_data(open_runs([Path("runs/qwen")]))
     page["series"][0]["label"], page["groups"][0]["rows"][0]["average"]["score"]
@@ -223,13 +223,6 @@ class Languages(TypedDict):
     rankings: list[dict[str, Any]]
 
 
-class RowsFileFacts(TypedDict):
-    """The file beside the page that holds every row: its name, and how many bytes it has."""
-
-    name: str
-    bytes: int
-
-
 class ShowCommand(TypedDict):
     """What `ruler show` takes to show a row of a series: its release and its run, as a shell does.
 
@@ -243,11 +236,9 @@ class ShowCommand(TypedDict):
 class PageData(TypedDict):
     """The whole page, in its order; `rows` and `show` are by the series' id.
 
-    `correlation` is what analysis/correlate.py finds, None of too few models and lengths;
-    `row_pages` is the address of the folder of the rows' own pages, None without.
+    `correlation` is what analysis/correlate.py finds, None of too few models and lengths.
     """
 
-    format: int
     title: str
     dataset: str
     made_by: str
@@ -266,6 +257,4 @@ class PageData(TypedDict):
     languages: Languages | None
     correlation: dict[str, Any] | None
     rows: dict[str, dict[str, ShownRows]]
-    rows_file: RowsFileFacts | None
-    row_pages: str | None
     show: dict[str, ShowCommand]

@@ -27,7 +27,7 @@ from ruler_eval.score.cells.row_score import ScoringRules
 from ruler_eval.score.prediction_files import Predictions
 from ruler_eval.score.prediction_source import PredictionSource
 from ruler_eval.score.results_file import Results
-from ruler_eval.score.stored_results import load
+from ruler_eval.score.scored_run import open_results
 
 _LONGEST_NAME = 80  # characters
 
@@ -91,7 +91,7 @@ def open_runs(
         raise RulerError(
             f"There are {len(names)} --name for {len(paths)} runs: give one for each, in order."
         )
-    results = [load(path) for path in paths]
+    results = [open_results(path) for path in paths]
     kinds = list(dict.fromkeys(found["dataset"]["name"] for found in results))
     if len(kinds) > 1:
         raise RulerError(f"The runs are of {' and '.join(kinds)}: make a page for each.")

@@ -1,4 +1,4 @@
-"""What `ruler report` writes: one HTML page of scored runs, and what was asked for beside it.
+"""What `ruler report` writes: one HTML page of scored runs.
 
     write_report(open_runs([Path("runs/qwen")]), Path("report.html"))
     html = render(page, figures(page))
@@ -15,9 +15,7 @@ from __future__ import annotations
 import base64
 import gzip
 import hashlib
-import os
 from collections.abc import Mapping, Sequence
-from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -31,56 +29,32 @@ from ruler_eval.analysis.errors.error_kinds import family_of_kind
 from ruler_eval.report.config_tables import TROUBLE_NAMES
 from ruler_eval.report.language_tables import instructions
 from ruler_eval.report.page.figures import chart_parts as part
-from ruler_eval.report.page.figures.heat_figures import check_packages, write_figures
 from ruler_eval.report.page.figures.page_figures import error_families, figures
-from ruler_eval.report.page.page_data import as_json, page_data
+from ruler_eval.report.page.page_data import page_data
 from ruler_eval.report.page.page_model import PageData
 from ruler_eval.report.page.page_numbers import tables
 from ruler_eval.report.page.page_runs import ReportedRun
-from ruler_eval.report.page.rows.row_pages import write_row_pages
-from ruler_eval.report.page.rows.stored_rows import MOST_BYTES, fitted, packed, rows_file
+from ruler_eval.report.page.rows.stored_rows import MOST_BYTES, fitted, packed
 from ruler_eval.report.templates import dress, template
 from ruler_eval.score.intervals import FEWEST_ROWS
 
 _HERE = Path(__file__).resolve().parent
 VEGA = _HERE / "figures" / "vega.js.gz"
-"""Vega's runtime, a script of a megabyte that sets `window.vegaEmbed`; docs/embed_vega.py."""
+"""Vega's runtime, a script of a megabyte that sets `window.vegaEmbed` (VEGA_LICENSES.md)."""
 # Where the rows go once the size of the rest is known: text of runs holds no such comment.
 _ROWS, _ABOUT_ROWS = "<!--rows-->", "<!--about the rows-->"
 
 
-def write_report(
-    runs: Sequence[ReportedRun],
-    out: Path,
-    *,
-    json_file: Path | None = None,
-    every_row: Path | None = None,
-    row_pages: Path | None = None,
-    png: Path | None = None,
-    every_error: bool = False,
-) -> None:
-    """Write the page to `out`, and beside it its data, every row, pages of rows, its figures.
+def write_report(runs: Sequence[ReportedRun], out: Path, every_error: bool = False) -> None:
+    """Write the page of scored runs to `out`.
 
     With `every_error` all wrong rows are sorted into kinds. Raises RulerError for what cannot be
     shown.
     """
-    named = {"report.html": out, "report.json": json_file, "report.rows.gz": every_row}
-    for example, path in named.items():
-        if path is not None and path.is_dir():
-            raise RulerError(f"'{path}' is a folder: name a file, such as {path / example}.")
-    if png is not None:
-        check_packages()
-    with nullcontext() if every_row is None else rows_file(every_row) as rows:
-        page = page_data(runs, every_error, rows)
-    if row_pages is not None:
-        address = Path(os.path.relpath(row_pages, out.parent)).as_posix()
-        write_row_pages(page, runs, row_pages, address)
-    charts = figures(page)
-    write_whole(out, render(page, charts))
-    if json_file is not None:
-        write_whole(json_file, as_json(page))
-    if png is not None:
-        write_figures(page, charts, png)
+    if out.is_dir():
+        raise RulerError(f"'{out}' is a folder: name a file, such as {out / 'report.html'}.")
+    page = page_data(runs, every_error)
+    write_whole(out, render(page, figures(page)))
 
 
 def render(page: PageData, figures: Mapping[str, part.Figure]) -> str:

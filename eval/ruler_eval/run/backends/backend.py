@@ -15,8 +15,7 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 from ruler_common.errors import RulerError
-from ruler_eval.run.preparing.chat_template import ChatTemplate
-from ruler_eval.run.prompts import Prompt, load_tokenizer, template_arguments
+from ruler_eval.run.prompts import ChatTemplate, Prompt, load_tokenizer
 
 
 class EngineDied(RulerError):
@@ -75,11 +74,6 @@ class Backend(ABC):
         """Tokens of a prompt after templating; None if nobody can tell."""
         return prompt.tokens
 
-    @property
-    def room(self) -> int:
-        """How many prompts an engine of several is given ahead of time."""
-        return 32
-
     def close(self) -> None:
         """Free what the backend holds."""
         return
@@ -134,18 +128,5 @@ def tokenizer_of(options: ModelOptions) -> Any:
         trust = (options.arguments or {}).get("trust_remote_code", False) is True
         tokenizer = load_tokenizer(options.model, options.revision, trust)
     if options.chat_template is not None:
-        options.chat_template.put_into(tokenizer, template_arguments(thinks=False))
+        options.chat_template.put_into(tokenizer)
     return tokenizer
-
-
-@dataclass(frozen=True)
-class ClusterOptions:
-    """How many engines, and where: `address` of a cluster, or None for this machine's.
-
-    A cluster is made for the run where this machine belongs to none. `num_cpus` are the CPUs of
-    each engine where engines have no GPU; None where they have.
-    """
-
-    replicas: int = 1
-    address: str | None = None
-    num_cpus: int | None = None

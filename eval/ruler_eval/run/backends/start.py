@@ -9,30 +9,17 @@ from importlib.util import find_spec
 
 from ruler_common.errors import RulerError
 from ruler_common.manifest_form import Manifest
-from ruler_common.names import check_name
 from ruler_eval.run.backends.backend import Backend, ModelOptions
 from ruler_eval.run.backends.secrets import check_address, check_key
 
-BACKENDS = ("vllm", "ray", "openai", "hf", "oracle")
-FORMER_NAMES = {"solver": "oracle"}
-"""Names of earlier versions that still work."""
+BACKENDS = ("vllm", "openai", "hf", "oracle")
 WITHOUT_PREFIX_CACHE = ("hf", "oracle")
 """Backends that gain nothing from prompts with a common beginning one after another."""
 
 
 def shares_prefixes(name: str) -> bool:
     """Whether prompts with a common beginning should come one after another."""
-    return known_backend(name) not in WITHOUT_PREFIX_CACHE
-
-
-def engine_of(name: str) -> str:
-    """The backend whose engines answer: `ray` only places vLLM's, and run.json names those."""
-    return "vllm" if name == "ray" else name
-
-
-def known_backend(name: str) -> str:
-    """The name of a backend; a RulerError for one that does not exist."""
-    return FORMER_NAMES.get(name) or check_name("backend", name, BACKENDS, "ruler run --help")
+    return name not in WITHOUT_PREFIX_CACHE
 
 
 def check_sampling(options: ModelOptions) -> None:
@@ -50,16 +37,16 @@ def check_options(name: str, options: ModelOptions) -> None:
         raise RulerError("--timeout takes seconds, more than 0.")
     if not (math.isfinite(options.give_up_after) and options.give_up_after >= 0):
         raise RulerError("--give-up-after takes seconds, 0 or more.")
-    if options.chat_template is not None and engine_of(known_backend(name)) not in ("vllm", "hf"):
+    if options.chat_template is not None and name not in ("vllm", "hf"):
         raise RulerError(
-            "--chat-template is for --backend vllm, ray and hf: a server has a template of its own "
+            "--chat-template is for --backend vllm and hf: a server has a template of its own "
             "(vllm serve MODEL --chat-template FILE)."
         )
-    if known_backend(name) != "openai" and (options.omit or options.provider or options.stream):
+    if name != "openai" and (options.omit or options.provider or options.stream):
         raise RulerError("--omit, --provider and --stream are for --backend openai.")
     if wrong := [field for field in options.omit if field not in options.sampling]:
         raise RulerError(f"--omit takes {', '.join(options.sampling)}, not '{wrong[0]}'.")
-    if known_backend(name) == "openai":
+    if name == "openai":
         check_address(options.base_url or os.environ.get("OPENAI_BASE_URL"))
         check_key("OPENAI_API_KEY")
 
@@ -82,7 +69,6 @@ def start(name: str, options: ModelOptions, manifest: Manifest | None = None) ->
 
     `manifest` is that of the release whose rows are to be answered, for the oracle.
     """
-    name = known_backend(name)
     try:
         if name == "vllm":
             from ruler_eval.run.backends.vllm_engine import VLLM

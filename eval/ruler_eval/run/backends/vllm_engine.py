@@ -1,12 +1,14 @@
-"""vLLM in this process: the offline `LLM`, prefix caching on, greedy by default.
+"""vLLM in this process: the offline `LLM`, greedy by default.
 
     ruler run --backend vllm --model Qwen/Qwen2.5-7B-Instruct --engine-arg tensor_parallel_size=4 …
 
 `--engine-arg` takes any argument of vLLM's engine: tensor_parallel_size, pipeline_parallel_size,
-max_model_len, gpu_memory_utilization, quantization, distributed_executor_backend=ray, … The rows of
-a file begin with the same haystack, so most of a prompt is often in the prefix cache already; the
-share that was is reported. Data parallelism has one engine a replica: `vllm serve` and the openai
-backend, or one `--shard i/n` a GPU (vLLM's offline `LLM` refuses data_parallel_size > 1).
+max_model_len, gpu_memory_utilization, quantization, distributed_executor_backend=ray, …; what is
+not given is vLLM's own default, and run.json records what was in force. Rows of a file begin with
+the same haystack: with prefix caching (vLLM's default for most models) much of a prompt is often in
+the cache already, and the share that was is reported. Data parallelism has one engine a replica:
+`vllm serve` and the openai backend, or one `--shard i/n` a GPU (vLLM's offline `LLM` refuses
+data_parallel_size > 1).
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ import math
 import os
 import sys
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, cast
 
 from ruler_common.errors import RulerError
 from ruler_eval.run.backends.backend import (
@@ -27,10 +29,14 @@ from ruler_eval.run.backends.backend import (
     ModelOptions,
     tokenizer_of,
 )
-from ruler_eval.run.backends.engine_log import EngineLog
+from ruler_eval.run.backends.secrets import hide_keys
 from ruler_eval.run.prompts import Prompt
 from ruler_eval.run.reasoning import decode
 
+MAX_ERROR = 500
+"""Characters of an engine's error that are shown."""
+UNKNOWN = "unknown"
+"""What run.json says of a setting that the engine does not tell."""
 TOKENS_IN_FLIGHT = 1 << 24
 """Prompt tokens handed to the engine ahead of time, at most (as Python lists, 8 bytes a token)."""
 MOST_CACHE = 8
@@ -46,74 +52,41 @@ class VLLM(Backend):
 
     def __init__(self, options: ModelOptions) -> None:
         os.environ.setdefault("VLLM_LOGGING_LEVEL", "WARNING")
+        os.environ.setdefault("VLLM_LOGGING_STREAM", "ext://sys.stderr")  # stdout is the summary's
         import vllm
 
-        arguments = dict(options.arguments or {})
-        if int(arguments.get("data_parallel_size", 1)) > 1:
+        engine = engine_arguments(options)
+        if int(engine.get("data_parallel_size", 1)) > 1:
             raise RulerError(
                 "vLLM's offline engine is one replica: for data parallelism run "
                 "`vllm serve MODEL --data-parallel-size N` and --backend openai, or --shard i/N."
             )
         self.options, self.tokenizer = options, tokenizer_of(options)
-        if options.max_model_len is not None:
-            arguments["max_model_len"] = options.max_model_len
-        engine = {
-            "enable_prefix_caching": True,
-            "revision": options.revision,
-            "tokenizer": options.tokenizer,
-            "seed": options.seed,
-            **arguments,
-        }
         engine = {**cpu_defaults(engine), **engine}
-        self.log, self.dead = EngineLog("vLLM"), False
+        self.dead = False
         try:
-            with self.log.taken():
-                if options.window and "max_model_len" not in engine:
-                    config = vllm.EngineArgs(model=options.model, **engine).create_model_config()
-                    self.own_limit = config.max_model_len
-                    engine["max_model_len"] = min(options.window, config.max_model_len)
-                self.llm = vllm.LLM(model=options.model, **engine)
-        except Exception as error:  # whatever an engine ends with, the user gets its cause
-            reason = self.log.reason(error)
-            if str(self.log.path) not in reason:
-                self.log.remove()
-            raise RulerError(f"vLLM cannot start '{options.model}': {reason}.") from error
+            if options.window and "max_model_len" not in engine:
+                config = vllm.EngineArgs(model=options.model, **engine).create_model_config()
+                self.own_limit = config.max_model_len
+                engine["max_model_len"] = min(options.window, config.max_model_len)
+            self.llm = vllm.LLM(model=options.model, **engine)
+        except Exception as error:  # anything that an engine can end with
+            raise RulerError(
+                f"vLLM cannot start '{options.model}': {_reason(error)}. If that is not the cause, "
+                "vLLM's own messages above name it."
+            ) from error
         self.version = vllm.__version__
         self.config = self.llm.llm_engine.vllm_config
         self.limit = self.config.model_config.max_model_len
 
     def settings(self) -> dict[str, Any]:
-        """Version, dtype, quantization, parallelism and cache, as the engine resolved them."""
-        model, parallel = self.config.model_config, self.config.parallel_config
-        cache = self.config.cache_config
-        return {
-            "backend_version": self.version,
-            "dtype": str(model.dtype).removeprefix("torch."),
-            "quantization": model.quantization,
-            "parallel": {
-                "tensor": parallel.tensor_parallel_size,
-                "pipeline": parallel.pipeline_parallel_size,
-                "data": parallel.data_parallel_size,
-            },
-            "cache": {
-                "dtype": str(cache.cache_dtype),
-                "prefix_caching": bool(cache.enable_prefix_caching),
-            },
-            "commit": getattr(model.hf_config, "_commit_hash", None),
-        }
+        """Return vLLM's version and the settings that the engine resolved."""
+        return {"backend_version": self.version, **engine_settings(self.config)}
 
-    @property
-    def room(self) -> int:
-        """How many prompts the engine is given ahead of time: two of its batches."""
-        return 2 * int(self.config.scheduler_config.max_num_seqs)
-
-    def generate(self, prompts: Iterator[Prompt | None]) -> Iterator[Completion]:
-        """Keep the engine's queue filled, twice as deep as one of its batches.
-
-        None instead of a prompt means that none is ready now: the engine goes on with what it has.
-        """
+    def generate(self, prompts: Iterator[Prompt]) -> Iterator[Completion]:
+        """Keep the engine's queue filled, twice as deep as one of its batches."""
         engine = self.llm.llm_engine
-        most_rows = self.room
+        most_rows = 2 * int(self.config.scheduler_config.max_num_seqs)
         flying: dict[str, Prompt] = {}
         tokens, number, more = 0, 0, True
         try:
@@ -123,8 +96,6 @@ class VLLM(Backend):
                         prompt = next(prompts)
                     except StopIteration:
                         more = False
-                        break
-                    if prompt is None:
                         break
                     number += 1
                     try:
@@ -150,7 +121,7 @@ class VLLM(Backend):
         except Exception as error:
             self.dead = True
             raise EngineDied(
-                f"vLLM ended while it ran: {self.log.reason(error)}. What was answered is kept."
+                f"vLLM ended while it ran: {_reason(error)}. What was answered is kept."
             ) from error
 
     def _request(self, prompt: Prompt) -> tuple[Any, Any]:
@@ -181,8 +152,95 @@ class VLLM(Backend):
         engine.shutdown()
         del self.llm
         gc.collect()
-        if not self.dead:
-            self.log.remove()
+
+
+def _reason(error: Exception) -> str:
+    """Return an engine's error on one line, without keys."""
+    text = " ".join(str(error).split()) or type(error).__name__
+    return hide_keys(text, MAX_ERROR).rstrip(".")
+
+
+def engine_arguments(options: ModelOptions) -> dict[str, Any]:
+    """Return the engine arguments of a run: those of its options, the rest is vLLM's default."""
+    arguments: dict[str, Any] = {
+        "revision": options.revision,
+        "tokenizer": options.tokenizer,
+        "seed": options.seed,
+    }
+    if options.max_model_len is not None:
+        arguments["max_model_len"] = options.max_model_len
+    return {**arguments, **(options.arguments or {})}
+
+
+def engine_settings(config: Any) -> dict[str, Any]:
+    """Return what can move a score, as a started engine resolved it (vLLM's `VllmConfig`).
+
+    What this version of vLLM does not say is "unknown".
+    """
+    return {
+        "dtype": str(_read(config, "model_config.dtype")).removeprefix("torch."),
+        "quantization": _read(config, "model_config.quantization"),
+        "parallel": {
+            kind: _read(config, f"parallel_config.{kind}_parallel_size")
+            for kind in ("tensor", "pipeline", "data")
+        },
+        "cache": {
+            "dtype": str(_read(config, "cache_config.cache_dtype")),
+            "prefix_caching": _read(config, "cache_config.enable_prefix_caching"),
+        },
+        "chunked_prefill": _read(config, "scheduler_config.enable_chunked_prefill"),
+        "attention_backend": _attention_backend(config),
+        "speculative_decoding": _speculative_decoding(config),
+        "rope": _rope(config),
+        "commit": getattr(config.model_config.hf_config, "_commit_hash", None),
+    }
+
+
+def _read(config: Any, path: str) -> Any:
+    """Return a field of nested configurations; "unknown" if it does not exist."""
+    for name in path.split("."):
+        config = getattr(config, name, UNKNOWN)
+    return config
+
+
+def _attention_backend(config: Any) -> str:
+    """Return the attention backend: that of the layers in this process, else the configured one."""
+    layers = _read(config, "compilation_config.static_forward_context")
+    if isinstance(layers, Mapping):  # empty if the engine runs in another process
+        names = {
+            _backend_name(layer) for layer in layers.values() if hasattr(layer, "attn_backend")
+        }
+        if names:
+            return ", ".join(sorted(names))
+    backend = _read(config, "attention_config.backend")
+    if backend is None:  # chosen by the engine in its own process
+        return UNKNOWN
+    return str(getattr(backend, "name", backend))
+
+
+def _backend_name(layer: Any) -> str:
+    return str(layer.attn_backend.get_name())
+
+
+def _speculative_decoding(config: Any) -> dict[str, Any] | str | None:
+    """Return the method, draft model and number of tokens; None without speculative decoding."""
+    speculative = _read(config, "speculative_config")
+    if speculative is None or speculative == UNKNOWN:
+        return cast("str | None", speculative)
+    names = ("method", "model", "num_speculative_tokens")
+    return {name: _read(speculative, name) for name in names}
+
+
+def _rope(config: Any) -> Any:
+    """Return the rotary embedding in force, with what `hf_overrides` made of it."""
+    text_config = _read(config, "model_config.hf_text_config")
+    rope = getattr(text_config, "rope_parameters", None)  # transformers 5
+    if rope is None:
+        rope = getattr(text_config, "rope_scaling", UNKNOWN)
+    try:
+        return json.loads(json.dumps(rope, allow_nan=False))
+    except (TypeError, ValueError):
+        return UNKNOWN
 
 
 def cpu_defaults(given: Mapping[str, Any]) -> dict[str, Any]:

@@ -66,7 +66,13 @@ def prompt_of(row: AskedRow) -> Prompt:
     """The prompt again, as far as reading its answer needs it: without its text but the end."""
     kept = {name: value for name, value in row.items() if name in _OF_A_PROMPT}
     turns = ({"role": "user", "content": ""},)
-    return Prompt(**cast(Any, kept), messages=turns, text=row["opening"], token_ids=None)
+    return Prompt(
+        **cast(Any, kept),
+        messages=turns,
+        text=row["opening"],
+        token_ids=None,
+        counted_tokens=row["prompt_tokens"],
+    )
 
 
 def custom_id(config: str, index: int) -> str:
@@ -156,7 +162,7 @@ def read_answers(path: Path, asked: Collection[str]) -> Iterator[tuple[str, dict
 
 def _answer(line: bytes, asked: Collection[str], where: str) -> tuple[str, dict[str, Any]]:
     try:
-        found = json_value(line, strict=False)
+        found = json_value(line)
     except ValueError:
         found = None
     if not isinstance(found, dict) or not isinstance(name := found.get("custom_id"), str):

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -28,14 +28,12 @@ from ruler_eval.run.backends.server.requests import chat_body, extra_fields, sam
 from ruler_eval.run.backends.start import check_sampling
 from ruler_eval.run.batch import batch_files
 from ruler_eval.run.batch.batch_answers import completion_of, never_run
-from ruler_eval.run.preparing.row_reader import RowReader, SentRow
 from ruler_eval.run.progress import RunSummary
 from ruler_eval.run.prompts import Prompter, load_tokenizer
-from ruler_eval.run.records import RUN_FILE, Records
-from ruler_eval.run.row_state import Expected, over_limit, record_of
-from ruler_eval.run.run_order import Prepared, RunOrder, new_session, now
-from ruler_eval.run.run_settings import RunSettings, Session
-from ruler_eval.run.work_plan import estimated, in_order, sent_rows
+from ruler_eval.run.records import RUN_FILE, Records, RunSettings, Session
+from ruler_eval.run.row_state import over_limit, record_of
+from ruler_eval.run.run_order import RunOrder, new_session, now, open_run
+from ruler_eval.run.work_plan import SentRow, plan_rows, sent_rows
 
 APIS = ("vllm", "openai", "other")
 """Who will answer: it decides which fields a request carries."""
@@ -125,15 +123,16 @@ def write_batch(batch: BatchOrder) -> WrittenBatch:
         "budget": "tokenizer" if prompter.tokenizer is not None else "unchecked",
         "max_model_len": limit,
     }
-    ready = Prepared.of(order, decided)
-    records = ready.records
+    checked = open_run(order, decided)
+    records = checked.records
     written = WrittenBatch(checked=prompter.tokenizer is not None and limit is not None)
 
     def requests(rows: Iterable[SentRow]) -> Iterator[tuple[batch_files.AskedRow, bytes]]:
         """Those of the rows that fit, counted in `written`; the others are recorded."""
         for config, row in rows:
             prompt = prompter(config, row)
-            if over := over_limit(prompt, prompt.tokens, limit):
+            prompt = replace(prompt, counted_tokens=prompt.tokens)
+            if over := over_limit(prompt, limit):
                 records.write(over)
                 written.over += 1
                 continue
@@ -147,14 +146,13 @@ def write_batch(batch: BatchOrder) -> WrittenBatch:
     if not records.lock():
         raise RulerError(f"'{order.out}' cannot be written: name a new --out.")
     try:
-        parts = ready.parts()
+        parts = checked.parts()
         written.done = sum(len(part.indices) - len(part.missing) for part in parts)
         if missing := sum(len(part.missing) for part in parts):
-            records.record_settings(ready.settings, new_session(order, ready.digests))
-            reader = RowReader(order.dataset, ready.settings["data_revision"])
-            ordered, _ = estimated(reader, parts, 0, True, order.quiet)
-            reader.expect(in_order(ordered))
-            rows = steps(sent_rows(reader, ordered), "Writing", total=missing, quiet=order.quiet)
+            records.record_settings(checked.settings, new_session(order, checked.digests))
+            ordered, _ = plan_rows(checked.release, parts, 0, by_prefix=True, quiet=order.quiet)
+            sent = sent_rows(checked.release, ordered)
+            rows = steps(sent, "Writing", total=missing, quiet=order.quiet)
             folder = batch_files.BatchFolder(order.out / batch_files.FOLDER)
             written.files = folder.write(requests(rows), batch.most_lines, batch.most_bytes)
         for part in parts:
@@ -233,8 +231,7 @@ def read_batch(run: Path, files: Sequence[Path]) -> ReadBatch:
                 continue
             row = asked[name]
             prompt = batch_files.prompt_of(row)
-            expected = Expected(row["prompt_tokens"], limit)
-            record = record_of(completion_of(prompt, line), expected, tokenizer)
+            record = record_of(completion_of(prompt, line), limit, tokenizer)
             before = have[row["config"]].get(row["index"])
             if before and (
                 before["finish_reason"] != "error" or record["finish_reason"] == "error"
@@ -244,7 +241,7 @@ def read_batch(run: Path, files: Sequence[Path]) -> ReadBatch:
             records.write(record)
             have[row["config"]][row["index"]] = record
             result.answers += 1
-            result.summary.count_session(record, expected)
+            result.summary.count_session(record, prompt)
         _finish(records, asked.values(), settings, result, started)
         return result
     finally:

@@ -16,6 +16,7 @@ from ruler_eval.frozen_release import PartialRow, Release
 from ruler_eval.prediction import Prediction
 from ruler_eval.score.cells import depth
 from ruler_eval.score.config_naming import read_name
+from ruler_eval.score.formats.run_facts import RunFacts
 from ruler_eval.score.prediction_files import Predictions
 from ruler_score import ruler_score as rules_of
 
@@ -73,19 +74,14 @@ def _list(names: Iterable[str]) -> str:
 
 
 def same_data(run: Mapping[str, Any], release: Release) -> None:
-    """Refuse a run that was made on another data set or on other rows, by their digests.
-
-    A run of an older version recorded the digests of files, which are equal for equal writers.
-    """
+    """Refuse a run that was made on another data set or on other rows, by their digests."""
     if run.get("dataset", release.dataset) != release.dataset:
         raise RulerError(f"The run is on '{run['dataset']}', the release is '{release.dataset}'.")
-    kind = "rows" if "rows" in run else "files"
-    ours = release.rows_sha256 if kind == "rows" else release.file_sha256
-    for name, digest in run.get(kind, {}).items():
-        if name in release.configs and ours(name) != digest:
+    for name, digest in run.get("rows", {}).items():
+        if name in release.configs and (ours := release.rows_sha256(name)) != digest:
             raise RulerError(
-                f"'{name}' was run on {kind} with the digest {digest[:12]}…, this release's is "
-                f"{ours(name)[:12]}…: name the release that was run with --dataset."
+                f"'{name}' was run on rows with the digest {digest[:12]}…, this release's is "
+                f"{ours[:12]}…: name the release that was run with --dataset."
             )
 
 
@@ -144,6 +140,20 @@ def rows(
         row["marks"] = depth.marks(row, alternatives)
         row.pop("input", None)
         yield row
+
+
+def rows_asked(name: str, run: RunFacts, release: Release | None) -> set[int] | None:
+    """Return the indices of a configuration that a run was asked to answer; None for all of them.
+
+    `ruler run --limit N` asks the first N rows of the frozen order. A run may have several
+    sessions: a later one can ask more rows.
+    """
+    sessions = run.get("sessions", [])
+    limits = [one.get("limit") for one in sessions if name in one.get("configs", [])]
+    numbers = [limit for limit in limits if limit is not None]
+    if release is None or not numbers or len(numbers) < len(limits):
+        return None
+    return set(release.order(name)[: max(numbers)])
 
 
 def same_references(row: PartialRow, prediction: Prediction | None) -> None:

@@ -21,7 +21,6 @@ from ruler_eval.score.config_naming import ScoredConfig
 from ruler_eval.score.formats.form_reader import digest
 from ruler_eval.score.formats.run_facts import RunFacts
 from ruler_eval.score.results_file import Cell, RowScores
-from ruler_eval.score.trust.plausibility import AnsweredRow, doubts, sentences
 from ruler_eval.score.trust.proof import proof_of
 from ruler_score import ruler_score as rules_of
 
@@ -45,6 +44,9 @@ def scored_cell(
     rows = list(join.rows(name, release, found))
     if release is not None:
         join.same_rows(name, found, (row["index"] for row in rows), release)
+    rows_available = len(rows)
+    if (asked := join.rows_asked(name, run, release)) is not None:
+        rows = [row for row in rows if row["index"] in asked or row["index"] in found]
     task = rule_task(config.task, config.dataset, release)
     language = config.instruction_language if config.dataset == "oneruler" else None
     spoken = rules.languages.rules(language) if language else None
@@ -67,13 +69,6 @@ def scored_cell(
     if rules.compat == "authors":  # their script leaves out what was never answered
         chosen = [result.counts for result in results]
         counted, kept = list(compress(counted, chosen)), list(compress(results, chosen))
-    answered = [
-        AnsweredRow(row["outputs"], prediction.text, result.score)
-        for row, result in zip(counted, kept, strict=True)
-        if (prediction := found.get(row["index"])) is not None and not prediction.failed
-    ]
-    odd = doubts(answered, task in rules_of.QA_TASKS)
-    notes += sentences(name, odd, len(answered))
     cell: Cell = {
         "task": config.task,
         "length": config.length,
@@ -91,9 +86,10 @@ def scored_cell(
         "thinking": sum(row.thinking != "none" for row in results),
         "thinking_cut": sum(row.thinking == "cut" for row in results),
         "missing": len(missing),
+        "rows_asked": len(rows),
+        "rows_available": rows_available,
         "duplicated": duplicated,
         "proof": proof_of(name, found, run, release),
-        "doubts": odd,
         "does_not_fit": sum(p.finish_reason == "does_not_fit" for p in found.values()),
         "depth": depth.by_depth(credits) if config.max_length else None,  # 0k has no depths
         "rows": _rows(counted, kept, found),
@@ -124,6 +120,14 @@ def _rows(
         "question": [digest(text) for text in questions if text] if all(questions) else None,
         "prompt": [text for text in prompts if text] if all(prompts) else None,
     }
+    unanswered = [
+        index
+        for index, answer, result in zip(indices, answers, results, strict=True)
+        if result.state == "missing"
+        or (result.state == "failed" and answer.finish_reason != "does_not_fit")
+    ]
+    if unanswered:
+        known["unanswered"] = unanswered
     if any(tokens := [answer.thinking_tokens for answer in answers]):
         known["thinking_tokens"] = tokens
     if any(tokens := [answer.prompt_tokens for answer in answers]):

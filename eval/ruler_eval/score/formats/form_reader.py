@@ -145,7 +145,7 @@ def beside(form: Form, file: Path, again: str = "") -> dict[str, Any]:
         return {}
     text = read_bytes(path).decode("utf-8-sig", errors="replace")
     try:
-        held = json_value(text, strict=False) if path.suffix == ".json" else parse_yaml(text)
+        held = json_value(text) if path.suffix == ".json" else parse_yaml(text)
         found = {fact: held.get(at) for fact, at in form.beside.items() if fact != "file"}
     except (ValueError, AttributeError) as error:
         why = one_line(error)

@@ -63,7 +63,7 @@ def _lines(file: Path, damaged: list[str]) -> Records:
         if not line or line.isspace():
             continue
         try:
-            record = json_value(line, strict=False)
+            record = json_value(line)
         except ValueError:
             damaged.append(f"{where} is no JSON")
             continue
@@ -83,7 +83,7 @@ def _decoded(data: bytes, encoding: str = "utf-8-sig") -> tuple[str, bool]:
 
 def _document(file: Path, lists: Collection[str]) -> Records:
     try:
-        found = json_value(read_bytes(file, MOST_TABLE), strict=False)
+        found = json_value(read_bytes(file, MOST_TABLE))
     except ValueError as error:
         raise RulerError(f"'{file}' is no JSON document: {one_line(error)}.") from error
     records = found if isinstance(found, list) else [found]

@@ -26,6 +26,7 @@ class SessionFacts(TypedDict):
 
     source: NotRequired[str]
     configs: NotRequired[list[str]]
+    limit: NotRequired[int | None]  # rows of each configuration; None for all of them
     started: NotRequired[str | None]
     ended: NotRequired[str | None]
 
@@ -76,7 +77,6 @@ class RunFacts(TypedDict, total=False):
     data_version: str | None
     data_revision: str | None
     rows: dict[str, str]  # rows_sha256 by configuration
-    files: dict[str, str]  # before score format 3: sha256 of files
     sessions: list[SessionFacts]
     decide: Limit
     decision: StoppedAt

@@ -96,7 +96,7 @@ def test_tasks_with_different_numbers_of_rows_are_refused() -> None:
 def test_other_rows_than_the_first_of_the_order_are_refused() -> None:
     base = run(rows=60, vt_4k=0)
     base["partial"] = True
-    base["configurations"]["vt_4k"]["missing"] = 60
+    base["configurations"]["vt_4k"] |= {"missing": 60, "rows_asked": 120, "rows_available": 120}
     with pytest.raises(RulerError, match="not the first ones of the frozen order"):
         LookPlan.of(base)
 

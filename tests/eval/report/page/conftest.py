@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
@@ -10,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from ruler_eval.report.page.page_data import page_data
+from ruler_eval.report.page.page_runs import open_runs
 from tests.conftest import Once
 from tests.eval.report.page.page_helpers import DESK, hostile, worse, write_run
 from tests.eval.scoring_helpers import WRITTEN_TASKS, right, ruler, write_oneruler
@@ -31,12 +34,9 @@ def three_runs(once: Once, built: Path) -> list[Path]:
 
 @pytest.fixture(scope="session")
 def page_file(once: Once, three_runs: list[Path]) -> Path:
-    """The page of the three runs, beside it pages of its rows."""
+    """The page of the three runs."""
 
-    def make(path: Path) -> None:
-        write_page(three_runs, path, "--row-pages", path.with_name("row pages"))
-
-    return once("page/report.html", make)
+    return once("page/report.html", partial(write_page, three_runs))
 
 
 @pytest.fixture(scope="session")
@@ -88,22 +88,16 @@ def two_runs(once: Once) -> list[Path]:
 
 @pytest.fixture(scope="session")
 def large_page(once: Once, two_runs: list[Path]) -> Path:
-    """A page of 120 rows a configuration, every row in report.rows.gz beside it."""
-
-    def make(folder: Path) -> None:
-        folder.mkdir()
-        rows = folder / "report.rows.gz"
-        write_page(two_runs, folder / "report.html", "--rows", rows)
-        rows.with_name("other.rows.gz").write_bytes(rows.read_bytes()[::-1])
-
-    return once("page/with-rows", make) / "report.html"
+    """A page of 120 rows a configuration."""
+    return once("page/large.html", partial(write_page, two_runs))
 
 
-def write_page(runs: list[Path], path: Path, *more: object) -> None:
-    """The page of some runs, and what it shows as JSON beside it."""
-    arguments = ["--out", path, "--json", path.with_suffix(".json"), *more]
-    _, error, code = ruler("report", *runs, *arguments)
+def write_page(runs: list[Path], path: Path) -> None:
+    """Write the page of some runs, and what it shows as JSON beside it."""
+    _, error, code = ruler("report", *runs, "--out", path)
     assert code == 0, error
+    shown = json.dumps(page_data(open_runs(runs)), ensure_ascii=False)
+    path.with_suffix(".json").write_text(shown, encoding="utf-8")
 
 
 @pytest.fixture(scope="module")

@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from ruler_eval.report.page.page_data import page_data
+from ruler_eval.report.page.page_runs import open_runs
 from ruler_eval.report.page.page_verdict import verdict
 from ruler_eval.report.page.write_page import render
 from ruler_eval.report.score_tables import effective_between
@@ -170,10 +172,10 @@ def test_without_the_answers_the_page_has_its_numbers_and_says_so(tmp_path, thre
     text = (tmp_path / "results.json").read_text().replace(str(three_runs[1]), "gone")
     (tmp_path / "results.json").write_text(text)
     out = tmp_path / "report.html"
-    _, error, code = ruler("report", tmp_path, "--out", out, "--json", tmp_path / "page.json")
+    _, error, code = ruler("report", tmp_path, "--out", out)
     assert code == 0, error
     assert "not here any more" in out.read_text()
-    assert json.loads((tmp_path / "page.json").read_text())["rows"] == {"0": {}}
+    assert page_data(open_runs([tmp_path]))["rows"] == {"0": {}}
 
 
 def test_answers_that_changed_after_scoring_are_refused(tmp_path, three_runs):
@@ -181,7 +183,8 @@ def test_answers_that_changed_after_scoring_are_refused(tmp_path, three_runs):
     shutil.copytree(three_runs[1], run)
     file = run / "vt_4k.jsonl"
     file.write_text(file.read_text().replace("7654321", "7654322"))
-    _, error, code = ruler("report", run, "--out", tmp_path / "report.html")
+    results = run / "results.json"  # the folder would be scored again
+    _, error, code = ruler("report", results, "--out", tmp_path / "report.html")
     assert code == 2
     assert "are not those that were scored: run `ruler score` again" in error
     assert not (tmp_path / "report.html").exists()

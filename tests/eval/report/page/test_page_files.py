@@ -11,6 +11,8 @@ from pathlib import Path
 import pytest
 
 from ruler_eval.report.page.figures.chart_parts import colour, text_colour
+from ruler_eval.report.page.page_data import page_data
+from ruler_eval.report.page.page_runs import open_runs
 from ruler_eval.report.page.rows.stored_rows import fitted
 from tests.eval import real_predictions as real
 from tests.eval.report.page.page_helpers import figures_without_table
@@ -89,28 +91,14 @@ def test_the_page_names_nothing_to_load_and_allows_its_own_scripts_alone(page_fi
     assert "script-src &#39;unsafe-inline" not in policy[1]
 
 
-@pytest.mark.nightly
-def test_the_figures_are_written_as_png_and_svg(tmp_path, three_runs):
-    folder = tmp_path / "figures"
-    arguments = ["--out", tmp_path / "report.html", "--png", folder]
-    _, error, code = ruler("report", three_runs[2], *arguments)
-    assert code == 0, error
-    names = {path.stem for path in folder.iterdir()}
-    assert {"average", "errors-0", "heat-0", "depth-0-vt"} <= names
-    for name in names:
-        assert (folder / f"{name}.png").read_bytes().startswith(b"\x89PNG")
-        assert (folder / f"{name}.svg").read_text(encoding="utf-8").startswith("<svg")
-
-
 def test_a_real_models_answers_have_their_page(tmp_path):
-    scored, out = tmp_path / "scored.json", tmp_path / "report.html"
-    references = ["--references", EXAMPLE / "references"]
-    _, error, code = ruler("score", EXAMPLE / "run", *references, "--out", scored)
+    scored, references = tmp_path / "scored.json", EXAMPLE / "references"
+    how = ["--references", references]
+    _, error, code = ruler("score", EXAMPLE / "run", *how, "--out", scored)
     assert code == 0, error
-    data = tmp_path / "page.json"
-    _, error, code = ruler("report", scored, *references, "--out", out, "--json", data)
+    _, error, code = ruler("report", scored, *how, "--out", tmp_path / "report.html")
     assert code == 0, error
-    rows = json.loads(data.read_text(encoding="utf-8"))["rows"]["0"]
+    rows = page_data(open_runs([scored], references=references))["rows"]["0"]
     assert len(rows) == 13
     assert all(len(known["rows"]) == 20 for known in rows.values())
 
@@ -122,11 +110,7 @@ def test_two_real_runs_of_kvpress_are_compared(tmp_path):
         files.append(tmp_path / f"{ratio}.json")
         _, error, code = ruler("score", run, "--out", files[-1])
         assert code == 0, error
-    data = tmp_path / "page.json"
-    arguments = ["--out", tmp_path / "report.html", "--json", data, "--name", "a", "--name", "b"]
-    _, error, code = ruler("report", *files, *arguments)
-    assert code == 0, error
-    page = json.loads(data.read_text(encoding="utf-8"))
+    page = page_data(open_runs(files, ["a", "b"]))
     assert page["pairs"][0]["problem"] is None
     assert sum(task["wrong"] for task in page["errors"]["tasks"]) > 1000
     assert [len(rows) for rows in page["rows"].values()] == [13, 13]

@@ -6,13 +6,16 @@ axe_core/ holds axe-core 4.14.1 (MPL-2.0), which finds faults of accessibility.
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.eval.report.page.page_helpers import DESK, HOSTILE, PHONE, serious_faults
+from tests.eval.scoring_helpers import ruler
 from tests.shares import share
 
 SECTIONS = [
@@ -54,6 +57,17 @@ def test_it_opens_from_disk_and_every_section_is_there(opened, model):
     assert numbers == [f"{cell['score']:.1f}" if cell else "not run" for cell in cells]
 
 
+def test_a_charts_menu_saves_it_as_svg_and_png(opened):
+    page = opened()
+    menu = page.locator('[data-chart="average"] summary')
+    assert menu.get_attribute("aria-label") == "Save this chart"
+    menu.click()
+    for name, first in (("SVG", b"<svg"), ("PNG", b"\x89PNG")):
+        with page.expect_download() as saved:
+            page.click(f'[data-chart="average"] .vega-actions >> text=Save as {name}')
+        assert Path(saved.value.path()).read_bytes().startswith(first)
+
+
 def test_a_cell_opens_its_rows_wrong_ones_first(opened):
     page = opened()
     rows = rows_of(page, "niah_single_2 at 4K")
@@ -71,8 +85,7 @@ def test_a_cell_opens_its_rows_wrong_ones_first(opened):
     assert page.evaluate("location.hash") == "#rows/Worse-8B/task/niah_single_2%20at%204K"
     both = rows[0].query_selector_all(".both > div")
     assert [one.query_selector("b").inner_text() for one in both] == ["wrong", "right"]
-    assert reference in both[1].query_selector("ins, mark").text_content()
-    assert both[0].query_selector("del") is not None
+    assert reference in both[1].query_selector("mark").text_content()
     page.select_option("#by-kind", "right")
     assert page.locator("dialog .row").count() == 2
     page.select_option("#by-kind", "family other")
@@ -104,6 +117,28 @@ def test_a_cell_opens_its_rows_wrong_ones_first(opened):
     page.wait_for_selector("dialog[open] .row")
     assert page.input_value("#by-depth") == "0"
     page.keyboard.press("Escape")
+
+
+def test_a_row_has_the_command_that_makes_a_page_of_its_whole_prompt(
+    large_page, open_file, tmp_path
+):
+    page = open_file(large_page)
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.click('#tasks figure[data-series="1"] button[aria-label^="niah_single at 8K"]')
+    page.click("dialog .row >> nth=0 >> .command button")
+    page.wait_for_selector(".command button >> text=Copied")
+    copied = page.evaluate("navigator.clipboard.readText()")
+    assert copied == page.inner_text(".command code >> nth=0")
+    assert "/run3 --run " in copied  # and the run beside it
+    command = shlex.split(copied)
+    assert command[:4] == ["ruler", "show", "niah_single_8k_pl_cl100k", "3"]
+    made = tmp_path / command[-1]
+    said, error, code = ruler(*command[1:-1], made)
+    assert (code, said) == (0, f"Written: {made}\n"), error
+    assert made.read_text(encoding="utf-8").count('<b class="verdict') == 2
+    shown = open_file(made)
+    assert shown.title() == "niah_single_8k_pl_cl100k, row 3"
+    assert serious_faults(shown) == []
 
 
 def test_hostile_answers_and_names_are_text(opened, model):

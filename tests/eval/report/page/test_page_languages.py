@@ -83,16 +83,6 @@ def test_every_row_is_there_and_every_figure_has_its_table(page, languages_file)
     assert figures_without_table(languages_file.read_text(encoding="utf-8")) == []
 
 
-def test_the_matrix_of_two_languages_is_a_figure_for_papers(page):
-    from ruler_eval.report.page.figures.heat_figures import heat_figures
-
-    spec = heat_figures(page)["cross-1"].chart.to_dict()
-    values = next(iter(spec["datasets"].values())) if "datasets" in spec else spec["data"]["values"]
-    scores = {(one["row"], one["length"]): one["score"] for one in values}
-    assert scores["en", "ko"] == page["languages"]["models"][1]["cross_lingual"]["en"]["ko"]
-    assert scores["en", "en"] is None
-
-
 @pytest.mark.nightly
 def test_it_opens_from_disk_with_every_part(open_file, languages_file):
     page = open_file(languages_file)

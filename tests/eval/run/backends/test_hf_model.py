@@ -12,8 +12,7 @@ import pytest
 
 from ruler_common.errors import RulerError
 from ruler_eval.run.backends.backend import ModelOptions
-from ruler_eval.run.preparing.chat_template import ChatTemplate
-from ruler_eval.run.prompts import Prompt
+from ruler_eval.run.prompts import ChatTemplate, Prompt
 from ruler_eval.run.reasoning import Reasoning
 from ruler_eval.run.records import read_lines
 from ruler_eval.run.run_order import RunOrder

@@ -1,4 +1,4 @@
-"""The demonstration's model behind llama.cpp's server and llama-cpp-python's, which read its GGUF.
+"""A real model behind llama.cpp's server and llama-cpp-python's, which read its GGUF.
 
 LLAMA_SERVER=FILE names llama.cpp's `llama-server`, LLAMA_CPP_PYTHON=PYTHON an interpreter with
 `llama-cpp-python[server]`. Passed with 0.3.36, and with the server in the source that it carries.
@@ -61,9 +61,9 @@ def served(command: list[str], folder: Path) -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def model() -> str:
-    from ruler_builder.sources.quickstart_model import model_file
+    from tests.real_model import gguf_file
 
-    return str(model_file())
+    return str(gguf_file())
 
 
 @pytest.fixture(scope="module")

@@ -1,9 +1,9 @@
 """The charts of what is analysed: differences, complexity, correlation, languages.
 
-Two runs' paired differences, a row a task, a column a length: where there are several languages
-their mean is shown, and a list beneath the chart has the others. How scores fall as tasks grow
-harder (RULER's Figures 2 and 3), the correlation of the tasks as a heat map beside its dendrogram
-(Figure 5); of ONERULER ranking, the offer of "none", reasoning.
+Two runs' paired differences, a row a task, a column a length: with several languages their mean is
+shown, and a list below the chart has the others. How scores fall as tasks grow harder (RULER's
+Figures 2 and 3), the correlation of the tasks (Figure 5); for ONERULER the ranking of languages,
+the offer of "none", reasoning.
 """
 
 from __future__ import annotations
@@ -23,7 +23,6 @@ from ruler_eval.score.aggregates import EVERY_LANGUAGE
 
 _MEAN = "mean of all"
 _STEP = 34  # pixels of a cell
-_TREE = 150  # pixels of the dendrogram
 _DARK = 0.6  # a correlation from which its number is white on its colour
 
 
@@ -147,7 +146,7 @@ def _panel(page: PageData, panel: ComplexityPanel) -> Figure:
 
 
 def correlation_figure(found: Mapping[str, Any]) -> Figure:
-    """What analysis/correlate.py found; tasks in the order of the dendrogram's leaves."""
+    """Return the heat map of what analysis/correlate.py found, similar tasks together."""
     tasks = found["tasks"]
     cells: list[Datum] = [
         {
@@ -167,41 +166,12 @@ def correlation_figure(found: Mapping[str, Any]) -> Figure:
     )
     scale = alt.Scale(scheme="purplegreen", domain=[-1, 1])
     legend = alt.Legend(title="correlation r", orient="bottom")
-    size = {"height": _STEP * len(tasks)}
     heat = alt.layer(
         base.mark_rect().encode(color=alt.Color("r:Q", scale=scale, legend=legend)),
         base.mark_text(fontSize=10).encode(text=alt.Text("r:Q", format=".2f"), color=part.INK),
-    ).properties(width=_STEP * len(tasks), **size)
-    places = alt.Scale(domain=[0, len(tasks)], reverse=True, nice=False)
-    tree = (
-        part.chart_of(_branches(tasks, found["merges"]))
-        .mark_rule(color=part.GREY, strokeWidth=1.5)
-        .encode(
-            x=alt.X("from:Q", title="distance, 1 − r"),
-            x2="to:Q",
-            y=alt.Y("low:Q", scale=places, axis=None),
-            y2="high:Q",
-        )
-        .properties(width=_TREE, **size)
-    )
-    title = "Correlation of the tasks over models and lengths, and their clusters"
-    chart = alt.hconcat(heat, tree, spacing=4).properties(description=title)
-    return Figure(title, chart, wide=True)
-
-
-def _branches(tasks: Sequence[str], merges: Sequence[Mapping[str, Any]]) -> Iterator[Datum]:
-    """The lines of the dendrogram: of each cluster to where it joins another, and across."""
-    ends = {(task,): (place + 0.5, 0.0) for place, task in enumerate(tasks)}
-    for merge in merges:
-        distance = round(merge["distance"], 4)
-        middles = []
-        for cluster in merge["clusters"]:
-            middle, at = ends[tuple(sorted(cluster)) if len(cluster) > 1 else tuple(cluster)]
-            middles.append(middle)
-            yield {"from": at, "to": distance, "low": middle, "high": middle}
-        yield {"from": distance, "to": distance, "low": min(middles), "high": max(middles)}
-        both = tuple(sorted(task for cluster in merge["clusters"] for task in cluster))
-        ends[both] = (sum(middles) / 2, distance)
+    ).properties(width=_STEP * len(tasks), height=_STEP * len(tasks))
+    title = "Correlation of the tasks over models and lengths"
+    return Figure(title, heat.properties(description=title), wide=True)
 
 
 def language_figures(page: PageData, languages: Languages) -> Iterator[tuple[str, Figure]]:

@@ -3,7 +3,7 @@
     figures(page)["average"].to_dict()          # {"$schema": …, "layer": […], …}
 
 Every datum has the id of its series, by which the page's script hides models. The heat maps of the
-page are HTML tables; heat_figures.py draws them for papers.
+page are HTML tables.
 """
 
 from __future__ import annotations

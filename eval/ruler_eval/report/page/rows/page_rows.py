@@ -19,14 +19,7 @@ from ruler_eval.families.table import family_of, rule_task
 from ruler_eval.frozen_release import BATCH_ROWS, PartialRow
 from ruler_eval.prediction import Prediction
 from ruler_eval.report.page.page_runs import ReportedRun
-from ruler_eval.report.page.rows.shown_rows import (
-    MOST_ROWS,
-    RowsPart,
-    ShownRow,
-    ShownRows,
-    shown_row,
-)
-from ruler_eval.report.page.rows.stored_rows import RowsFile
+from ruler_eval.report.page.rows.shown_rows import MOST_ROWS, ShownRow, ShownRows, shown_row
 from ruler_eval.score.cells import join
 from ruler_eval.score.config_naming import read_name
 from ruler_eval.score.results_file import Cell
@@ -47,17 +40,13 @@ class ConfigRows:
     `scores` are by index, `wrong` the indices without the full score, `kinds` those sorted.
     """
 
-    def __init__(
-        self, number: int, run: ReportedRun, name: str, cell: Cell, every_row: bool = False
-    ) -> None:
+    def __init__(self, number: int, run: ReportedRun, name: str, cell: Cell) -> None:
         self.number, self.run, self.name, self.cell = number, run, name, cell
         self.answers = run.answers[name]
         self.scores = dict(zip(cell["rows"]["index"], cell["rows"]["score"], strict=True))
         self.wrong = [index for index, score in self.scores.items() if score < 1]
         self.right = [index for index, score in self.scores.items() if score >= 1]
         self.order = [*self.wrong, *self.right][:MOST_ROWS]
-        self.every_row = every_row
-        self.part: RowsPart | None = None
         config = read_name(run.names, name, run.release is not None)
         self.task = rule_task(config.task, config.dataset, run.release)
         self.family = family_of(config.task, config.dataset, run.release)
@@ -85,12 +74,7 @@ class ConfigRows:
     @property
     def wanted(self) -> set[int]:
         """The rows that are to be shown or sorted, and are not yet."""
-        return (self.kept - self.shown.keys()) | (set(self.wrong) - self.kinds.keys())
-
-    @property
-    def kept(self) -> set[int]:
-        """The rows that the page or the file beside it shows."""
-        return set(self.scores if self.every_row else self.order)
+        return (set(self.order) - self.shown.keys()) | (set(self.wrong) - self.kinds.keys())
 
     def take(self, row: PartialRow, sorted_so: dict[object, str | None]) -> None:
         """Sort a wrong row into its kind, if its text is there, and keep what is shown of it.
@@ -109,7 +93,7 @@ class ConfigRows:
                 sorted_so[said] = self.kinds.get(index)
             elif (kind := sorted_so[said]) is not None:
                 self.kinds[index] = kind
-        if self.every_row or index in self.order:
+        if index in self.order:
             self.shown[index] = self._shown(index, row)
 
     def _said(self, row: PartialRow, answer: Prediction | None) -> object:
@@ -123,17 +107,8 @@ class ConfigRows:
 
     def on_page(self) -> ShownRows:
         """What the page holds of them; a row that was not found is its answer alone."""
-        rows = self._rows(self.order)
-        found: ShownRows = {"n": len(self.scores), "wrong": len(self.wrong), "rows": rows}
-        return found if self.part is None else {**found, "all": self.part}
-
-    def write_all(self, beside: RowsFile) -> None:
-        """Write every row into the file beside the page, and keep the page's own."""
-        self.part = beside.add(self.run.label, self.name, self._rows([*self.wrong, *self.right]))
-        self.shown = {index: self.shown[index] for index in self.order if index in self.shown}
-
-    def _rows(self, indices: Sequence[int]) -> list[ShownRow]:
-        return [self.shown.get(index) or self._shown(index, None) for index in indices]
+        rows = [self.shown.get(index) or self._shown(index, None) for index in self.order]
+        return {"n": len(self.scores), "wrong": len(self.wrong), "rows": rows}
 
     def _sort(self, index: int, row: PartialRow, answer: Prediction | None) -> None:
         error = error_of(row, answer, self.task, self.language, self.run.rules, family=self.family)
@@ -149,17 +124,16 @@ class ConfigRows:
 
 
 def rows_behind(
-    runs: Sequence[ReportedRun], every_error: bool = False, beside: RowsFile | None = None
+    runs: Sequence[ReportedRun], every_error: bool = False
 ) -> list[dict[str, ConfigRows]]:
     """For each run the rows of its configurations; none for a run without answers.
 
-    With `every_error` all texts are read that sorting the wrong rows takes. Every row goes into
-    the file `beside` the page, if there is one.
+    With `every_error` all texts are read that sorting the wrong rows takes.
     """
     together: dict[tuple[object, ...], list[ConfigRows]] = {}
     for number, run in enumerate(runs):
         for name, cell in run.results["configurations"].items() if run.answers else ():
-            rows = ConfigRows(number, run, name, cell, beside is not None)
+            rows = ConfigRows(number, run, name, cell)
             together.setdefault(rows.file, []).append(rows)
     _prefer_what_differs([rows for file in together.values() for rows in file])
     files = list(together.values())
@@ -170,8 +144,6 @@ def rows_behind(
         groups = max(1, share // size) if (size := _group_size(file)) else 0
         _collect(file, groups)
         for rows in file:
-            if beside is not None:
-                rows.write_all(beside)
             found[rows.number][rows.name] = rows
     return found
 
@@ -236,7 +208,7 @@ def _collect(file: Sequence[ConfigRows], groups: int) -> None:
                     rows.take(row, sorted_so)
         return
     for columns, most in (((*_COLUMNS, "input"), groups), (_COLUMNS, None)):
-        wanted = [rows.wanted if most else rows.kept - rows.shown.keys() for rows in file]
+        wanted = [rows.wanted if most else set(rows.order) - rows.shown.keys() for rows in file]
         if indices := set().union(*wanted):
             for row in first.run.release.some_rows(first.name, columns, indices, most):
                 sorted_so = {}

@@ -36,10 +36,7 @@ class ShownEvidence(TypedDict):
 
 
 class ShownRow(TypedDict):
-    """One row behind a number, as text; `score` is 0 … 1, `kind` None for a right answer.
-
-    `page` is the address of the page of its whole prompt, where one was made.
-    """
+    """One row behind a number, as text; `score` is 0 … 1, `kind` None for a right answer."""
 
     index: int
     score: float
@@ -49,23 +46,14 @@ class ShownRow(TypedDict):
     answer: str | None
     state: str
     evidence: list[ShownEvidence]
-    page: NotRequired[str]
-
-
-RowsPart = tuple[int, int]
-"""Where a configuration's rows stand in the file beside the page: their first byte, and the end."""
 
 
 class ShownRows(TypedDict):
-    """The rows of a configuration that the page holds, wrong ones first, of so many.
-
-    `all` is where the file beside the page has all of them, if there is one.
-    """
+    """The rows of a configuration that the page holds, wrong ones first; it has `n` rows."""
 
     n: int
     wrong: int
     rows: list[ShownRow]
-    all: NotRequired[RowsPart]
 
 
 def shown_row(

@@ -24,7 +24,7 @@ class Malformed(Exception):
 def read_json(text: str) -> Any:
     """Return the JSON value of a body. Raises Malformed."""
     try:
-        return json_value(text, strict=False)
+        return json_value(text)
     except ValueError as error:
         raise Malformed(f"the answer is not valid JSON ({error}): {text}") from error
 

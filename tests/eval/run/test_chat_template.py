@@ -11,8 +11,7 @@ import pytest
 
 from ruler_common.errors import RulerError
 from ruler_eval.run.backends.backend import ModelOptions, tokenizer_of
-from ruler_eval.run.preparing.chat_template import ChatTemplate
-from ruler_eval.run.prompts import Prompter
+from ruler_eval.run.prompts import ChatTemplate, Prompter
 from tests import in_process
 from tests.documents import blocks
 from tests.eval.run.tiny_model import write_tokenizer
@@ -63,7 +62,7 @@ def test_it_is_recorded_by_name_and_digest(tmp_path: Path, model: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "sentence"),
     [
-        ("{% for m in messages %}", "'own.jinja' cannot be used: .*endfor.* Mend the file"),
+        ("{% for m in messages %}", "'own.jinja' cannot be used: .*endfor.* Correct the file"),
         ("{{ raise_exception('no roles') }}", "'own.jinja' cannot be used: no roles"),
         ("{{ messages[3].content.text }}", "'own.jinja' cannot be used"),
         ("[INST] {task_template} [/INST]", "leaves out what the user asks"),

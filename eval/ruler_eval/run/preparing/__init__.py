@@ -1,1 +1,0 @@
-"""What is done before a row is sent: it is read, rendered and tokenised, ahead of its turn."""

@@ -1,1 +1,0 @@
-"""Several engines at once, one an actor of a Ray cluster, each with rows of its own."""

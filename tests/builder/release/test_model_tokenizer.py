@@ -1,0 +1,144 @@
+"""Which frozen rows are exact for a model: by its tokenizer's files, else by its name."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from importlib.resources import files
+from pathlib import Path
+
+import pytest
+
+from ruler_builder.release.model_tokenizer import (
+    find_model_tokenizer,
+    frozen_datasets,
+    tokenizer_by_name,
+    vocabulary_digest,
+)
+from ruler_builder.tokens.tokenizers import named
+from ruler_common.errors import RulerError
+from tests import in_process
+
+
+def printed(*arguments: object) -> str:
+    return " ".join(in_process.ruler("tokenizers", *arguments).stdout.split())
+
+
+def test_every_named_tokenizer_has_frozen_rows() -> None:
+    found = {name: frozen_datasets(name) for name in named()}
+    assert found["tekken"] == found["o200k_base"] == ["ruler", "oneruler"]
+    assert found["qwen2.5"] == ["ruler"]
+    assert all(found.values())
+
+
+@pytest.mark.mirror
+@pytest.mark.parametrize(
+    ("name", "folder"),
+    [("qwen2.5", "qwen2_5"), ("llama3", "llama3_instruct"), ("gemma3", "gemma3")],
+)
+def test_a_named_tokenizers_own_folder_is_recognised(
+    name: str, folder: str, mirror: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing but the folder is read: no source needs to be fetched."""
+    monkeypatch.setenv("RULER_MIRROR", str(tmp_path))
+    place = mirror / "tokenizers/hf" / folder
+    found = find_model_tokenizer(str(place))
+    assert (found.name, found.proved) == (name, True)
+    assert f"frozen rows such as all_8k_{name} (ruler) are exact for it." in printed("--for", place)
+
+
+@pytest.mark.mirror
+def test_special_tokens_and_the_form_of_merges_do_not_matter(mirror: Path, tmp_path: Path) -> None:
+    """Qwen3's tokenizer is Qwen2.5's with tokens such as <think>; old files write merges "a b"."""
+    described = json.loads((mirror / "tokenizers/hf/qwen2_5/tokenizer.json").read_bytes())
+    last = described["added_tokens"][-1]
+    for place, text in enumerate(("<think>", "</think>"), 1):
+        described["added_tokens"].append({**last, "id": last["id"] + place, "content": text})
+    merges = described["model"]["merges"]
+    pairs = [m.split(" ") if isinstance(m, str) else m for m in merges]
+    for form in (pairs, [" ".join(pair) for pair in pairs]):
+        described["model"]["merges"] = form
+        (tmp_path / "tokenizer.json").write_text(json.dumps(described))
+        assert vocabulary_digest(tmp_path / "tokenizer.json") == named()["qwen2.5"]["vocabulary"]
+    described["model"]["merges"] = pairs[:-1]
+    (tmp_path / "tokenizer.json").write_text(json.dumps(described))
+    assert vocabulary_digest(tmp_path / "tokenizer.json") != named()["qwen2.5"]["vocabulary"]
+
+
+def test_another_tokenizer_has_no_frozen_rows_whatever_its_name(
+    made: Callable[[str], Path], tmp_path: Path
+) -> None:
+    folder = shutil.copytree(made("gpt2"), tmp_path / "Qwen2.5-tuned")
+    assert find_model_tokenizer(str(folder)).name is None
+    text = printed("--for", folder)
+    assert f"No frozen rows were fitted with the tokenizer of '{folder}'." in text
+    assert f"ruler build custom --tokenizer NAME={folder} --lengths 4k" in text
+
+
+def test_a_model_without_tokenizer_files_is_known_by_its_name() -> None:
+    found = find_model_tokenizer("gpt-4o-mini")
+    assert (found.name, found.proved, found.spec) == ("o200k_base", False, None)
+    text = printed("--for", "gpt-4o-mini")
+    assert "By its name, 'gpt-4o-mini' has the tokenizer o200k_base" in text
+    assert "Its files were not compared: this name has no tokenizer files." in text
+
+
+def test_the_name_decides_when_the_hub_cannot_be_reached(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    found = find_model_tokenizer("Qwen/Qwen3-8B")
+    assert (found.name, found.proved, found.spec) == ("qwen2.5", False, "hf:Qwen/Qwen3-8B")
+    assert found.reason
+    with pytest.raises(RulerError):
+        find_model_tokenizer("ORG/unheard-of")
+    with pytest.raises(RulerError, match="is not a folder, a Hub repository"):
+        find_model_tokenizer("unheard-of")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"), [("{", "cannot be read as JSON"), ("{}", "does not describe a tokenizer")]
+)
+def test_a_damaged_tokenizer_file_is_named(text: str, message: str, tmp_path: Path) -> None:
+    (tmp_path / "tokenizer.json").write_text(text)
+    with pytest.raises(RulerError, match=message):
+        find_model_tokenizer(str(tmp_path))
+
+
+@pytest.mark.parametrize(
+    ("model", "tokenizer"),
+    [
+        ("Qwen/Qwen3-8B", "qwen2.5"),
+        ("Qwen/Qwen2.5-7B-Instruct-1M", "qwen2.5"),
+        ("Qwen/Qwen3.5-9B", None),
+        ("meta-llama/Meta-Llama-3-8B-Instruct", "llama3"),
+        ("meta-llama/Llama-3.1-8B", "llama3"),
+        ("meta-llama/Llama-2-7b-hf", None),
+        ("openai/gpt-oss-20b", "o200k_base"),
+        ("gpt-4-turbo", "cl100k_base"),
+        ("google/gemma-3-4b-it", "gemma3"),
+        ("google/gemma-2-9b-it", None),
+        ("mistralai/Mistral-Nemo-Instruct-2407", "tekken"),
+        ("mistralai/Mistral-7B-Instruct-v0.3", None),
+    ],
+)
+def test_a_family_is_known_by_the_first_part_of_its_name(model: str, tokenizer: str | None) -> None:
+    assert tokenizer_by_name(model) == tokenizer
+
+
+def test_openai_families_are_those_of_tiktokens_own_table() -> None:
+    from tiktoken.model import encoding_name_for_model
+
+    for name in ("cl100k_base", "o200k_base"):
+        for family in named()[name]["models"]:
+            found = encoding_name_for_model(f"{family}-2" if family == "gpt-oss" else family)
+            assert found.replace("harmony", "base") == name  # which only adds special tokens
+
+
+def test_mistral_families_share_one_vocabulary() -> None:
+    """In mistral-common's table Ministral and Nemo have the older file, Pixtral the newer one."""
+    folder = Path(str(files("mistral_common") / "data"))
+    paths = [folder / f"tekken_{day}.json" for day in (240718, 240911)]
+    old, new = (json.loads(path.read_bytes()) for path in paths)
+    assert old["config"] == new["config"]
+    bytes_of = [[token["token_bytes"] for token in found["vocab"]] for found in (old, new)]
+    assert bytes_of[0] == bytes_of[1]

@@ -1,0 +1,108 @@
+"""What vLLM's engine is given, and what run.json says of it; the real vLLM is in tests/vllm."""
+
+from __future__ import annotations
+
+import sys
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import pytest
+
+from ruler_eval.run.backends import vllm_engine
+from ruler_eval.run.backends.backend import ModelOptions
+
+
+def vllm_config(**changes: Any) -> SimpleNamespace:
+    """A resolved configuration, as vLLM 0.32 has it after the start."""
+    model = {
+        "dtype": "torch.bfloat16",
+        "quantization": None,
+        "max_model_len": 8192,
+        "hf_config": SimpleNamespace(_commit_hash=None),
+        "hf_text_config": SimpleNamespace(
+            rope_parameters={"rope_type": "yarn", "factor": 4.0, "rope_theta": 1e6}
+        ),
+    }
+    return SimpleNamespace(
+        **{
+            "model_config": SimpleNamespace(**model),
+            "parallel_config": SimpleNamespace(
+                tensor_parallel_size=2, pipeline_parallel_size=1, data_parallel_size=1
+            ),
+            "cache_config": SimpleNamespace(cache_dtype="fp8", enable_prefix_caching=False),
+            "scheduler_config": SimpleNamespace(enable_chunked_prefill=True, max_num_seqs=4),
+            "attention_config": SimpleNamespace(backend=None),
+            "speculative_config": None,
+            **changes,
+        }
+    )
+
+
+@pytest.fixture
+def given(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """The arguments that the engine is started with; vLLM itself is a stand-in."""
+    arguments: dict[str, Any] = {}
+
+    def start(**engine: Any) -> SimpleNamespace:
+        arguments.update(engine)
+        return SimpleNamespace(llm_engine=SimpleNamespace(vllm_config=vllm_config()))
+
+    vllm, platforms = ModuleType("vllm"), ModuleType("vllm.platforms")
+    vllm.LLM, vllm.__version__ = start, "0"  # type: ignore[attr-defined]
+    platforms.current_platform = SimpleNamespace(is_cpu=lambda: False)  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "vllm", vllm)
+    monkeypatch.setitem(sys.modules, "vllm.platforms", platforms)
+    monkeypatch.setattr(vllm_engine, "tokenizer_of", lambda options: None)
+    return arguments
+
+
+def test_prefix_caching_is_left_to_vllm(given: dict[str, Any]) -> None:
+    vllm_engine.VLLM(ModelOptions("m"))
+    assert given == {"model": "m", "revision": None, "tokenizer": None, "seed": 0}
+
+
+def test_prefix_caching_can_be_set_as_any_engine_argument(given: dict[str, Any]) -> None:
+    vllm_engine.VLLM(ModelOptions("m", arguments={"enable_prefix_caching": False}))
+    assert given["enable_prefix_caching"] is False
+
+
+def test_run_json_says_what_the_engine_resolved(given: dict[str, Any]) -> None:
+    settings = vllm_engine.VLLM(ModelOptions("m")).settings()
+    assert settings == {
+        "backend_version": "0",
+        "dtype": "bfloat16",
+        "quantization": None,
+        "parallel": {"tensor": 2, "pipeline": 1, "data": 1},
+        "cache": {"dtype": "fp8", "prefix_caching": False},
+        "chunked_prefill": True,
+        "attention_backend": "unknown",
+        "speculative_decoding": None,
+        "rope": {"rope_type": "yarn", "factor": 4.0, "rope_theta": 1e6},
+        "commit": None,
+    }
+
+
+def test_attention_and_speculative_decoding_are_named_where_the_engine_tells() -> None:
+    layer = SimpleNamespace(attn_backend=SimpleNamespace(get_name=lambda: "FLASH_ATTN"))
+    layers = {"model.layers.0.attn": layer, "model.layers.1.attn": layer, "other": object()}
+    draft = SimpleNamespace(method="eagle", model="draft", num_speculative_tokens=3)
+    config = vllm_config(
+        compilation_config=SimpleNamespace(static_forward_context=layers),
+        speculative_config=draft,
+    )
+    settings = vllm_engine.engine_settings(config)
+    assert settings["attention_backend"] == "FLASH_ATTN"
+    assert settings["speculative_decoding"] == {
+        "method": "eagle",
+        "model": "draft",
+        "num_speculative_tokens": 3,
+    }
+
+
+def test_what_another_version_of_vllm_does_not_say_is_unknown() -> None:
+    model = SimpleNamespace(hf_config=SimpleNamespace())
+    settings = vllm_engine.engine_settings(SimpleNamespace(model_config=model))
+    assert settings["cache"] == {"dtype": "unknown", "prefix_caching": "unknown"}
+    assert settings["attention_backend"] == settings["rope"] == "unknown"
+    assert settings["speculative_decoding"] == "unknown"
+    assert settings["parallel"]["tensor"] == settings["dtype"] == "unknown"

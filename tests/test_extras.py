@@ -1,0 +1,33 @@
+"""A command that needs an extra names it, before it fetches or computes anything."""
+
+from __future__ import annotations
+
+import sys
+from importlib.metadata import PackageNotFoundError
+from pathlib import Path
+
+import pytest
+
+from ruler_builder.sources.download import Store
+from ruler_builder.tokens import tokenizers
+from ruler_common.errors import RulerError
+from ruler_eval.run.prompts import load_tokenizer
+
+
+def test_what_needs_an_extra_names_it_before_anything_is_fetched(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """`.ci/wheel` tries the commands where the packages are really missing."""
+
+    def missing(library: str) -> str:
+        raise PackageNotFoundError(library)
+
+    monkeypatch.setitem(sys.modules, "transformers", None)
+    monkeypatch.setattr(tokenizers, "version", missing)
+    monkeypatch.setattr(Store, "get", lambda *_: pytest.fail("fetched"))
+    with pytest.raises(RulerError, match=r"pip install 'ruler-release\[tokenizers\]'"):
+        tokenizers.load_counter("qwen2.5", Store(None))
+    with pytest.raises(RulerError, match=r"pip install 'ruler-release\[tokenizers\]'"):
+        tokenizers.load_counter(f"mine={tmp_path}", Store(None))
+    with pytest.raises(RulerError, match=r"pip install 'ruler-release\[tokenizers\]'"):
+        load_tokenizer(str(tmp_path))
