@@ -11,13 +11,10 @@ from typer import Argument, Option
 from ruler_common.errors import RulerError
 from ruler_common.text import number_of, plain, without_passwords
 from ruler_release import api
-from ruler_release.api.arguments import filled, several
 from ruler_release.commands.flags import LanguageFolders, Mirror, TokenizerPlaces, Workers, names_in
 
-_ROOT = "Folder of the release; with --report the page."
 _REPO = "ORG/NAME on the Hub; made if it is not there."
 _METRIC = "Push the metric, as the Space ORG/ruler_score."
-_REPORT = "Push a page of `ruler report` as this static Space."
 _REVISION = "Tag to make; else v and the data version."
 _CREATE_PR = "Open a pull request; no tag is made."
 _SKIP_VERIFY = "Check the files' digests, not their rows."
@@ -32,51 +29,54 @@ _TOKENIZER = "Only of this tokenizer; repeatable."
 
 
 def push(
-    root: Annotated[Path | None, Argument(metavar="DIR", help=_ROOT)] = None,
-    repo: Annotated[str | None, Option(help=_REPO)] = None,
+    repo: Annotated[str, Option(help=_REPO)],
+    root: Annotated[Path | None, Argument(metavar="DIR", help="Folder of the release.")] = None,
     metric: Annotated[bool, Option("--metric", help=_METRIC)] = False,
-    report: Annotated[str | None, Option(metavar="ORG/SPACE", help=_REPORT)] = None,
     private: Annotated[bool, Option("--private", help="Make a private repository.")] = False,
     revision: Annotated[str | None, Option(help=_REVISION)] = None,
     create_pr: Annotated[bool, Option("--create-pr", help=_CREATE_PR)] = False,
-    dry_run: Annotated[bool, Option("--dry-run", help="Show, and send nothing.")] = False,
     skip_verify: Annotated[bool, Option("--skip-verify", help=_SKIP_VERIFY)] = False,
     workers: Workers = None,
     mirror: Mirror = None,
     tokenizers: TokenizerPlaces = None,
     language_folders: LanguageFolders = None,
 ) -> None:
-    """Publish a release: verify, upload what the Hub lacks, commit once, read back, tag.
+    """Publish a release: verify it, make one commit, and tag the commit.
 
-    Stopped anywhere, the same command goes on. Rows and tags once published never change.
+    Published rows and tags never change. Stopped anywhere, the same command goes on.
 
     Example: `ruler push ruler --repo ORG/ruler`
 
     Example: `ruler push --metric --repo ORG/ruler_score`
-
-    Example: `ruler push report.html --report ORG/long-context`
     """
-    from ruler_builder.hub.push import PushOrder
-    from ruler_builder.hub.push import push as push_order
-    from ruler_builder.hub.spaces import PAGE
-    from ruler_release.tables.release_tables import show_note, show_plan
+    from ruler_release.tables.release_tables import show_note
 
-    page = None
-    if report is not None:
-        if metric or repo is not None:
-            raise RulerError("--report names the Space: give neither --repo nor --metric with it.")
-        repo, page, root = report, root or Path(PAGE), None
-    elif repo is None or metric == (root is not None):
+    if metric == (root is not None):
         raise RulerError(
             "Give a release or the metric: ruler push DIR --repo ORG/NAME, or "
-            "ruler push --metric --repo ORG/ruler_score; or a page: ruler push report.html "
-            "--report ORG/SPACE"
+            "ruler push --metric --repo ORG/ruler_score"
         )
-    folders = tuple(language_folders or ())
-    order = filled(
-        PushOrder, locals(), repo=repo, tokenizers=several(tokenizers), language_folders=folders
+    if root is None:
+        from ruler_release.metric_space import push_metric
+
+        push_metric(repo, show_note, private=private, revision=revision)
+        return
+    from ruler_builder.hub import PushOrder
+    from ruler_builder.hub import push as push_release
+
+    order = PushOrder(
+        repo=repo,
+        root=root,
+        private=private,
+        revision=revision,
+        create_pr=create_pr,
+        skip_verify=skip_verify,
+        workers=workers,
+        mirror=mirror,
+        tokenizers=tuple(tokenizers or ()),
+        language_folders=tuple(language_folders or ()),
     )
-    push_order(order, show_note, show_plan)
+    push_release(order, show_note)
 
 
 def fetch(
@@ -96,7 +96,7 @@ def fetch(
 
     Example: `ruler fetch ORG/ruler --configs niah_4k,vt_4k --revision v1.0.0 --to ruler`
     """
-    from ruler_builder.hub.fetch_release import fetch as fetch_release
+    from ruler_builder.hub import fetch as fetch_release
     from ruler_common import terminal
     from ruler_release.tables import release_tables
 

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
 
 from ruler_builder.card.figures import lengths
-from ruler_builder.hub.push_plan import PushPlan, Shipment
 from ruler_builder.proof.verify_report import FileReport, VerifyReport
 from ruler_common.frozen_rows import sentence_of
 from ruler_common.manifest import read_manifest
-from ruler_common.manifest_form import MANIFEST, FileEntry, Manifest
+from ruler_common.manifest_form import MANIFEST, Manifest
 from ruler_common.terminal import MANY, err, out, print_table, sentences
 from ruler_common.text import number_of, plain, without_passwords
 
@@ -135,39 +133,3 @@ def _as_json(file: FileReport) -> dict[str, Any]:
 def show_note(text: str) -> None:
     """Print what a push did."""
     typer.echo(plain(without_passwords(text)))
-
-
-def show_plan(shipment: Shipment, plan: PushPlan, manifest: Manifest | None) -> None:
-    """Print what a push will send, by folder or of many files by length, take away and tag."""
-    entries = manifest["files"] if manifest else {}
-    many = len(plan.new) > MANY
-    groups: dict[tuple[str, ...], list[str]] = {}
-    for path in plan.new:
-        place: tuple[str, ...] = (path.rpartition("/")[0],)
-        if many:
-            entry = entries.get(path)
-            place = (entry["tokenizer"], entry["length"]) if entry else ("card, manifest", "")
-        groups.setdefault(place, []).append(path)
-    rows: list[tuple[str | int, ...]] = []
-    for place, paths in groups.items():
-        size = sum(shipment.digests[path].size for path in paths)
-        label = place if many else (_configs(place[0], paths, entries),)
-        rows.append((*label, len(paths), size))
-    kept = len(shipment.digests) - len(plan.new)
-    total = sum(shipment.digests[path].size for path in plan.new)
-    new = number_of(len(plan.new), "file")
-    title = f"{shipment.repo}: {new} to send, {total:,} bytes; {kept} are there"
-    if rows:
-        columns = ("tokenizer", "length") if many else ("what",)
-        print_table(title, *columns, "files", "bytes", rows=rows)
-    else:
-        out.print(title)
-    if plan.gone:
-        out.print(f"{len(plan.gone)} files of an older data version leave main, not their tag.")
-    out.print(f"Tag: {plan.tag}" if plan.tag else "No tag.")
-
-
-def _configs(folder: str, paths: Sequence[str], entries: Mapping[str, FileEntry]) -> str:
-    """The configurations of a folder's files, the first and the last of many; else their names."""
-    names = [entries[path]["config"] if path in entries else path for path in paths]
-    return ", ".join(names) if not folder or len(names) < 3 else f"{names[0]} … {names[-1]}"

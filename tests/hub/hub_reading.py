@@ -112,8 +112,7 @@ class Reading:
             return 404, {"error": "Entry not found"}, headers | code
         headers |= {"ETag": f'"{blob.etag}"', "Accept-Ranges": "bytes"}
         if not blob.large:
-            damaged = self.hub.spoiled == "read" and path == "README.md"
-            return self._part(blob.data[::-1] if damaged else blob.data, headers)
+            return self._part(blob.data, headers)
         linked = {"X-Linked-Etag": f'"{blob.etag}"', "X-Linked-Size": str(len(blob.data))}
         where = f"{self.hub.large_url}/large/{kind}/{name}/{blob.sha256}"
         return 302, b"", headers | linked | {"Location": where}

@@ -4,7 +4,6 @@
     hub.repos["datasets/org/ruler"].tags
     hub.fail("POST", "/commit/", 429, headers={"Retry-After": "0"})
     hub.hold_after = 3                      # the fourth large file never finishes uploading
-    hub.spoiled = "commit"                  # or "read": a README.md is damaged
     hub.pouring = "README.md"               # this file, or large file by digest, comes without end
     hub.intruder = "datasets/org/ruler"     # someone commits there just before the next commit
 
@@ -65,7 +64,6 @@ class StandIn:
     pouring: str | None = None
     poured: int = 0
     intruder: str | None = None
-    spoiled: str | None = None
     held: threading.Event = field(default_factory=threading.Event)
 
     def __post_init__(self) -> None:
@@ -181,7 +179,6 @@ class _Handler(Reading, Writing, BaseHTTPRequestHandler):
 
     def _route(self) -> Answer:
         routes: list[tuple[str, str, Callable[..., Answer]]] = [
-            ("GET", "/api/whoami-v2", self.whoami),
             ("POST", "/api/repos/create", self.create),
             ("POST", "/api/validate-yaml", self.validate),
             ("PUT", "/large/(?P<upload>.+)", self.put),
@@ -227,13 +224,3 @@ class _Handler(Reading, Writing, BaseHTTPRequestHandler):
         if writes and not (mine and user and user["write"]):
             raise Refusal(403, f"You don't have the rights to write to {name}")
         return repo
-
-    def whoami(self) -> Answer:
-        user = self.user(writes=True)
-        assert user
-        token = {"displayName": "mine", "role": "write" if user["write"] else "read"}
-        return 200, {
-            "name": user["name"],
-            "orgs": [{"name": org} for org in user["orgs"]],
-            "auth": {"type": "access_token", "accessToken": token},
-        }, {}  # fmt: skip

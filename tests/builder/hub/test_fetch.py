@@ -228,7 +228,7 @@ def test_without_a_network_what_the_cache_holds_is_fetched(
         ),
         ([REPO, "--configs", "vt_1k"], f"What it holds: ruler list {REPO}"),
         ([REPO, "--tokenizer", "teken"], "Did you mean 'tekken'?"),
-        (["ruler"], "'ruler' is no Hub repository: write ORG/NAME."),
+        (["ruler"], "'ruler' is not a Hub repository: write ORG/NAME."),
     ],
 )
 def test_a_mistake_is_one_sentence_and_makes_no_folder(

@@ -1,1 +1,0 @@
-"""Publishing on the Hugging Face Hub, and bringing back: `ruler push` and `ruler fetch`."""

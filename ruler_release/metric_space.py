@@ -1,0 +1,78 @@
+"""Push the metric as a Space of the Hub, from which `evaluate.load("ORG/ruler_score")` gets it.
+
+push_metric("org/ruler_score", print)      # README.md, ruler_score.py, app.py, …
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from importlib.resources import files
+from pathlib import Path
+
+from ruler_builder.card.render import templates
+from ruler_builder.hub import hub_state, send
+from ruler_common.errors import RulerError
+
+METRIC = "ruler_score"
+_MODULES = (
+    *("ruler_score.py", "ruler_rules.py", "oneruler_rules.py", "language_text.py"),
+    *("language_rules.py", "split_reasoning.py", "task_rules.py"),
+    *("app.py", "requirements.txt", "tests.py"),
+)
+_LOCAL = re.compile(r"evaluate\.load\(ruler_score_path\(\)\)(?: +# .*)?")
+_ITS_PATH = "from ruler_score import ruler_score_path\n"
+
+
+def push_metric(
+    repo: str, note: Callable[[str], None], private: bool = False, revision: str | None = None
+) -> None:
+    """Commit the metric once and tag the commit with its score version. Raises RulerError."""
+    from ruler_score.ruler_score import SCORE_VERSION
+
+    if repo.rpartition("/")[2] != METRIC:
+        raise RulerError(
+            "evaluate looks for NAME.py in a Space called NAME: "
+            f"push to ORG/{METRIC}, not '{repo}'."
+        )
+    folder, tag = Path(str(files(METRIC))), revision or f"v{SCORE_VERSION}"
+    contents: dict[str, Path | bytes] = {name: folder / name for name in _MODULES}
+    contents["README.md"] = _card(repo, folder).encode()
+    state = hub_state(repo, "space")
+    if tag in state.tags:
+        note(
+            f"'{repo}' has {tag} already, and a tag is never moved: a changed metric needs "
+            "another SCORE_VERSION."
+        )
+        return
+    commit, url = send(
+        repo,
+        "space",
+        contents,
+        title=f"{METRIC} {SCORE_VERSION}",
+        state=state,
+        private=private,
+        tag=tag,
+        sdk="gradio",
+    )
+    note(f"Sent: {url}")
+    note(f"Tagged {tag}, commit {commit}: cite that.")
+    note(f'Load it: evaluate.load("{repo}", revision="{tag}")')
+
+
+def _card(repo: str, folder: Path) -> str:
+    """The Space's card: its template around the metric's own README."""
+    from ruler_score.ruler_score import _DESCRIPTION, SCORE_VERSION
+
+    readme = (folder / "README.md").read_text(encoding="utf-8")
+    body = re.sub(r"\A---\n.*?\n---\n", "", readme, flags=re.DOTALL).strip()
+    return (
+        templates()
+        .get_template(f"{METRIC}.md")
+        .render(
+            repo=repo,
+            version=SCORE_VERSION,
+            description=" ".join(_DESCRIPTION.split()),
+            body=_LOCAL.sub(f'evaluate.load("{repo}")', body.replace(_ITS_PATH, "")),
+        )
+    )
