@@ -22,7 +22,7 @@ import json
 import os
 import queue
 import threading
-from collections.abc import Coroutine, Iterator, Mapping
+from collections.abc import Coroutine, Generator, Iterator, Mapping
 from concurrent.futures import Future
 from contextlib import closing
 from dataclasses import replace
@@ -294,7 +294,7 @@ class OpenAIServer(Backend):
                         "cause, then run the same command with --retry-failed."
                     )
 
-    def _answer_all(self, prompts: Iterator[Prompt]) -> Iterator[Completion]:
+    def _answer_all(self, prompts: Iterator[Prompt]) -> Generator[Completion, None, None]:
         """Yield a completion of each prompt in the order in which they finish."""
         finished: queue.SimpleQueue[Future[Completion]] = queue.SimpleQueue()
         in_flight: set[Future[Completion]] = set()

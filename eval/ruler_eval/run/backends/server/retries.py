@@ -12,7 +12,7 @@ import math
 import random
 import time
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import TypeVar
 
 import openai
 from tenacity import (
@@ -37,7 +37,7 @@ REFUSAL_SECONDS = 10.0
 NOTICE_SECONDS = 5.0
 """A server that has answered nothing for so long is reported as not available."""
 
-Send = Callable[[], Awaitable[Any]]
+Result = TypeVar("Result")
 
 
 class GaveUp(Exception):
@@ -78,7 +78,7 @@ class RetryPolicy:
         self._last_answer = time.monotonic()
         self._reported = False
 
-    async def run(self, send: Send) -> Any:
+    async def run(self, send: Callable[[], Awaitable[Result]]) -> Result:
         """Return what `send` returns, called again as the policy says. Raises GaveUp."""
         retrying = AsyncRetrying(
             retry=retry_if_exception(is_unavailable),
@@ -88,7 +88,7 @@ class RetryPolicy:
             reraise=True,
         )
         try:
-            result = await retrying(self._send_row, send)
+            result: Result = await retrying(self._send_row, send)
         except Exception as error:
             if is_unavailable(error):
                 raise GaveUp(describe(error)) from error
@@ -98,7 +98,7 @@ class RetryPolicy:
         self.note_answer()
         return result
 
-    async def _send_row(self, send: Send) -> Any:
+    async def _send_row(self, send: Callable[[], Awaitable[Result]]) -> Result:
         """Send a row up to MAX_TRIES times, as long as the server is available."""
         retrying = AsyncRetrying(
             retry=retry_if_exception(is_temporary),
@@ -106,9 +106,10 @@ class RetryPolicy:
             stop=stop_after_attempt(MAX_TRIES),
             reraise=True,
         )
-        return await retrying(self._send_once, send)
+        result: Result = await retrying(self._send_once, send)
+        return result
 
-    async def _send_once(self, send: Send) -> Any:
+    async def _send_once(self, send: Callable[[], Awaitable[Result]]) -> Result:
         request = object()
         self._open_since[request] = time.monotonic()
         try:
