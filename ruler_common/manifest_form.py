@@ -44,11 +44,8 @@ class FileEntry(TypedDict):
     bytes: int
     sha256: str
     rows_sha256: str  # a digest of the rows, whatever wrote the file
-    text_sha256: NotRequired[str]  # of the longest text of an essay or book, without its needles
     # True at `0k`: no haystack, so no window is full, by design; `max_length` and `fill` are 0
     evidence_alone: NotRequired[bool]
-    # qa: for each row, a digest of its question, references and gold documents
-    questions: NotRequired[list[str]]
 
 
 Variant = Literal["canonical", "embedded", "given"]

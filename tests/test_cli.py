@@ -95,20 +95,22 @@ def test_debug_logs_the_files_that_are_built(tmp_path: Path) -> None:
     assert "DEBUG ruler_builder.release.build: data/tekken/1k/vt.parquet: 2 rows" in done.stderr
 
 
-def test_verify_exits_with_1_and_names_config_row_and_law(release: Path, tmp_path: Path) -> None:
+def test_verify_exits_with_1_and_names_the_configuration_and_the_row(
+    release: Path, tmp_path: Path
+) -> None:
     root = Path(shutil.copytree(release, tmp_path / "bad"))
     (root / "data/tekken/4k/vt.parquet").write_bytes(b"nothing")
     done = ruler("verify", root, code=1)
     assert "vt_4k: 0 rows" in done.stdout
-    assert "vt_4k file, digests: sha256 is" in done.stdout
+    assert "vt_4k file: sha256 is" in done.stdout
 
 
 def test_verify_prints_a_line_a_file_and_a_verdict(release: Path) -> None:
     lines = ruler("verify", release).stdout.splitlines()
-    assert [line.endswith(": 20 rows, holds") for line in lines] == [True] * 13 + [False] * 4
+    assert [line.endswith(": 20 rows, sound") for line in lines] == [True] * 13 + [False] * 3
     verdict = " ".join(lines[13:])
-    proved = "Of these files 13 were made anew and are the same."
-    assert verdict.startswith(f"All laws hold: 13 files, 260 rows. {proved} Own rows, ")
+    proved = "Files: 13 rebuilt and equal."
+    assert verdict.startswith(f"Nothing is wrong: 13 files, 260 rows. {proved} Own rows, ")
     assert "data version 1.0.0" in verdict
 
 

@@ -20,7 +20,7 @@ MADE = {
     "families/NAME/__init__.py": "__init__.py",
     "families/NAME/params.py": "params.py",
     "families/NAME/rows.py": "rows.py",
-    "families/NAME/proof.py": "proof.py",
+    "families/NAME/audit.py": "audit.py",
     "suites/NAME.toml": "suite.toml",
     "ruler_eval/families/NAME.py": "answers.py",
 }
@@ -29,9 +29,9 @@ BUILDER = "ruler_builder.families"
 EDITED = {
     "builder/ruler_builder/families/table.py": (
         f"from {BUILDER}.{NAME}.params import LabelledParams\n"
-        f"from {BUILDER}.{NAME}.proof import read_labelled_sentences\n",
+        f"from {BUILDER}.{NAME}.audit import audit as audit_labelled_sentence\n",
         "FAMILIES = {\n",
-        f'    "{NAME}": Family(LabelledParams, read_labelled_sentences),\n',
+        f'    "{NAME}": Family(LabelledParams, audit_labelled_sentence),\n',
     ),
     "builder/ruler_builder/families/makers.py": (
         f"from {BUILDER}.{NAME}.rows import LabelledSentence\n",
@@ -125,11 +125,11 @@ def test_a_family_added_by_the_recipe_is_built_verified_run_scored_and_sorted(
     shown = run(
         extended,
         f"build toy --suite {NAME} --lengths 0k,4k --samples 3",
-        "verify toy",
+        "verify --audit toy",
         "run --dataset toy --configs label_3_4k,label_6_4k,label_3_0k --backend oracle --out RUN",
         "score RUN",
     )
-    assert "All laws hold: 4 files, 12 rows." in shown
+    assert "Nothing is wrong: 4 files, 12 rows." in shown
     work = extended / "work"
     assert "### Labelled sentences" in (work / "toy/README.md").read_text(encoding="utf-8")
     cells = json.loads((work / "RUN/results.json").read_text())["configurations"]
@@ -168,5 +168,5 @@ def test_rows_that_are_not_what_the_manifest_says_are_named(extended: Path) -> N
     manifest = json.loads(path.read_text(encoding="utf-8"))
     manifest["tasks"]["label_6"]["words"] = 5
     path.write_text(json.dumps(manifest), encoding="utf-8")
-    with pytest.raises(AssertionError, match="accounted for: a line is no sentence"):
-        run(extended, "verify other")
+    with pytest.raises(AssertionError, match="a line is not a sentence"):
+        run(extended, "verify --audit other")

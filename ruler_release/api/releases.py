@@ -16,8 +16,8 @@ from ruler_release.api.arguments import Names, Place, filled, path, paths, sever
 if TYPE_CHECKING:
     import datasets
 
-    from ruler_builder.proof.verify_report import VerifyReport
     from ruler_builder.release.build import BuildSize, Built
+    from ruler_builder.verify.report import VerifyReport
 
 
 def build(
@@ -108,10 +108,10 @@ def verify(
     mirror: Place | None = None,
     tokenizers: Names | None = None,
     language_folders: Place | Iterable[Place] = (),
-    laws_only: bool = False,
+    audit: bool = False,
     progress: bool = False,
 ) -> VerifyReport:
-    """Prove the release in the folder `root`, by its laws and by making it anew; `ruler verify`.
+    """Verify the release in the folder `root`: digests, rows, manifest and card; `ruler verify`.
 
     Args:
         root: The folder.
@@ -119,13 +119,13 @@ def verify(
         mirror: A folder that holds the sources; default: $RULER_MIRROR, the cache.
         tokenizers: Where unnamed tokenizers lie now, `NAME=FOLDER`.
         language_folders: Folders of the release's languages that are none of the 26.
-        laws_only: Make no row anew.
+        audit: Check every row without the code that makes rows, too.
         progress: Show a bar.
 
     Returns:
-        The breaches by file; `ok`: whether there is none; `proved`: whether every row is moreover
-        one of the frozen ones or was made anew and is the same. Raises RulerError where there is no
-        release, its manifest is damaged, or a tokenizer is missing.
+        The problems by file; `ok`: whether there are none; `proved`: whether every row is also one
+        of the frozen ones or was built again and is the same. Raises RulerError if there is no
+        release, its manifest is damaged, or a given tokenizer differs.
     """
     from ruler_builder.verify.verify import verify as verify_release
     from ruler_common.terminal import rows_bar
@@ -137,7 +137,7 @@ def verify(
             workers,
             path(mirror),
             specs,
-            laws_only,
+            audit,
             planned=bar.total,
             on_progress=bar.rows,
             language_folders=paths(language_folders),

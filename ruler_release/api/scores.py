@@ -15,7 +15,7 @@ from ruler_release.api.arguments import Names, Place, filled, path, paths, sever
 
 if TYPE_CHECKING:
     from ruler_eval.analysis.compare import Comparison, SeedComparison
-    from ruler_eval.analysis.sequential.mean_estimate import MeanEstimate
+    from ruler_eval.gate.until import MeanEstimate
     from ruler_eval.run.progress import RunSummary
     from ruler_eval.score.results_file import Results
 
@@ -52,7 +52,6 @@ def run(
     arguments: Mapping[str, Any] | None = None,
     price: tuple[float, float] | None = None,
     until: float | None = None,
-    beside: Place | None = None,
     on_look: Callable[[MeanEstimate], None] = lambda _: None,
     progress: bool = False,
 ) -> RunSummary:
@@ -93,8 +92,6 @@ def run(
         price: Of a million tokens of prompts and of answers, for the estimate that is shown.
         until: Stop when the mean over all tasks is known within ± so many points (95 %); the
             estimate is then in run.json.
-        beside: until: a scored whole run of a near model, such as the one before quantisation,
-            which makes the estimate narrower.
         on_look: until: called with the estimate after every wave.
         progress: Show the estimate and a bar.
 
@@ -106,19 +103,15 @@ def run(
     from ruler_eval.run.run_order import make_order
     from ruler_eval.run.runner import run as run_order
 
-    for name in ("progress", "until", "beside", "on_look"):
+    for name in ("progress", "until", "on_look"):
         del options[name]
     options |= {"dataset": str(dataset), "configs": several(configs), "out": Path(out)}
     order = make_order({**options, "quiet": not progress})
     if until is None:
-        if beside is not None:
-            raise RulerError("--beside is for --until.")
         return run_order(order)
-    from ruler_eval.analysis.sequential.mean_estimate import run_until
-    from ruler_eval.score.scored_run import open_results
+    from ruler_eval.gate.until import run_until
 
-    near = None if beside is None else open_results(Path(beside))
-    return run_until(order, until, near, on_look)
+    return run_until(order, until, on_look)
 
 
 def score(
@@ -207,7 +200,6 @@ def compare(
         Differences with 95 % intervals: by configuration, by length, over all; with `max_drop` the
         `decision`. Raises RulerError for results that share no rows or cannot be paired.
     """
-    from ruler_common.errors import RulerError
     from ruler_eval.analysis.compare import compare as compare_results
     from ruler_eval.analysis.compare import compare_seeds, decision, seeds_of
     from ruler_eval.score.scored_run import open_results

@@ -119,6 +119,8 @@ def fetch(
     release_tables.show_report(to, report, as_json=False)
     if not report.ok:
         raise typer.Exit(1)
+    if not report.proved:
+        raise typer.Exit(3)
 
 
 def results(

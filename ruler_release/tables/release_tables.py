@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from ruler_builder.card.figures import lengths
-from ruler_builder.proof.verify_report import FileReport, VerifyReport
+from ruler_builder.verify.report import FileReport, VerifyReport
 from ruler_common.frozen_rows import sentence_of
 from ruler_common.manifest import read_manifest
 from ruler_common.manifest_form import MANIFEST, Manifest
@@ -82,7 +82,7 @@ def show_built(root: Path, built: Built) -> None:
 
 
 def show_report(root: Path, report: VerifyReport, as_json: bool) -> None:
-    """One line a file, its breaches, and the verdict."""
+    """Print a line for each file, its problems, and the verdict."""
     finished = (root / MANIFEST).is_file()
     frozen = sentence_of(read_manifest(root)) if finished else None
     if as_json:
@@ -93,41 +93,32 @@ def show_report(root: Path, report: VerifyReport, as_json: bool) -> None:
         sys.stdout.write(json.dumps(found, ensure_ascii=False, indent=1) + "\n")
         return
     for why, paths in report.not_rebuilt.items():
-        err.print(f"Not rebuilt: {number_of(len(paths), 'file')}, {why}", highlight=False)
-    for name in report.uncounted:
-        text = (
-            f"Not counted: tokens of {name}, so exact length, full window and answerable are open."
-        )
-        err.print(text, highlight=False)
+        err.print(f"Not checked fully: {number_of(len(paths), 'file')}, {why}", highlight=False)
     for note in report.notes:
         err.print(note, highlight=False)
     for file in report.files.values():
         if len(report.files) > MANY and not file.count:
             continue
-        verdict = f"{file.count} breach{'es' * (file.count != 1)}" if file.count else "holds"
+        verdict = number_of(file.count, "problem") if file.count else "sound"
         out.print(f"{file.config}: {number_of(file.rows, 'row')}, {verdict}", highlight=False)
-        for index, law, what in file.breaches:
+        for index, what in file.problems:
             where = f"row {index}" if index >= 0 else "file"
-            out.print(f"    {file.config} {where}, {law.title}: {what}", highlight=False)
+            out.print(f"    {file.config} {where}: {what}", highlight=False)
     if report.unfinished:
         out.print("Incomplete: its build was stopped. Run the same `ruler build` again.")
     elif report.ok:
         rows = sum(file.rows for file in report.files.values())
-        laws = "All other laws hold" if report.uncounted else "All laws hold"
         held = f"{number_of(len(report.files), 'file')}, {number_of(rows, 'row')}"
-        text = f"{laws}: {held}. {report.sentence}"
-        out.print(sentences(text))
+        out.print(sentences(f"Nothing is wrong: {held}. {report.sentence}"))
         out.print(sentences(str(frozen)), highlight=False)
     else:
-        out.print(f"{sum(file.count for file in report.files.values())} breaches.")
+        count = sum(file.count for file in report.files.values())
+        out.print(f"{number_of(count, 'problem')}.")
 
 
 def _as_json(file: FileReport) -> dict[str, Any]:
-    first = [
-        {"row": row, "law": law.title, "number": int(law), "what": what}
-        for row, law, what in file.breaches
-    ]
-    return {"config": file.config, "rows": file.rows, "breaches": file.count, "first": first}
+    first = [{"row": row, "what": what} for row, what in file.problems]
+    return {"config": file.config, "rows": file.rows, "problems": file.count, "first": first}
 
 
 def show_note(text: str) -> None:

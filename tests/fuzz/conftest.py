@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from ruler_common.manifest_form import MANIFEST
-from tests.builder.proof import planting
+from tests.builder.verify import planting
 from tests.fuzz.sandbox import Sandbox
 
 KEPT = {

@@ -13,8 +13,8 @@ import datasets
 import pytest
 
 import ruler_release as ruler
-from ruler_builder.proof.verify_report import VerifyReport
 from ruler_builder.release.build import Built
+from ruler_builder.verify.report import VerifyReport
 from ruler_eval.run.progress import RunSummary
 from tests.conftest import Once
 from tests.in_process import ruler as command
@@ -81,7 +81,7 @@ def test_the_bytes_are_those_of_the_command(out: Path, tmp_path: Path) -> None:
         assert (tmp_path / "out" / path.relative_to(out)).read_bytes() == path.read_bytes()
 
 
-def test_verify_returns_the_breaches_of_each_file(out: Path) -> None:
+def test_verify_returns_the_problems_of_each_file(out: Path) -> None:
     report = ruler.verify(out, workers=1)
     assert isinstance(report, VerifyReport)
     assert report.ok

@@ -54,7 +54,7 @@ def test_it_is_built_proved_made_anew_run_scored_analysed_and_drawn(done: tuple[
     assert {(f["language"], f["instruction_language"]) for f in files} == {
         *(("tr", "tr"), ("en", "tr"), ("tr", "en"))
     }
-    assert f"Of these files {len(files)} were made anew and are the same." in " ".join(said.split())
+    assert f"Files: {len(files)} rebuilt and equal." in " ".join(said.split())
     results = json.loads((root / "runs/turkish/results.json").read_text(encoding="utf-8"))
     scores = {cell["score"] for cell in results["configurations"].values()}
     assert scores == {100.0}  # the oracle answers what needles, lists and nouns say
@@ -110,7 +110,7 @@ def test_another_folder_of_the_same_code_is_named(done: tuple[Path, str], copy: 
     change(copy / "book.txt", "mektup", "telgraf")
     change(copy / "language.toml", '"yok"', '"yoktur"')
     report = ruler.verify(done[0] / "turkish", language_folders=copy)
-    found = [what for file in report.files.values() for breach in file.breaches for what in breach]
+    found = [what for file in report.files.values() for _, what in file.problems]
     assert not report.ok
     assert any("book-tr" in str(what) for what in found)
     assert any("facts" in str(what) for what in found)

@@ -98,8 +98,8 @@ def first_row(root: Path, manifest: Manifest) -> dict[str, Any] | None:
     import pyarrow as pa
 
     (path,) = _example(configurations(manifest))["paths"]
-    place = root.resolve() / path
-    if place.resolve() != place or not place.is_file():  # a link leads out, a pipe never ends
+    place = root / path
+    if not place.is_file():
         return None
     try:
         with open_parquet(place) as file:

@@ -1,10 +1,10 @@
-"""The task families: the parameters of each, and what reads its rows back.
+"""The task families: the parameters of each, and what audits its rows.
 
     read_params("vt", {"family": "variable_tracking", "hops": 8, "max_new_tokens": 30}).hops    # 8
-    with_optional({"family": "variable_tracking", "hops": 8})["layout"]                    # "2025"
+    FAMILIES["variable_tracking"].audit(row, about)             # what is wrong
 
 Table 5 of RULER and section 2 of ONERULER have the usual parameters. What makes rows is not in this
-table but in makers.py, above it: so the proof's imports show that it reaches nothing that builds.
+table but in makers.py, above it: so the imports show that no audit reaches what makes rows.
 """
 
 from __future__ import annotations
@@ -13,21 +13,21 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any, NamedTuple
 
+from ruler_builder.families.audit import Audit
+from ruler_builder.families.common_words.audit import audit as audit_common_words
 from ruler_builder.families.common_words.params import CommonParams
-from ruler_builder.families.common_words.proof import read_common_words
+from ruler_builder.families.frequent_words.audit import audit as audit_frequent_words
 from ruler_builder.families.frequent_words.params import FrequentParams
-from ruler_builder.families.frequent_words.proof import read_coded_text
+from ruler_builder.families.multilingual_niah.audit import audit as audit_multilingual_niah
 from ruler_builder.families.multilingual_niah.params import MultilingualNiahParams
-from ruler_builder.families.multilingual_niah.proof import read_book
+from ruler_builder.families.multilingual_words.audit import audit as audit_multilingual_words
 from ruler_builder.families.multilingual_words.params import MultilingualWordsParams
-from ruler_builder.families.multilingual_words.proof import read_multilingual_words
+from ruler_builder.families.niah.audit import audit as audit_niah
 from ruler_builder.families.niah.params import NiahParams
-from ruler_builder.families.niah.proof import read_niah
+from ruler_builder.families.question_answering.audit import audit as audit_question_answering
 from ruler_builder.families.question_answering.params import QaParams
-from ruler_builder.families.question_answering.proof import read_documents
+from ruler_builder.families.variable_tracking.audit import audit as audit_variable_tracking
 from ruler_builder.families.variable_tracking.params import ChainParams
-from ruler_builder.families.variable_tracking.proof import read_chains
-from ruler_builder.reading.reading import Proof
 from ruler_builder.suites.params import TaskParams
 from ruler_common.errors import RulerError
 from ruler_common.manifest_form import FileEntry, Manifest
@@ -38,18 +38,18 @@ class Family(NamedTuple):
     """What is known of a task family without making rows."""
 
     params: type[TaskParams]
-    # Reads a row back: a row in, what is not accounted for in it out.
-    read: Proof
+    # Yields what is wrong with a row, found without the code that makes rows.
+    audit: Audit
 
 
 FAMILIES = {
-    "niah": Family(NiahParams, read_niah),
-    "variable_tracking": Family(ChainParams, read_chains),
-    "common_words": Family(CommonParams, read_common_words),
-    "frequent_words": Family(FrequentParams, read_coded_text),
-    "question_answering": Family(QaParams, read_documents),
-    "multilingual_niah": Family(MultilingualNiahParams, read_book),
-    "multilingual_words": Family(MultilingualWordsParams, read_multilingual_words),
+    "niah": Family(NiahParams, audit_niah),
+    "variable_tracking": Family(ChainParams, audit_variable_tracking),
+    "common_words": Family(CommonParams, audit_common_words),
+    "frequent_words": Family(FrequentParams, audit_frequent_words),
+    "question_answering": Family(QaParams, audit_question_answering),
+    "multilingual_niah": Family(MultilingualNiahParams, audit_multilingual_niah),
+    "multilingual_words": Family(MultilingualWordsParams, audit_multilingual_words),
 }
 """The task families by the names that suites give them."""
 _KINDS: dict[str, Any] = {"int": int, "float": (int, float), "str": str, "bool": bool}
@@ -80,11 +80,6 @@ def usual_of(family: str) -> dict[str, Any]:
         return {}
     params = FAMILIES[family].params
     return {item.name: item.default for item in fields(params) if item.name in params.optional}
-
-
-def with_optional(described: Mapping[str, Any]) -> dict[str, Any]:
-    """A task's family and parameters, with the optional ones that a manifest leaves out."""
-    return {**usual_of(described["family"]), **described}
 
 
 def listed(family: str, params: TaskParams) -> dict[str, Any]:

@@ -122,11 +122,6 @@ class Task(ABC, Generic[P]):
         """Whether the rows of a file share their haystack, so that compressing hard pays."""
         return False
 
-    @property
-    def text_separator(self) -> str | None:
-        """What joins the words or sentences of an essay or book; None where there is none."""
-        return None
-
     @abstractmethod
     def row(self, index: int) -> NewRow:
         """Row `index`. Raises RulerError if the window cannot hold the task."""

@@ -9,23 +9,19 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from dataclasses import KW_ONLY, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from pyarrow import Schema
 
 from ruler_builder.common.build_folder import write_finished
-from ruler_builder.common.text_digests import digest_of_question, text_digest, without_needles
 from ruler_builder.context.counted_sources import CountedSources
 from ruler_builder.context.fit import Impossible
 from ruler_builder.families.task import NewRow, Task, TaskKey
 from ruler_builder.release.new_manifest import new_settings, with_files
 from ruler_builder.release.parquet_files import (
-    RowWriter,
-    SizeAndDigest,
     parquet_file,
-    parquet_rows,
     rows_in_group,
 )
 from ruler_builder.release.suite import Suite
@@ -156,25 +152,29 @@ class FileBuilder:
     def _build(self, job: FileJob) -> Manifest:
         path, task = self.root / job.config.path, self.task(job)
         with parquet_file(path, *self._form(job)) as file:
-            figures = _fill(file, task, job)
+            figures = RowFigures()
+            for index in range(job.rows):
+                row = self.row(job, index)
+                file.add(row.columns())
+                figures.add(row)
         digest = file.digest.hexdigest()
-        entry = _entry(job, task, figures, digest, path.stat().st_size, sha256_of(path))
+        entry = entry_of(job, task, figures, digest, path.stat().st_size, sha256_of(path))
         manifest = with_files(self._settings(job), {job.config.path: entry})
         write_finished(self.root, manifest)
         self.forget(job)
         return manifest
 
-    def remake(self, job: FileJob) -> FileEntry:
-        """Return the entry of the job's file as `build` writes it, and write nothing.
+    def row(self, job: FileJob, index: int) -> NewRow:
+        """Make one row of a file; if it is a sampled one, count it whole too.
 
         Raises EngineMismatch; Impossible if the window cannot hold the task, and RulerError if a
         source is missing.
         """
-        task, to = self.task(job), SizeAndDigest()
-        with parquet_rows(to, *self._form(job)) as file:
-            figures = _fill(file, task, job)
-        digest = file.digest.hexdigest()
-        return _entry(job, task, figures, digest, to.size, to.digest.hexdigest())
+        task = self.task(job)
+        row = task.row(index)
+        if is_sampled(index):
+            _check_count(row, task, job.config.name)
+        return row
 
     def _settings(self, job: FileJob) -> Manifest:
         """The manifest of the job's file, without the file."""
@@ -200,20 +200,8 @@ class FileBuilder:
         return self.schema, rows_in_group(job.config.max_length), level
 
 
-def _fill(file: RowWriter, task: Task[Any], job: FileJob) -> _RowFigures:
-    """Make the rows of a file, and sum them up."""
-    figures = _RowFigures(task.params.from_corpus, task.text_separator)
-    for index in range(job.rows):
-        row = task.row(index)
-        if is_sampled(index):
-            _check_count(row, task, job.config.name)
-        file.add(row.columns())
-        figures.add(row)
-    return figures
-
-
-def _entry(
-    job: FileJob, task: Task[Any], made: _RowFigures, rows_sha256: str, size: int, sha256: str
+def entry_of(
+    job: FileJob, task: Task[Any], made: RowFigures, rows_sha256: str, size: int, sha256: str
 ) -> FileEntry:
     """What the manifest says of a file of `size` bytes."""
     config, lengths = job.config, made.lengths
@@ -242,10 +230,6 @@ def _entry(
         entry["row_repeats"] = made.repeats
     if task.alone:
         entry["evidence_alone"] = True
-    if made.questions:
-        entry["questions"] = made.questions
-    if made.text:
-        entry["text_sha256"] = text_digest(made.text)
     return entry
 
 
@@ -259,30 +243,15 @@ def _check_count(row: NewRow, task: Task[Any], name: str) -> None:
 
 
 @dataclass
-class _RowFigures:
-    """What the manifest sums up of a file's rows: lengths and units in tokens.
+class RowFigures:
+    """What the manifest sums up of a file's rows: lengths and units in tokens."""
 
-    `separator` is that of the words or sentences of an essay or book, `text` the longest text of
-    one, without its needles.
-    """
-
-    from_corpus: bool
-    separator: str | None
-    _: KW_ONLY
     lengths: list[int] = field(default_factory=list)
     units: list[int] = field(default_factory=list)
     repeats: list[int] = field(default_factory=list)
-    questions: list[str] = field(default_factory=list)
-    text: str = ""
 
     def add(self, row: NewRow) -> None:
-        if self.from_corpus:
-            self.questions.append(digest_of_question(row.columns()))
-        elif self.separator is not None and row.context[1] - row.context[0] > len(self.text):
-            start, end = row.context
-            gaps = [(one.start - start, one.end - start) for one in row.evidence]
-            text, _ = without_needles(row.input[start:end], gaps, self.separator)
-            self.text = max(self.text, text, key=len)
+        """Take a row."""
         self.lengths.append(row.length)
         if row.unit is not None:
             self.units.append(row.unit)

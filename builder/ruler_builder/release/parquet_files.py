@@ -11,7 +11,6 @@ import hashlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import KW_ONLY, dataclass, field
-from io import RawIOBase
 from pathlib import Path
 from typing import Any
 
@@ -60,23 +59,6 @@ class RowWriter:
         self.rows.clear()
 
 
-class SizeAndDigest(RawIOBase):
-    """Takes the bytes of a file and keeps none of them: their number, and a digest of them."""
-
-    def __init__(self) -> None:
-        self.size, self.digest = 0, hashlib.sha256()
-
-    def writable(self) -> bool:
-        """Bytes can be written."""
-        return True
-
-    def write(self, data: Any, /) -> int:
-        """Take bytes."""
-        self.digest.update(data)
-        self.size += len(data)
-        return len(data)
-
-
 @contextmanager
 def parquet_file(path: Path, schema: pa.Schema, group: int, level: int) -> Iterator[RowWriter]:
     """What writes a Parquet file of `group` rows a row group; zstd at the given level.
@@ -84,17 +66,11 @@ def parquet_file(path: Path, schema: pa.Schema, group: int, level: int) -> Itera
     The file has a temporary name until the block ends well; if it does not, nothing stays.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    with temporary_beside(path) as temporary, parquet_rows(temporary, schema, group, level) as rows:
-        yield rows
-
-
-@contextmanager
-def parquet_rows(
-    to: Path | SizeAndDigest, schema: pa.Schema, group: int, level: int
-) -> Iterator[RowWriter]:
-    """The same, without a file of a final name: the bytes go where they are told to."""
     packing = {"compression": "zstd", "compression_level": level}
-    with pq.ParquetWriter(to, schema, **packing, **FORM) as writer:
+    with (
+        temporary_beside(path) as temporary,
+        pq.ParquetWriter(temporary, schema, **packing, **FORM) as writer,
+    ):
         rows = RowWriter(writer, schema, group)
         yield rows
         rows.flush()

@@ -48,6 +48,16 @@ def places(manifest: Manifest, specs: Iterable[str]) -> dict[str, str]:
     return found
 
 
+class OtherTokenizer(RulerError):
+    """A tokenizer that was found is not the one of the release."""
+
+
+def check_places(here: ReleaseAtHand) -> None:
+    """Raise RulerError if a tokenizer is not where the user says, or is another one."""
+    for name in here.places:
+        reference(name, here)
+
+
 def reference(name: str, here: ReleaseAtHand) -> TokenCounter:
     """The counter of a release's tokenizer. Raises RulerError if it is missing or another."""
     about = here.manifest["tokenizers"][name]
@@ -56,8 +66,8 @@ def reference(name: str, here: ReleaseAtHand) -> TokenCounter:
         counter = counter_in(name, here.places[name])
     elif folder and not folder.startswith("hf:") and not Path(folder).is_dir():
         raise RulerError(
-            f"Tokenizer '{name}' was a folder '{folder}' of who built this release, and is not "
-            f"here: say where it lies: ruler verify {here.root} --tokenizer {name}=FOLDER"
+            f"Tokenizer '{name}' was the folder '{folder}' of the release's builder, and is not "
+            f"here: say where it is: ruler verify {here.root} --tokenizer {name}=FOLDER"
         )
     else:
         counter = load_counter(about["spec"], Store(here.mirror))
@@ -65,19 +75,11 @@ def reference(name: str, here: ReleaseAtHand) -> TokenCounter:
     # The backend's digest is of what its library writes, and another version may write otherwise:
     # it decides only where no file's digest is known, since verify counts every row again.
     if counter.about.get(key) != about.get(key):
-        raise RulerError(
+        raise OtherTokenizer(
             f"Tokenizer '{name}' differs from the release's: {key} is {counter.about.get(key)}, "
             f"the manifest says {about.get(key)}."
         )
     return counter
-
-
-class Uncounted(TokenCounter):
-    """In the place of a tokenizer that is not here: a token has a byte at the least."""
-
-    def count(self, text: str) -> int:
-        """Tokens that a text can have at the most."""
-        return len(text.encode())
 
 
 def absent(here: ReleaseAtHand) -> list[str]:

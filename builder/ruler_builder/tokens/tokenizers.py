@@ -58,6 +58,14 @@ def pinned_files(name: str) -> list[Pinned]:
     return [Pinned(**{**entry, "urls": tuple(entry["urls"])}) for entry in entries]
 
 
+def known_digests(name: str) -> dict[str, str]:
+    """The sha256 of the files of a named tokenizer, by file name."""
+    entry = named()[name]
+    if "packaged" in entry:
+        return {entry["packaged"]: entry["sha256"]}
+    return {Path(file["path"]).name: file["sha256"] for file in entry["files"]}
+
+
 def load_counter(spec: str, store: Store) -> TokenCounter:
     """The counter of a named tokenizer, or of `NAME=hf:ORG/NAME[@REVISION]` or `NAME=FOLDER`.
 

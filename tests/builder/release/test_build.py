@@ -359,7 +359,7 @@ def test_real_sources_and_tokenizers_make_a_release_without_a_breach(
     assert set(manifest["sources"]) == {"essays", "squad", "hotpotqa"}
     assert {source["variant"] for source in manifest["sources"].values()} == {"canonical"}
     report = verify(root, mirror=mirror)
-    assert report.ok, [f.breaches for f in report.files.values() if f.count]
+    assert report.ok, [f.problems for f in report.files.values() if f.count]
 
 
 def test_a_tokenizer_of_a_folder_is_built_verified_and_found_again(

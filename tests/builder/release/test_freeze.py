@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from ruler_builder.card.render import render
-from ruler_builder.proof.release_checks import check_frozen
-from ruler_builder.proof.verify_report import FileReport
-from ruler_builder.reading.breaches import Law
+from ruler_builder.release.build import build
 from ruler_builder.release.freeze import freeze
+from ruler_builder.release.order import BuildOrder
 from ruler_common.errors import RulerError
 from ruler_common.frozen_rows import compare, read_frozen, unexplained
 from ruler_common.manifest import read_manifest
 from ruler_common.manifest_form import MANIFEST, Manifest
 from ruler_common.parsing import read_toml
+from tests import in_process
+from tests.builder.verify import planting
+from tests.conftest import Silent
 
 Edit = Callable[[Manifest], object]
 
@@ -137,7 +137,7 @@ def test_a_release_is_compared_configuration_by_configuration(
     )
 
 
-def test_rows_that_should_be_the_frozen_ones_and_are_not_break_a_law(
+def test_rows_that_should_be_the_frozen_ones_and_are_not_are_found(
     whole: Callable[..., Path], tmp_path: Path
 ) -> None:
     frozen = freeze([whole()], folder=tmp_path)
@@ -157,25 +157,16 @@ def test_rows_that_should_be_the_frozen_ones_and_are_not_break_a_law(
         assert unexplained(legitimate, frozen) == []
 
 
-def test_verify_names_the_files_whose_rows_should_be_the_frozen_ones(
-    whole: Callable[..., Path], release: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_the_command_audits_and_freezes_and_a_release_says_what_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    freeze([whole()], folder=tmp_path)
+    root = tmp_path / "ruler"
+    build(BuildOrder(root, lengths=("4k",), tasks=("vt",)), Silent())
+    done = in_process.ruler("freeze", root, "--to", tmp_path)
+    assert "Data version 1.0.0: 1 configurations are frozen in" in " ".join(done.stdout.split())
     monkeypatch.setattr("ruler_common.frozen_rows.FROZEN", tmp_path)
-    manifest = read_manifest(whole("changed", other_rows))
-    reports = {path: FileReport(entry["config"]) for path, entry in manifest["files"].items()}
-    check_frozen(manifest, reports)
-    ((path, report),) = ((path, report) for path, report in reports.items() if report.count)
-    assert path == "data/tekken/4k/vt.parquet"
-    assert report.breaches[0].law == Law.ACCOUNTED
-    assert report.breaches[0].what.startswith("not the rows of data version 1.0.0, though sources")
-
-
-def test_the_command_freezes_and_a_release_says_what_it_is(
-    whole: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, release: Path
-) -> None:
-    command = [sys.executable, "-m", "ruler_release", "freeze", str(whole()), "--to", str(tmp_path)]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert "Data version 1.0.0: 13 configurations are frozen in" in " ".join(done.stdout.split())
-    monkeypatch.setattr("ruler_common.frozen_rows.FROZEN", tmp_path)
-    assert "These are the frozen rows of data version 1.0.0." in render(read_manifest(release))
+    assert "These are the frozen rows of data version 1.0.0." in render(read_manifest(root))
+    planting.plant(root, "data/tekken/4k/vt.parquet", lambda rows: rows[3].update(length=7))
+    done = in_process.ruler("freeze", root, "--anew", "--to", tmp_path)
+    assert done.code == 2
+    assert "is not frozen: see `ruler verify --audit" in " ".join(done.stderr.split())

@@ -170,13 +170,14 @@ def test_a_build_drops_a_wrong_engine_and_counts_again(
 
 
 def test_verify_drops_a_wrong_engine_and_counts_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     build(order(tmp_path / "right"), Silent())
     with monkeypatch.context() as patch:
         patch.setattr(second_engine, "_load", wrong)
         report = verify(tmp_path / "right")
-    assert report.ok, [file.breaches for file in report.files.values() if file.count]
-    (note,) = report.notes
-    assert note.startswith(f"{GIGATOKEN} counts ")
+    assert report.ok, [file.problems for file in report.files.values() if file.count]
+    assert report.proved
+    assert all(message.startswith(f"{GIGATOKEN} counts ") for message in caplog.messages)
+    assert len(caplog.messages) == 2
     assert sum(file.rows for file in report.files.values()) == 2 * 3

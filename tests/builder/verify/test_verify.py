@@ -1,349 +1,366 @@
-"""Every law is proved by planting its breach in a copy of a good release."""
+"""`ruler verify`: what proves the rows of a release, what is listed, and what is no fault."""
 
 from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from ruler_builder.card.card_files import card_files
-from ruler_builder.proof.verify_report import VerifyReport
-from ruler_builder.verify.verify import verify
-from ruler_common.files import sha256_of
+from ruler_builder.oneruler.language_pairs import Languages
+from ruler_builder.release.build import build
+from ruler_builder.release.order import BuildOrder
+from ruler_builder.verify import audit
+from ruler_builder.verify.verify import MAY_DIFFER, audit_release, differences, verify
 from ruler_common.manifest import read_manifest
 from ruler_common.manifest_form import MANIFEST
-from ruler_common.rows import features
-from tests.builder.proof import planting
+from tests import in_process
+from tests.builder.verify import planting
+from tests.builder.verify.planting import Row, manifest_of
+from tests.builder.verify.test_planted_faults import sentences
+from tests.conftest import Silent
 
-Rows = list[dict[str, Any]]
+VT, CWE = "data/tekken/4k/vt.parquet", "data/tekken/4k/cwe.parquet"
+
+
+def built(root: Path, **order: Any) -> Path:
+    """A release from the project's own texts."""
+    build(BuildOrder(root, **{"samples": 3, "sources": ("embedded",), **order}), Silent())
+    return root
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Three rows of two tasks, of embedded texts; not to be changed."""
+    root = tmp_path_factory.mktemp("small") / "ruler"
+    return built(root, lengths=("4k",), tasks=("vt", "niah_single_2"))
 
 
 @pytest.fixture
-def copy(release: Path, tmp_path: Path) -> Path:
-    return Path(shutil.copytree(release, tmp_path / "copy"))
+def root(small: Path, tmp_path: Path) -> Path:
+    """A copy, which may be changed."""
+    return Path(shutil.copytree(small, tmp_path / "ruler"))
 
 
-def plant(root: Path, task: str, change: Callable[[Rows], object]) -> VerifyReport:
-    """Change the rows of a task at 4k, make the manifest agree, and verify that file."""
-    name = f"data/tekken/4k/{task}.parquet"
-    planting.plant(root, name, change)
-    planting.keep(root, name)  # the others are as they were, and proved elsewhere
-    return verify(root, laws_only=True)
+@pytest.fixture(scope="module")
+def frozen(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The frozen rows of vt at 4k, which read no source; not to be changed."""
+    root = tmp_path_factory.mktemp("frozen") / "ruler"
+    build(BuildOrder(root, lengths=("4k",), tasks=("vt",)), Silent())
+    return root
 
 
-def laws(report: VerifyReport, config: str) -> dict[int, list[str]]:
-    """The breaches of one file by law."""
-    found: dict[int, list[str]] = {}
-    for file in report.files.values():
-        if file.config == config:
-            for breach in file.breaches:
-                found.setdefault(breach.law, []).append(breach.what)
-    return found
+# ---- What proves the rows ----------------------------------------------------------------------
 
 
-def swap(row: dict[str, Any], old: str, new: str) -> None:
-    """Put a text of the same length in the place of another."""
-    assert len(old) == len(new)
-    assert old in row["input"]
-    row["input"] = row["input"].replace(old, new)
+@pytest.mark.parametrize("name", ["release", "oneruler"])
+def test_a_sound_release_is_rebuilt_and_audited_without_a_problem(
+    name: str, request: pytest.FixtureRequest
+) -> None:
+    """Every other suite: tests/test_suites.py."""
+    report = verify(request.getfixturevalue(name), audit=True)
+    assert sentences(report) == []
+    assert report.proved
+    assert sorted(report.rebuilt) == sorted(report.files)
+    assert report.notes == []
 
 
-def test_a_good_release_breaks_no_law(release: Path) -> None:
-    report = verify(release)
-    assert report.ok
-    assert {file.rows for file in report.files.values()} == {20}
+def test_several_processes_find_the_same(small: Path) -> None:
+    report = verify(small, workers=2, audit=True)
+    assert (report.proved, len(report.rebuilt)) == (True, 2)
+    assert report.sentence == "Files: 2 rebuilt and equal."
 
 
-def test_a_changed_byte_is_found(copy: Path) -> None:
-    planting.keep(copy, "data/tekken/4k/vt.parquet")
-    path = copy / "data/tekken/4k/vt.parquet"
-    data = bytearray(path.read_bytes())
+def test_rows_in_the_lock_are_proved_by_it(frozen: Path) -> None:
+    report = verify(frozen)
+    assert (report.proved, report.frozen, report.rebuilt) == (True, [VT], [])
+    assert report.sentence == "Files: 1 with frozen rows."
+
+
+def test_no_frozen_row_is_built_again(frozen: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ruler_builder.release.file_builder.FileBuilder.row", None)
+    assert verify(frozen).proved
+
+
+def test_a_changed_frozen_row_is_named_by_building_it_again(frozen: Path, tmp_path: Path) -> None:
+    root = Path(shutil.copytree(frozen, tmp_path / "ruler"))
+
+    def change(rows: list[Row]) -> None:
+        planting.in_context(rows[17], "grass", "glass")
+
+    digest = manifest_of(root)["files"][VT]["rows_sha256"]
+    planting.plant(root, VT, change)
+    claimed = manifest_of(root)
+    assert any("not the rows of data version 1.0.0" in line for line in sentences(verify(root)))
+    claimed["files"][VT]["rows_sha256"] = digest
+    planting.write_manifest(root, claimed)
+    found = sentences(verify(root))
+    assert any(line.startswith(f"{VT} 17: input differs at character ") for line in found)
+    assert any("which are not the frozen ones" in line for line in found)
+
+
+def test_a_row_is_made_once(small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from ruler_builder.release.file_builder import FileBuilder
+
+    made: list[tuple[str, int]] = []
+    make = FileBuilder.row
+
+    def counted(self: FileBuilder, job: Any, index: int) -> Any:
+        made.append((job.config.path, index))
+        return make(self, job, index)
+
+    monkeypatch.setattr(FileBuilder, "row", counted)
+    assert verify(small).proved
+    assert len(made) == len(set(made)) == 6
+
+
+def test_only_the_first_ten_problems_of_a_file_are_kept(root: Path) -> None:
+    def change(rows: list[Row]) -> None:
+        rows[:] = [{**rows[0], "index": place, "canary": ""} for place in range(20)]
+
+    planting.plant(root, VT, change)
+    file = audit_release(root).files[VT]
+    assert (len(file.problems), file.count) == (10, 39)
+
+
+def test_what_another_pyarrow_wrote_is_read_by_its_rows(root: Path) -> None:
+    planting.plant(root, VT, lambda rows: None)  # equal rows, compressed otherwise
+    assert verify(root).proved
+
+
+def test_a_changed_byte_is_named(root: Path) -> None:
+    data = bytearray((root / VT).read_bytes())
     data[len(data) // 2] ^= 1
-    path.write_bytes(data)
-    report = verify(copy)
-    assert not report.ok
-    assert "sha256 is" in laws(report, "vt_4k")[6][0]
+    (root / VT).write_bytes(data)
+    assert any("sha256 is " in line for line in sentences(verify(root)))
+    (root / VT).write_bytes(b"")
+    assert any("the file cannot be read" in line for line in sentences(verify(root)))
+    (root / VT).unlink()
+    assert any("but it is missing" in line for line in sentences(verify(root)))
 
 
-def test_a_wrong_length_is_found(copy: Path) -> None:
-    report = plant(copy, "vt", lambda rows: rows[3].update(length=rows[3]["length"] - 1))
-    (file,) = (file for file in report.files.values() if file.count)
-    assert (file.breaches[0].row, file.breaches[0].law) == (3, 1)
-    assert "counted" in file.breaches[0].what
+def test_a_row_that_asks_something_else_at_another_length_is_named() -> None:
+    asked = {("vt", "en", "en"): {"a": {0: "x", 7: "y"}, "b": {0: "x", 7: "z"}}}
+    assert [*audit.check_paired(asked)] == [("b", "the row asks another thing than that of a", 7)]
 
 
-def test_an_over_long_row_is_found(copy: Path) -> None:
-    def change(rows: Rows) -> None:
-        rows[0]["input"] += " grass" * 60
-        rows[0]["length"] += 60
-
-    assert "over-long" in laws(plant(copy, "niah_single_1", change), "niah_single_1_4k")[1][0]
+# ---- What cannot be checked here ---------------------------------------------------------------
 
 
-def test_an_answer_with_too_little_room_is_found(copy: Path) -> None:
-    def change(rows: Rows) -> None:
-        rows[2].update(length=rows[2]["length"] - 20, max_new_tokens=10)
-
-    found = laws(plant(copy, "vt", change), "vt_4k")
-    assert "the right answer takes" in found[7][0]
-
-
-def test_a_half_empty_window_is_found(copy: Path) -> None:
-    from ruler_builder.sources.download import Store
-    from ruler_builder.tokens.tokenizers import load_counter
-
-    counter = load_counter("tekken", Store(None))
-
-    def change(rows: Rows) -> None:
-        row = rows[0]
-        start, end = row["context_start"], row["context_end"]
-        lines = row["input"][start:end].split("\n")
-        kept = [line for i, line in enumerate(lines) if i % 2 or "magic" in line]
-        row["input"] = row["input"][:start] + "\n".join(kept) + row["input"][end:]
-        row["context_end"] = start + len("\n".join(kept))
-        needle = next(line for line in kept if "magic" in line)
-        at = row["input"].index(needle, start)
-        depth = (at - start) / (row["context_end"] - start)
-        row["evidence"] = [{"start": at, "end": at + len(needle), "depth": depth, "answer": True}]
-        row["length"] = counter.count(row["input"] + row["answer_prefix"]) + row["max_new_tokens"]
-
-    found = laws(plant(copy, "niah_single_1", change), "niah_single_1_4k")
-    assert list(found) == [2]
-    assert "tokens are free" in found[2][0]
+@pytest.mark.mirror
+def test_a_missing_source_is_listed_with_the_command_that_gets_it(
+    mirror: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    order = BuildOrder(tmp_path / "r", lengths=("4k",), tasks=("qa_1", "vt"), samples=3)
+    build(order, Silent())
+    broken = tmp_path / "broken"
+    shutil.copytree(mirror, broken, copy_function=lambda a, b: Path(b).symlink_to(a))
+    monkeypatch.delenv("RULER_MIRROR")
+    monkeypatch.setenv("RULER_CACHE", str(tmp_path / "empty"))
+    done = in_process.ruler("verify", tmp_path / "r")
+    first = "Not checked fully: 1 file, made of squad, not here: ruler sources fetch squad"
+    assert " ".join(done.stderr.split()).startswith(first)
+    said = " ".join(done.stdout.split())
+    assert "Files: 1 rebuilt and equal, 1 not checked fully." in said
+    assert done.code == 3
+    found = json.loads(in_process.ruler("verify", tmp_path / "r", "--json").stdout)
+    assert (found["ok"], found["proved"]) == (True, False)
+    (squad,) = broken.rglob("squad.json")
+    squad.unlink()
+    squad.write_text("{}")
+    done = in_process.ruler("verify", tmp_path / "r", "--mirror", broken)
+    assert "has the wrong digest" in " ".join(done.stderr.split())
+    assert "sources fetch" not in done.stderr
+    assert done.code == 3
 
 
-def test_a_duplicated_key_is_found(copy: Path) -> None:
-    def change(rows: Rows) -> None:
-        texts = [rows[0]["input"][s["start"] : s["end"]] for s in rows[0]["evidence"]]
-        keys = [text.split(" for ")[1].split(" is: ")[0] for text in texts]
-        rows[0]["input"] = rows[0]["input"].replace(keys[0], keys[1])
-
-    found = laws(plant(copy, "niah_multikey_1", change), "niah_multikey_1_4k")
-    assert any("stands in 2 needles, not 1" in what for what in found[3])
-
-
-def test_a_value_that_occurs_twice_is_found(copy: Path) -> None:
-    def change(rows: Rows) -> None:
-        texts = [rows[0]["input"][s["start"] : s["end"]] for s in rows[0]["evidence"]]
-        values = [text.split(" is: ")[1].rstrip(".") for text in texts]
-        swap(rows[0], values[0], values[1])
-
-    found = laws(plant(copy, "niah_multikey_1", change), "niah_multikey_1_4k")
-    assert any("stands in 2 needles" in what for what in found[3])
-
-
-def test_a_reference_missing_from_the_context_is_found(copy: Path) -> None:
-    def change(rows: Rows) -> None:
-        rows[0]["outputs"] = ["7777777"]
-
-    found = laws(plant(copy, "niah_single_2", change), "niah_single_2_4k")
-    assert any("occurs 0 times" in what for what in found[3])
+@pytest.mark.mirror
+def test_a_missing_tokenizer_is_listed_too(
+    mirror: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: dict[str, Any] = {"lengths": ("4k",), "tasks": ("vt", "qa_1")}
+    root = built(tmp_path / "r", tokenizers=("cl100k_base",), **asked)
+    monkeypatch.delenv("RULER_MIRROR")
+    monkeypatch.setenv("RULER_CACHE", str(tmp_path / "empty"))
+    for flags in ((), ("--audit",)):
+        done = in_process.ruler("verify", root, *flags)
+        said = " ".join(done.stderr.split())
+        assert "2 files, of cl100k_base, its file is not here: ruler sources fetch" in said
+        assert done.code == 3
+    planting.plant(root, "data/cl100k_base/4k/vt.parquet", lambda rows: rows.pop())
+    manifest = manifest_of(root)
+    manifest["files"]["data/cl100k_base/4k/vt.parquet"]["tokens"]["max"] += 1
+    planting.write_manifest(root, manifest)
+    assert in_process.ruler("verify", root).code == 1
 
 
-def test_a_variable_bound_twice_is_found(copy: Path) -> None:
-    def change(rows: Rows) -> None:
-        swap(rows[0], f"VAR {rows[0]['outputs'][4]} = ", f"VAR {rows[0]['outputs'][3]} = ")
-
-    found = laws(plant(copy, "vt", change), "vt_4k")
-    assert any("is assigned 2 times" in what for what in found[3])
-
-
-@pytest.mark.parametrize("task", ["niah_single_2", "vt", "qa_1"])
-def test_a_moved_evidence_span_is_found(copy: Path, task: str) -> None:
-    def change(rows: Rows) -> None:
-        span = rows[0]["evidence"][0]
-        width = rows[0]["context_end"] - rows[0]["context_start"]
-        span["start"] -= 40
-        span["end"] -= 40
-        span["depth"] -= 40 / width
-
-    assert 4 in laws(plant(copy, task, change), f"{task}_4k")
+def test_rows_of_another_data_version_cannot_be_rebuilt_here(root: Path) -> None:
+    planting.write_manifest(root, {**manifest_of(root), "data_version": "0.9.0"})
+    report = verify(root)
+    ((why, paths),) = report.not_rebuilt.items()
+    assert why.startswith("rows of data version 0.9.0, this builder makes 1.0.0: install ")
+    assert (len(paths), report.ok, report.proved) == (2, True, False)
 
 
-def test_a_wrong_depth_is_found(copy: Path) -> None:
-    def change(rows: Rows) -> None:
-        rows[0]["evidence"][0]["depth"] = 0.123
-
-    found = laws(plant(copy, "niah_single_2", change), "niah_single_2_4k")
-    assert "depth 0.12300" in found[4][0]
-
-
-@pytest.mark.parametrize("task", ["cwe", "fwe"])
-def test_a_tie_is_found(copy: Path, task: str) -> None:
-    def change(rows: Rows) -> None:
-        row = rows[0]
-        head, context, tail = (
-            row["input"][: row["context_start"]],
-            row["input"][row["context_start"] : row["context_end"]],
-            row["input"][row["context_end"] :],
-        )
-        words = [word for word in context.split() if word[0].isalpha()]
-        counts = {word: words.count(word) for word in set(words)}
-        weakest = min(row["outputs"], key=counts.__getitem__)
-        rival = max((w for w in counts if w not in row["outputs"]), key=counts.__getitem__)
-        parts = [" " + part for part in context.split(" ")]
-        for place, part in enumerate(parts):  # other words become the rival until it ties
-            if counts[rival] == counts[weakest]:
-                break
-            word = part[1:]
-            if word[:1].isalpha() and word not in row["outputs"] and word != rival:
-                parts[place] = " " + rival
-                counts[rival] += 1
-        row["input"] = head + "".join(parts)[1:] + tail
-        row["context_end"] = len(row["input"]) - len(tail)
-
-    assert any("a tie" in what for what in laws(plant(copy, task, change), f"{task}_4k")[3])
+def test_what_cannot_be_built_is_tried_again(tmp_path: Path) -> None:
+    asked: dict[str, Any] = {"lengths": ("1k", "4k"), "tasks": ("vt", "niah_single_1")}
+    root = built(tmp_path / "r", samples=2, reserve=400, skip_impossible=True, **asked)
+    manifest = manifest_of(root)
+    assert [*manifest["left_out"]] == ["vt_1k"]
+    assert verify(root).proved
+    planting.write_manifest(root, {**manifest, "left_out": {"vt_1k": "It is too hard."}})
+    (line,) = sentences(verify(root))
+    assert "left_out.vt_1k cannot be built for another reason: " in line
 
 
-def test_a_duplicate_index_is_found(copy: Path) -> None:
-    found = laws(plant(copy, "vt", lambda rows: rows[5].update(index=4)), "vt_4k")
-    assert "index 4 occurs twice" in found[6]
+# ---- What is a fault of the folder, and what is not ----------------------------------------------
 
 
-def test_a_gold_document_at_one_place_in_every_row_is_found(copy: Path) -> None:
-    def change(rows: Rows) -> None:
-        for row in rows:
-            start, end = row["context_start"], row["context_end"]
-            span = row["evidence"][0]
-            gold = row["input"][span["start"] : span["end"]]
-            bodies = [
-                part.split(":\n", 1)[1]
-                for part in ("\n\n" + row["input"][start:end]).split("\n\nDocument ")[1:]
-            ]
-            bodies.remove(gold)
-            bodies.insert(2, gold)
-            context = "\n\n".join(f"Document {i}:\n{b}" for i, b in enumerate(bodies, 1))
-            row["input"] = row["input"][:start] + context + row["input"][end:]
-            span["start"] = row["input"].index(gold, start)
-            span["end"] = span["start"] + len(gold)
-            span["depth"] = (span["start"] - start) / (end - start)
-
-    found = laws(plant(copy, "qa_1", change), "qa_1_4k")
-    assert list(found) == [4]
+def test_a_folder_of_links_to_blobs_is_sound(root: Path, tmp_path: Path) -> None:
+    """So `snapshot_download` makes it."""
+    blobs = tmp_path / "blobs"
+    blobs.mkdir()
+    for number, path in enumerate(path for path in root.rglob("*") if path.is_file()):
+        path.rename(blobs / str(number))
+        path.symlink_to(blobs / str(number))
+    assert sentences(verify(root)) == []
 
 
-def test_a_gold_document_that_occurs_twice_is_found(copy: Path) -> None:
-    def change(rows: Rows) -> None:
-        span = rows[0]["evidence"][0]
-        gold = rows[0]["input"][span["start"] : span["end"]]
-        rows[0]["input"] = rows[0]["input"].replace("\n\nAnswer", f"\n\n{gold}\n\nAnswer", 1)
-        rows[0]["context_end"] += len(gold) + 2
-
-    assert any("occurs 2 times" in w for w in laws(plant(copy, "qa_1", change), "qa_1_4k")[3])
-
-
-def test_a_row_that_asks_something_else_at_another_length_is_found(copy: Path) -> None:
-    planting.keep(copy, "data/tekken/4k/vt.parquet")
-    manifest = json.loads((copy / MANIFEST).read_text())
-    entry = dict(manifest["files"]["data/tekken/4k/vt.parquet"])
-    entry |= {"config": "vt_8k", "length": "8k", "max_length": 8192}
-    rows = pq.read_table(copy / "data/tekken/4k/vt.parquet").to_pylist()
-    rows[7]["outputs"].reverse()
-    (copy / "data/tekken/8k").mkdir()
-    path = copy / "data/tekken/8k/vt.parquet"
-    pq.write_table(pa.Table.from_pylist(rows, features().arrow_schema), path)
-    manifest["files"]["data/tekken/8k/vt.parquet"] = entry | {"sha256": sha256_of(path)}
-    (copy / MANIFEST).write_text(json.dumps(manifest))
-    found = [b for f in verify(copy).files.values() for b in f.breaches if b.law == 5]
-    assert [(breach.row, breach.law) for breach in found] == [(7, 5)]
+def test_windows_line_ends_and_files_of_macos_are_no_fault(root: Path) -> None:
+    for name in ("README.md", "eval.yaml", "croissant.json", MANIFEST):
+        data = (root / name).read_bytes().replace(b"\n", b"\r\n")
+        (root / name).write_bytes(data)
+    for folder in (root, root / "data", root / "data/tekken/4k"):
+        (folder / ".DS_Store").write_bytes(b"\0")
+        (folder / "._vt.parquet").write_bytes(b"\0")
+    report = verify(root)
+    assert (sentences(report), report.notes) == ([], [])
 
 
-def test_a_missing_file_is_found(copy: Path) -> None:
-    planting.keep(copy, "data/tekken/4k/cwe.parquet", "data/tekken/4k/vt.parquet")
-    (copy / "data/tekken/4k/cwe.parquet").unlink()
-    assert "missing" in laws(verify(copy), "cwe_4k")[6][0]
+def test_a_file_that_the_manifest_does_not_list_is_named(root: Path) -> None:
+    shutil.copy(root / VT, root / "data/tekken/4k/more.parquet")
+    (root / "data/.notes").write_text("42")
+    what = "the file is not in the manifest: move it out of the folder"
+    paths = ("data/.notes", "data/tekken/4k/more.parquet")
+    assert sentences(verify(root)) == [f"{path} -1: {what}" for path in paths]
 
 
-def test_a_file_the_manifest_does_not_know_is_found(copy: Path) -> None:
-    planting.keep(copy, "data/tekken/4k/cwe.parquet")
-    shutil.copy(copy / "data/tekken/4k/cwe.parquet", copy / "data/tekken/4k/more.parquet")
-    assert laws(verify(copy), "data/tekken/4k/more.parquet") == {
-        6: ["the file is not in the manifest"]
-    }
+@pytest.mark.parametrize("name", ["ruler.py", "train.csv", "dataset_infos.json", "x.parquet"])
+def test_a_file_that_changes_how_the_folder_is_loaded_is_named(root: Path, name: str) -> None:
+    (root / name).write_text("{}")
+    (line,) = sentences(verify(root))
+    assert line == f"{name} -1: it changes how `datasets` loads the folder: move it out"
 
 
-def test_only_the_first_ten_breaches_of_a_file_are_kept(copy: Path) -> None:
-    def change(rows: Rows) -> None:
-        for row in rows:
-            row["length"] += 1
-
-    (file,) = (f for f in plant(copy, "vt", change).files.values() if f.count)
-    assert (len(file.breaches), file.count) == (10, 20)
-
-
-# ---- What is rendered from the manifest ----------------------------------------------------------
-
-
-def few_rows(root: Path) -> None:
-    """Leave one small file, so that verifying is quick, and let the card follow."""
-    planting.keep(root, "data/tekken/4k/cwe.parquet")
-
-
-@pytest.mark.parametrize("name", ["README.md", "eval.yaml", "croissant.json"])
-def test_a_changed_card_file_is_named(copy: Path, name: str) -> None:
-    few_rows(copy)
-    assert verify(copy).ok
-    text = (copy / name).read_text(encoding="utf-8")
-    (copy / name).write_text(text.replace("RULER", "RULERS", 1), encoding="utf-8")
-    report = verify(copy)
-    (what,) = laws(report, name)[8]
-    assert what.endswith("is not the one of this manifest: run the same `ruler build` again")
-    assert [file.config for file in report.files.values() if file.count] == [name]
-    (copy / name).write_bytes(b"\xff")
-    assert 8 in laws(verify(copy), name)
-
-
-def test_the_description_of_a_repository_is_one_of_this_manifest_too(copy: Path) -> None:
-    few_rows(copy)
-    manifest = read_manifest(copy)
-    for name, text in card_files(copy, manifest, True, "org/ruler").items():
-        (copy / name).write_text(text, encoding="utf-8")
-    assert verify(copy).ok
-    assert '"org/ruler"' in (copy / "README.md").read_text(encoding="utf-8")
-    text = (copy / "croissant.json").read_text(encoding="utf-8")
-    (copy / "croissant.json").write_text(text.replace("git+https", "git", 1), encoding="utf-8")
-    assert 8 in laws(verify(copy), "croissant.json")
-
-
-def test_a_missing_card_is_named_and_a_missing_registration_is_allowed(copy: Path) -> None:
-    few_rows(copy)
-    (copy / "eval.yaml").unlink()
-    assert verify(copy).ok
-    (copy / "README.md").unlink()
-    assert laws(verify(copy), "README.md") == {
-        8: ["the file is missing: run the same `ruler build` again"]
-    }
-
-
-def test_the_card_of_another_version_is_not_compared(copy: Path) -> None:
-    few_rows(copy)
-    manifest = json.loads((copy / MANIFEST).read_text(encoding="utf-8"))
-    text = json.dumps(manifest | {"builder_version": "0.1.9"}, indent=1, ensure_ascii=False)
-    (copy / MANIFEST).write_text(text + "\n", encoding="utf-8")
-    report = verify(copy)
+def test_any_other_file_is_named_in_a_note(root: Path) -> None:
+    for name in (".gitattributes", ".fetch"):
+        (root / name).mkdir()
+    (root / ".git").mkdir()
+    (root / "notes\x1b[31m.txt").write_text("")
+    report = verify(root)
     assert report.ok
-    assert any("made by ruler-release 0.1.9" in note for note in report.notes)
+    assert report.notes == ["Not part of the release, and not checked: .git/, notes\\x1b[31m.txt."]
 
 
-def test_a_card_whose_example_cannot_be_read_is_not_compared(copy: Path) -> None:
-    few_rows(copy)
-    (copy / "data/tekken/4k/cwe.parquet").write_bytes(b"no Parquet")
-    report = verify(copy)
-    assert laws(report, "README.md") == {}
-    assert any(note.startswith("README.md: not checked") for note in report.notes)
+def test_a_missing_card_is_named_and_a_missing_registration_is_allowed(root: Path) -> None:
+    (root / "eval.yaml").unlink()
+    assert verify(root).ok
+    (root / "README.md").unlink()
+    (line,) = sentences(verify(root))
+    assert line == "README.md -1: the file is missing: run the same `ruler build` again"
 
 
-def test_a_manifest_that_no_card_can_be_made_from_is_named(copy: Path) -> None:
-    few_rows(copy)
-    manifest = json.loads((copy / MANIFEST).read_text(encoding="utf-8"))
-    (entry,) = manifest["files"].values()
-    entry["rows"] = 0
-    (copy / MANIFEST).write_text(json.dumps(manifest))
-    (what,) = laws(verify(copy), "README.md")[8]
-    assert what.startswith("No card can be made from")
+def test_the_card_of_a_repository_is_compared_as_one(root: Path) -> None:
+    for name, text in card_files(root, read_manifest(root), True, "org/ruler").items():
+        (root / name).write_text(text, encoding="utf-8")
+    assert verify(root).ok
+    text = (root / "README.md").read_text(encoding="utf-8")
+    (root / "README.md").write_text(text.replace("org/ruler", "org/rule", 1), encoding="utf-8")
+    (line,) = sentences(verify(root))
+    assert "README.md -1: line " in line
+
+
+def test_of_the_card_of_another_version_the_configurations_are_compared(root: Path) -> None:
+    text = json.dumps({**manifest_of(root), "builder_version": "0.1.9"})
+    (root / MANIFEST).write_text(text, encoding="utf-8")
+    report = verify(root)
+    assert report.proved
+    assert report.notes[0].startswith("The card was written by ruler-release 0.1.9, this is ")
+    text = (root / "README.md").read_text(encoding="utf-8")
+    (root / "README.md").write_text(text.replace("vt.parquet", "x.parquet"), encoding="utf-8")
+    (line,) = sentences(verify(root))
+    assert "its configurations are not those of the manifest" in line
+
+
+def test_a_manifest_that_no_card_can_be_made_from_is_named(root: Path) -> None:
+    manifest = manifest_of(root)
+    for entry in manifest["files"].values():
+        entry["rows"] = 0
+    (root / MANIFEST).write_text(json.dumps(manifest))
+    assert any("No card can be made from" in line for line in sentences(verify(root)))
+
+
+# ---- The manifest ------------------------------------------------------------------------------
+
+
+def test_what_may_differ_is_one_list(root: Path) -> None:
+    manifest = manifest_of(root)
+    manifest["builder_version"] = "0.1.0"
+    manifest["tokenizers"]["tekken"]["version"] = "0.0.1"
+    manifest["files"][VT]["counted_by"] = "another engine 1.0"
+    planting.write_manifest(root, manifest)
+    assert len(MAY_DIFFER) == 4
+    assert verify(root).proved
+
+
+def test_a_language_that_no_file_has_is_named(tmp_path: Path) -> None:
+    asked: dict[str, Any] = {"suite": "oneruler", "lengths": ("8k",), "tasks": ("niah_none",)}
+    root = built(tmp_path / "r", languages=Languages(("zh", "en")), **asked)
+    path = "data/tekken/8k/zh/niah_none.parquet"
+    manifest = manifest_of(root)
+    del manifest["files"][path]
+    (root / path).unlink()
+    planting.write_manifest(root, manifest)
+    assert any("languages.zh does not belong there" in line for line in sentences(verify(root)))
+
+
+def test_parameters_that_no_row_can_have_are_no_traceback(tmp_path: Path) -> None:
+    suite = tmp_path / "suite.toml"
+    suite.write_text('[tasks.deep]\nfamily = "variable_tracking"\nhops = 6\n')
+    root = built(tmp_path / "r", lengths=("2k",), suite=suite)
+    assert verify(root, audit=True).proved
+    manifest = manifest_of(root)
+    manifest["tasks"]["deep"] |= {"hops": 100, "chains": 100}
+    planting.write_manifest(root, manifest)
+    assert any(" 0: it cannot be built" in line for line in sentences(verify(root)))
+
+
+def test_more_rows_than_the_corpus_has_are_named(tmp_path: Path) -> None:
+    root = built(tmp_path / "r", lengths=("2k",), tasks=("qa_1",), samples=1000)
+    path = "data/tekken/2k/qa_1.parquet"
+    most = read_manifest(root)["files"][path]["rows"]
+    planting.plant(root, path, lambda rows: rows.append({**rows[0], "index": most}))
+    found = sentences(verify(root))
+    assert any(f"{path} {most}: the row does not belong there" in line for line in found)
+
+
+def test_a_whole_release_of_another_seed_is_named(tmp_path: Path) -> None:
+    root = built(tmp_path / "r", lengths=("4k",), tasks=("vt", "fwe"), seed=7)
+    assert verify(root).proved
+    planting.write_manifest(root, {**manifest_of(root), "seed": 0})
+    found = sentences(verify(root))
+    assert sum(" 0: input differs at character " in line for line in found) == 2
+
+
+def test_differences_are_placed() -> None:
+    mine = {"a": {"b": [1, 2]}, "c": 1, "e": 1}
+    rebuilt = {"a": {"b": [1, 3]}, "c": 1.0, "d": None}
+    assert [*differences(mine, rebuilt)] == [
+        (("a", "b"), "is [1, 2], should be [1, 3]"),
+        (("c",), "is 1, should be 1.0"),
+        (("d",), "is missing"),
+        (("e",), "does not belong there"),
+    ]

@@ -68,7 +68,7 @@ def test_a_letter_means_the_same_in_every_command():
 
 
 SAME = [("build", "reserve", "Tokens of each window"), ("run", "timeout", "openai: seconds for")]
-SAME += [("score", "cut", "What a truncated"), ("verify", "laws_only", "Make no row anew.")]
+SAME += [("score", "cut", "What a truncated"), ("verify", "audit", "Check every row")]
 
 
 @pytest.mark.parametrize(("command", "argument", "said"), SAME)

@@ -108,11 +108,6 @@ class MultilingualNiah(Task[MultilingualNiahParams]):
         return self._instruction["parts"]["answer"]
 
     @property
-    def text_separator(self) -> str | None:
-        """A space, or nothing (ja, zh)."""
-        return self._text["separator"]
-
-    @property
     def _carrying(self) -> int:
         """How many of the first keys carry references."""
         return 0 if self.params.absent else self.params.queries

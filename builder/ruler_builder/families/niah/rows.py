@@ -78,11 +78,6 @@ class Niah(Task[NiahParams]):
     def _references(self, asked: NiahQuestion) -> list[str]:
         return [value for _, values in asked.pairs[: self.params.queries] for value in values]
 
-    @property
-    def text_separator(self) -> str | None:
-        """The essays' words are joined by spaces."""
-        return " " if self.params.haystack == "essay" else None
-
     def _haystack(self, index: int, asked: NiahQuestion) -> Haystack:
         if self.params.haystack == "essay":
             return self.counted_sources.essays

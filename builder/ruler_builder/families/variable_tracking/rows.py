@@ -84,11 +84,6 @@ class VariableTracking(Task[ChainParams]):
 
     same_beginning = True  # all rows hide their chains in the same text
 
-    @property
-    def text_separator(self) -> str | None:
-        """The essays' words are joined by spaces."""
-        return " " if self.params.haystack == "essay" else None
-
     @cached_property
     def _haystack(self) -> Haystack:
         """The essays, or lines of noise, enough for the window and the example."""

@@ -1,0 +1,187 @@
+"""`ruler verify --audit`: check every row of a file without the code that makes rows.
+
+    audit = FileAudit(manifest, entry, counter.count)
+    for row in rows:
+        audit.add(row)
+    audit.finish()               # [(3, "length is 4090, counted 4091"), …]
+
+What every row must hold to is here; what a task must hold to is in families/<family>/audit.py.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Callable, Iterator, Mapping
+
+import numpy as np
+
+from ruler_builder.families.audit import AuditContext, context_of
+from ruler_builder.families.table import FAMILIES, read_params
+from ruler_builder.verify.report import WHOLE_FILE
+from ruler_common.manifest_form import FileEntry, Manifest
+from ruler_common.rows import Row
+
+_MAX_PLACES = 1000  # of a row's asked words, where these are counted in a list
+
+
+class FileAudit:
+    """The audit of one file: what is wrong with its rows, and with all of them together."""
+
+    def __init__(self, manifest: Manifest, entry: FileEntry, count: Callable[[str], int]) -> None:
+        described = manifest["tasks"][entry["task"]]
+        self.family = FAMILIES[described["family"]]
+        self.about = AuditContext(
+            entry=entry,
+            params=read_params(entry["task"], described),
+            templates=manifest["families"][described["family"]],
+            languages=manifest["languages"],
+            canary=manifest["canary"],
+            reserve=manifest["reserve"],
+            count=count,
+        )
+        self.clear()
+
+    def clear(self) -> None:
+        """Forget all rows, because they are read again."""
+        self.problems: list[tuple[int, str]] = []
+        self.asked: dict[int, str] = {}
+        """A digest of what each row asks, by index."""
+        self._inputs: dict[str, int] = {}
+        # Where the middle of the evidence is, and how wide it is, as shares of the context.
+        self._depths: list[float] = []
+        self._widths: list[float] = []
+        self._not_full = 0
+
+    def add(self, row: Row) -> None:
+        """Check a row."""
+        index = row["index"] if row["index"] is not None else WHOLE_FILE
+        try:
+            found = [*self._check_row(row), *self.family.audit(row, self.about)]
+            self._collect(row)
+        except Exception as error:  # a row that no builder makes; the others are still checked
+            found = [f"the row cannot be read ({type(error).__name__}: {str(error)[:80]})"]
+        self.problems += [(index, what) for what in found]
+
+    def finish(self) -> list[tuple[int, str]]:
+        """Return what is wrong with the rows, and with the file, each with the row's index."""
+        return [*self.problems, *((WHOLE_FILE, what) for what in self._check_file())]
+
+    def _check_row(self, row: Row) -> Iterator[str]:
+        """Yield what is wrong with a row, whatever its task."""
+        about, params, entry = self.about, self.about.params, self.about.entry
+        if (row["task"], row["max_length"]) != (entry["task"], entry["max_length"]):
+            yield f"task and max_length are {row['task']!r} and {row['max_length']}"
+        languages = (row["language"], row["instruction_language"])
+        if languages != (entry["language"], entry["instruction_language"]):
+            yield f"the languages are {languages}"
+        if row["canary"] != about.canary:
+            yield f"canary is {row['canary']!r}, the manifest's is {about.canary!r}"
+        counted = about.count(row["input"] + row["answer_prefix"]) + row["max_new_tokens"]
+        if row["length"] != counted:
+            yield f"length is {row['length']}, counted {counted}"
+        if row["max_new_tokens"] != params.max_new_tokens:
+            yield f"max_new_tokens is {row['max_new_tokens']}, not {params.max_new_tokens}"
+        if not about.evidence_only and about.remaining_tokens(row) < 0:
+            yield f"the row is {-about.remaining_tokens(row)} tokens over its window"
+        yield from self._check_positions(row)
+        outputs = row["outputs"]
+        if not outputs:
+            yield "there is no reference"
+            return
+        if not params.from_corpus:  # annotators' answers overlap
+            for one in outputs:
+                if sum(one.casefold() in other.casefold() for other in outputs) > 1:
+                    yield f"reference '{one}' is part of another"
+        answers = params.right_answers(outputs, row["input"][row["context_end"] :])
+        needed = min(about.count(answer) for answer in answers)
+        if needed > row["max_new_tokens"]:
+            yield f"the right answer takes {needed} tokens, of {row['max_new_tokens']}"
+
+    def _check_positions(self, row: Row) -> Iterator[str]:
+        """Yield which offsets do not hold what they claim."""
+        start, end, text = row["context_start"], row["context_end"], row["input"]
+        if getattr(self.about.params, "no_documents", False):
+            return
+        if not 0 < start < end < len(text):
+            yield f"the context {start}…{end} lies outside the input"
+            return
+        if row["question"] not in text[end:]:
+            yield "the question does not follow the context"
+        for span in row["evidence"]:
+            depth = (span["start"] - start) / (end - start)
+            if not start <= span["start"] < span["end"] <= end:
+                yield f"evidence {span['start']}…{span['end']} lies outside the context"
+            elif not abs(depth - span["depth"]) <= 1e-5:
+                yield f"depth {span['depth']:.5f} should be {depth:.5f}"
+
+    def _collect(self, row: Row) -> None:
+        """Note what the checks of the whole file need."""
+        if row["index"] in self.asked:
+            self.problems.append((row["index"], "its index occurs twice"))
+        asked = json.dumps([row["question"], row["outputs"]], ensure_ascii=False)
+        self.asked[row["index"]] = _digest(asked)
+        if not (self.family.params.from_corpus and self.about.evidence_only):
+            first = self._inputs.setdefault(_digest(row["input"]), row["index"])
+            if first != row["index"]:
+                self.problems.append((row["index"], f"the row is row {first} again"))
+        if not self.about.evidence_only and self.about.remaining_tokens(row) >= self._unit:
+            self._not_full += 1
+        start, width = row["context_start"], max(1, row["context_end"] - row["context_start"])
+        if row["evidence"]:
+            spans = [span for span in row["evidence"] if span["answer"]]
+            self._depths += [((s["start"] + s["end"]) / 2 - start) / width for s in spans]
+            self._widths += [(span["end"] - span["start"]) / width for span in spans]
+        else:
+            words, common = context_of(row).split(" "), {*row["outputs"]}
+            places = [place for place, word in enumerate(words) if word in common]
+            step = len(places) // _MAX_PLACES + 1
+            self._depths += [place / len(words) for place in places[::step]]
+
+    @property
+    def _unit(self) -> int:
+        return max(1, self.about.entry["unit"])
+
+    def _check_file(self) -> Iterator[str]:
+        """Yield what only all rows together show."""
+        if self._not_full > self.about.entry["exhausted"]:
+            yield (
+                f"{self._not_full} rows have room for a further unit of {self._unit} tokens, and "
+                f"the manifest says that {self.about.entry['exhausted']} hold all there is"
+            )
+        if self.about.evidence_only or not self._depths:
+            return
+        # Chance allows so much; few documents and 40 depths are steps.
+        steps = sum(self._widths) / max(1, len(self._widths)) / 2
+        allowed = 0.05 + steps + 2.5 / math.sqrt(len(self._depths))
+        if (distance := _from_even(self._depths)) > allowed:
+            yield f"gold positions are not spread over the context (distance {distance:.2f})"
+
+
+def check_paired(
+    asked: Mapping[tuple[str, ...], Mapping[str, Mapping[int, str]]],
+) -> Iterator[tuple[str, str, int]]:
+    """Yield where row i of a task asks another thing than in another file: path, sentence, row.
+
+    `asked` has, for each task and its languages, the digests of what the rows of each file ask.
+    """
+    for files in asked.values():
+        first: dict[int, tuple[str, str]] = {}
+        for path, digests in files.items():
+            for index, digest in digests.items():
+                known, where = first.setdefault(index, (digest, path))
+                if known != digest:
+                    yield path, f"the row asks another thing than that of {where}", index
+
+
+def _digest(text: str) -> str:
+    return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
+
+
+def _from_even(depths: list[float]) -> float:
+    """Return the greatest distance of the depths from an even spread (Kolmogorov–Smirnov)."""
+    ordered, number = np.sort(np.array(depths)), len(depths)
+    steps = np.arange(number + 1) / max(1, number)
+    apart = np.maximum(np.abs(steps[1:] - ordered), np.abs(steps[:-1] - ordered))
+    return float(apart.max(initial=0.0))

@@ -1,0 +1,415 @@
+"""Check one file of a release: its digests, and its rows against the same rows built again.
+
+    checker = FileChecker(ReleaseAtHand(root, manifest), audit=False)
+    checked = checker.check("data/tekken/4k/vt.parquet")
+    checked.report.problems        # [Problem(3, 'input differs at character 17: …')]
+
+A file is read once. Rows that the lock of their data version lists are proved by their digest; all
+others are built again from the manifest, one by one, and compared as they are read.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+from collections.abc import Iterator, Mapping
+from dataclasses import KW_ONLY, dataclass, field
+from typing import Any, cast
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from ruler_builder.common.parquet_rows import RowsDigest, read_rows, rows_of
+from ruler_builder.context.fit import Impossible
+from ruler_builder.families.table import sources_of
+from ruler_builder.families.task import DATA_VERSION
+from ruler_builder.release.file_builder import (
+    FileBuilder,
+    FileJob,
+    RowFigures,
+    entry_of,
+)
+from ruler_builder.release.suite import suite_in
+from ruler_builder.sources.chosen_sources import Sources, choice_in
+from ruler_builder.sources.download import Store
+from ruler_builder.tokens.counters import TokenCounter
+from ruler_builder.tokens.reference_counter import (
+    OtherTokenizer,
+    ReleaseAtHand,
+    absent,
+    reference,
+)
+from ruler_builder.tokens.second_engine import EngineMismatch, WatchedCounter
+from ruler_builder.verify.audit import FileAudit
+from ruler_builder.verify.report import FileReport, common_length
+from ruler_common.errors import RulerError
+from ruler_common.files import UNREADABLE
+from ruler_common.frozen_rows import frozen_for, is_frozen
+from ruler_common.manifest_form import FileEntry, TokenizerEntry
+from ruler_common.names import Config, Names, check_name
+from ruler_common.rows import COLUMNS, Row, arrow_schema
+from ruler_common.work import let_go
+
+log = logging.getLogger(__name__)
+_SHOWN = 40  # characters of a text that differs
+
+
+@dataclass
+class CheckedFile:
+    """What the check of a file found."""
+
+    path: str
+    report: FileReport
+    _: KW_ONLY
+    # "frozen", "rebuilt" or "" if neither proves the rows.
+    proved_by: str = ""
+    # Why the rows could not be built again or audited here; "" if they could.
+    not_checked: str = ""
+    # The manifest entry as a build writes it; None if the file cannot be read.
+    entry: FileEntry | None = None
+    # What the manifest says of the tokenizer, as it was loaded here.
+    tokenizer: TokenizerEntry | None = None
+    # What each row asks, as a digest, by index; only of an audit.
+    asked: dict[int, str] = field(default_factory=dict)
+
+
+@dataclass
+class _Reading:
+    """What one pass over the rows of a file found."""
+
+    rows: int = 0
+    rows_sha256: str = ""
+    lengths: list[int] = field(default_factory=list)
+    # The first row that is not as built again, and how it differs.
+    difference: tuple[int, str] | None = None
+
+
+class FileChecker:
+    """A worker that checks files; it keeps the tokenizer that it used last."""
+
+    def __init__(self, here: ReleaseAtHand, audit: bool) -> None:
+        self.here, self.root, self.manifest, self.audit = here, here.root, here.manifest, audit
+        self.frozen = frozen_for(self.manifest)
+        self.absent = absent(here)
+        self.store = Store(here.mirror)
+        self.choice = choice_in(self.manifest["sources"], here.given)
+        self.sources = Sources(self.store, self.choice)
+        self.builder = FileBuilder(
+            suite_in(self.manifest), here.mirror, self.choice, self.root, self._load
+        )
+
+    def _load(self, name: str, store: Store) -> TokenCounter:
+        return reference(name, self.here)
+
+    def check(self, path: str) -> CheckedFile:
+        """Check a file."""
+        entry = self.manifest["files"][path]
+        checked = CheckedFile(path, FileReport(entry["config"]))
+        file = self.root / path
+        if not file.is_file():
+            checked.report.add("the manifest lists the file, but it is missing")
+            return checked
+        try:
+            with pa.memory_map(str(file)) as source:
+                self._check(source, entry, checked)
+        except UNREADABLE as error:
+            why = str(error).partition("\n")[0]
+            checked.report.add(f"the file cannot be read: {why}")
+        finally:
+            let_go()
+        return checked
+
+    def _check(self, source: pa.MemoryMappedFile, entry: FileEntry, found: CheckedFile) -> None:
+        report = found.report
+        data = source.read_buffer()
+        sha256 = hashlib.sha256(data).hexdigest()
+        if sha256 != entry["sha256"]:
+            report.add(f"sha256 is {sha256}, the manifest says {entry['sha256']}")
+        with pq.ParquetFile(pa.BufferReader(data)) as file:
+            if not file.schema_arrow.equals(arrow_schema()):
+                report.add(f"the columns are not {', '.join(COLUMNS)} of the right types")
+                return
+            audit = self._audit(entry, found)
+            claims_frozen = self.frozen is not None and is_frozen(
+                self.manifest, self.frozen, entry, entry["rows_sha256"]
+            )
+            reading = _Reading()
+            if claims_frozen:
+                for row in _read(file, reading):
+                    if audit:
+                        audit.add(row)
+                if reading.rows_sha256 == entry["rows_sha256"]:
+                    found.proved_by = "frozen"
+            if not found.proved_by:
+                reading = self._rebuild(file, entry, found, audit)
+        report.rows = reading.rows
+        if reading.rows_sha256 != entry["rows_sha256"]:
+            report.add(
+                "rows_sha256 in the manifest is not that of the rows"
+                + (", which are not the frozen ones" if claims_frozen else "")
+            )
+        for row, what in audit.finish() if audit else ():
+            report.add(what, row)
+        found.asked = audit.asked if audit else {}
+        if found.entry is None:
+            found.entry = self._entry_of_rows(entry, reading)
+        found.entry |= {"bytes": data.size, "sha256": sha256, "rows_sha256": reading.rows_sha256}
+
+    def check_left_out(self, name: str) -> tuple[str, str]:
+        """Say what is wrong with the manifest's claim that a configuration cannot be built.
+
+        Returns the configuration and a sentence; "" if the claim is right or cannot be tried here.
+        """
+        manifest, names = self.manifest, Names.in_manifest(self.manifest)
+        try:
+            config = names.parse(name)
+            check_name("task", config.task, manifest["tasks"])
+            check_name("tokenizer", config.tokenizer, manifest["tokenizers"])
+        except RulerError as error:
+            return name, str(error)
+        entry = {**vars(config), "language": config.language}
+        if self._missing(cast(FileEntry, entry)):
+            return name, ""
+        reasons = []
+        for rows in sorted({file["rows"] for file in manifest["files"].values()} or {1}):
+            job = self._job(config, rows)._replace(skip_impossible=True)
+            try:
+                reasons.append(self.builder.check(job).impossible)
+            except RulerError:
+                return name, ""
+            except Exception as error:  # parameters that no suite would have
+                return name, f"it cannot be tried ({type(error).__name__})"
+            finally:
+                self.builder.forget(job)
+        if manifest["left_out"][name] in reasons:
+            return name, ""
+        reason = reasons[0]
+        return name, f"cannot be built for another reason: {reason}" if reason else "can be built"
+
+    def _job(self, config: Config, rows: int) -> FileJob:
+        return FileJob(
+            config,
+            config.tokenizer,
+            rows,
+            self.manifest["seed"],
+            self.manifest["reserve"],
+        )
+
+    def audit_file(self, path: str) -> CheckedFile:
+        """Audit a file and compare nothing: its rows may be new ones, which no lock lists yet."""
+        entry = self.manifest["files"][path]
+        found = CheckedFile(path, FileReport(entry["config"]))
+        audit = self._audit(entry, found)
+        if audit is None:
+            raise RulerError(f"'{path}' cannot be audited: {found.not_checked}.")
+        for row in read_rows(self.root / path):
+            audit.add(row)
+        for index, what in audit.finish():
+            found.report.add(what, index)
+        found.asked = audit.asked
+        return found
+
+    def _audit(self, entry: FileEntry, found: CheckedFile) -> FileAudit | None:
+        """Return what audits the rows of a file; None if none is asked for or possible here."""
+        if not self.audit:
+            return None
+        if why := self._missing_tokenizer(entry):
+            found.not_checked = why
+            return None
+        try:
+            counter = reference(entry["tokenizer"], self.here)
+        except RulerError as error:
+            found.not_checked = str(error)
+            return None
+        return FileAudit(self.manifest, entry, counter.count)
+
+    def _missing_tokenizer(self, entry: FileEntry) -> str:
+        name = entry["tokenizer"]
+        if name in self.absent:
+            return f"of {name}, its file is not here: ruler sources fetch {name}"
+        return ""
+
+    def _missing(self, entry: FileEntry) -> str:
+        """Say what is missing to build a file again, with the command that gets it; "" if none."""
+        if self.manifest["data_version"] != DATA_VERSION:
+            return (
+                f"rows of data version {self.manifest['data_version']}, this builder makes "
+                f"{DATA_VERSION}: install a version that makes them"
+            )
+        if why := self._missing_tokenizer(entry):
+            return why
+        missing, given = [], False
+        for name in sources_of(self.manifest, entry):
+            try:
+                here = self.sources.file(name).is_here(self.store)
+            except RulerError:  # of a language whose folder was not given
+                here, given = False, True
+            if not here:
+                missing.append(name)
+        if not missing:
+            return ""
+        fetch = f"ruler sources fetch {' '.join(missing)}"
+        remedy = "give --language-folder FOLDER" if given else fetch
+        return f"made of {', '.join(missing)}, not here: {remedy}"
+
+    def _rebuild(
+        self,
+        file: pq.ParquetFile,
+        entry: FileEntry,
+        found: CheckedFile,
+        audit: FileAudit | None,
+    ) -> _Reading:
+        """Compare the rows of a file with the same rows built again.
+
+        If they differ, once more without the second engine: its counts may be the reason.
+        """
+        job = self._job(Config.of(self.manifest["dataset"], entry), entry["rows"])
+        reading = _Reading()
+        missing = self._missing(entry)
+        if missing:
+            found.not_checked = missing
+            for row in _read(file, reading):
+                if audit:
+                    audit.add(row)
+            return reading
+        try:
+            reading = self._compare(file, job, found, audit)
+            again = reading.difference is not None and self._has_second_engine(job)
+        except EngineMismatch as error:
+            log.warning("%s", error)
+            again = True
+        try:
+            if again:
+                if audit:
+                    audit.clear()
+                job = job._replace(fast=False)
+                reading = self._compare(file, job, found, audit)
+        finally:
+            self.builder.forget(job)
+        if reading.difference:
+            row, what = reading.difference
+            found.report.add(what, row)
+            found.entry = None
+        elif found.entry:
+            found.proved_by = "rebuilt"
+        return reading
+
+    def _has_second_engine(self, job: FileJob) -> bool:
+        try:
+            counter = self.builder.counted_sources(job.tokenizer, job.fast).counter
+        except RulerError:
+            return False
+        return isinstance(counter, WatchedCounter)
+
+    def _compare(
+        self,
+        file: pq.ParquetFile,
+        job: FileJob,
+        found: CheckedFile,
+        audit: FileAudit | None,
+    ) -> _Reading:
+        """Read a file and build each row again, until one differs."""
+        rebuilt = _RebuiltRows(self.builder, job)
+        reading, found.entry, found.not_checked = _Reading(), None, ""
+        for place, row in enumerate(_read(file, reading)):
+            if audit:
+                audit.add(row)
+            if reading.difference or found.not_checked:
+                continue
+            try:
+                reading.difference = rebuilt.difference(place, row)
+            except OtherTokenizer as error:
+                reading.difference = place, str(error)
+            except Impossible as error:
+                reading.difference = place, f"it cannot be built: {error}"
+            except RulerError as error:
+                found.not_checked = str(error)
+            except EngineMismatch:
+                raise
+            except Exception as error:  # parameters that no suite would have
+                why = f"{type(error).__name__}: {str(error)[:80]}"
+                reading.difference = place, f"it cannot be built ({why})"
+        if reading.rows < job.rows and not reading.difference:
+            reading.difference = reading.rows, f"the row is missing: there are {reading.rows} rows"
+        if not reading.difference and not found.not_checked:
+            found.entry, found.tokenizer = rebuilt.entry(reading.rows_sha256)
+        return reading
+
+    def _entry_of_rows(self, entry: FileEntry, reading: _Reading) -> FileEntry:
+        """Return the manifest's entry with the figures that the rows alone decide.
+
+        How full a row could have been and how often a text began again only a rebuild knows.
+        """
+        known = {name: value for name, value in entry.items() if name in FileEntry.__annotations__}
+        lengths = reading.lengths
+        if lengths:
+            mean = sum(lengths) / len(lengths)
+            window = entry["max_length"] - self.manifest["reserve"]
+            known["tokens"] = {"min": min(lengths), "mean": mean, "max": max(lengths)}
+            known["fill"] = mean / window if entry["max_length"] else 0.0
+        return cast(FileEntry, {**known, "rows": reading.rows})
+
+
+class _RebuiltRows:
+    """The rows of a file as a build makes them, and the manifest entry that follows from them."""
+
+    def __init__(self, builder: FileBuilder, job: FileJob) -> None:
+        self.builder, self.job = builder, job
+        self.figures = RowFigures()
+
+    def difference(self, place: int, stored: Row) -> tuple[int, str] | None:
+        """Say how a stored row differs from the one that a build puts in its place."""
+        most = self.builder.task(self.job).limit()
+        rows = self.job.rows if most is None else min(self.job.rows, most)
+        if place >= rows:
+            return place, f"the row does not belong there: a build makes {rows} rows"
+        row = self.builder.row(self.job, place)
+        self.figures.add(row)
+        right = _as_stored(row.columns())
+        for column in COLUMNS:
+            mine = cast(Mapping[str, Any], stored)[column]
+            if mine != right[column]:
+                return place, f"{column} {text_difference(mine, right[column])}"
+        return None
+
+    def entry(self, rows_sha256: str) -> tuple[FileEntry, TokenizerEntry]:
+        """Return the file's entry, but for its bytes and sha256, and the tokenizer's."""
+        task = self.builder.task(self.job)
+        entry = entry_of(self.job, task, self.figures, rows_sha256, 0, "")
+        return entry, task.counter.about
+
+
+def _read(file: pq.ParquetFile, reading: _Reading) -> Iterator[Row]:
+    """Yield the rows of a file, a row group at a time, and note what they add up to."""
+    digest = RowsDigest()
+    for group in range(file.num_row_groups):
+        for row in rows_of(file.read_row_group(group)):
+            digest.add(row)
+            reading.rows += 1
+            if row["length"] is not None:
+                reading.lengths.append(row["length"])
+            yield row
+    reading.rows_sha256 = digest.hexdigest()
+
+
+def _as_stored(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a new row's columns as a file keeps them: depths in 32 bits."""
+    evidence = [{**span, "depth": float(np.float32(span["depth"]))} for span in row["evidence"]]
+    return {**row, "evidence": evidence}
+
+
+def text_difference(found: object, right: object) -> str:
+    """Say how a value differs from the right one; of texts, from which character on."""
+    if not isinstance(found, str) or not isinstance(right, str):
+        return f"is {short(found)}, should be {short(right)}"
+    at = common_length(found, right)
+    shown, expected = (short(text[at:]) if text[at:] else "its end" for text in (found, right))
+    return f"differs at character {at}: {shown}, should be {expected}"
+
+
+def short(value: object) -> str:
+    """Return a value as JSON, shortened if it is long."""
+    text = json.dumps(value[:_SHOWN] if isinstance(value, str) else value, ensure_ascii=False)
+    return text if len(text) <= 2 * _SHOWN else f"{text[: 2 * _SHOWN]} …"

@@ -1,0 +1,137 @@
+"""Plant a fault in a row of a real release and make everything else follow it.
+
+A fault is a function that changes a row in place. `follow` then makes depths and `length` agree
+with the changed text, so that nothing but the fault itself is wrong.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+
+from ruler_builder.card import provenance
+from ruler_builder.card.card_files import card_files
+from ruler_builder.release.parquet_files import parquet_file, rows_in_group
+from ruler_builder.tokens.counters import TokenCounter
+from ruler_common.files import sha256_of
+from ruler_common.manifest import read_manifest
+from ruler_common.manifest_form import MANIFEST
+from ruler_common.rows import arrow_schema
+
+Row = dict[str, Any]
+
+
+def follow(row: Row, counter: TokenCounter) -> None:
+    """Depths and length as the changed text has them."""
+    width = max(1, row["context_end"] - row["context_start"])
+    for span in row["evidence"]:
+        span["depth"] = (span["start"] - row["context_start"]) / width
+    row["length"] = counter.count(row["input"] + row["answer_prefix"]) + row["max_new_tokens"]
+
+
+def plant(root: Path, path: str, change: Callable[[list[Row]], object]) -> None:
+    """Change the rows of a file of a release, and make the manifest's entry follow them."""
+    rows = pq.read_table(root / path).to_pylist()
+    change(rows)
+    manifest = json.loads((root / MANIFEST).read_text(encoding="utf-8"))
+    entry, lengths = manifest["files"][path], [row["length"] for row in rows]
+    digest = write_rows(root / path, rows, rows_in_group(entry["max_length"]))
+    mean = sum(lengths) / max(1, len(lengths))
+    entry |= {
+        "rows": len(rows),
+        "tokens": {"min": min(lengths, default=0), "mean": mean, "max": max(lengths, default=0)},
+        "fill": mean / (entry["max_length"] - manifest["reserve"]),
+        "bytes": (root / path).stat().st_size,
+        "sha256": sha256_of(root / path),
+        "rows_sha256": digest,
+    }
+    write_manifest(root, manifest)
+
+
+def manifest_of(root: Path) -> dict[str, Any]:
+    """What a manifest says, to be changed: read as it stands."""
+    found: dict[str, Any] = json.loads((root / MANIFEST).read_bytes())
+    return found
+
+
+def keep(root: Path, *paths: str) -> None:
+    """Leave these files of a release alone, and in its manifest what belongs to them."""
+    manifest = json.loads((root / MANIFEST).read_bytes())
+    for other in manifest["files"].keys() - {*paths}:
+        (root / other).unlink(missing_ok=True)
+    manifest["files"] = {path: manifest["files"][path] for path in sorted(paths)}
+    manifest["sources"] = provenance.sources(manifest)
+    used = set(provenance.languages(manifest))
+    known = manifest["languages"].items()
+    manifest["languages"] = {code: entry for code, entry in known if code in used}
+    write_manifest(root, manifest)
+
+
+def write_rows(path: Path, rows: list[Row], group: int) -> str:
+    """Write a file as a build does, `group` rows a row group; returns the digest of its rows."""
+    with parquet_file(path, arrow_schema(), group, level=5) as file:
+        for row in rows:
+            file.add(row)
+    return file.digest.hexdigest()
+
+
+def write_manifest(root: Path, manifest: Mapping[str, Any]) -> None:
+    """Write a manifest over a release's own, and make what is rendered from it follow."""
+    text = json.dumps(manifest, ensure_ascii=False, indent=1) + "\n"
+    (root / MANIFEST).write_text(text, encoding="utf-8")
+    for name, rendered in card_files(root, read_manifest(root)).items():
+        (root / name).write_text(rendered, encoding="utf-8")
+
+
+def edit(row: Row, start: int, end: int, new: str) -> None:
+    """Put `new` in the place of characters start … end; every offset after them moves along."""
+    moved = len(new) - (end - start)
+
+    def place(offset: int) -> int:
+        return offset + moved if offset >= end else min(offset, start + len(new))
+
+    row["input"] = row["input"][:start] + new + row["input"][end:]
+    row["context_start"], row["context_end"] = (
+        place(row["context_start"]),
+        place(row["context_end"]),
+    )
+    for span in row["evidence"]:
+        span["start"], span["end"] = place(span["start"]), place(span["end"])
+
+
+def swap(row: Row, old: str, new: str, after: int = 0) -> None:
+    """Replace the first `old` from a place on."""
+    at = row["input"].index(old, after)
+    edit(row, at, at + len(old), new)
+
+
+def swap_all(row: Row, old: str, new: str) -> None:
+    """Replace a string wherever the row has it."""
+    at = row["input"].find(old)
+    while at >= 0:
+        edit(row, at, at + len(old), new)
+        at = row["input"].find(old, at + len(new))
+    for column in ("answer_prefix", "question"):
+        row[column] = row[column].replace(old, new)
+    row["outputs"] = [output.replace(old, new) for output in row["outputs"]]
+
+
+def in_context(row: Row, old: str, new: str, share: float = 0.0) -> None:
+    """Replace the first `old` of the context, or of what follows a share of it."""
+    width = row["context_end"] - row["context_start"]
+    swap(row, old, new, row["context_start"] + int(width * share))
+
+
+def needles(row: Row) -> list[str]:
+    """The texts of the evidence."""
+    return [row["input"][span["start"] : span["end"]] for span in row["evidence"]]
+
+
+def key_and_value(needle: str) -> tuple[str, str]:
+    """Of a RULER needle."""
+    key, _, value = needle.removesuffix(".").partition(" for ")[2].partition(" is: ")
+    return key, value

@@ -1,0 +1,481 @@
+"""Faults planted in rows, manifest and card: each is named by `verify`, or `--audit`, or both.
+
+Everything else follows the fault: depths, lengths, digests, the manifest's entry and the card.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ruler_builder.card.card_files import CARD, CROISSANT, EVAL_YAML
+from ruler_builder.sources.corpora import NOISE
+from ruler_builder.tokens.counters import TokenCounter
+from ruler_builder.verify.report import VerifyReport
+from ruler_builder.verify.verify import audit_release, verify
+from ruler_common.manifest_form import MANIFEST
+from tests.builder.verify import planting
+from tests.builder.verify.planting import Row
+
+RULER, ONERULER = "data/tekken/4k/{}.parquet", "data/tekken/8k/{}.parquet"
+ROW = 3
+
+
+def second_word(row: Row, old: str, new: str) -> None:
+    planting.in_context(row, old, new, 0.3)
+
+
+def duplicate_key(row: Row) -> None:
+    """Give a distractor the asked key."""
+    keys = [planting.key_and_value(needle)[0] for needle in planting.needles(row)]
+    asked = next(key for key in keys if key in row["question"])
+    other = next(key for key in keys if key != asked)
+    planting.in_context(row, other, asked)
+
+
+def duplicate_value(row: Row) -> None:
+    """Give a distractor the value of the asked key."""
+    values = [planting.key_and_value(needle)[1] for needle in planting.needles(row)]
+    other = next(value for value in values if value not in row["outputs"])
+    planting.in_context(row, other, row["outputs"][0])
+
+
+def move_span(row: Row) -> None:
+    for edge in ("start", "end"):
+        row["evidence"][0][edge] -= 4
+
+
+def drop_span(row: Row) -> None:
+    row["evidence"].pop()
+
+
+def mark_distractor(row: Row) -> None:
+    next(span for span in row["evidence"] if not span["answer"])["answer"] = True
+
+
+def half_window(row: Row) -> None:
+    """Leave out lines of noise from the middle of the context."""
+    start, end = row["context_start"], row["context_end"]
+    lines = row["input"][start:end].split("\n")
+    kept = [line for place, line in enumerate(lines) if place % 2 or line != NOISE]
+    planting.edit(row, start, end, "\n".join(kept))
+    row["context_start"], row["context_end"] = start, start + len("\n".join(kept))
+    at = row["input"].index("One of the special", start)
+    row["evidence"][0].update(start=at, end=row["input"].index("\n", at))
+
+
+def tie(row: Row) -> None:
+    """Let another word take places of the least frequent reference, which leads no more."""
+    start, end = row["context_start"], row["context_end"]
+    words = row["input"][start:end].split(" ")
+    last = row["outputs"][-1]
+    counts = {word: words.count(word) for word in set(words) if word.isalpha()}
+    rivals = [word for word in counts if word not in row["outputs"]]
+    rival = max(rivals, key=lambda word: (counts[word], word))
+    spare = counts[last] - counts[rival]
+    for place in reversed(range(len(words))):
+        if spare > 0 and words[place] == last:
+            words[place], spare = rival, spare - 2
+    planting.edit(row, start, end, " ".join(words))
+    row["context_start"], row["context_end"] = start, start + len(" ".join(words))
+
+
+def repeat_gold(row: Row) -> None:
+    span = row["evidence"][0]
+    gold = row["input"][span["start"] : span["end"]]
+    end = row["context_end"]
+    row["input"] = f"{row['input'][:end]}\n\n{gold}{row['input'][end:]}"
+    row["context_end"] += len(gold) + 2
+
+
+def assign_twice(row: Row) -> None:
+    planting.in_context(row, f"VAR {row['outputs'][4]} = ", f"VAR {row['outputs'][3]} = ")
+
+
+def shift_start(row: Row) -> None:
+    row["context_start"] += 1
+
+
+def redraw_value(row: Row) -> None:
+    planting.swap_all(row, row["outputs"][0], "7654321")
+
+
+ROW_FAULTS: dict[str, tuple[str, Callable[[Row], object], str, str]] = {
+    # name: (file, fault, what verify says, what the audit says; "" if the audit cannot know)
+    "key twice": (RULER.format("niah_multikey_1"), duplicate_key, "input differs", "stands in"),
+    "value twice": (RULER.format("niah_multikey_1"), duplicate_value, "input differs", "needles"),
+    "uuid redrawn": (
+        RULER.format("niah_multikey_3"),
+        lambda row: planting.swap_all(row, row["outputs"][0], "0" * 36),
+        "input differs",
+        "are not the values of",
+    ),
+    "value redrawn": (RULER.format("niah_single_1"), redraw_value, "input differs", ""),
+    "reference missing": (
+        RULER.format("niah_single_2"),
+        lambda row: row.update(outputs=["7777777"]),
+        "outputs is",
+        "occurs 0 times",
+    ),
+    "references in another order": (
+        RULER.format("niah_multiquery"),
+        lambda row: row["outputs"].reverse(),
+        "outputs is",
+        "in this order",
+    ),
+    "value in the haystack": (
+        RULER.format("niah_single_2"),
+        lambda row: second_word(row, " the ", f" the {row['outputs'][0]} "),
+        "input differs at character",
+        "occurs 2 times",
+    ),
+    "word of the essay": (
+        RULER.format("niah_single_2"),
+        lambda row: second_word(row, " the ", " a "),
+        "input differs at character",
+        "",
+    ),
+    "needle left out of the evidence": (
+        RULER.format("niah_multikey_1"),
+        drop_span,
+        "evidence is",
+        "is missing",
+    ),
+    "distractor marked as the answer": (
+        RULER.format("niah_multikey_1"),
+        mark_distractor,
+        "evidence is",
+        "is not a span of it",
+    ),
+    "span moved": (RULER.format("vt"), move_span, "evidence is", "is not a span of it"),
+    "variable assigned twice": (
+        RULER.format("vt"),
+        assign_twice,
+        "input differs",
+        "assigned more than once",
+    ),
+    "names in another order": (
+        RULER.format("vt"),
+        lambda row: row["outputs"].reverse(),
+        "outputs is",
+        "are not the names bound to",
+    ),
+    "half a window": (RULER.format("niah_single_1"), half_window, "input differs", "are free"),
+    "tie of common words": (RULER.format("cwe"), tie, "input differs", "times, not"),
+    "rank of coded words": (RULER.format("fwe"), tie, "input differs", "are not ranks"),
+    "word of a list": (
+        RULER.format("cwe"),
+        lambda row: second_word(row, ". ", ". un"),
+        "input differs",
+        "times, not",
+    ),
+    "gold document twice": (RULER.format("qa_1"), repeat_gold, "input differs", "occurs 2 times"),
+    "gold span moved": (RULER.format("qa_2"), move_span, "evidence is", "not one whole document"),
+    "another answer": (
+        RULER.format("qa_1"),
+        lambda row: row.update(outputs=["42"]),
+        "outputs is",
+        "",
+    ),
+    "context a character late": (RULER.format("fwe"), shift_start, "context_start is", "letters"),
+    "prefix with the answer": (
+        RULER.format("qa_1"),
+        lambda row: row.update(answer_prefix=row["outputs"][0]),
+        "answer_prefix differs at character 0",
+        "",
+    ),
+    "another canary": (
+        RULER.format("vt"),
+        lambda row: row.update(canary="0"),
+        "canary differs",
+        "canary is '0'",
+    ),
+    "room for the answer": (
+        RULER.format("vt"),
+        lambda row: row.update(max_new_tokens=3),
+        "max_new_tokens is 3",
+        "the right answer takes",
+    ),
+    "another noun asked": (
+        ONERULER.format("en/niah_single"),
+        lambda row: row.update(question=row["question"] + "?"),
+        "question differs",
+        "asks for 0 nouns",
+    ),
+    "value of oneruler twice": (
+        ONERULER.format("zh/niah_multikey"),
+        lambda row: second_word(row, "。", f"。{row['outputs'][0]}。"),
+        "input differs",
+        "stands elsewhere",
+    ),
+    "number where nothing is": (
+        ONERULER.format("zh-en/niah_none"),
+        lambda row: row.update(outputs=["1234567"]),
+        "outputs is",
+        "are not the right ones",
+    ),
+    "no none word": (
+        ONERULER.format("en/niah_none"),
+        lambda row: row.update(none_word=""),
+        "none_word differs",
+        "none_word is ''",
+    ),
+    "order of oneruler's values": (
+        ONERULER.format("en-zh/niah_multiquery"),
+        lambda row: row["outputs"].reverse(),
+        "outputs is",
+        "are not the right ones",
+    ),
+    "common word missing": (
+        ONERULER.format("zh/cwe_easy"),
+        lambda row: planting.in_context(row, f" {row['outputs'][0]} ", " 二 "),
+        "input differs",
+        "times, not",
+    ),
+}
+
+
+def sentences(report: VerifyReport) -> list[str]:
+    """All that is wrong with a release: path, row and sentence."""
+    return [
+        f"{path} {row}: {what}"
+        for path, file in report.files.items()
+        for row, what in file.problems
+    ]
+
+
+@pytest.fixture
+def copied(
+    request: pytest.FixtureRequest, tmp_path: Path
+) -> Callable[[str, Callable[[list[Row]], object]], Path]:
+    """Copy one file of a release and change its rows."""
+
+    def copy(path: str, change: Callable[[list[Row]], object]) -> Path:
+        source = request.getfixturevalue("release" if "/4k/" in path else "oneruler")
+        root = tmp_path / "copy"
+        (root / path).parent.mkdir(parents=True)
+        shutil.copy(source / path, root / path)
+        shutil.copy(source / MANIFEST, root)
+        planting.keep(root, path)
+        planting.plant(root, path, change)
+        return root
+
+    return copy
+
+
+@pytest.mark.parametrize("name", ROW_FAULTS)
+def test_a_fault_of_a_row_is_named(
+    name: str, copied: Callable[..., Path], tekken: TokenCounter
+) -> None:
+    path, fault, rebuilt, audited = ROW_FAULTS[name]
+
+    def change(rows: list[Row]) -> None:
+        before = json.dumps(rows[ROW])
+        fault(rows[ROW])
+        assert json.dumps(rows[ROW]) != before
+        planting.follow(rows[ROW], tekken)
+
+    root = copied(path, change)
+    found = sentences(verify(root))
+    assert any(line.startswith(f"{path} {ROW}: {rebuilt}") for line in found), found
+    found = sentences(audit_release(root))
+    if audited:
+        assert any(audited in line and line.startswith(f"{path} {ROW}:") for line in found), found
+    else:
+        assert found == []
+
+
+def exchanged(rows: list[Row]) -> None:
+    rows[1], rows[2] = {**rows[2], "index": 1}, {**rows[1], "index": 2}
+
+
+def sorted_lists(rows: list[Row]) -> None:
+    """Common words at the beginning of every list."""
+    for row in rows:
+        start, end = row["context_start"], row["context_end"]
+        words = re.findall(r"\d+\. (\S+)", row["input"][start:end])
+        words.sort(key=lambda word: (word not in row["outputs"], word))
+        text = " ".join(f"{number}. {word}" for number, word in enumerate(words, 1))
+        planting.edit(row, start, end, text)
+        row["context_start"], row["context_end"] = start, start + len(text)
+
+
+FILE_FAULTS: dict[str, tuple[str, Callable[[list[Row]], object], str, str]] = {
+    "rows exchanged": ("vt", exchanged, " 1: input differs", ""),
+    "row twice": (
+        "vt",
+        lambda rows: rows.__setitem__(4, {**rows[3], "index": 4}),
+        " 4: input differs",
+        " 4: the row is row 3 again",
+    ),
+    "index twice": (
+        "vt",
+        lambda rows: rows[5].update(index=4),
+        " 5: index is 4, should be 5",
+        " 4: its index occurs twice",
+    ),
+    "row missing": ("vt", lambda rows: rows.pop(), "in the manifest, rows is ", ""),
+    "rows sorted": ("cwe", sorted_lists, " 0: input differs", "are not spread over the context"),
+    "length": (
+        "vt",
+        lambda rows: rows[ROW].update(length=rows[ROW]["length"] - 1),
+        " 3: length is ",
+        " 3: length is ",
+    ),
+    "depth": (
+        "niah_single_2",
+        lambda rows: rows[ROW]["evidence"][0].update(depth=0.123),
+        " 3: evidence is ",
+        " 3: depth 0.12300 should be ",
+    ),
+    "over its window": (
+        "niah_single_1",
+        lambda rows: rows[ROW].update(input=rows[ROW]["input"] + " grass" * 99),
+        " 3: input differs",
+        " 3: length is ",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FILE_FAULTS)
+def test_a_fault_of_a_file_is_named(name: str, copied: Callable[..., Path]) -> None:
+    task, fault, rebuilt, audited = FILE_FAULTS[name]
+    root = copied(RULER.format(task), fault)
+    if name == "row missing":  # the manifest still claims it
+        manifest = planting.manifest_of(root)
+        manifest["files"][RULER.format(task)]["rows"] += 1
+        planting.write_manifest(root, manifest)
+    found = sentences(verify(root))
+    assert any(rebuilt in line for line in found), found
+    found = sentences(audit_release(root))
+    assert any(audited in line for line in found) if audited else found == [], found
+
+
+VT, ESSAY = RULER.format("vt"), RULER.format("niah_single_2")
+MANIFEST_FAULTS: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
+    "format": (lambda m: m.update(format=0), "format is 0, should be 1"),
+    "key more": (lambda m: m.update(note="x"), "note does not belong there"),
+    "key more of a file": (
+        lambda m: m["files"][VT].update(quality="high"),
+        "in the manifest, quality does not belong there",
+    ),
+    "seed": (lambda m: m.update(seed=7), "input differs at character"),
+    "reserve": (lambda m: m.update(reserve=100), "input differs at character"),
+    "no sources": (lambda m: m["sources"].clear(), "sources.essays is missing"),
+    "licence": (
+        lambda m: m["sources"]["essays"].update(licence="CC0-1.0, really"),
+        'sources.essays.licence is "CC0-1.0, really", should be ',
+    ),
+    "digest of a source": (
+        lambda m: m["sources"]["essays"].update(sha256="0" * 64),
+        "sources.essays.sha256 is ",
+    ),
+    "digest of the tokenizer": (
+        lambda m: m["tokenizers"]["tekken"].update(sha256={"tekken.json": "0" * 64}),
+        "differs from the release's: sha256 is ",
+    ),
+    "title of the tokenizer": (
+        lambda m: m["tokenizers"]["tekken"].update(title="GPT-4's"),
+        'tokenizers.tekken.title is "GPT-4\'s", should be ',
+    ),
+    "tokenizer more": (
+        lambda m: m["tokenizers"].update(mine={**m["tokenizers"]["tekken"]}),
+        "tokenizers.mine does not belong there",
+    ),
+    "words": (
+        lambda m: m.update(words=dict.fromkeys(m["words"], "0" * 64)),
+        'nounlist.txt is "0000',
+    ),
+    "group": (
+        lambda m: m["groups"].update(all=["niah_single_1"]),
+        'groups.all is ["niah_single_1"], should be ',
+    ),
+    "wording": (
+        lambda m: m["families"]["variable_tracking"].update(input="Say 42. {context} {question}"),
+        "families.variable_tracking.input is ",
+    ),
+    "parameters": (lambda m: m["tasks"]["vt"].update(hops=3), "tasks.vt.hops is 3, should be 4"),
+    "unknown suite": (lambda m: m.update(suite="mine"), 'suite is "mine", should be "own"'),
+    "tokens": (
+        lambda m: m["files"][VT]["tokens"].update(mean=4000.5),
+        "in the manifest, tokens.mean is 4000.5, should be ",
+    ),
+    "fill": (lambda m: m["files"][VT].update(fill=1.0), "in the manifest, fill is 1.0, should be"),
+    "unit": (lambda m: m["files"][VT].update(unit=999), "in the manifest, unit is 999, should be"),
+    "exhausted": (
+        lambda m: m["files"][VT].update(exhausted=3),
+        "in the manifest, exhausted is 3, should be 0",
+    ),
+    "most rows": (
+        lambda m: m["files"][VT].update(most_rows=7),
+        "in the manifest, most_rows is 7, should be null",
+    ),
+    "rows": (lambda m: m["files"][VT].update(rows=19), "in the manifest, rows is 19, should be 20"),
+    "sha256": (lambda m: m["files"][VT].update(sha256="0" * 64), "sha256 is "),
+    "rows_sha256": (
+        lambda m: m["files"][VT].update(rows_sha256="0" * 64),
+        "rows_sha256 in the manifest is not that of the rows",
+    ),
+    "left out though it can be built": (
+        lambda m: m.update(left_out={"vt_8k": "too long"}),
+        "left_out.vt_8k can be built",
+    ),
+    "left out for a tokenizer that is not there": (
+        lambda m: m.update(left_out={"vt_8k_qwen2.5": "too long"}),
+        "left_out.vt_8k_qwen2.5 Unknown tokenizer",
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def two_files(release: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("two") / "ruler"
+    for path in (VT, ESSAY):
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(release / path, root / path)
+    shutil.copy(release / MANIFEST, root)
+    planting.keep(root, VT, ESSAY)
+    return root
+
+
+@pytest.mark.parametrize("name", MANIFEST_FAULTS)
+def test_a_fault_of_the_manifest_is_named(name: str, two_files: Path, tmp_path: Path) -> None:
+    change, what = MANIFEST_FAULTS[name]
+    root = Path(shutil.copytree(two_files, tmp_path / "ruler"))
+    manifest = planting.manifest_of(root)
+    change(manifest)
+    planting.write_manifest(root, manifest)
+    found = sentences(verify(root))
+    assert any(what in line for line in found), found
+
+
+CARD_FAULTS = {
+    "card": (CARD, "# RULER", "# RULER 2", "line "),
+    "configuration": (CARD, "niah_single_2.parquet", "vt.parquet", "line "),
+    "code": (CARD, "load_dataset(", "load_dataset(trust_remote_code=True, ", "line "),
+    "registration": (EVAL_YAML, "RULER", "RULERS", "line "),
+    "digest": (CROISSANT, '"sha256": "', '"sha256": "0', "line "),
+    "repository": (
+        CROISSANT,
+        '"name":',
+        '"url": "https://huggingface.co/datasets/a/b\\", trust_remote_code=True)", "name":',
+        "is not the name of a Hub repository, ORG/NAME",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CARD_FAULTS)
+def test_a_fault_of_the_card_is_named(name: str, two_files: Path, tmp_path: Path) -> None:
+    file, old, new, what = CARD_FAULTS[name]
+    root = Path(shutil.copytree(two_files, tmp_path / "ruler"))
+    text = (root / file).read_text(encoding="utf-8")
+    assert old in text
+    (root / file).write_text(text.replace(old, new, 1), encoding="utf-8")
+    found = sentences(verify(root))
+    assert any(what in line for line in found), found
