@@ -65,7 +65,7 @@ def _lacking(backend: str, package: str) -> RulerError:
 
 
 def start(name: str, options: ModelOptions, manifest: Manifest | None = None) -> Backend:
-    """Start a backend by its name; a RulerError says what to install or mend.
+    """Start a backend by its name; a RulerError says what to install or correct.
 
     `manifest` is that of the release whose rows are to be answered, for the oracle.
     """
