@@ -3,11 +3,11 @@
     python -m tests.bench.bench_release WORK --workers 2 --verify
 
 A step is a data set, a tokenizer and a length: it is built, with --verify verified, frozen by
-builder/freeze.py, measured and removed (--keep keeps it). Steps that WORK/steps.jsonl lists are done: the
-same command goes on after an interruption, also in the middle of a step, whose time is then that of
-its last part; --verify after --keep verifies what was kept; --only ruler/tekken takes the steps
-whose names begin so; --frozen FOLDER freezes into a file there, not into the package's; and --anew
-forgets what was frozen before the first step. Needs RULER_MIRROR or full caches.
+builder/freeze.py, measured and removed (--keep keeps it). Steps that WORK/steps.jsonl lists are
+done: the same command goes on after an interruption, also in the middle of a step, whose time is
+then that of its last part; --verify after --keep verifies what was kept; --only ruler/tekken takes
+the steps whose names begin so; --frozen FOLDER freezes into a file there, not into the package's;
+and --anew forgets what was frozen before the first step. Needs RULER_MIRROR or full caches.
 
     python -m tests.bench.bench_release WORK --frozen WORK/frozen --anew     # the lock made anew
 """
