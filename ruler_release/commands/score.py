@@ -81,7 +81,7 @@ def errors(
 
     Example: `ruler errors runs/qwen`
     """
-    from ruler_eval.analysis.errors import error_rows
+    from ruler_eval.analysis.errors import collect
     from ruler_eval.report import analysis_tables
     from ruler_eval.score.cells.row_score import ScoringRules
     from ruler_eval.score.prediction_source import PredictionSource
@@ -89,7 +89,7 @@ def errors(
     flags.not_a_folder(out, "errors.jsonl")
     source = PredictionSource(dataset=dataset, **more)
     predictions, release = source.open(files, keep_prompts=True)
-    found = error_rows.collect(predictions, release, ScoringRules.parse(cut=cut), strict)
+    found = collect(predictions, release, ScoringRules.parse(cut=cut), strict)
     if out is not None:
         write_whole(out, "".join(json.dumps(e, ensure_ascii=False) + "\n" for e in found))
     typer.echo(plain(analysis_tables.errors(found, markdown)))

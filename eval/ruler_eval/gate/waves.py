@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ruler_common.errors import RulerError
-from ruler_eval.families.table import rule_task
 from ruler_eval.frozen_release import Release
 from ruler_eval.gate.plan import plan_of_run
 from ruler_eval.prediction import Prediction
@@ -28,6 +27,7 @@ from ruler_eval.score.cells.row_score import ScoringRules, row_score
 from ruler_eval.score.formats.form_reader import digest
 from ruler_eval.score.prediction_source import PredictionSource
 from ruler_eval.score.results_file import Results, scores_of
+from ruler_eval.tasks import scoring_task
 from ruler_score.ruler_score import SCORE_VERSION
 
 COLUMNS = ("index", "outputs", "none_word")
@@ -85,7 +85,7 @@ class RunInWaves:
         }
         self._configs = {name: release.parse(name) for name in configs}
         self._tasks = {
-            name: rule_task(config.task, release.dataset, release)
+            name: scoring_task(config.task, release.dataset, release)
             for name, config in self._configs.items()
         }
         if base is not None:

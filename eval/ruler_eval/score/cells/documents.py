@@ -14,11 +14,11 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from ruler_eval.families.table import rule_task
 from ruler_eval.frozen_release import Release
 from ruler_eval.score import intervals
 from ruler_eval.score.formats.form_reader import digest
 from ruler_eval.score.results_file import Cell
+from ruler_eval.tasks import scoring_task
 from ruler_score.ruler_score import QA_TASKS
 
 
@@ -26,7 +26,7 @@ def mark_documents(cells: Mapping[str, Cell], release: Release) -> None:
     """Enter documents and design effect where rows share any, and the interval that heeds them."""
     lengths: dict[tuple[str, str | None], list[tuple[int, str]]] = {}
     for name, cell in cells.items():
-        if rule_task(cell["task"], release.dataset, release) in QA_TASKS:
+        if scoring_task(cell["task"], release.dataset, release) in QA_TASKS:
             place = cell["task"], cell["tokenizer"]
             lengths.setdefault(place, []).append((cell["max_length"], name))
     for found in lengths.values():

@@ -11,13 +11,13 @@ from typing import Any
 
 from ruler_common.errors import RulerError
 from ruler_common.names import Names
-from ruler_eval.families.table import rule_task
 from ruler_eval.frozen_release import PartialRow, Release
 from ruler_eval.prediction import Prediction
 from ruler_eval.score.cells import depth
 from ruler_eval.score.config_naming import read_name
 from ruler_eval.score.formats.run_facts import RunFacts
 from ruler_eval.score.prediction_files import Predictions
+from ruler_eval.tasks import scoring_task
 from ruler_score import ruler_score as rules_of
 
 COLUMNS = ("index", "outputs", "none_word", "evidence", "question")
@@ -128,7 +128,7 @@ def rows(
                 "question": prediction.question,
             }
         return
-    task = rule_task(release.parse(name).task, release.dataset, release)
+    task = scoring_task(release.parse(name).task, release.dataset, release)
     alternatives = task in rules_of.QA_TASKS
     listed = list(release.rows(name, COLUMNS))
     texts: Iterator[PartialRow] = iter(())

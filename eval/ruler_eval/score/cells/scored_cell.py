@@ -11,7 +11,6 @@ from itertools import compress
 
 import numpy as np
 
-from ruler_eval.families.table import rule_task
 from ruler_eval.frozen_release import PartialRow, Release
 from ruler_eval.prediction import Prediction
 from ruler_eval.score import intervals
@@ -22,6 +21,7 @@ from ruler_eval.score.formats.form_reader import digest
 from ruler_eval.score.formats.run_facts import RunFacts
 from ruler_eval.score.results_file import Cell, RowScores
 from ruler_eval.score.trust.proof import proof_of
+from ruler_eval.tasks import scoring_task
 from ruler_score import ruler_score as rules_of
 
 _NOTHING = Prediction("", 0, "")  # in place of an answer that is missing
@@ -47,7 +47,7 @@ def scored_cell(
     rows_available = len(rows)
     if (asked := join.rows_asked(name, run, release)) is not None:
         rows = [row for row in rows if row["index"] in asked or row["index"] in found]
-    task = rule_task(config.task, config.dataset, release)
+    task = scoring_task(config.task, config.dataset, release)
     language = config.instruction_language if config.dataset == "oneruler" else None
     spoken = rules.languages.rules(language) if language else None
     counted, results, credits = list[PartialRow](), list[RowScore](), list[tuple[float, float]]()

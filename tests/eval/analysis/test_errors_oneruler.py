@@ -7,12 +7,11 @@ from pathlib import Path
 import pytest
 
 from ruler_common.parsing import read_toml
-from ruler_eval.analysis.errors.error_kinds import Error, error_of
-from ruler_eval.families.function_words import frequent
+from ruler_eval.analysis.errors import Error, error_of
 from ruler_eval.prediction import Prediction
 from ruler_score.ruler_score import ANSWER_TAGS
 
-FOLDER = Path(__file__).parents[2] / "ruler_score/oneruler_cases"
+FOLDER = Path(__file__).parents[1] / "ruler_score/oneruler_cases"
 LANGUAGES = pytest.mark.parametrize("language", sorted(ANSWER_TAGS))
 TABLES = {language: read_toml(FOLDER / f"{language}.toml") for language in ANSWER_TAGS}
 VALUES = ["1234567", "2222222", "3333333", "4444444"]
@@ -70,16 +69,16 @@ def test_answers_to_one_needle(language):
         return found and found.kind
 
     assert kind(VALUES[0]) is None
-    assert kind(none) == "says_none"
-    assert kind(none, inside=False) == "says_none"
-    assert kind(TABLES[language]["niah_none"]["right_in_a_sentence"][0], False) == "says_none"
+    assert kind(none) == "refused"
+    assert kind(none, inside=False) == "refused"
+    assert kind(TABLES[language]["niah_none"]["right_in_a_sentence"][0], False) == "refused"
     assert kind(VALUES[1]) == kind(VALUES[1].translate(FULL_WIDTH)) == "distractor"
-    assert kind(f"{VALUES[0]}, {VALUES[1]}") == "extra"
-    assert kind(f"{VALUES[0]}, {none}") == "extra"
-    assert kind("9999999") == "unrelated"
+    assert kind(f"{VALUES[0]}, {VALUES[1]}") == "wrong count"
+    assert kind(f"{VALUES[0]}, {none}") == "wrong count"
+    assert kind("9999999") == "other"
     assert kind("") == kind(".") == "empty"
-    assert kind(f"{VALUES[0]}\n{tagged(language, '?!a')}", inside=False) == "wrong_format"
-    assert kind(TABLES[language]["niah_none"]["inside_a_word"][0], False) != "says_none"
+    assert kind(f"{VALUES[0]}\n{tagged(language, '?!a')}", inside=False) == "other"
+    assert kind(TABLES[language]["niah_none"]["inside_a_word"][0], False) != "refused"
 
 
 @LANGUAGES
@@ -90,10 +89,10 @@ def test_a_part_of_several_needles(language):
         return error(row, "niah_multivalue", language, tagged(language, text))
 
     assert said(", ".join(VALUES[:3])) == Error("incomplete", 3, 4)
-    assert said(f"{VALUES[0]}, {VALUES[0]}, {VALUES[1]}") == Error("repeats", 2, 4)
+    assert said(f"{VALUES[0]}, {VALUES[0]}, {VALUES[1]}") == Error("incomplete", 2, 4)
     assert said(f"{VALUES[0]}, {none}") == Error("incomplete", 1, 4)
-    assert said(none) == Error("says_none", 0, 4)
-    assert said(" ".join([*VALUES, "55"])) == Error("extra", 4, 4)
+    assert said(none) == Error("refused", 0, 4)
+    assert said(" ".join([*VALUES, "55"])) == Error("wrong count", 4, 4)
 
 
 @LANGUAGES
@@ -114,16 +113,15 @@ def test_a_number_where_there_is_none(language):
 
     assert kind(none) is None
     assert kind(VALUES[1]) == kind(f"{none}, {VALUES[1]}") == "distractor"
-    assert kind("9999999") == "unrelated"
-    assert kind(f"{none} 9999999") == kind(f"{none}: 9999999, 9999999") == "extra"
-    assert kind("none" if language != "en" else "Keine vorhanden") == "wrong_format"
+    assert kind("9999999") == "other"
+    assert kind(f"{none} 9999999") == kind(f"{none}: 9999999, 9999999") == "wrong count"
+    assert kind("none" if language != "en" else "Keine vorhanden") == "another language"
     assert kind("") == "empty"
 
 
 @LANGUAGES
 def test_lists_of_words(language):
     row, words = cwe(language), TABLES[language]["words"]
-    usual = sorted(frequent(language) - set(" ".join(words).split()))
 
     def said(items):
         return error(row, "cwe_hard", language, tagged(language, ", ".join(items)))
@@ -131,18 +129,19 @@ def test_lists_of_words(language):
     assert said(words) is None
     assert said([*words[:8], RARE.format("a"), RARE.format("c")]) == Error("incomplete", 8, 10)
     assert said(words[:7]) == Error("incomplete", 7, 10)
-    assert said([*words[:3], *words[:3]]) == Error("repeats", 3, 10)
-    assert said([*words, RARE.format("a")]) == Error("extra", 10, 10)
-    assert said(usual[:10]).kind == "frequent_word"
-    assert said([*(RARE.format(letter) for letter in "abcdef"), *words[:3]]).kind == "copied_start"
+    assert said([*words[:3], *words[:3]]) == Error("incomplete", 3, 10)
+    assert said([*words, RARE.format("a")]) == Error("wrong count", 10, 10)
+    assert said([*(RARE.format(letter) for letter in "abcdef"), *words[:3]]) == Error(
+        "incomplete", 3, 10
+    )
     assert said([]).kind == "empty"
 
 
 @pytest.mark.parametrize("language", ["fa", "hi", "ja", "ko", "ru", "sr", "ta", "uk", "zh"])
-def test_words_of_another_script_are_of_the_wrong_format(language):
+def test_words_of_another_script_are_in_another_language(language):
     latin = ["voda", "vatra", "planina", "kuća", "ptica", "kamen", "noć", "hleb", "more", "ruka"]
     found = error(cwe(language), "cwe_easy", language, tagged(language, ", ".join(latin)))
-    assert found == Error("wrong_format", 0, 10)
+    assert found == Error("another language", 0, 10)
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""A release of a task family that is not known here is one sentence."""
+"""The table of tasks: the benchmarks' own, custom ones, and those of a family that it lacks."""
 
 from __future__ import annotations
 
@@ -9,11 +9,14 @@ from typing import Any
 import pytest
 
 from ruler_common.names import Config
+from ruler_eval.tasks import FAMILIES, family_of, scoring_task
+from ruler_score.ruler_score import ONERULER_TASKS, RULER_TASKS
 from tests.eval.run.small_release import full_row
 from tests.eval.scoring_helpers import ruler
 from tests.hand_written import whole, write_file
 
 ROWS = 4
+BENCHMARKS = {"ruler": RULER_TASKS, "oneruler": ONERULER_TASKS}
 
 
 def row(index: int, sentences: int, task: str) -> dict[str, Any]:
@@ -73,3 +76,16 @@ def test_a_family_that_is_not_known_is_one_sentence(
     assert "of family 'copied_sentence', which is not known here (known: niah," in " ".join(
         error.split()
     )
+
+
+@pytest.mark.parametrize("dataset", BENCHMARKS)
+def test_every_task_of_a_benchmark_is_in_one_family_and_has_its_own_rule(dataset: str) -> None:
+    families = [family for family in FAMILIES.values() if family.dataset == dataset]
+    tasks = [task for family in families for task in family.tasks]
+    assert sorted(tasks) == sorted(BENCHMARKS[dataset])
+    assert all(scoring_task(task, dataset) == task for task in tasks)
+
+
+def test_a_task_name_of_both_benchmarks_is_in_the_family_of_the_one_that_is_named() -> None:
+    assert family_of("niah_multivalue", "ruler") is FAMILIES["niah"]
+    assert family_of("niah_multivalue", "oneruler") is FAMILIES["multilingual_niah"]
