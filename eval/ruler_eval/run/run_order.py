@@ -40,7 +40,7 @@ VERSIONS = ("ruler-release", "transformers", "tokenizers", "torch", "openai", "d
 class RunOrder:
     """What `ruler run` is asked to do: one field for each of its flags.
 
-    With `skip_missing` a group stands for those of its tasks that the release holds. `price` is of
+    With `skip_missing` a group means those of its tasks that the release holds. `price` is of
     a million tokens of prompts and of answers, to be shown before the first row.
     """
 
@@ -118,7 +118,7 @@ def checked_arguments(arguments: Mapping[str, Any]) -> dict[str, Any]:
             json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
         except (ValueError, TypeError):
             raise RulerError(
-                f"--engine-arg '{name}' is no finite number, or has half a character: "
+                f"--engine-arg '{name}' is not a finite number, or has half a character: "
                 "give another value."
             ) from None
         check_argument(name, value)

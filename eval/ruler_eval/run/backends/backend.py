@@ -71,7 +71,7 @@ class Backend(ABC):
         return
 
     def count(self, prompt: Prompt) -> int | None:
-        """Tokens of a prompt after templating; None if nobody can tell."""
+        """Tokens of a prompt after templating; None if it is unknown."""
         return prompt.tokens
 
     def close(self) -> None:

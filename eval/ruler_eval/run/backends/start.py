@@ -65,7 +65,7 @@ def _lacking(backend: str, package: str) -> RulerError:
 
 
 def start(name: str, options: ModelOptions, release: Release) -> Backend:
-    """Start a backend by its name; a RulerError says what to install or mend.
+    """Start a backend by its name; a RulerError says what to install or correct.
 
     `release` is the one whose rows are to be answered: the oracle reads their references.
     """
