@@ -1,26 +1,28 @@
-"""`ruler freeze`, and what build, verify and the card say of the frozen rows."""
+"""Freezing rows, and what build, verify and the card say of the frozen rows."""
 
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from freeze import freeze
 from ruler_builder.card.render import render
 from ruler_builder.release.build import build
-from ruler_builder.release.freeze import freeze
 from ruler_builder.release.order import BuildOrder
 from ruler_common.errors import RulerError
 from ruler_common.frozen_rows import compare, read_frozen, unexplained
 from ruler_common.manifest import read_manifest
 from ruler_common.manifest_form import MANIFEST, Manifest
 from ruler_common.parsing import read_toml
-from tests import in_process
 from tests.builder.verify import planting
 from tests.conftest import Silent
 
+ROOT = Path(__file__).parents[2]
 Edit = Callable[[Manifest], object]
 
 
@@ -67,7 +69,7 @@ def test_releases_are_frozen_one_after_another(whole: Callable[..., Path], tmp_p
         (name, source["sha256"]) for name, source in manifest["sources"].items()
     }
     assert read_toml(tmp_path / "1.0.0.toml")["samples"] == {"ruler": 500, "oneruler": 50}
-    freeze([whole("four", only("vt"))], anew=True, folder=tmp_path)
+    freeze([whole("four", only("vt"))], replace_all=True, folder=tmp_path)
     assert {*read_toml(tmp_path / "1.0.0.toml")["rows"]["ruler"]} == {"vt_4k"}
 
 
@@ -87,14 +89,14 @@ def test_only_releases_as_they_are_published_are_frozen(
     assert not (tmp_path / "1.0.0.toml").exists()
 
 
-def test_other_rows_are_refused_unless_all_is_made_anew(
+def test_other_rows_are_refused_unless_all_are_replaced(
     whole: Callable[..., Path], tmp_path: Path
 ) -> None:
     freeze([whole()], folder=tmp_path)
     other = whole("other", other_rows)
-    with pytest.raises(RulerError, match=r"1 configurations .* first vt_4k: say why .* --anew"):
+    with pytest.raises(RulerError, match=r"1 configurations .* first vt_4k: say why .* --replace"):
         freeze([other], folder=tmp_path)
-    assert freeze([other], anew=True, folder=tmp_path).rows["ruler"]["vt_4k"] == "0" * 64
+    assert freeze([other], replace_all=True, folder=tmp_path).rows["ruler"]["vt_4k"] == "0" * 64
 
 
 def test_a_published_version_never_changes(whole: Callable[..., Path], tmp_path: Path) -> None:
@@ -105,7 +107,7 @@ def test_a_published_version_never_changes(whole: Callable[..., Path], tmp_path:
     assert (tmp_path / "1.0.0.toml").read_bytes() == before
     for edit in (other_rows, only("vt")):
         with pytest.raises(RulerError, match=r"is published, and its rows never change"):
-            freeze([whole(edit.__qualname__, edit)], anew=True, folder=tmp_path)
+            freeze([whole(edit.__qualname__, edit)], replace_all=True, folder=tmp_path)
     assert (tmp_path / "1.0.0.toml").read_bytes() == before
     later = whole("later", lambda m: (m.update(data_version="1.0.1"), other_rows(m)))
     assert freeze([later], folder=tmp_path).data_version == "1.0.1"
@@ -157,16 +159,17 @@ def test_rows_that_should_be_the_frozen_ones_and_are_not_are_found(
         assert unexplained(legitimate, frozen) == []
 
 
-def test_the_command_audits_and_freezes_and_a_release_says_what_it_is(
+def test_the_script_audits_and_freezes_and_a_release_says_what_it_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     root = tmp_path / "ruler"
     build(BuildOrder(root, lengths=("4k",), tasks=("vt",)), Silent())
-    done = in_process.ruler("freeze", root, "--to", tmp_path)
-    assert "Data version 1.0.0: 1 configurations are frozen in" in " ".join(done.stdout.split())
+    script = [sys.executable, str(ROOT / "builder/freeze.py"), str(root), "--to", str(tmp_path)]
+    done = subprocess.run(script, capture_output=True, text=True)
+    assert "Data version 1.0.0: 1 configurations are frozen in" in done.stdout
     monkeypatch.setattr("ruler_common.frozen_rows.FROZEN", tmp_path)
     assert "These are the frozen rows of data version 1.0.0." in render(read_manifest(root))
     planting.plant(root, "data/tekken/4k/vt.parquet", lambda rows: rows[3].update(length=7))
-    done = in_process.ruler("freeze", root, "--anew", "--to", tmp_path)
-    assert done.code == 2
-    assert "is not frozen: see `ruler verify --audit" in " ".join(done.stderr.split())
+    done = subprocess.run([*script, "--replace"], capture_output=True, text=True)
+    assert done.returncode == 2
+    assert "is not frozen: see `ruler verify --audit" in done.stderr

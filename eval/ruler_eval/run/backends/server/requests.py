@@ -1,4 +1,4 @@
-"""The fields of a request to an OpenAI-compatible API, sent at once or in a batch file.
+"""The fields of a request to an OpenAI-compatible API, for a server or a batch file.
 
 {"model": "m", "messages": […, {"role": "assistant", "content": "The special magic number"}],
  "max_tokens": 128, "temperature": 0.0, "top_p": 1.0, "seed": 0, "top_k": -1, …,
@@ -18,28 +18,30 @@ from ruler_eval.run.prompts import Prompt
 
 
 def sampling_fields(options: ModelOptions, provider: Provider) -> dict[str, Any]:
-    """How tokens are drawn, as far as the provider takes it and --omit does not name it.
+    """Return how tokens are sampled, without the fields that the provider refuses or --omit names.
 
-    Raises RulerError where that would drop what was asked for.
+    Raises RulerError if that would drop a value that the user chose.
     """
-    usual = ModelOptions("").sampling
+    default = ModelOptions("").sampling
     for name in provider.omit:
-        if name not in options.omit and options.sampling[name] != usual[name]:
+        if name not in options.omit and options.sampling[name] != default[name]:
             raise RulerError(
                 f"{provider.title} takes no {name}{provider.source}: leave "
                 f"--{name.replace('_', '-')} out."
             )
-    left_out = {*provider.omit, *options.omit}
-    asked = {name: value for name, value in options.sampling.items() if name not in left_out}
-    return {provider.rename.get(name, name): value for name, value in asked.items()}
+    return {
+        provider.rename.get(name, name): value
+        for name, value in options.sampling.items()
+        if name not in provider.omit and name not in options.omit
+    }
 
 
 def extra_fields(
     options: ModelOptions, provider: Provider, chat: bool, template_arguments: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """The user's own fields, and those that the provider understands beside OpenAI's.
+    """Return the user's own fields, and those that the provider understands beside OpenAI's.
 
-    Neutral samplers are sent, since a server would else take a model's generation_config.json.
+    Neutral samplers are sent; without them a server would use the model's generation_config.json.
     """
     extra = {**provider.extra, **(options.arguments or {})}
     if provider.template and chat:
@@ -49,13 +51,14 @@ def extra_fields(
 
 
 def stream_fields(provider: Provider) -> dict[str, Any]:
-    """What asks for an answer in pieces, and for its tokens at the end."""
-    asks = provider.stream_options
-    return {"stream": True, **({"stream_options": {"include_usage": True}} if asks else {})}
+    """Return the fields that ask for an answer in chunks, and for its token counts at the end."""
+    if provider.stream_options:
+        return {"stream": True, "stream_options": {"include_usage": True}}
+    return {"stream": True}
 
 
 def json_bytes(body: Mapping[str, Any]) -> bytes:
-    """The body of a request as it is sent."""
+    """Return the body of a request as it is sent."""
     text = json.dumps(body, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     return text.encode()
 
@@ -63,10 +66,10 @@ def json_bytes(body: Mapping[str, Any]) -> bytes:
 def turn_fields(
     prompt: Prompt, mode: str, extra: Mapping[str, Any], provider: Provider
 ) -> dict[str, Any]:
-    """The fields of a chat request that say how it ends: with a turn to be continued, or not."""
+    """Return the fields of a chat request that say whether its last turn is to be continued."""
     fields: dict[str, Any] = {}
-    marked = provider.prefill in ("turn", "prefix")
-    if mode == "prefill" and prompt.messages[-1]["role"] == "assistant" and not marked:
+    needs_fields = provider.prefill not in ("turn", "prefix")
+    if mode == "prefill" and prompt.messages[-1]["role"] == "assistant" and needs_fields:
         fields = {"add_generation_prompt": False, "continue_final_message": True}
     if "chat_template_kwargs" in extra:
         fields["chat_template_kwargs"] = extra["chat_template_kwargs"]
@@ -81,15 +84,22 @@ def chat_body(
     extra: Mapping[str, Any],
     provider: Provider,
 ) -> dict[str, Any]:
-    """A chat request: the turns and the most tokens to answer with, and all other fields."""
+    """Return a chat request: the turns, the limit of answer tokens, and all other fields."""
     turns: list[dict[str, Any]] = [*prompt.messages]
     if provider.prefill == "prefix" and turns[-1]["role"] == "assistant":
         turns[-1] = {**turns[-1], "prefix": True}
-    asked = {"model": model, **sampling, "messages": turns, provider.limit: prompt.max_tokens}
-    return {**asked, **extra, **turn_fields(prompt, mode, extra, provider)}
+    return {
+        "model": model,
+        **sampling,
+        "messages": turns,
+        provider.limit: prompt.max_tokens,
+        **extra,
+        **turn_fields(prompt, mode, extra, provider),
+    }
 
 
 def without_prefix(prompt: Prompt, text: str) -> str:
-    """An answer without the prefix that it continues, where a provider repeats it."""
-    last = prompt.messages[-1] if prompt.messages else {"role": "user"}
-    return text.removeprefix(last["content"]) if last["role"] == "assistant" else text
+    """Return an answer without the prefix that it continues, which some providers repeat."""
+    if prompt.messages and prompt.messages[-1]["role"] == "assistant":
+        return text.removeprefix(prompt.messages[-1]["content"])
+    return text

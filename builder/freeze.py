@@ -1,14 +1,16 @@
-"""`ruler freeze`: record the rows of built releases as the frozen rows of their data version.
+"""Record the rows of built releases as the frozen rows of their data version: for maintainers.
 
-    freeze([Path("ruler"), Path("oneruler")])      # writes ruler_common/frozen/1.0.0.toml
+    python builder/freeze.py ruler oneruler        # writes ruler_common/frozen/1.0.0.toml
 
-Only manifests are read, so releases can be built, frozen and removed one after another: each call
-adds to the file, unless it is to be made `anew`. A published data version never changes.
+Every row is audited first. Releases can be built, frozen and removed one after another: each call
+adds to the file, unless --replace begins it again. A published data version never changes.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
+import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -16,6 +18,7 @@ from pathlib import Path
 from ruler_builder.common.build_folder import is_unfinished
 from ruler_builder.release.suite import read_suite
 from ruler_builder.sources.registry import CANONICAL
+from ruler_builder.verify.verify import audit_release
 from ruler_common.errors import RulerError
 from ruler_common.files import write_whole
 from ruler_common.frozen_rows import FROZEN, FrozenRows, frozen_path, read_frozen
@@ -25,15 +28,15 @@ from ruler_common.names import TASKS
 from ruler_common.rows import FULL_ROWS
 
 _ABOUT = """\
-# Digests (rows_sha256) of the rows of data version {version}, written by `ruler freeze`: what
+# Digests (rows_sha256) of the rows of data version {version}, written by builder/freeze.py: what
 # `ruler build` and `ruler verify` compare with. Once `published` is true they never change.
 """
 
 
 def freeze(
-    roots: Iterable[Path], anew: bool = False, published: bool = False, folder: Path = FROZEN
+    roots: Iterable[Path], replace_all: bool = False, published: bool = False, folder: Path = FROZEN
 ) -> FrozenRows:
-    """Add the rows of whole releases to the frozen rows of their data version, or begin `anew`.
+    """Add the rows of whole releases to the frozen rows of their data version, or replace all.
 
     `published` marks the version as published. Raises RulerError for a release that is not as the
     published ones are, for other rows than those frozen already, and for a published version.
@@ -44,7 +47,7 @@ def freeze(
         raise RulerError(f"Freeze releases of one data version: here are {sorted(versions)}.")
     (version,) = versions
     before = read_frozen(version, folder)
-    found = None if anew else before
+    found = None if replace_all else before
     for manifest in manifests:
         found = _with_rows(found, manifest)
     assert found  # there is a manifest
@@ -122,7 +125,7 @@ def _refuse_other(kind: str, there: Mapping[str, str], new: Mapping[str, str]) -
     if other:
         raise RulerError(
             f"{len(other)} {kind}s were frozen with another digest, first {other[0]}: "
-            "say why in CHANGELOG.md and freeze every release again, with --anew."
+            "say why in CHANGELOG.md and freeze every release again, with --replace."
         )
 
 
@@ -139,3 +142,28 @@ def _toml(frozen: FrozenRows) -> str:
 
 
 _HEADER = ("data_version", "builder_version", "published", "seed", "reserve")
+
+
+def main() -> None:
+    """Audit the releases that the command line names, and freeze their rows."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("roots", type=Path, nargs="+", metavar="DIR", help="Folders of releases.")
+    parser.add_argument("--replace", action="store_true", help="Forget what was frozen before.")
+    parser.add_argument("--published", action="store_true", help="Rows never change again.")
+    parser.add_argument("--to", type=Path, default=FROZEN, help="Folder of the digests.")
+    arguments = parser.parse_args()
+    try:
+        for root in arguments.roots:
+            if not audit_release(root).ok:
+                raise RulerError(f"'{root}' is not frozen: see `ruler verify --audit {root}`.")
+        frozen = freeze(arguments.roots, arguments.replace, arguments.published, arguments.to)
+    except RulerError as error:
+        print(f"Error: {error}", file=sys.stderr)
+        sys.exit(2)
+    rows = sum(len(names) for names in frozen.rows.values())
+    path = frozen_path(frozen.data_version, arguments.to)
+    print(f"Data version {frozen.data_version}: {rows} configurations are frozen in '{path}'.")
+
+
+if __name__ == "__main__":
+    main()
