@@ -55,13 +55,13 @@ from inspect_ai.solver import Generate, Solver, TaskState, solver
 
 from ruler_common.errors import RulerError
 from ruler_common.names import Config, check_name
-from ruler_eval.families.table import rule_task
 from ruler_eval.frozen_release import Release, chosen_files
 from ruler_eval.release_languages import Languages
 from ruler_eval.run.prompts import MODES, Prompter
 from ruler_eval.run.reasoning import Reasoning
-from ruler_eval.score.cells.row_score import ScoringRules, row_score
-from ruler_eval.score.formats.inspect_log import prediction
+from ruler_eval.score.inspect_log import prediction
+from ruler_eval.score.row_score import ScoringRules, row_score
+from ruler_eval.tasks import scoring_task
 from ruler_score.ruler_score import SCORE_VERSION
 
 COLUMNS = ("index", "input", "answer_prefix", "outputs", "max_new_tokens", "none_word")
@@ -196,7 +196,7 @@ def _samples(
     alone = set(Counter(config.task for config in configs).values()) == {1}
     samples = []
     for config in configs:
-        rule = rule_task(config.task, config.dataset, release)
+        rule = scoring_task(config.task, config.dataset, release)
         for row in release.some_rows(config.name, COLUMNS, release.order(config.name)[:limit]):
             metadata = {
                 "config": config.name,

@@ -22,7 +22,6 @@ MADE = {
     "families/NAME/rows.py": "rows.py",
     "families/NAME/audit.py": "audit.py",
     "suites/NAME.toml": "suite.toml",
-    "ruler_eval/families/NAME.py": "answers.py",
 }
 """How a path of the recipe ends, and the toy's file for it."""
 BUILDER = "ruler_builder.families"
@@ -38,10 +37,12 @@ EDITED = {
         "MAKERS: dict[str, type[Task[Any]]] = {\n",
         f'    "{NAME}": LabelledSentence,\n',
     ),
-    "eval/ruler_eval/families/table.py": (
-        f"from ruler_eval.families import {NAME}\n",
-        "FAMILIES: dict[str, Family] = {\n",
-        f'    "{NAME}": {NAME}.FAMILY,\n',
+    "eval/ruler_eval/tasks.py": (
+        "",
+        "FAMILIES: Mapping[str, TaskFamily] = {\n",
+        f'    "{NAME}": TaskFamily(\n'
+        '        dataset="ruler", tasks=(), rule="niah_single_1", answers="text"\n'
+        "    ),\n",
     ),
     "dataset_cards/ruler.md": (
         "",
@@ -143,7 +144,7 @@ def test_a_family_added_by_the_recipe_is_built_verified_run_scored_and_sorted(
         "score RUN",
         "errors RUN --out errors.jsonl",
         "show label_6_4k 0 --dataset toy --run RUN",
-        "report RUN --dataset toy --out page.html --json page.json",
+        "report RUN --dataset toy --out page.html",
         "correlate RUN/results.json --out correlation.json",
     )
     found = [json.loads(line) for line in (work / "errors.jsonl").read_text().splitlines()]
@@ -151,8 +152,9 @@ def test_a_family_added_by_the_recipe_is_built_verified_run_scored_and_sorted(
         ("label_6_4k", 0, "empty"),
         ("label_6_4k", 1, "other"),
     ]
-    page = json.loads((work / "page.json").read_text(encoding="utf-8"))
-    assert set(page["errors"]["kinds"]) == {"empty", "other"}
+    page = (work / "page.html").read_text(encoding="utf-8")
+    kinds = page.split('<ul class="kinds">')[1].split("</ul>")[0]
+    assert re.findall("<b>(.*?)</b>", kinds) == ["empty", "other"]
     ((panel,),) = json.loads((work / "correlation.json").read_text())["complexity"].values()
     assert panel["title"] == "labelled sentence: words"
     assert [(line["value"], line["scores"]["4k"]) for line in panel["lines"]] == [

@@ -230,6 +230,10 @@ def test_every_block_of_code_is_run_by_a_test() -> None:
         ("docs/python.md", "The commands as calls", "python"),
         ("docs/python.md", "Load", "python"),
         ("docs/run.md", "Without a model", "bash"),
+        ("docs/many_machines.md", "Behind one address", "bash"),  # tests/test_many_machines.py
+        ("docs/many_machines.md", "Behind one address", "yaml"),
+        ("docs/many_machines.md", "Shards", "bash"),
+        ("docs/many_machines.md", "Shards", "yaml"),
         ("docs/other_tools.md", "Exports", "bash"),
         ("docs/other_tools.md", "Inspect", "bash"),  # these above
         ("docs/languages.md", "Commands", "bash"),  # tests/release/test_own_language.py

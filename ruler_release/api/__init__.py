@@ -11,7 +11,7 @@ command's flag: `--lengths` is `lengths`. With `progress` the commands' bars are
 where that is a terminal. A call imports what it needs, the module nothing.
 """
 
-from ruler_release.api.decisions import decide, live_test
+from ruler_release.api.decisions import decide, decide_run
 from ruler_release.api.releases import build, load, verify
 from ruler_release.api.scores import compare, report, run, score
 from ruler_release.api.tokenizer_counts import tokens_by_tokenizer
@@ -20,7 +20,7 @@ __all__ = [
     "build",
     "compare",
     "decide",
-    "live_test",
+    "decide_run",
     "load",
     "report",
     "run",

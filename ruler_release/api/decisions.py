@@ -1,12 +1,13 @@
 """Verdicts with as few rows as they take, from Python: decide.
 
-decide("runs/base", "runs/quantised", max_drop=2)["rows"]              # where it would have stopped
+decide("runs/base", "runs/quantised", max_drop=2)["rows"]              # rows that exist
 decide("runs/base", max_drop=2, model="org/quantised", backend="vllm", out="runs/quantised")
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,8 +15,8 @@ from ruler_common.errors import RulerError
 from ruler_release.api.arguments import Place, several
 
 if TYPE_CHECKING:
-    from ruler_eval.analysis.sequential.live_test import LiveTest
-    from ruler_eval.analysis.sequential.sequential_test import SequentialDecision
+    from ruler_eval.gate.decide import DecidedRun, SequentialDecision
+    from ruler_eval.run.run_order import RunOrder
     from ruler_eval.score.results_file import Results
 
 
@@ -24,98 +25,95 @@ def decide(
     other: Place | None = None,
     *,
     max_drop: float,
-    base_model: str | None = None,
-    base_model_url: str | None = None,
     on_look: Callable[[SequentialDecision], None] = lambda _: None,
     progress: bool = False,
     **run: Any,
 ) -> SequentialDecision:
-    """Decide with as few rows as it takes whether a model lost less than so much; `ruler decide`.
+    """Decide with as few rows as it takes whether a model lost less than a limit; `ruler decide`.
 
     Args:
-        base: The scored RUN folder, or results.json, of model A; with `base_model` the folder in
-            which A is run too, in step.
-        other: The same of model B, where it was run already: says at which look it would have
-            stopped.
+        base: The RUN folder, or results.json, of model A.
+        other: The RUN folder, or results.json, of model B; with `backend` the folder of its run.
         max_drop: Points that B may lose against A over all.
-        base_model: Model A, by its name for the same backend.
-        base_model_url: Model A's server, where it is not `base_url`.
         on_look: Called after every look.
         progress: Show estimate and bar of the run.
-        run: Of model B, where `other` is left out: arguments of `ruler_release.run`. `model`,
-            `backend` and `out` have to be there; release, configurations, mode, thinking and
-            sampling are those of the base run unless given.
+        run: Of model B, if rows are to be run: arguments of `ruler_release.run`. `model` and
+            `backend` are required, and `out` or `other`; release, configurations, mode, thinking
+            and sampling are those of the base run unless given.
 
     Returns:
         The last look: `verdict` is `smaller`, `larger` or `unknown`. Raises RulerError for runs
         that cannot be paired, and for another limit than the one fixed before the first row.
     """
-    from ruler_eval.analysis.sequential.sequential_test import LookPlan, check_limit, looks
+    from ruler_eval.gate.decide import StoredRows, check_limit
+    from ruler_eval.gate.decide import decide as decide_rows
     from ruler_eval.score.scored_run import open_results
 
     check_limit(max_drop)
-    if other is None:
-        run |= {"base_model": base_model, "base_model_url": base_model_url}
-        live = live_test(base, max_drop=max_drop, progress=progress, **run)
-        return live.run(on_look)
-    if run or base_model or base_model_url:
-        raise RulerError("Two runs that are there need no model to run: leave its options out.")
-    a, b = open_results(Path(base)), open_results(Path(other))
-    for found in looks(LookPlan.of(a), a, b, max_drop):
-        on_look(found)
-    return found
+    given = {name: value for name, value in run.items() if value is not None}
+    if other is None or "backend" in given:
+        if other is not None:
+            given.setdefault("out", other)
+        return decide_run(
+            base, max_drop=max_drop, on_look=on_look, progress=progress, **given
+        ).decision
+    if given:
+        raise RulerError("To run the rows that B lacks, name --backend and --model too.")
+    results = open_results(Path(base))
+    stored = StoredRows(results, open_results(Path(other)), max_drop)
+    return decide_rows(results, stored, max_drop, on_look)
 
 
-def live_test(
+def decide_run(
     base: Place,
     *,
     max_drop: float,
-    base_model: str | None = None,
-    base_model_url: str | None = None,
+    on_look: Callable[[SequentialDecision], None] = lambda _: None,
     progress: bool = False,
     **run: Any,
-) -> LiveTest:
-    """The test that `decide` runs, for who wants to know more of it than the verdict."""
-    from inspect import signature
-
-    from ruler_eval.analysis.sequential.live_test import LiveTest
-    from ruler_eval.run.run_order import make_order
+) -> DecidedRun:
+    """Run model B until the verdict: `decide`, with how its rows ended."""
+    from ruler_eval.gate.decide import decide_run as run_until_decided
     from ruler_eval.score.scored_run import open_results
-    from ruler_release.api.scores import run as run_call
 
     given = {name: value for name, value in run.items() if value is not None}
     if not given.get("out") or not given.get("backend"):
         raise RulerError("Model B is to be run: name --model, --backend and --out, or its RUN.")
-    taken = signature(run_call).parameters
-    if unknown := sorted({*given} - {*taken} | {*given} & {"until", "beside"}):
+    results = open_results(Path(base))
+    order = _order(results, given, progress)
+    return run_until_decided(results, order, max_drop, on_look)
+
+
+def _order(base: Results, given: Mapping[str, Any], progress: bool) -> RunOrder:
+    """Return what model B is asked to do: as the base was, unless given."""
+    from ruler_eval.run.run_order import make_order
+    from ruler_release.api.scores import run as run_call
+
+    arguments = signature(run_call).parameters
+    not_of_run = {"until", "on_look", "progress"}
+    if unknown := sorted({*given} - ({*arguments} - not_of_run)):
         raise RulerError(f"`ruler run` has no argument '{unknown[0]}'.")
-    if base_model_url and not base_model:
-        raise RulerError("--base-model-url is of a model A that is run too: add --base-model.")
-    results = None if base_model else open_results(Path(base))
-    options = {name: p.default for name, p in taken.items() if p.default is not p.empty}
-    options |= {**(as_run(results) if results else {}), **given}
-    used = results["run"].get("chat_template") if results else None
-    if used and not options["chat_template"]:
+    defaults = {name: p.default for name, p in arguments.items() if name not in not_of_run}
+    options = {
+        **{name: value for name, value in defaults.items() if value is not arguments[name].empty},
+        **as_run(base),
+        **given,
+    }
+    template = base["run"].get("chat_template")
+    if template and not options["chat_template"]:
         raise RulerError(
-            f"The base was run with the chat template '{used['name']}': give model B's, such as "
-            f"--chat-template {used['name']}."
+            f"The base was run with the chat template '{template['name']}': give model B's, such "
+            f"as --chat-template {template['name']}."
         )
     for name in ("dataset", "configs"):
         if not options.get(name):
             raise RulerError(f"The base does not say what it was run on: add --{name}.")
-    for name in ("progress", "until", "beside", "on_look"):
-        options.pop(name)
     options |= {"dataset": str(options["dataset"]), "configs": several(options["configs"])}
-    order = make_order({**options, "out": Path(options["out"]), "quiet": not progress})
-    if results is not None:
-        return LiveTest(order, max_drop, results)
-    theirs = {**options, "model": base_model, "out": Path(base), "quiet": not progress}
-    theirs["base_url"] = base_model_url or options["base_url"]
-    return LiveTest(order, max_drop, make_order(theirs))
+    return make_order({**options, "out": Path(options["out"]), "quiet": not progress})
 
 
 def as_run(results: Results) -> dict[str, Any]:
-    """How a scored run was made, as arguments of `ruler_release.run`: what B has to share."""
+    """Return how a scored run was made, as arguments of `ruler_release.run`."""
     made: Mapping[str, Any] = results["run"]
     found: dict[str, Any] = {
         "dataset": results["dataset"]["source"],

@@ -15,7 +15,7 @@ from ruler_release.api.arguments import Names, Place, filled, path, paths, sever
 
 if TYPE_CHECKING:
     from ruler_eval.analysis.compare import Comparison, SeedComparison
-    from ruler_eval.analysis.sequential.mean_estimate import MeanEstimate
+    from ruler_eval.gate.until import MeanEstimate
     from ruler_eval.run.progress import RunSummary
     from ruler_eval.score.results_file import Results
 
@@ -40,12 +40,9 @@ def run(
     revision: str | None = None,
     data_revision: str | None = None,
     base_url: str | None = None,
-    concurrency: int | None = None,
-    tokens_in_flight: int | None = None,
-    replicas_behind: int = 1,
+    concurrency: int = 32,
     timeout: float = 3600.0,
     stream: bool = False,
-    retries: int = 8,
     give_up_after: float = 600.0,
     temperature: float = 0.0,
     top_p: float = 1.0,
@@ -55,7 +52,6 @@ def run(
     arguments: Mapping[str, Any] | None = None,
     price: tuple[float, float] | None = None,
     until: float | None = None,
-    beside: Place | None = None,
     on_look: Callable[[MeanEstimate], None] = lambda _: None,
     progress: bool = False,
 ) -> RunSummary:
@@ -82,15 +78,11 @@ def run(
         revision: The model's on the Hub.
         data_revision: The release's on the Hub.
         base_url: openai: the server, such as http://localhost:8000/v1.
-        concurrency: openai: requests at a time, at most; default: 32 for each replica behind, and
-            more while that is faster.
-        tokens_in_flight: openai: prompt tokens sent at once, at most; default: twice what vLLM says
-            that its caches hold, else 2 << 20 for each replica.
-        replicas_behind: openai: engines behind the address.
-        timeout: openai: seconds for a request, beyond those for what was sent before it.
-        stream: openai: answers come in pieces, and `timeout` counts from the first one.
-        retries: openai: tries for one row, at most.
-        give_up_after: openai: seconds to wait for a server that is gone; then the run stops.
+        concurrency: openai: requests at a time, at most.
+        timeout: openai: seconds for a request; a row without an answer by then has failed.
+        stream: openai: answers come in pieces, and `timeout` is for each piece.
+        give_up_after: openai: seconds to wait for a server that is not available (HTTP 429 or 503,
+            no connection); then the run stops.
         temperature: Of the sampling; 0 is greedy.
         top_p: Sample from the likeliest tokens of this total probability.
         seed: Of the sampling.
@@ -100,8 +92,6 @@ def run(
         price: Of a million tokens of prompts and of answers, for the estimate that is shown.
         until: Stop when the mean over all tasks is known within ± so many points (95 %); the
             estimate is then in run.json.
-        beside: until: a scored whole run of a near model, such as the one before quantisation,
-            which makes the estimate narrower.
         on_look: until: called with the estimate after every wave.
         progress: Show the estimate and a bar.
 
@@ -113,19 +103,15 @@ def run(
     from ruler_eval.run.run_order import make_order
     from ruler_eval.run.runner import run as run_order
 
-    for name in ("progress", "until", "beside", "on_look"):
+    for name in ("progress", "until", "on_look"):
         del options[name]
     options |= {"dataset": str(dataset), "configs": several(configs), "out": Path(out)}
     order = make_order({**options, "quiet": not progress})
     if until is None:
-        if beside is not None:
-            raise RulerError("--beside is for --until.")
         return run_order(order)
-    from ruler_eval.analysis.sequential.mean_estimate import run_until
-    from ruler_eval.score.scored_run import open_results
+    from ruler_eval.gate.until import run_until
 
-    near = None if beside is None else open_results(Path(beside))
-    return run_until(order, until, near, on_look)
+    return run_until(order, until, on_look)
 
 
 def score(
@@ -178,11 +164,10 @@ def score(
 
     from ruler_common.names import parse_length
     from ruler_common.terminal import steps
-    from ruler_eval.score import scoring, stored_results
-    from ruler_eval.score.cells.row_score import ScoringRules
+    from ruler_eval.score import results_file, scoring
     from ruler_eval.score.effective_length import parse_baseline
-    from ruler_eval.score.prediction_files import results_place
-    from ruler_eval.score.prediction_source import PredictionSource
+    from ruler_eval.score.predictions import PredictionSource, results_place
+    from ruler_eval.score.row_score import ScoringRules
 
     given = paths(files)
     rules = ScoringRules.parse(compat, cut, partial)
@@ -194,7 +179,7 @@ def score(
     bar = with_arguments(steps, label="Scoring", quiet=not progress)
     results = scoring.score(predictions, release, rules, baseline, window, bar)
     if place := out or results_place(given):
-        stored_results.write(results, Path(place))
+        results_file.write(results, Path(place))
     return results
 
 
@@ -214,7 +199,6 @@ def compare(
         Differences with 95 % intervals: by configuration, by length, over all; with `max_drop` the
         `decision`. Raises RulerError for results that share no rows or cannot be paired.
     """
-    from ruler_common.errors import RulerError
     from ruler_eval.analysis.compare import compare as compare_results
     from ruler_eval.analysis.compare import compare_seeds, decision, seeds_of
     from ruler_eval.score.scored_run import open_results

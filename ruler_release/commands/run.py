@@ -14,28 +14,25 @@ from ruler_release import api, completion
 from ruler_release.commands import flags
 
 if TYPE_CHECKING:
-    from ruler_eval.analysis.sequential.mean_estimate import MeanEstimate
-    from ruler_eval.analysis.sequential.sequential_test import SequentialDecision
+    from ruler_eval.gate.decide import SequentialDecision
+    from ruler_eval.gate.until import MeanEstimate
 
 _BACKEND = "vllm, openai, hf, or oracle (no model)."
 _ARGUMENT = (
     "An argument of the backend itself, NAME=VALUE, repeatable: a vLLM engine argument, an argument"
     " of from_pretrained (hf), a field of the request (openai)."
 )
-_IN_FLIGHT = "openai: prompt tokens sent at once, at most; 512k. Default: what the server holds."
 _PRICE = "IN,OUT: what a million prompt tokens and a million answer tokens cost, in any currency, "
 _PRICE += "to show what a run may cost, or what was saved."
 _OMIT = "openai: sampling fields not to send: temperature,top_p,seed."
 _DRY_RUN = "Only show what is to be done, without a model."
 
 # of `ruler decide`
-_BASE = "Model A: a RUN folder, or a results.json; with --base-model its folder."
-_OTHER = "Model B, where it was run already: says where it would have stopped."
+_BASE = "Model A: a RUN folder, or a results.json."
+_OTHER = "Model B: a RUN folder, or a results.json; with --backend the folder of its run."
 _MAX_DROP = "Points that B may lose over all, fixed before the first row."
-_MODEL_B = "Model B, which is run now: a folder, a Hub name, or a server's name for it."
-_BASE_MODEL = "Model A too is run now, in step, with the same options."
-_BASE_MODEL_URL = "openai: A's server, where it is not B's."
-_OUT_OF_B = "The folder of B's run; an existing one is resumed."
+_MODEL_B = "Model B, if rows are to be run: a folder, a Hub name, or a server's name for it."
+_OUT_OF_B = "The folder of B's run, if it is not named already; an existing one is resumed."
 _DATASET_OF_A = "The release; default: the one that A was run on."
 _CONFIGS_OF_A = "Configurations; default: those of A's run."
 _OF_RUN = (
@@ -52,7 +49,6 @@ def run(
         str, Option("--backend", "-b", help=_BACKEND, autocompletion=completion.backends)
     ],
     out: flags.Out,
-    tokens_in_flight: Annotated[str | None, Option(help=_IN_FLIGHT)] = None,
     omit: Annotated[str | None, Option(help=_OMIT)] = None,
     engine_arg: Annotated[list[str] | None, Option(help=_ARGUMENT)] = None,
     price: Annotated[str | None, Option(help=_PRICE)] = None,
@@ -72,7 +68,7 @@ def run(
     from ruler_release.tables import run_tables
 
     options |= options.pop("more")
-    looks = {name: options.pop(name) for name in ("until", "beside")}
+    until = options.pop("until")
     del options["dry_run"]
     options = flags.run_options(options)
     if dry_run:
@@ -83,10 +79,10 @@ def run(
     def show(found: MeanEstimate) -> None:
         typer.echo(plain(estimate_line(found)))
 
-    if looks["until"] is not None:
+    if until is not None:
         from ruler_eval.report.comparison_tables import estimate_line
 
-    summary = api.run(**options, **looks, on_look=show, progress=True)
+    summary = api.run(**options, until=until, on_look=show, progress=True)
     run_tables.show_summary(summary)
     typer.echo(f"Next: ruler score {plain(out)}")
     if summary.total["error"]:
@@ -104,8 +100,6 @@ def decide(
         Option("--backend", "-b", help=_BACKEND, autocompletion=completion.backends),
     ] = None,
     out: Annotated[Path | None, Option("--out", "-o", help=_OUT_OF_B)] = None,
-    base_model: Annotated[str | None, Option(help=_BASE_MODEL)] = None,
-    base_model_url: Annotated[str | None, Option(help=_BASE_MODEL_URL)] = None,
     dataset: Annotated[str | None, Option("--dataset", "-d", help=_DATASET_OF_A)] = None,
     configs: Annotated[
         str | None,
@@ -120,8 +114,9 @@ def decide(
 
     Example: `ruler decide runs/base --max-drop 2 --backend vllm --model org/quantised --out runs/quantised`
 
-    Rows are run in waves, as many of every task, until the verdict. Exit code 0: B surely lost
-    less, 1: surely more, 3: all rows cannot tell. Mode, thinking and sampling are A's.
+    Rows are looked at in waves, as many of every task, until the verdict; rows that B lacks are
+    run. Exit code 0: B surely lost less, 1: surely more, 3: all rows cannot tell. Mode, thinking
+    and sampling are A's.
     """  # noqa: E501
     from ruler_eval.analysis.compare import EXIT_CODES
     from ruler_eval.report.comparison_tables import look_line, saved, sequential_verdict
@@ -135,24 +130,19 @@ def decide(
     }
     options = {"model": model, "backend": backend, "out": out, "dataset": dataset, **more, **read}
     options |= {name: more[name] or None for name in ("retry_failed", "skip_missing")}
-    options["base_model_url"] = base_model_url
 
     def show(found: SequentialDecision) -> None:
         typer.echo(plain(look_line(found)))
 
     given: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
     lines: list[str] = []
-    if other is not None:
-        found = api.decide(
-            base, other, max_drop=max_drop, base_model=base_model, on_look=show, **given
-        )
+    if backend is None and other is not None:
+        found = api.decide(base, other, max_drop=max_drop, on_look=show, **given)
     else:
-        live = api.live_test(base, max_drop=max_drop, base_model=base_model, progress=True, **given)
-        found = live.run(show)
-        for name, summary in live.summaries.items():
-            said = f"{name}: " if len(live.summaries) > 1 else ""
-            lines += [f"{said}{line}" for line in summary.lines()]
-        lines += saved(live.left_tokens, live.order.price)
+        given.setdefault("out", other)
+        decided = api.decide_run(base, max_drop=max_drop, on_look=show, progress=True, **given)
+        found = decided.decision
+        lines = [*decided.summary.lines(), *saved(decided.remaining_tokens, read["price"])]
     flags.write_json(json_out, found)
     typer.echo("\n" + "\n".join(map(sentences, [*lines, sequential_verdict(found)])))
     raise typer.Exit(EXIT_CODES[found["verdict"]])

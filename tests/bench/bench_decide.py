@@ -21,11 +21,11 @@ from itertools import permutations
 import numpy as np
 
 from ruler_eval.analysis.compare import Verdict
-from ruler_eval.analysis.sequential.betting import (
+from ruler_eval.gate.betting import (
     ALPHA_LAST,
-    LEAST,
     LOOK_EVERY,
     LOOKED_AT,
+    THRESHOLD,
     evidence,
 )
 from ruler_eval.run.work_plan import WAVE_OVER_LENGTHS
@@ -55,7 +55,7 @@ def verdicts_of(
     until = ROWS // 6 if several else int(rows * LOOKED_AT)
     seen = drops[:, :, : until // step * step].swapaxes(1, 2)
     smaller, larger = (
-        side[:, step - 1 :: step] >= LEAST
+        side[:, step - 1 :: step] >= THRESHOLD
         for side in evidence(seen, limit, None if several else strata * rows)
     )
     found: list[tuple[Verdict, int]] = []

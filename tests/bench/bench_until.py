@@ -2,28 +2,21 @@
 
 Runs are replayed in random orders until the mean is known within ± 1 point: how many rows that
 took, and in how many orders the interval held the mean of all rows. Runs come from places that
-run_scores.py reads. Where a model was run at three lengths, these are replayed together, each
-beginning elsewhere in the order, as `ruler run` does. With --beside the run beside is another of
-the same model, changed in its cache: every pair whose names begin alike; its three lengths are
-simulated, each run standing for 4k and worse copies of it for 8k and 16k, in which the same rows
-fail first. Ends with code 1 if a figure misses its limit.
+run_scores.py reads. If a model was run at three lengths, these are replayed together, each
+beginning elsewhere in the order, as `ruler run` does. Ends with code 1 if a figure misses its
+limit.
 """
 
 from __future__ import annotations
 
 import sys
-from itertools import permutations
 
 import numpy as np
 
-from ruler_eval.analysis.sequential.mean_estimate import (
-    FEWEST,
-    FEWEST_OVER_LENGTHS,
-    mean_estimate,
-)
-from ruler_eval.analysis.sequential.sequential_test import LookPlan
+from ruler_eval.gate.plan import LookPlan
+from ruler_eval.gate.until import MIN_ROWS, MIN_ROWS_OVER_LENGTHS, mean_estimate
 from ruler_eval.score.results_file import Scores
-from tests.bench.run_scores import Run, by_lengths, run_scores, same_model
+from tests.bench.run_scores import Run, by_lengths, run_scores
 
 ORDERS, HALF_WIDTH = 12, 1.0
 LEAST_COVERAGE = 0.93
@@ -31,12 +24,11 @@ MOST_ROWS = {1: 0.28, 3: 0.10}
 """The share of rows that it may take, by the number of lengths."""
 
 
-def stopped(plan: LookPlan, scores: Scores, base: Scores | None = None) -> tuple[float, bool]:
-    """The share of rows it took, and whether the interval holds the mean; `base` stands beside."""
-    several = len({length for _, length in plan.order}) > 1
-    rows = FEWEST_OVER_LENGTHS if several else FEWEST
+def stopped(plan: LookPlan, scores: Scores) -> tuple[float, bool]:
+    """Return the share of rows it took, and whether the interval holds the mean."""
+    rows = MIN_ROWS if plan.is_at_one_length else MIN_ROWS_OVER_LENGTHS
     truth = 100 * np.mean([np.mean([*mine.values()]) for mine in scores.values()])
-    while (found := mean_estimate(plan, scores, rows, base))["half_width"] > HALF_WIDTH:
+    while (found := mean_estimate(plan, scores, rows))["half_width"] > HALF_WIDTH:
         rows = min(rows + plan.wave, plan.rows)
     low, high = found["interval"]
     return rows / plan.rows, low - 1e-9 <= truth <= high + 1e-9
@@ -52,34 +44,6 @@ def plan_in(rng: np.random.Generator, run: Run, lengths: tuple[str, ...]) -> Loo
             order[task, length] = circle[start:] + circle[:start]
             configs[task, length] = [f"{task}_{length}"]
     return LookPlan(order, configs)
-
-
-def beside(runs: dict[str, Run], lengths: tuple[str, ...]) -> tuple[list[float], list[bool]]:
-    """Rows and coverage of runs with another one of their model beside them.
-
-    All pairs at one length; over several, whose estimate takes longer, every fourth.
-    """
-    shares, holds = [], []
-    step = 1 if len(lengths) == 1 else 4
-    for number, (name, other) in enumerate([*permutations(runs, 2)][::step]):
-        if not same_model(name, other) or runs[name].keys() != runs[other].keys():
-            continue
-        rng = np.random.default_rng([number, len(lengths)])
-        lost = {task: rng.random((len(lengths), len(rows))) for task, rows in runs[name].items()}
-        both: list[Scores] = [
-            {
-                f"{task}_{length}": dict(
-                    enumerate(np.where(lost[task][place] < 0.05 * place, 0.0, rows))
-                )
-                for task, rows in runs[one].items()
-                for place, length in enumerate(lengths)
-            }
-            for one in (name, other)
-        ]
-        share, held = stopped(plan_in(rng, runs[name], lengths), *both)
-        shares.append(share)
-        holds.append(held)
-    return shares, holds
 
 
 def replayed(several: list[dict[str, Run]]) -> tuple[list[float], list[bool]]:
@@ -110,15 +74,8 @@ def shown(what: str, shares: list[float], holds: list[bool]) -> None:
 
 def main() -> None:
     """Print rows and coverage; code 1 where one misses its limit."""
-    places = [place for place in sys.argv[1:] if place != "--beside"]
-    runs = run_scores(places)
+    runs = run_scores(sys.argv[1:])
     good = True
-    if "--beside" in sys.argv:
-        for lengths in (("4k",), ("4k", "8k", "16k")):
-            shares, holds = beside(runs, lengths)
-            shown(f"{len(lengths)} length(s), a run beside", shares, holds)
-            good &= bool(np.mean(holds) >= LEAST_COVERAGE)
-        sys.exit(not good)
     one = [{"4k": run} for run in runs.values()]
     three = [{str(length): run for length, run in found.items()} for found in by_lengths(runs)]
     for lengths, several in ((1, one), (3, three)):

@@ -71,15 +71,15 @@ def kept() -> Iterator[Callable[[str, Any], Any]]:
     backend: Any = None
     close: Callable[[], None] | None = None
 
-    def once(name: str, options: Any, *manifest: Any) -> Any:
+    def once(name: str, options: Any, *release: Any) -> Any:
         nonlocal asked, backend, close
         if name not in ("hf", "vllm"):
-            return start(name, options, *manifest)
+            return start(name, options, *release)
         if asked != (name, options):
             if close:
                 close()
             asked = close = backend = None
-            backend = start(name, options)
+            backend = start(name, options, *release)
             asked, close = (name, options), backend.close
             backend.close = lambda: None
         return backend

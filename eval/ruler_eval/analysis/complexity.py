@@ -15,14 +15,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import Any
 
 from ruler_common.names import languages_of
-from ruler_eval.families.family import Description
-from ruler_eval.families.table import FAMILIES
 from ruler_eval.score.results_file import Cell, Results, lengths_of
+from ruler_eval.tasks import FAMILIES
 
 _HIDDEN = ("family", "max_new_tokens")
 """What a parameter table has beside what makes a task harder."""
+
+_SHORT = {"words": "W", "numbers": "N", "uuids": "U"}
 
 
 @dataclass(frozen=True)
@@ -53,10 +55,10 @@ def panels(results: Results) -> list[Panel]:
     described = {}
     for task, table in results["dataset"].get("parameters", {}).items():
         family = FAMILIES.get(table["family"])
-        if family and family.describe:
+        if family and family.dataset == "ruler":
             params = {name: value for name, value in table.items() if name not in _HIDDEN}
-            with suppress(KeyError, TypeError):  # a release of others says of them what it likes
-                described[task] = {"family": table["family"], **family.describe(params)}
+            with suppress(KeyError, TypeError):  # a custom release may lack a parameter
+                described[task] = {"family": table["family"], **_labels(table["family"], params)}
     found = []
     known = results["configurations"].values()
     english = [c for c in known if c["score"] is not None and languages_of(c) == "en"]
@@ -68,7 +70,29 @@ def panels(results: Results) -> list[Panel]:
     return found
 
 
-def _groups(described: Mapping[str, Description]) -> dict[str, dict[str, str]]:
+def _labels(family: str, params: Mapping[str, Any]) -> dict[str, str]:
+    """Return a task's parameters as the figures name them."""
+    if family == "niah":  # a haystack full of needles is a number of keys
+        full = params["haystack"] == "needles"
+        queries = params["queries"]
+        return {
+            "needle types": f"{_SHORT[params['key_type']]}-{_SHORT[params['value_type']]}",
+            "haystack": "essay" if full else params["haystack"],
+            "keys": "full" if full else str(params["keys"] - queries + 1),
+            "values": str(params["values"]),
+            "queries": str(queries),
+        }
+    if family == "common_words":
+        times = ("freq_", "short_freq_")
+        labels = {name: str(value) for name, value in params.items() if not name.startswith(times)}
+        return {**labels, "times": f"{params['freq_cw']}:{params['freq_ucw']}"}
+    if family == "question_answering":
+        without = params.get("no_documents", False)
+        return {"dataset": params["dataset"], "documents": "none" if without else "as many as fit"}
+    return {name: str(value) for name, value in params.items()}
+
+
+def _groups(described: Mapping[str, Mapping[str, str]]) -> dict[str, dict[str, str]]:
     """Title of a panel -> its tasks with their values of the parameter in which they differ."""
     found: dict[str, dict[str, str]] = {}
     for parameter in dict.fromkeys(name for table in described.values() for name in table):

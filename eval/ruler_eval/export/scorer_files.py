@@ -20,9 +20,9 @@ from ruler_common.errors import RulerError
 from ruler_common.names import Config
 from ruler_eval.export import exported_scorer
 from ruler_eval.export.export_release import ExportJob
-from ruler_eval.families.table import rule_task
 from ruler_eval.frozen_release import Release
 from ruler_eval.run.prompts import DIRECT
+from ruler_eval.tasks import scoring_task
 from ruler_score import ruler_score_path
 
 FILE = "ruler_frozen.py"
@@ -37,7 +37,7 @@ def write_scorer(job: ExportJob, **more: Any) -> None:
     """Write the scorer's files into the folder; scoring.json takes `more` in."""
     release = job.release
     rules = {
-        config.task: rule_task(config.task, release.dataset, release) for config in job.configs
+        config.task: scoring_task(config.task, release.dataset, release) for config in job.configs
     }
     languages = dict(release.languages.own)
     facts = {"dataset": release.dataset, "rules": rules, "languages": languages, **more}

@@ -7,7 +7,7 @@ from typing import Any
 
 from ruler_common.terminal import COLUMNS, line_of, narrow_table, sentences, width
 from ruler_eval.analysis.complexity import Panel
-from ruler_eval.analysis.errors.error_kinds import KINDS
+from ruler_eval.analysis.errors import KINDS
 from ruler_eval.report.table_parts import number, picked, titled
 
 _CAUTION = 0.6  # a correlation by chance that is worth a word
@@ -44,7 +44,7 @@ def from_memory(found: Sequence[dict[str, Any]], markdown: bool = False) -> str:
     rows = []
     for config in dict.fromkeys(error["config"] for error in known):
         wrong = [error for error in known if error["config"] == config]
-        same = sum(error["kind"] == "from_memory" for error in wrong)
+        same = sum(error["kind"] == "from memory" for error in wrong)
         rows.append([config, str(len(wrong)), str(same), f"{100 * same / len(wrong):.0f} %"])
     title = "Wrong answers that are the model's own without documents (RULER, section 5)"
     return titled(title, ["configuration", "wrong", "from memory", "share"], rows, markdown)
@@ -55,7 +55,7 @@ def _detail(kind: str, errors: Sequence[dict[str, Any]]) -> str:
     gaps = [error["gap"] for error in errors if error["gap"] is not None]
     if gaps:
         return f"{100 * sum(gaps) / len(gaps):.0f} % of depth away"
-    if kind in ("incomplete", "repeats"):
+    if kind == "incomplete":
         found = sum(error["found"] for error in errors) / len(errors)
         of = sum(error["of"] for error in errors) / len(errors)
         return f"{found:.1f} of {of:.1f}"

@@ -17,8 +17,8 @@ from ruler_eval.analysis.compare import ComparedModel, Decision, Ranking, RowCou
 from ruler_eval.report.table_parts import bounds, number, p_value, picked
 
 if TYPE_CHECKING:
-    from ruler_eval.analysis.sequential.mean_estimate import MeanEstimate
-    from ruler_eval.analysis.sequential.sequential_test import SequentialDecision
+    from ruler_eval.gate.decide import LookedAtRows, SequentialDecision
+    from ruler_eval.gate.until import MeanEstimate
 
 _SIZES = {"n": "n", "n A": "n_a", "n B": "n_b"}
 _TESTS = """p is of one test alone; p (Holm) is adjusted for all {tests} of this table."""
@@ -141,11 +141,35 @@ def sequential_verdict(found: SequentialDecision) -> str:
         "larger": f"B surely lost more than {limit}",
         "unknown": f"these rows cannot tell whether B lost less than {limit}",
     }[found["verdict"]]
-    return (
+    text = (
         f"After {rows} ({share}): {known}. The drop over all is {found['drop']:.1f} "
         f"points, 95 % interval {bounds(found['interval'])}, which heeds that it may stop at any "
         "look. Nothing is said of single tasks or lengths."
     )
+    ours, theirs = _looked_at_line(found["a"]), _looked_at_line(found["b"])
+    if ours or theirs:
+        text += f" Rows of A: {ours or 'all answered'}. Rows of B: {theirs or 'all answered'}."
+    if "answered" in found:
+        answered = found["answered"]
+        rows = number_of(answered["unanswered"], "row")
+        text += f" A row that failed or is missing counts as wrong. Without the {rows} of either "
+        text += "model "
+        if answered["drop"] is None:
+            text += "not every task has a row that both answered: there is no second verdict."
+        else:
+            text += f"the drop is {answered['drop']:.1f} points, {_VERDICTS[answered['verdict']]} "
+            text += f"{limit}."
+    return text
+
+
+def _looked_at_line(rows: LookedAtRows) -> str:
+    """The rows without a whole answer: `3 failed or missing, 1 truncated`; empty if none."""
+    parts = []
+    if rows["unanswered"]:
+        parts.append(f"{rows['unanswered']:,} failed or missing")
+    if rows["truncated"]:
+        parts.append(f"{rows['truncated']:,} truncated")
+    return ", ".join(parts)
 
 
 def estimate_line(found: MeanEstimate) -> str:

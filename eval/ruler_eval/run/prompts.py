@@ -216,7 +216,7 @@ class Prompter:
             return None
         try:
             return str(self.tokenizer.get_chat_template())
-        except Exception as error:  # a stranger wrote it
+        except Exception as error:  # a template is a program
             raise RulerError(f"{_NO_TEMPLATE}: {one_line(error)}. {_OTHER_TEMPLATE}") from error
 
     @cached_property
@@ -298,5 +298,5 @@ class Prompter:
                     turns, tokenize=False, **how, **self.template_arguments
                 )
             )
-        except Exception as error:  # a template is a program, and a stranger wrote it
+        except Exception as error:  # a template is a program
             raise RulerError(f"{_NO_TEMPLATE}: {one_line(error)}. {_OTHER_TEMPLATE}") from error

@@ -165,7 +165,7 @@ class OpenRun:
     def _start_backend(self) -> tuple[Backend, Prompter]:
         """Start the backend, and the prompts in the mode that is asked for or the backend's own."""
         order = self.order
-        self._backend = backend = start(order.backend, order.options, self.checked.manifest)
+        self._backend = backend = start(order.backend, order.options, self.checked.release)
         mode = order.mode or ("chat" if order.reasoning.on else backend.default_mode())
         self._prompter = Prompter(mode, backend.tokenizer, order.direct, order.reasoning)
         backend.check_mode(mode, self._prompter.template_arguments)

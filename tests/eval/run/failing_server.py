@@ -15,9 +15,16 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
+import re
 import sys
 import zlib
 from typing import Any
+
+
+def read_answer(asked: str) -> str:
+    """Return every value and variable that a prompt of small_release holds."""
+    values = re.findall(r" is: ([\w-]+)\.", asked) or re.findall(r"VAR (\w+) =", asked)
+    return ", ".join(values) or "no idea"
 
 
 class Server:
@@ -144,9 +151,7 @@ class Server:
     def completion(
         self, step: str, path: str, request: dict[str, Any], asked: str
     ) -> dict[str, Any]:
-        from ruler_eval.families.table import solve
-
-        text = self.answer if self.answer is not None else solve(asked) or "no idea"
+        text = self.answer if self.answer is not None else read_answer(asked)
         usage = {"prompt_tokens": len(asked.split()), "completion_tokens": 5}
         reason: str | None = "stop"
         message: dict[str, Any] = {"role": "assistant", "content": text}

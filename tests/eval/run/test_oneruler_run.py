@@ -1,25 +1,21 @@
-"""The perfect reader over ONERULER as the builder made it, from the project's own texts."""
+"""The oracle on ONERULER as the builder makes it from the project's own texts."""
 
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 
 from ruler_builder.oneruler.language_pairs import Languages
 from ruler_builder.release.build import build
 from ruler_builder.release.order import BuildOrder
 from ruler_common.manifest import read_manifest
-from ruler_common.manifest_form import MANIFEST
+from ruler_common.names import LANGUAGES
 from ruler_eval.run.run_order import RunOrder
 from ruler_eval.run.runner import run
 from tests import in_process
 from tests.conftest import Silent
+from tests.eval.scoring_helpers import write_oneruler
 
-CANNOT = (
-    "The manifest has no nouns of zh: where the question is in one language and the text in "
-    "another, the oracle cannot solve niah_multikey."
-)
 SUITE = """
 dataset = "oneruler"
 [tasks.two_keys]
@@ -60,23 +56,12 @@ def test_across_languages_it_scores_100_too(oneruler: Path, tmp_path: Path) -> N
     assert len(found) == 2 * 5
 
 
-def test_without_the_nouns_of_a_language_the_run_says_what_it_cannot_solve(
-    oneruler: Path, tmp_path: Path
-) -> None:
-    bare = tmp_path / "bare"
-    shutil.copytree(oneruler, bare)
-    manifest = read_manifest(bare)
-    del manifest["languages"]["zh"]
-    (bare / MANIFEST).write_text(json.dumps(manifest), encoding="utf-8")
-
-    def shown(configs: str) -> str:
-        out = tmp_path / configs
-        done = in_process.ruler("run", "-d", bare, "-c", configs, "-b", "oracle", "-o", out)
-        assert done.code == 0, done.stderr
-        return " ".join(done.stderr.split())
-
-    assert shown("niah_multikey_8k_en-zh,niah_multikey_8k_zh-en").count(CANNOT) == 1
-    assert "cannot solve" not in shown("niah_none_8k_en-zh,niah_multikey_8k_zh")
+def test_it_scores_100_in_every_language(tmp_path: Path) -> None:
+    """With the answer tag and the none word of each."""
+    release = write_oneruler(tmp_path / "oneruler", LANGUAGES, rows=2)
+    found = scores(release, ("all",), tmp_path / "run")
+    assert len(found) == 4 * 26
+    assert found == dict.fromkeys(found, 100.0)
 
 
 def test_the_ablation_alone_is_scored(oneruler: Path, tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ import sys
 
 import pytest
 
-from ruler_eval.score.stored_results import load
+from ruler_eval.score.results_file import load
 from tests.eval.scoring_helpers import ruler
 
 NOISE = "The grass is green. The sky is blue. The sun is yellow. Here we go. There and back again."
@@ -79,7 +79,7 @@ def test_samples_of_500_tokens_are_scored_and_called_own_rows(tmp_path):
         assert cell["score"] == pytest.approx(200 / 3)
         assert (cell["proof"], found["dataset"]["data_version"]) == ("own", None)
     shown, error, code = ruler("errors", path)
-    assert (code, "garbled" in shown) == (0, True), error
+    assert (code, "none of these" in shown) == (0, True), error
 
 
 @pytest.mark.nightly

@@ -10,15 +10,14 @@ import pytest
 
 from ruler_common.errors import RulerError
 from ruler_common.files import sha256_of
-from ruler_eval.families.table import rule_task
 from ruler_eval.frozen_release import Release
 from ruler_eval.prediction import Prediction
 from ruler_eval.report.score_tables import headline
-from ruler_eval.score.cells.row_score import RowScore, ScoringRules, row_score
-from ruler_eval.score.prediction_files import read
-from ruler_eval.score.results_file import FORMAT
+from ruler_eval.score.predictions import read
+from ruler_eval.score.results_file import FORMAT, load
+from ruler_eval.score.row_score import RowScore, ScoringRules, row_score
 from ruler_eval.score.scoring import score
-from ruler_eval.score.stored_results import load
+from ruler_eval.tasks import scoring_task
 from ruler_release import api
 from tests.eval.scoring_helpers import effective_lengths, record, right, ruler, whole_results
 
@@ -465,10 +464,10 @@ def test_results_json_of_another_format_and_other_files_are_refused(tmp_path):
 
 
 def test_a_task_of_a_users_own_suite_follows_its_familys_rule(release_of):
-    assert rule_task("who_is_it", "ruler", release_of(family="question_answering")) == "qa_1"
-    assert rule_task("chain_of_9", "ruler", release_of(family="variable_tracking")) == "vt"
+    assert scoring_task("who_is_it", "ruler", release_of(family="question_answering")) == "qa_1"
+    assert scoring_task("chain_of_9", "ruler", release_of(family="variable_tracking")) == "vt"
     with pytest.raises(RulerError, match="no scoring rule for the task 'mine'"):
-        rule_task("mine", "ruler", release_of(family="poetry"))
+        scoring_task("mine", "ruler", release_of(family="poetry"))
 
 
 @pytest.fixture

@@ -10,17 +10,15 @@ from pathlib import Path
 import pytest
 
 import ruler_eval.example
-from ruler_eval.analysis.errors.error_rows import collect
+from ruler_eval.analysis.errors import collect
 from ruler_eval.frozen_release import Release
-from ruler_eval.score.cells.row_score import ScoringRules
-from ruler_eval.score.prediction_source import PredictionSource
+from ruler_eval.score.predictions import PredictionSource
+from ruler_eval.score.row_score import ScoringRules
 from tests.eval.example.abridged_rows import COLUMNS, write_abridged
 from tests.eval.scoring_helpers import record, ruler
 
 EXAMPLE = Path(ruler_eval.example.__file__).parent
-KINDS = {"distractor": 47, "repeats": 42, "loop": 27, "incomplete": 16, "unrelated": 14}
-KINDS |= {"copied_example": 13, "asked_key": 11, "other": 5, "garbled": 5, "same_document": 5}
-KINDS |= {"opposite": 3, "unfinished": 1, "near_miss": 1, "copied_start": 1}
+KINDS = {"other": 93, "incomplete": 67, "distractor": 31}
 """Of the example run's answers, as the whole rows give them."""
 
 
@@ -47,7 +45,9 @@ def test_the_commands_that_it_names_work(tmp_path, monkeypatch):
         assert code == 0, error
         shown.setdefault(command.split()[0], out)
     assert "Not comparable with published models (all" in shown["score"]
-    assert "distractor: a distractor's value, or words of another document" in shown["errors"]
+    assert (
+        "distractor: the value of another needle, or a variable of another chain" in shown["errors"]
+    )
     assert "niah_multikey_3_4k_smollm2" in shown["compare"]
     page = (tmp_path / "ruler-example/report.html").read_text(encoding="utf-8")
     assert "of 392 wrong rows were sorted" not in page  # all of them were
@@ -91,7 +91,7 @@ def test_abridged_rows_give_every_answer_the_kind_that_the_whole_rows_give(tmp_p
     whole = errors_of(run, dataset=str(release))
     whole = {key: error for key, error in whole.items() if error[0] != "missing"}
     found = errors_of(run, references=tmp_path / "references")
-    assert len(Counter(kind for kind, _, _ in whole.values())) > 5
+    assert len(Counter(kind for kind, _, _ in whole.values())) >= 3
     assert found == {key: pytest.approx(error, abs=1e-3) for key, error in whole.items()}
 
 

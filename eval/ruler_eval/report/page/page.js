@@ -78,7 +78,7 @@
     place.append(menu);
     place.result.view.addEventListener("click", (event, item) => {
       const cell = item && item.datum && behind(place.dataset.chart, item.datum);
-      if (cell && cell.configs.length) open(cell, item.datum.family ? `family ${item.datum.family}` : "");
+      if (cell && cell.configs.length) open(cell, item.datum.kind || "");
     });
   }
   /* Vega's runtime; the page's policy lets this text run and no other. */
@@ -266,9 +266,8 @@
       if (rows.some((row) => row.others[one.id])) models.push([String(one.id), one.label]);
     }
     const kinds = [...new Set(rows.map((row) => row.kind).filter(Boolean))].sort();
-    const families = [...new Set(kinds.map((name) => data.families[name]))].sort();
     choices(get("by-kind"), [["", "all"], ["right", "right"], ["wrong", "wrong"],
-      ...families.map((name) => [`family ${name}`, `${name} (family)`]), ...kinds.map((name) => [name, name])], kind);
+      ...kinds.map((name) => [name, name])], kind);
     choices(get("by-depth"), [["", "all"], ...[...Array(10).keys()].map((bin) => [String(bin), `${10 * bin} to ${10 * bin + 10} %`])], cell.depth ?? "");
     get("by-depth").parentNode.hidden = !rows.some((row) => row.evidence.some((span) => span.answer));
     choices(get("beside"), [...models, ["", "no other model"]], besideModel ?? models[0]?.[0] ?? "");
@@ -286,8 +285,7 @@
   function show(rows, parts) {
     const kind = get("by-kind").value, depth = get("by-depth").value, beside = get("beside").value, which = get("which").value;
     const right = (row) => row.score >= 1, other = (row) => (beside ? row.others[beside] : undefined);
-    const ofKind = (row) => !kind || (kind === "right" ? right(row) : kind === "wrong" ? !right(row)
-      : kind.startsWith("family ") ? row.kind && data.families[row.kind] === kind.slice(7) : row.kind === kind);
+    const ofKind = (row) => !kind || (kind === "right" ? right(row) : kind === "wrong" ? !right(row) : row.kind === kind);
     const ofPair = (row) => !which || (other(row) && right(row) !== right(other(row)) && right(row) === (which === "only here"));
     const passed = rows.filter((row) => ofKind(row) && (depth === "" || at(row, Number(depth))) && ofPair(row));
     const differs = (row) => (other(row) && right(other(row)) !== right(row) ? 0 : 1);

@@ -18,15 +18,14 @@ from pathlib import Path
 from ruler_common.errors import RulerError
 from ruler_common.names import Names, length_name
 from ruler_common.text import shortened
-from ruler_eval.analysis.errors.memory import answers_from_memory
+from ruler_eval.analysis.errors import answers_from_memory
 from ruler_eval.frozen_release import Release
 from ruler_eval.prediction import Prediction
 from ruler_eval.release_languages import Languages
-from ruler_eval.score.cells import join
-from ruler_eval.score.cells.row_score import ScoringRules
-from ruler_eval.score.prediction_files import Predictions
-from ruler_eval.score.prediction_source import PredictionSource
+from ruler_eval.score import join
+from ruler_eval.score.predictions import Predictions, PredictionSource
 from ruler_eval.score.results_file import Results
+from ruler_eval.score.row_score import ScoringRules
 from ruler_eval.score.scored_run import open_results
 
 _LONGEST_NAME = 80  # characters
@@ -57,7 +56,7 @@ class ReportedRun:
 
     @cached_property
     def memory(self) -> dict[str, dict[int, str]]:
-        """What the run answers without documents; see analysis/errors/memory.py."""
+        """What the run answers without documents; see analysis/errors.py."""
         return {} if self.release is None else answers_from_memory(self.answers, self.release)
 
     @cached_property

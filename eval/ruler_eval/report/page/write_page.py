@@ -25,11 +25,10 @@ from markupsafe import Markup
 from ruler_common.errors import RulerError
 from ruler_common.files import write_whole
 from ruler_common.frozen_rows import are_frozen
-from ruler_eval.analysis.errors.error_kinds import family_of_kind
 from ruler_eval.report.config_tables import TROUBLE_NAMES
 from ruler_eval.report.language_tables import instructions
 from ruler_eval.report.page.figures import chart_parts as part
-from ruler_eval.report.page.figures.page_figures import error_families, figures
+from ruler_eval.report.page.figures.page_figures import error_kinds, figures
 from ruler_eval.report.page.page_data import page_data
 from ruler_eval.report.page.page_model import PageData
 from ruler_eval.report.page.page_numbers import tables
@@ -77,7 +76,6 @@ def render(page: PageData, figures: Mapping[str, part.Figure]) -> str:
         known = {
             **{"series": page["series"], "tasks": page["tasks"], "kinds": kinds},
             "show": page["show"],
-            "families": {kind: family_of_kind(kind) for kind in kinds},
             "groups": [{"name": one["name"], "members": one["members"]} for one in page["groups"]],
         }
         shown = {**known, "charts": charts, "cells": cells}
@@ -90,7 +88,7 @@ def render(page: PageData, figures: Mapping[str, part.Figure]) -> str:
         tables={**dict.fromkeys(figures), **tables(page)},
         trouble_names=TROUBLE_NAMES,
         few=FEWEST_ROWS,
-        families=error_families(page),
+        kinds=error_kinds(page),
         first_series=part.first_series(page),
         warnings=_warnings(page),
         own=[run for run in page["runs"] if not are_frozen(run["whose_rows"])],

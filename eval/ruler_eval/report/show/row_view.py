@@ -16,14 +16,13 @@ from pathlib import Path
 
 from ruler_common.errors import RulerError
 from ruler_common.text import visible
-from ruler_eval.analysis.errors.error_kinds import KINDS, error_of
-from ruler_eval.analysis.errors.memory import answers_from_memory, memory_of
-from ruler_eval.families.table import family_of, rule_task
+from ruler_eval.analysis.errors import KINDS, answers_from_memory, error_of, memory_of
 from ruler_eval.frozen_release import PartialRow, Release
 from ruler_eval.prediction import Prediction
 from ruler_eval.score.cells import join
-from ruler_eval.score.cells.row_score import ScoringRules, row_score
-from ruler_eval.score.prediction_source import PredictionSource
+from ruler_eval.score.predictions import PredictionSource
+from ruler_eval.score.row_score import ScoringRules, row_score
+from ruler_eval.tasks import scoring_task
 
 COLUMNS = (
     *("input", "answer_prefix", "outputs", "max_new_tokens", "max_length", "length"),
@@ -201,15 +200,14 @@ def run_answer(
 ) -> RunAnswer:
     """How a run answered a row, scored by the benchmark's own rules.
 
-    `memory` is what the run answers without documents (analysis/errors/memory.py).
+    `memory` is what the run answers without documents (analysis/errors.py).
     """
     row = {**row, "memory": memory_of(config, release, memory).get(int(row["index"]))}
     join.same_references(row, given)
     parsed = release.parse(config)
-    task = rule_task(parsed.task, parsed.dataset, release)
-    family = family_of(parsed.task, parsed.dataset, release)
+    task = scoring_task(parsed.task, parsed.dataset, release)
     language = parsed.instruction_language if parsed.dataset == "oneruler" else None
-    error = error_of(row, given, task, language, rules, family=family)
+    error = error_of(row, given, task, language, rules)
     return RunAnswer(
         model=model,
         text=None if given is None or given.failed else given.text,

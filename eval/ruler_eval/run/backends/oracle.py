@@ -1,12 +1,8 @@
-"""The perfect reader: no model, it answers from `input` alone, by regular expressions.
+"""A perfect model without a model: it answers each row with the row's references.
 
-The upper bound of the whole pipeline: 100 on every synthetic task of RULER and ONERULER, on release
-after release; on qa it quotes the sentence that shares most with the question, which is a guess. It
-never sees `outputs` or `evidence`. If it misses, the data or the scoring is wrong. Each family
-answers its own rows (families/table.py).
-
-Where ONERULER's question is in another language than the text, the manifest's nouns, parallel in
-all languages, are its dictionary.
+It checks the way of a row through the runner and the scoring, which must end at 100: on every task
+of RULER and ONERULER, in every language. Answers are in the form that the task asks for, so in
+ONERULER between the answer tags of the instruction's language.
 """
 
 from __future__ import annotations
@@ -15,69 +11,47 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from typing import Any
 
-from ruler_common.manifest_form import FileEntry, Manifest
-from ruler_eval.families.table import solve
+from ruler_eval.frozen_release import Release
 from ruler_eval.run.backends.backend import Backend, Completion
 from ruler_eval.run.prompts import Prompt
+from ruler_score.language_text import rules_for
 
 
 class Oracle(Backend):
-    """Answers every prompt at once, in order, from its text alone."""
+    """Answers every prompt at once, in order."""
 
     name = "oracle"
 
-    def __init__(self, manifest: Manifest | None = None) -> None:
-        """`manifest` is that of the rows' release; without one no noun can be translated."""
-        files = manifest["files"].values() if manifest else ()
-        self._files = {file["config"]: file for file in files}
-        self._tasks = manifest["tasks"] if manifest else {}
-        entries = manifest["languages"] if manifest else {}
-        self._nouns = {code: entry["nouns"] for code, entry in entries.items()}
-        self._dictionary = cache(self._dictionary_between)
-        self._told = False
+    def __init__(self, release: Release) -> None:
+        """Take the release whose rows are to be answered."""
+        self._release = release
+        self._answers = cache(self._read_answers)
 
     def generate(self, prompts: Iterator[Prompt]) -> Iterator[Completion]:
-        """Answer each prompt from the user's turn alone."""
+        """Answer each prompt with the references of its row."""
         for prompt in prompts:
-            asked = prompt.messages[0]["content"] if prompt.messages else str(prompt.text)
-            yield Completion(prompt, solve(asked, self._dictionary_of(prompt.config)))
+            yield Completion(prompt, self._answers(prompt.config)[prompt.index])
 
-    def _dictionary_of(self, config: str) -> Mapping[str, str]:
-        """The text's nouns by the question's; none where both are in one language."""
-        file = self._files.get(config)
-        if file is None or file["language"] == file["instruction_language"]:
-            return {}
-        found = self._dictionary(file["language"], file["instruction_language"])
-        if not found and not self._told and self._needs_nouns(file):
-            self._told = True
-            self.on_note(self._without_nouns())
-        return found
-
-    def _dictionary_between(self, language: str, asked_in: str) -> Mapping[str, str]:
-        columns = [self._nouns.get(code, []) for code in (asked_in, language)]
-        return dict(zip(*columns, strict=False))
-
-    def _needs_nouns(self, file: FileEntry) -> bool:
-        """Whether a file asks in another language for some of the keys that its texts hold."""
-        task = self._tasks[file["task"]]
-        some = task.get("keys", 1) > task.get("queries", 1) and not task.get("absent")
-        return some and file["language"] != file["instruction_language"]
-
-    def _without_nouns(self) -> str:
-        """Which tasks are not solved, for want of which languages' nouns."""
-        crossed = [file for file in self._files.values() if self._needs_nouns(file)]
-        languages = {f[of] for f in crossed for of in ("language", "instruction_language")}
-        lacking = ", ".join(sorted(languages - self._nouns.keys()))
-        tasks = ", ".join(sorted({file["task"] for file in crossed}))
-        return (
-            f"The manifest has no nouns of {lacking}: where the question is in one language and "
-            f"the text in another, the oracle cannot solve {tasks}."
-        )
+    def _read_answers(self, config: str) -> Mapping[int, str]:
+        """Return the right answer to each row of a configuration."""
+        parsed = self._release.parse(config)
+        # of a question's references one is enough
+        takes_one = self._release.family(parsed.task) == "question_answering"
+        opening = closing = ""
+        if self._release.dataset == "oneruler":
+            language = self._release.languages.rules(parsed.instruction_language)
+            tag = rules_for(language).tags[0]
+            opening, closing = f"<{tag}> ", f" </{tag}>"
+        answers = {}
+        for row in self._release.rows(config, ("index", "outputs")):
+            given = row["outputs"][:1] if takes_one else row["outputs"]
+            answers[row["index"]] = opening + ", ".join(given) + closing
+        return answers
 
     def default_mode(self) -> str:
-        """`chat`: it reads the user's turn and nothing else."""
+        """Return `chat`; the prompt does not matter."""
         return "chat"
 
     def settings(self) -> dict[str, Any]:
-        """Nothing can move its score but its own code."""
-        return {"backend_version": "4"}
+        """Return the version of the oracle, since nothing else can move its score."""
+        return {"backend_version": "5"}

@@ -8,7 +8,7 @@ import sys
 from importlib.util import find_spec
 
 from ruler_common.errors import RulerError
-from ruler_common.manifest_form import Manifest
+from ruler_eval.frozen_release import Release
 from ruler_eval.run.backends.backend import Backend, ModelOptions
 from ruler_eval.run.backends.secrets import check_address, check_key
 
@@ -64,10 +64,10 @@ def _lacking(backend: str, package: str) -> RulerError:
     )
 
 
-def start(name: str, options: ModelOptions, manifest: Manifest | None = None) -> Backend:
-    """Start a backend by its name; a RulerError says what to install or mend.
+def start(name: str, options: ModelOptions, release: Release) -> Backend:
+    """Start a backend by its name; a RulerError says what to install or correct.
 
-    `manifest` is that of the release whose rows are to be answered, for the oracle.
+    `release` is the one whose rows are to be answered: the oracle reads their references.
     """
     try:
         if name == "vllm":
@@ -75,16 +75,16 @@ def start(name: str, options: ModelOptions, manifest: Manifest | None = None) ->
 
             return VLLM(options)
         if name == "openai":
-            from ruler_eval.run.backends.openai_server import OpenAI
+            from ruler_eval.run.backends.server.backend import OpenAIServer
 
-            return OpenAI(options)
+            return OpenAIServer(options)
         if name == "hf":
             from ruler_eval.run.backends.hf_model import Transformers
 
             return Transformers(options)
         from ruler_eval.run.backends.oracle import Oracle
 
-        return Oracle(manifest)
+        return Oracle(release)
     except ModuleNotFoundError as error:
         raise _lacking(name, (error.name or "").partition(".")[0]) from error
     except ImportError as error:  # a library that is there and does not load

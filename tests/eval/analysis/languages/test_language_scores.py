@@ -16,7 +16,7 @@ from ruler_eval.analysis.languages.language_scores import (
 )
 from ruler_eval.frozen_release import Release
 from ruler_eval.report.language_tables import report
-from ruler_eval.score.stored_results import load
+from ruler_eval.score.results_file import load
 from ruler_score.ruler_score import ANSWER_TAGS
 from tests.eval.scoring_helpers import record, right, ruler, write_oneruler
 
@@ -210,10 +210,10 @@ def test_the_command_prints_a_table_of_each_and_the_kinds_of_errors(runs, releas
     ):
         assert title in stdout
     kinds = json.loads(out.read_text())["errors"]
-    assert kinds["sw"]["says_none"] == 8
-    assert "says_none" not in kinds["pl"]
+    assert kinds["sw"]["refused"] == 8
+    assert "refused" not in kinds["pl"]
     by_task = json.loads(out.read_text())["errors_by_task"]
-    assert by_task["niah_single 8k"]["says_none"] > 0
+    assert by_task["niah_single 8k"]["refused"] > 0
     assert sum(sum(kind.values()) for kind in by_task.values()) == sum(
         sum(kind.values()) for kind in kinds.values()
     )

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import combinations
 from typing import Any
 
-import pytest
-
-from ruler_eval.analysis.errors.error_kinds import FAMILIES
+from ruler_eval.analysis.errors import KINDS
 from ruler_eval.report.page.figures.analysis_figures import complexity_figures, correlation_figure
-from ruler_eval.report.page.figures.page_figures import FAMILY_COLOURS
+from ruler_eval.report.page.figures.page_figures import KIND_COLOURS
 
 
 def parts(spec: Any) -> Any:
@@ -69,10 +68,8 @@ def deuteranopia(colour: str) -> tuple[float, float, float]:
     return 116 * fy - 16, 500 * (fx - fy), 200 * (fy - fz)
 
 
-@pytest.mark.parametrize("one", range(len(FAMILIES)))
-def test_families_of_errors_are_told_apart_under_deuteranopia(one):
-    assert len(FAMILY_COLOURS) == len(FAMILIES)
-    mine = deuteranopia(FAMILY_COLOURS[one])
-    for other in FAMILY_COLOURS[one + 1 :]:
-        distance = sum((a - b) ** 2 for a, b in zip(mine, deuteranopia(other), strict=True)) ** 0.5
-        assert distance > 10, (FAMILY_COLOURS[one], other, distance)
+def test_the_colours_of_the_kinds_of_errors_differ_under_deuteranopia():
+    assert list(KIND_COLOURS) == list(KINDS)
+    for one, other in combinations(KIND_COLOURS.values(), 2):
+        seen = zip(deuteranopia(one), deuteranopia(other), strict=True)
+        assert sum((a - b) ** 2 for a, b in seen) ** 0.5 > 10, (one, other)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ruler_eval.analysis.errors.error_kinds import error_of
+from ruler_eval.analysis.errors import error_of
 from ruler_eval.example.write_example import write_example
 from ruler_eval.frozen_release import Release
 from ruler_eval.report.page.page_data import page_data

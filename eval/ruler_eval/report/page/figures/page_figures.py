@@ -15,14 +15,27 @@ from typing import Any, NamedTuple
 import altair as alt
 from altair.utils.schemapi import debug_mode
 
-from ruler_eval.analysis.errors.error_kinds import FAMILIES, MEANINGS, family_of_kind
+from ruler_eval.analysis.errors import KINDS
 from ruler_eval.report.page.figures import analysis_figures as analysis
 from ruler_eval.report.page.figures import chart_parts as part
 from ruler_eval.report.page.figures.chart_parts import Datum, Figure
 from ruler_eval.report.page.page_model import Group, Length, PageData, Series
 
-FAMILY_COLOURS = ("#332288", "#ddcc77", "#cc6677", "#117733", "#88ccee", "#bbbbbb")
-"""Of the families of errors, in their order: Paul Tol's muted scheme and its grey.
+KIND_COLOURS = {
+    "missing": "#222255",
+    "does not fit": "#332288",
+    "failed": "#661100",
+    "truncated": "#882255",
+    "empty": "#aa4499",
+    "wrong count": "#ddcc77",
+    "distractor": "#cc6677",
+    "incomplete": "#77aadd",
+    "refused": "#117733",
+    "another language": "#ddaa33",
+    "from memory": "#997700",
+    "other": "#bbbbbb",
+}
+"""The colour of each kind of error, in their order.
 
 Under deuteranopia each differs from each of the others by 10 or more of CIE76's Delta E.
 """
@@ -30,12 +43,11 @@ _LABEL_GAP = 4.6  # points of score between the names at the ends of lines
 _MOST_LABEL = 150  # pixels of such a name
 
 
-class ErrorFamily(NamedTuple):
-    """A family of errors: what it means, its kinds on the page, how it is drawn."""
+class ErrorKind(NamedTuple):
+    """A kind of error on the page: what it means, and how it is drawn."""
 
     name: str
     meaning: str
-    kinds: dict[str, str]
     number: str
     colour: str
     ink: str
@@ -63,15 +75,13 @@ def _figures(page: PageData) -> Iterator[tuple[str, Figure]]:
         yield from analysis.language_figures(page, page["languages"])
 
 
-def error_families(page: PageData) -> list[ErrorFamily]:
-    """The families of errors that the page has; number and colour are the same on every page."""
-    found = []
-    for number, (name, colour) in enumerate(zip(FAMILIES, FAMILY_COLOURS, strict=True), 1):
-        every = page["errors"]["kinds"].items()
-        if kinds := {kind: meaning for kind, meaning in every if family_of_kind(kind) == name}:
-            ink = part.text_on(colour)
-            found.append(ErrorFamily(name, MEANINGS[name], kinds, str(number), colour, ink))
-    return found
+def error_kinds(page: PageData) -> list[ErrorKind]:
+    """Return the kinds of errors on the page; number and colour are the same on every page."""
+    return [
+        ErrorKind(kind, KINDS[kind], str(number), colour, part.text_on(colour))
+        for number, (kind, colour) in enumerate(KIND_COLOURS.items(), 1)
+        if kind in page["errors"]["kinds"]
+    ]
 
 
 def group_name(group: Group) -> str:
@@ -184,26 +194,26 @@ def _one_length(page: PageData, length: Length) -> Figure:
 
 
 def _errors(page: PageData) -> Iterator[tuple[str, Figure]]:
-    """Bars of the families of errors, each with its number, as in the list above them."""
-    families = error_families(page)
+    """Yield bars of the kinds of errors, each with its number, as in the list above them."""
+    kinds = error_kinds(page)
     shares = [task["wrong"] / task["rows"] for task in page["errors"]["tasks"]]
     edge = 10 * math.ceil(10 * max(shares, default=1) or 1)
     for one in page["series"]:
-        data = list(_error_shares(page, one, families))
+        data = list(_error_shares(page, one, kinds))
         if not data:
             continue
         order = [task for task in page["tasks"] if any(datum["task"] == task for datum in data)]
         y = alt.Y("task:N", sort=order, title=None)
         x = alt.X("start:Q", title="% of rows", scale=alt.Scale(domain=[0, edge]))
         tooltip = [
-            *("task:N", "family:N", "kinds:N"),
+            *("task:N", "kind:N"),
             alt.Tooltip("rows:Q", title="rows"),
             alt.Tooltip("share:Q", title="% of rows", format=".1f"),
         ]
         base = alt.Chart().encode(y=y)
-        names, colours = [one.name for one in families], [one.colour for one in families]
+        names, colours = [kind.name for kind in kinds], [kind.colour for kind in kinds]
         scale = alt.Scale(domain=names, range=colours)
-        colour = alt.Color("family:N", scale=scale, legend=alt.Legend(orient="right", title=None))
+        colour = alt.Color("kind:N", scale=scale, legend=alt.Legend(orient="right", title=None))
         bars = base.mark_bar(height=part.ROW - 5, strokeWidth=0.5, cursor="pointer")
         number = base.mark_text(fontSize=10, fontWeight="bold").transform_filter(
             f"datum.share > {edge / 25}"
@@ -218,32 +228,29 @@ def _errors(page: PageData) -> Iterator[tuple[str, Figure]]:
             ),
             data=alt.Data(values=data),
         )
-        description = f"Families of errors by task, {one['label']}"
+        description = f"Kinds of errors by task, {one['label']}"
         height = part.ROW * len(order)
         figure = part.full_width(one["label"], chart, description, height=height)
         yield f"errors-{one['id']}", figure
 
 
-def _error_shares(
-    page: PageData, series: Series, families: Sequence[ErrorFamily]
-) -> Iterator[Datum]:
-    """Each family's share of a task's rows, in percent, by the wrong rows that were sorted."""
+def _error_shares(page: PageData, series: Series, kinds: Sequence[ErrorKind]) -> Iterator[Datum]:
+    """Yield each kind's share of a task's rows, in percent, by the wrong rows that were sorted."""
     for task in page["errors"]["tasks"]:
         if task["series"] != series["id"] or not task["sorted"]:
             continue
         start = 0.0
-        for family in families:
-            kinds = {kind: n for kind, n in task["kinds"].items() if kind in family.kinds}
-            if not (rows := sum(kinds.values())):
+        for kind in kinds:
+            rows = task["kinds"].get(kind.name, 0)
+            if not rows:
                 continue
             share = 100 * task["wrong"] / task["rows"] * rows / task["sorted"]
             yield {
                 "series": series["id"],
                 "task": task["task"],
-                "family": family.name,
-                "kinds": ", ".join(f"{kind} {count}" for kind, count in kinds.items()),
-                "number": family.number,
-                "ink": family.ink,
+                "kind": kind.name,
+                "number": kind.number,
+                "ink": kind.ink,
                 "rows": rows,
                 "share": round(share, 3),
                 "start": round(start, 3),

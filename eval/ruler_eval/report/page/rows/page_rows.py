@@ -12,17 +12,15 @@ from collections.abc import Collection, Sequence
 from itertools import groupby
 from operator import itemgetter
 
-from ruler_eval.analysis.errors.error_kinds import error_of
-from ruler_eval.analysis.errors.memory import memory_of
-from ruler_eval.analysis.errors.prompt_rows import row_of_prompt
-from ruler_eval.families.table import family_of, rule_task
+from ruler_eval.analysis.errors import error_of, memory_of
 from ruler_eval.frozen_release import BATCH_ROWS, PartialRow
 from ruler_eval.prediction import Prediction
 from ruler_eval.report.page.page_runs import ReportedRun
 from ruler_eval.report.page.rows.shown_rows import MOST_ROWS, ShownRow, ShownRows, shown_row
-from ruler_eval.score.cells import join
+from ruler_eval.score import join
 from ruler_eval.score.config_naming import read_name
 from ruler_eval.score.results_file import Cell
+from ruler_eval.tasks import family_of, row_of_prompt, scoring_task
 
 READ_CHARACTERS = 600_000_000
 """Of the releases' texts, for the whole page: with those of 39,000 rows it takes some seconds."""
@@ -48,7 +46,7 @@ class ConfigRows:
         self.right = [index for index, score in self.scores.items() if score >= 1]
         self.order = [*self.wrong, *self.right][:MOST_ROWS]
         config = read_name(run.names, name, run.release is not None)
-        self.task = rule_task(config.task, config.dataset, run.release)
+        self.task = scoring_task(config.task, config.dataset, run.release)
         self.family = family_of(config.task, config.dataset, run.release)
         self.language = config.instruction_language if config.dataset == "oneruler" else None
         self.kinds: dict[int, str] = {}
@@ -111,7 +109,7 @@ class ConfigRows:
         return {"n": len(self.scores), "wrong": len(self.wrong), "rows": rows}
 
     def _sort(self, index: int, row: PartialRow, answer: Prediction | None) -> None:
-        error = error_of(row, answer, self.task, self.language, self.run.rules, family=self.family)
+        error = error_of(row, answer, self.task, self.language, self.run.rules)
         if error is not None:
             self.kinds[index] = error.kind
 

@@ -1,0 +1,393 @@
+"""Kinds of errors: what is wrong with each wrong answer, by facts that can be checked.
+
+RULER (arXiv:2404.06654), section 5; ONERULER (arXiv:2503.01996), section 4 and Table 1.
+
+    error_of(row, prediction, "niah_multikey_1")          # Error("distractor", 0, 1, 0.07)
+
+A wrong answer has one kind: the first of KINDS, in their order, whose definition it meets.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from ruler_common.errors import RulerError
+from ruler_eval.frozen_release import PartialRow, Release
+from ruler_eval.prediction import Prediction
+from ruler_eval.score.cells import join
+from ruler_eval.score.config_naming import read_name
+from ruler_eval.score.predictions import Predictions
+from ruler_eval.score.row_score import RowScore, ScoringRules, row_score
+from ruler_eval.tasks import (
+    Answers,
+    TaskFamily,
+    family_of,
+    find_whole,
+    row_of_prompt,
+    scoring_task,
+)
+from ruler_score import language_text
+from ruler_score.language_text import Language, normalize, numbers, read_answer
+from ruler_score.oneruler_rules import NONE_WORDS
+from ruler_score.ruler_score import QA_TASKS, is_oneruler
+from ruler_score.split_reasoning import split_reasoning
+
+KINDS: Mapping[str, str] = {
+    "missing": "there is no prediction",
+    "does not fit": "the prompt did not fit the model's window",
+    "failed": "the row ended with an error",
+    "truncated": "the answer ended at the token limit, or within the reasoning",
+    "empty": "the answer has no letter and no digit",
+    "wrong count": "every reference, and more than was asked for",
+    "distractor": "the value of another needle, or a variable of another chain",
+    "incomplete": "some of the references, and no distractor",
+    "refused": "the answer says that there is none, or declines to answer",
+    "another language": "words in another script, or another language's word for none",
+    "from memory": "the same answer as the model's own without documents (at 0k)",
+    "other": "none of these",
+}
+"""The kinds of errors and their definitions, in the order in which they are tried."""
+
+COLUMNS = (
+    *("index", "input", "outputs", "context_start", "context_end", "evidence", "none_word"),
+    "question",
+)
+"""The columns of a release's rows that sorting errors takes."""
+_UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+_ASSIGNED = re.compile(r"VAR ([A-Z]+) =")
+_NAME = re.compile(r"\b[A-Z]{2,}\b")
+_NEEDLE_BEGINNING = 20  # characters of a needle, before its key
+_MIN_LETTERS, _OTHER_SCRIPT = 10, 0.2  # of which at most this share is in the references' script
+_LACKING = (
+    "mentioned|provided|specified|given|stated|found|available|present|listed|included|known"
+    "|associated|defined|shown|one of|in the (?:given |provided |above )?(?:text|documents?|list)"
+)
+_THING = "number|uuid|word|variable|value|information|answer|mention|record|data"
+_REFUSAL = re.compile(
+    # says that what is asked for is not there
+    rf"\bnone\b|\bno such\b|\bthere (?:is|are) no\b|\bn/a\b|\bnot applicable\b|\bunknown\b"
+    rf"|\b(?:not|isn't|aren't|wasn't|weren't) (?:\w+ )?(?:{_LACKING})\b(?! (?:if|whether|to)\b)"
+    rf"|\bno (?:\w+ ){{0,3}}(?:{_THING})s?\b|\b(?:not enough|insufficient) (?:{_THING})"
+    r"|\b(?:(?:does|do|did) not|(?:does|do|did)n't) (?:\w+ )?"
+    r"(?:mention|contain|specify|provide|state|include|appear|exist|give|say|list|have)\b"
+    r"|\b(?:unable to|cannot|can't|could not|couldn't|did not|didn't) (?:be )?"
+    r"(?:find|found|located?|determined?|identif(?:y|ied)|answered)\b"
+    # declines
+    r"|\bi(?:'m| am)? (?:cannot|can't|can not|am unable|unable|won't|not able|sorry)\b|as an ai\b"
+    r"|\bsorry, (?:but )?i\b|\bcannot (?:assist|help|comply|fulfill?)\b"
+)
+
+
+@dataclass(frozen=True)
+class Error:
+    """What is wrong with an answer.
+
+    `found` of `of` references are in it; `gap` is how far in depth (0 … 1) the nearest distractor
+    that it names is from the evidence of the answer.
+    """
+
+    kind: str
+    found: int
+    of: int
+    gap: float | None = None
+
+
+def error_of(
+    row: PartialRow,
+    prediction: Prediction | None,
+    task: str,
+    language: str | None = None,
+    rules: ScoringRules | None = None,
+    strict: bool = False,
+) -> Error | None:
+    """Return the error of a wrong answer; None for a right one.
+
+    With `strict` an answer must be strictly right.
+
+    `row` has COLUMNS, as far as they are known, and the model's own answer at 0k as `memory`.
+    `task` is the one whose scoring rule applies; `language` (of the instruction) marks ONERULER.
+    """
+    rules = rules or ScoringRules()
+    result = row_score(row, prediction, task, language, rules)
+    if (result.strict if strict else result.score) == 1:
+        return None
+    spoken = rules.languages.rules(language) if language else None
+    references = {normalize(reference, spoken) for reference in row["outputs"]}
+    of = 1 if task in QA_TASKS else len(references)
+    if kind := _kind_without_text(prediction, result):
+        return Error(kind, 0, of)
+    raw = split_reasoning(prediction.text if prediction else "").answer
+    text = normalize(raw, spoken)
+    if is_oneruler(task, spoken):
+        text = read_answer(text, spoken or "en")
+    if not re.search(r"[^\W_]", text):
+        return Error("empty", 0, of)
+    answers = family_of(task, "oneruler" if language else "ruler").answers
+    found = min(result.found, of)
+    if found == of and task != "niah_none":
+        return Error("wrong count", found, of)
+    gap = _distractor_gap(row, task, answers, raw, text, references)
+    if gap is not None:
+        return Error("distractor", found, of, gap)
+    if found:
+        return Error("wrong count" if task == "niah_none" else "incomplete", found, of)
+    if _refuses(row, task, answers, raw, text, references, spoken):
+        return Error("refused", found, of)
+    if spoken is not None and _in_another_language(task, text, row["outputs"]):
+        return Error("another language", found, of)
+    if task in QA_TASKS and _plain(raw) and _plain(raw) == _plain(row.get("memory") or ""):
+        return Error("from memory", found, of)
+    return Error("other", found, of)
+
+
+def _kind_without_text(prediction: Prediction | None, result: RowScore) -> str | None:
+    """Return the kind of a row without an answer to read."""
+    if prediction is None:
+        return "missing"
+    if prediction.finish_reason == "does_not_fit":
+        return "does not fit"
+    if result.state == "failed":
+        return "failed"
+    if result.thinking == "cut" or (result.state == "cut" and not result.cut_scored):
+        return "truncated"
+    return None
+
+
+def _distractor_gap(
+    row: PartialRow,
+    task: str,
+    answers: Answers,
+    raw: str,
+    text: str,
+    references: Collection[str],
+) -> float | None:
+    """Return how far the nearest distractor that an answer names is from the answer's evidence.
+
+    None if it names none. A needle that has no evidence of its own, in a haystack of needles, is
+    found in the context by its beginning.
+    """
+    if answers not in ("values", "variables"):
+        return None
+    if answers == "variables":
+        named = {name.casefold() for name in _NAME.findall(raw)} - set(references)
+    else:
+        named = set(_values_in(text, references, task)) - set(references) - _asked_keys(row)
+    gold = [span for span in row["evidence"] if span["answer"]]
+    depths = []
+    for span in row["evidence"]:
+        piece = row["input"][span["start"] : span["end"]]
+        if not span["answer"] and _named_by(piece, answers) in named:
+            depths.append(float(span["depth"]))
+    if gold and answers == "values":
+        beginning = row["input"][gold[0]["start"] : gold[0]["end"]][:_NEEDLE_BEGINNING]
+        depths += _depths_of_needles(row, named, references, beginning)
+    gaps = [abs(depth - float(span["depth"])) for depth in depths for span in gold]
+    if gaps:
+        return min(gaps)
+    return 0.0 if depths else None  # in niah_none no needle carries an answer
+
+
+def _values_in(text: str, references: Collection[str], task: str) -> Collection[str]:
+    """Return the values that a normalized text names: UUIDs or numbers, as the references are."""
+    if task == "niah_none":
+        return numbers(text)
+    if all(_UUID.fullmatch(reference) for reference in references):
+        return _UUID.findall(text)
+    if all(reference.isdecimal() for reference in references):
+        return numbers(text)
+    return ()
+
+
+def _asked_keys(row: PartialRow) -> set[str]:
+    """Return the UUIDs that the question names: keys, not answers."""
+    question = row.get("question") or row["input"][row["context_end"] :]
+    return set(_UUID.findall(str(question).casefold()))
+
+
+def _named_by(piece: str, answers: Answers) -> str:
+    """Return the value of a needle, which ends it, or the variable that an assignment names."""
+    if answers == "variables":
+        names = _ASSIGNED.findall(piece)
+    else:
+        folded = normalize(piece)
+        names = _UUID.findall(folded) or re.findall(r"\d{2,}", folded)
+    return names[-1].casefold() if names else ""
+
+
+def _depths_of_needles(
+    row: PartialRow, named: Collection[str], references: Collection[str], beginning: str
+) -> Iterator[float]:
+    """Yield the depths of needles in the context that have a value named in the answer."""
+    context = row["input"][row["context_start"] : row["context_end"]]
+    for value in named:
+        at = find_whole(value, context)
+        start = context.rfind(beginning, 0, max(0, at))
+        before = context[start:at]
+        if start < 0 or "\n" in before or any(text in before for text in references):
+            continue  # not in a needle
+        line = context[at:].partition("\n")[0].partition(beginning)[0]
+        if _named_by(line, "values") == value:  # not a key, which a value follows
+            yield start / len(context)
+
+
+def _refuses(
+    row: PartialRow,
+    task: str,
+    answers: Answers,
+    raw: str,
+    text: str,
+    references: Collection[str],
+    language: Language | None,
+) -> bool:
+    """Return whether an answer without any reference says none, and names no value instead."""
+    if task == "niah_none":
+        return False
+    if answers == "values" and set(_values_in(text, references, task)) - _asked_keys(row):
+        return False
+    if language is not None and answers == "values":
+        none_word = row.get("none_word") or None
+        if language_text.says_none(text, language, none_word):
+            return True
+    if answers == "text":  # small models explain on the lines after the first
+        text = normalize(raw.strip().splitlines()[0]) if raw.strip() else ""
+    return bool(_REFUSAL.search(text.replace("’", "'")))
+
+
+def _in_another_language(task: str, text: str, references: Collection[str]) -> bool:
+    """Return whether a normalized answer is in the words or the script of another language."""
+    if task == "niah_none":
+        return any(language_text.says_none(text, language) for language in NONE_WORDS)
+    expected = {_script(letter) for reference in references for letter in reference}
+    letters = [letter for letter in text if letter.isalpha()]
+    if not expected - {""} or len(letters) < _MIN_LETTERS:
+        return False
+    inside = sum(_script(letter) in expected for letter in letters)
+    return inside < _OTHER_SCRIPT * len(letters)
+
+
+def _script(character: str) -> str:
+    """Return the script of a letter, such as LATIN; the scripts of Japanese are one."""
+    if not character.isalpha():
+        return ""
+    name = unicodedata.name(character, "").split()
+    script = name[0] if name else ""
+    return "CJK" if script.startswith(("HIRAGANA", "KATAKANA", "IDEOGRAPHIC")) else script
+
+
+def _plain(text: str) -> str:
+    """Return the words of a text's first line, without case and punctuation."""
+    lines = text.strip().splitlines()
+    return " ".join(re.findall(r"\w+", normalize(lines[0]))) if lines else ""
+
+
+# ---- Answers from memory ---------------------------------------------------------------------
+
+
+def answers_from_memory(
+    answers: Mapping[str, Mapping[int, Prediction]], release: Release
+) -> dict[str, dict[int, str]]:
+    """Return a run's answers to the tasks without documents, by data set of the questions and row.
+
+    `answers` are by configuration, then by row. RULER (section 5) calls wrong answers that repeat
+    these hallucinations. A suite's tasks with `no_documents` ask the same questions at `0k`.
+    """
+    return {
+        str(parameters["dataset"]): {
+            index: split_reasoning(answer.text).answer
+            for index, answer in given.items()
+            if not answer.failed
+        }
+        for name, given in answers.items()
+        if (parameters := _parameters(name, release)).get("no_documents")
+    }
+
+
+def memory_of(
+    name: str, release: Release, known: Mapping[str, Mapping[int, str]]
+) -> Mapping[int, str]:
+    """Return the model's own answers to a configuration's questions; none for one at 0k."""
+    parameters = _parameters(name, release)
+    if parameters.get("no_documents"):
+        return {}
+    return known.get(str(parameters.get("dataset")), {})
+
+
+def _parameters(name: str, release: Release) -> Mapping[str, Any]:
+    parameters = release.manifest["tasks"].get(release.parse(name).task)
+    return parameters if isinstance(parameters, Mapping) else {}
+
+
+# ---- The wrong rows of a run -----------------------------------------------------------------
+
+
+def collect(
+    predictions: Predictions, release: Release | None, rules: ScoringRules, strict: bool = False
+) -> list[dict[str, Any]]:
+    """Return every wrong row with its kind, in the order of the release's files.
+
+    An item is also a line of `ruler errors --out`:
+
+        {"config": "niah_multikey_1_4k", "languages": "en", "index": 7, "kind": "distractor",
+         "found": 0, "of": 1, "gap": 0.07, "outputs": ["1234567"], "prediction": "7654321"}
+
+    `memory` is the model's own answer without documents, if it was asked. Without a release the
+    rows are made from the prompts in the files. Raises RulerError for files without prompts, and
+    for predictions of other rows than the release's.
+    """
+    names, rules = release.names if release else predictions.names, rules.of(release)
+    groups = join.by_config(predictions, names)
+    known: dict[str, dict[int, str]] = {}
+    configs = list(groups)
+    if release is not None:
+        join.same_data(predictions.run, release)
+        join.same_configurations(groups, release)
+        configs = [name for name in release.configs if name in groups]
+        given = {name: join.by_index(name, rows, False, [])[0] for name, rows in groups.items()}
+        known = answers_from_memory(given, release)
+    errors = []
+    for name in configs:
+        config = read_name(names, name)
+        task = scoring_task(config.task, config.dataset, release)
+        language = config.instruction_language if config.dataset == "oneruler" else None
+        answers, _ = join.by_index(name, groups[name], release is None, [])
+        memory: Mapping[int, str] = {}
+        if release is None:
+            rows = _rows_of_prompts(answers, family_of(config.task, config.dataset))
+        else:
+            join.same_rows(name, answers, range(release.size(name)), release)
+            rows = release.rows(name, COLUMNS)
+            memory = memory_of(name, release, known)
+        asked = join.rows_asked(name, predictions.run, release)
+        for row in rows:
+            index = int(row["index"])
+            answer = answers.get(index)
+            if answer is None and asked is not None and index not in asked:
+                continue  # a run with --limit was not asked for this row
+            join.same_references(row, answer)
+            row["memory"] = memory.get(index)
+            error = error_of(row, answer, task, language, rules, strict)
+            if error is None:
+                continue
+            place = {"config": name, "languages": config.languages, "index": index}
+            shown = {"outputs": row["outputs"], "prediction": answer.text if answer else None}
+            item = {**place, **asdict(error), **shown}
+            if row["memory"] is not None:
+                item["memory"] = row["memory"]
+            errors.append(item)
+    return errors
+
+
+def _rows_of_prompts(answers: Mapping[int, Prediction], family: TaskFamily) -> Iterator[PartialRow]:
+    for index, answer in sorted(answers.items()):
+        prompt = answer.known_prompt
+        if prompt is None or not answer.outputs:
+            raise RulerError(
+                f"'{answer.where}' has no prompts, and the kinds of errors need the rows' "
+                "contexts: add --dataset."
+            )
+        row = row_of_prompt(prompt, answer.outputs, family, answer.columns)
+        yield {"index": index, **row}

@@ -1,0 +1,1 @@
+"""The gate: verdicts and estimates from as few rows as they take."""

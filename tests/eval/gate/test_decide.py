@@ -1,0 +1,134 @@
+"""`ruler decide` at two finished runs: where it would have stopped, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ruler_common.errors import RulerError
+from ruler_common.rows import row_order
+from ruler_eval.analysis.compare import compare
+from ruler_eval.gate.decide import SequentialDecision, StoredRows, decide
+from ruler_eval.gate.plan import plan_of_results
+from tests.eval.analysis.test_compare import results
+from tests.eval.scoring_helpers import ruler, whole_results
+
+ROWS = 120
+
+
+def run(model: str = "base", rows: int = ROWS, **cells: float) -> Any:
+    """Results whose configurations are wrong in the last share of rows by their frozen order."""
+    made = {}
+    for name, lost in cells.items():
+        task, length = name.rsplit("_", 1)
+        wrong = {*row_order("", "ruler", task, length, rows)[rows - round(lost * rows) :]}
+        made[name] = [0.0 if index in wrong else 1.0 for index in range(rows)]
+    return whole_results(results(model, **made))
+
+
+def decided(a: Any, b: Any, max_drop: float) -> SequentialDecision:
+    return decide(a, StoredRows(a, b, max_drop), max_drop, on_look=lambda _: None)
+
+
+def test_equal_runs_stop_early_and_a_failed_one_too() -> None:
+    base = run(vt_4k=0, cwe_4k=0)
+    same, failed = decided(base, base, 20), decided(base, run("b", vt_4k=1, cwe_4k=1), 20)
+    assert (same["verdict"], failed["verdict"]) == ("smaller", "larger")
+    assert max(same["rows"], failed["rows"]) <= 30
+    assert [look["rows"] for look in same["looks"]] == [*range(5, same["rows"] + 1, 5)]
+    assert same["interval"][0] < 0 < same["interval"][1] < 20
+
+
+def test_after_the_last_row_the_interval_of_all_decides() -> None:
+    """At 98.5 %, wider than compare's, as the bets have had most of the error."""
+    base, other = run(vt_4k=0), run("b", vt_4k=0.1)
+    found = decided(base, other, 5)
+    assert (found["rows"], found["of"]) == (ROWS, ROWS)
+    low, high = compare(base, other)["all"]["interval"]
+    assert found["interval"][0] < low < high < found["interval"][1]
+
+
+def test_of_fewer_than_ten_rows_there_is_no_verdict() -> None:
+    assert decided(run(rows=9, vt_4k=0), run("b", rows=9, vt_4k=1), 5)["verdict"] == "unknown"
+
+
+def test_no_index_of_a_task_is_looked_at_twice_before_the_last_row() -> None:
+    plan = plan_of_results(run(vt_4k=0, vt_8k=0, vt_16k=0, cwe_4k=0, cwe_8k=0, cwe_16k=0))
+    *early, last = plan.looks()
+    assert (early, last) == ([*range(2, ROWS // 6 + 1, 2)], ROWS)
+    seen = [
+        i for (task, _), order in plan.order.items() if task == "vt" for i in order[: early[-1]]
+    ]
+    assert len({*seen}) == len(seen)
+
+
+def test_a_row_without_an_answer_is_wrong_on_its_side() -> None:
+    """Missing rows of a run that is scored whole are in its rows with 0."""
+    base = run(vt_4k=0)
+    assert decided(base, run("b", vt_4k=1), 20)["verdict"] == "larger"
+    assert decided(run("b", vt_4k=1), base, 20)["drop"] == -100
+
+
+@pytest.mark.parametrize(
+    ("other", "words"),
+    [
+        (run("b", cwe_4k=0), "share no rows"),
+        (run("b", rows=40, vt_4k=0, cwe_4k=0), "B has no row"),
+        (run("b", vt_4k=0), "of 'cwe_4k', which the test needs"),
+    ],
+)
+def test_runs_that_cannot_be_paired_are_refused(other: Any, words: str) -> None:
+    base = run(vt_4k=0, cwe_4k=0) if "cwe" in words or "row " in words else run(vt_4k=0)
+    with pytest.raises(RulerError, match=words):
+        decided(base, other, 1)
+
+
+def test_tasks_with_different_numbers_of_rows_are_refused() -> None:
+    base = run(vt_4k=0)
+    base["configurations"] |= run(rows=60, cwe_4k=0)["configurations"]
+    with pytest.raises(RulerError, match="as many rows of every task"):
+        plan_of_results(base)
+
+
+def test_other_rows_than_the_first_of_the_order_are_refused() -> None:
+    base = run(rows=60, vt_4k=0)
+    base["partial"] = True
+    base["configurations"]["vt_4k"] |= {"missing": 60, "rows_asked": 120, "rows_available": 120}
+    with pytest.raises(RulerError, match="not the first ones of the frozen order"):
+        plan_of_results(base)
+
+
+def test_another_limit_than_the_one_fixed_before_is_refused() -> None:
+    """A limit chosen after looking has no known error."""
+    base, live = run(vt_4k=0), run("b", vt_4k=0)
+    live["run"] = {"decide": {"max_drop": 20.0}}
+    assert decided(base, live, 20)["verdict"] == "smaller"
+    with pytest.raises(RulerError, match="fixed at 20 points"):
+        decided(base, live, 25)
+
+
+@pytest.mark.parametrize("limit", ["nan", "inf", "100", "-100"])
+def test_a_limit_that_no_drop_can_be_held_against_is_refused(tmp_path: Path, limit: str) -> None:
+    path = tmp_path / "a.json"
+    path.write_text(json.dumps(run(vt_4k=0)))
+    _, error, code = ruler("decide", path, path, "--max-drop", limit)
+    assert (code, "is not a number of points" in error) == (2, True)
+
+
+@pytest.mark.parametrize(("lost", "limit", "code"), [(0, 20, 0), (1, 20, 1), (0.1, 10, 3)])
+def test_the_command_says_after_how_many_rows_it_would_have_stopped(
+    tmp_path: Path, lost: float, limit: float, code: int
+) -> None:
+    paths = [tmp_path / "a.json", tmp_path / "b.json"]
+    for path, made in zip(paths, (run(vt_4k=0), run("b", vt_4k=lost)), strict=True):
+        path.write_text(json.dumps(made))
+    out = tmp_path / "decision.json"
+    stdout, error, found = ruler("decide", *paths, "--max-drop", limit, "--json", out)
+    assert found == code, error
+    written = json.loads(out.read_text())
+    share = "all of them" if code == 3 else f"{100 * written['rows'] / ROWS:.0f} % of them"
+    assert f"After {written['rows']} rows a task ({share})" in stdout
+    assert "equal" not in stdout

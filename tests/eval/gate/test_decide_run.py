@@ -1,0 +1,368 @@
+"""`ruler decide` with a model that runs: it stops by itself, resumes, and says that it stopped."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import ruler_release
+from ruler_common.errors import RulerError
+from ruler_eval.gate import waves
+from ruler_eval.run import records
+from ruler_eval.run.backends.backend import Completion
+from ruler_eval.run.backends.oracle import Oracle
+from ruler_eval.run.prompts import Prompt
+from ruler_eval.run.records import Records
+from ruler_eval.score.results_file import load
+from tests.eval.run import small_release
+from tests.eval.scoring_helpers import ruler
+
+ROWS = 60
+
+
+class Gone(Oracle):
+    """A server that is gone."""
+
+    def generate(self, prompts: Iterator[Prompt]) -> Iterator[Completion]:
+        for prompt in prompts:
+            yield Completion(prompt, error="no route")
+
+
+class Damaged(Oracle):
+    """An oracle that says nothing."""
+
+    def generate(self, prompts: Iterator[Prompt]) -> Iterator[Completion]:
+        for prompt in prompts:
+            yield Completion(prompt, "")
+
+
+class Failing(Oracle):
+    """A server that fails at every fifth row."""
+
+    def generate(self, prompts: Iterator[Prompt]) -> Iterator[Completion]:
+        for answer in super().generate(prompts):
+            failed = answer.prompt.index % 5 == 0
+            yield Completion(answer.prompt, error="busy") if failed else answer
+
+
+@pytest.fixture(scope="module")
+def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The scored run of an oracle on two tasks of sixty rows."""
+    folder = tmp_path_factory.mktemp("decide")
+    root = small_release.write(folder / "ruler", rows=ROWS, lines=6, only=("niah_single_1", "vt"))
+    ruler_release.run(root, configs="all_4k", backend="oracle", out=folder / "base")
+    ruler_release.score(folder / "base")
+    return folder / "base"
+
+
+@pytest.fixture
+def damaged(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ruler_eval.run.backends.oracle.Oracle", Damaged)
+
+
+def answered(run: Path) -> list[int]:
+    return [len(Records(run).of(config)) for config in ("niah_single_1_4k", "vt_4k")]
+
+
+def options(out: Path) -> dict[str, Any]:
+    return {"max_drop": 20, "backend": "oracle", "model": "b", "out": out}
+
+
+def test_a_model_as_good_stops_early_as_surely_less(base: Path, tmp_path: Path) -> None:
+    found = ruler_release.decide(base, **options(tmp_path / "b"))
+    assert (found["verdict"], found["of"]) == ("smaller", ROWS)
+    assert answered(tmp_path / "b") == [found["rows"]] * 2
+    assert found["rows"] < ROWS
+    results = load(tmp_path / "b")
+    assert results["run"]["decision"] == json.loads(json.dumps(found))
+    assert results["run"]["decide"]["max_drop"] == 20
+
+
+@pytest.mark.usefixtures("damaged")
+def test_a_damaged_model_ends_with_code_1(base: Path, tmp_path: Path) -> None:
+    arguments = ("--max-drop", 20, "--backend", "oracle", "--model", "b", "--out", tmp_path / "b")
+    stdout, error, code = ruler("decide", base, *arguments, "--price", "1,2")
+    assert code == 1, error
+    said = " ".join(stdout.split())
+    assert "B surely lost more than 20 points" in said
+    assert "Not run: " in said
+    assert "at the price given" in said
+
+
+@pytest.mark.usefixtures("damaged")
+def test_killed_between_rows_it_comes_to_the_same_verdict(
+    base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = ruler_release.decide(base, **options(tmp_path / "whole"))
+    write, left = Records.write, iter(range(7))
+
+    def killed(self: Records, record: Any) -> None:
+        if next(left, None) is None:
+            raise KeyboardInterrupt
+        write(self, record)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Records, "write", killed)
+        with pytest.raises(KeyboardInterrupt):
+            ruler_release.decide(base, **options(tmp_path / "b"))
+    assert sum(answered(tmp_path / "b")) == 7
+    assert ruler_release.decide(base, **options(tmp_path / "b")) == whole
+    assert ruler_release.decide(base, **options(tmp_path / "b")) == whole  # and does nothing more
+    assert answered(tmp_path / "b") == [whole["rows"]] * 2
+    assert ruler_release.decide(base, tmp_path / "b", max_drop=20) == whole
+
+
+def test_a_server_that_is_gone_is_no_verdict(base: Path, tmp_path: Path) -> None:
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("ruler_eval.run.backends.oracle.Oracle", Gone)
+        with pytest.raises(RulerError, match=r"Every row of a wave failed.*no route"):
+            ruler_release.decide(base, **options(tmp_path / "b"))
+        with pytest.raises(RulerError, match="--retry-failed"):
+            ruler_release.decide(base, **options(tmp_path / "b"))
+    found = ruler_release.decide(base, **options(tmp_path / "b"), retry_failed=True)
+    assert found["verdict"] == "smaller"
+
+
+def test_failed_rows_are_counted_beside_the_verdict_and_left_out_of_a_second_one(
+    base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A fifth of the rows fails: the model looks 20 points weaker, and lost nothing."""
+    monkeypatch.setattr("ruler_eval.run.backends.oracle.Oracle", Failing)
+    out, file = tmp_path / "b", tmp_path / "decision.json"
+    arguments = ("--max-drop", 10, "--backend", "oracle", "--model", "b", "--out", out)
+    stdout, _, code = ruler("decide", base, *arguments, "--json", file)
+    found = json.loads(file.read_text())
+    failed = found["b"]["unanswered"]
+    assert (code, found["a"], found["drop"] > 10) == (1, {"unanswered": 0, "truncated": 0}, True)
+    assert found["answered"] == {"unanswered": failed, "drop": 0.0, "verdict": "smaller"}
+    said = " ".join(stdout.split())
+    assert f"Rows of A: all answered. Rows of B: {failed} failed or missing." in said
+    assert f"Without the {failed} rows of either model the drop is 0.0 points, surely" in said
+    stored = ruler_release.decide(base, out, max_drop=10)
+    assert (stored["b"], stored["answered"]) == (found["b"], found["answered"])
+
+
+def test_before_the_last_row_too_a_second_verdict_leaves_failed_rows_out(
+    base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ruler_eval.run.backends.oracle.Oracle", Failing)
+    found = ruler_release.decide(base, **{**options(tmp_path / "b"), "max_drop": 60})
+    assert found["rows"] < found["of"]
+    assert (found["verdict"], found["answered"]["verdict"]) == ("smaller", "smaller")
+    assert (found["answered"]["drop"], found["drop"] > 0) == (0, True)
+
+
+def test_a_look_scores_the_new_rows_only(
+    base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However many looks there are, no row is scored twice and no file read again."""
+    scored: Counter[tuple[str, int]] = Counter()
+    read: Counter[str] = Counter()
+    score, read_lines = waves.row_score, records.read_lines
+
+    def counted(row: Any, prediction: Any, *rest: Any) -> Any:
+        scored[prediction.config, prediction.index] += 1
+        return score(row, prediction, *rest)
+
+    def counted_read(path: Path) -> Any:
+        read[path.name] += 1
+        return read_lines(path)
+
+    monkeypatch.setattr(waves, "row_score", counted)
+    monkeypatch.setattr(records, "read_lines", counted_read)
+    short = ruler_release.decide(base, **{**options(tmp_path / "b"), "max_drop": 50})
+    reads = {**read}
+    scored.clear()
+    read.clear()
+    long = ruler_release.decide(base, **{**options(tmp_path / "c"), "max_drop": 8})
+    assert len(long["looks"]) > 2 * len(short["looks"])
+    assert {*scored.values()} == {1}
+    assert read == reads
+
+
+def test_rows_that_lack_in_a_named_run_are_run(base: Path, tmp_path: Path) -> None:
+    """One command for a run that has none, some or all of its rows."""
+    out = tmp_path / "b"
+    arguments = ("--max-drop", 20, "--backend", "oracle", "--model", "b")
+    _, error, code = ruler("decide", base, out, *arguments)
+    assert code == 0, error
+    rows = answered(out)
+    file = out / "vt_4k.jsonl"
+    file.write_text("".join(file.read_text().splitlines(keepends=True)[:2]))
+    _, error, code = ruler("decide", base, out, *arguments[:2])
+    assert (code, "name --model and --backend to run it" in error) == (2, True)
+    _, error, code = ruler("decide", base, out, *arguments)
+    assert (code, answered(out)) == (0, rows), error
+
+
+def test_a_verdict_is_made_anew_where_rows_that_failed_are_run_again(
+    base: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As the summary of the run advises; failed rows were wrong until then."""
+    root = load(base)["dataset"]["source"]
+    until = {"configs": "all_4k", "backend": "oracle", "out": tmp_path / "c", "until": 5.0}
+    with monkeypatch.context() as patched:
+        patched.setattr("ruler_eval.run.backends.oracle.Oracle", Failing)
+        first = ruler_release.decide(base, **{**options(tmp_path / "b"), "max_drop": 60})
+        assert first["drop"] > 0
+        assert ruler_release.run(root, **until).total["error"]
+    again = {**options(tmp_path / "b"), "max_drop": 60, "retry_failed": True}
+    found = ruler_release.decide(base, **again)
+    assert (found["verdict"], found["drop"]) == ("smaller", 0)
+    assert load(tmp_path / "b")["run"]["decision"] == json.loads(json.dumps(found))
+    assert not ruler_release.run(root, **until, retry_failed=True).total["error"]
+    assert Records(tmp_path / "c").settings()["estimate"]["score"] == 100
+
+
+@pytest.mark.parametrize("other", ["rows", "rules"])
+def test_a_base_that_cannot_stand_beside_is_refused_before_a_row_is_run(
+    base: Path, tmp_path: Path, other: str
+) -> None:
+    results = json.loads((base / "results.json").read_text())
+    if other == "rules":
+        results["score_version"] = "0.9.0"
+    (tmp_path / "results.json").write_text(json.dumps(results))
+    given = options(tmp_path / "b")
+    tasks = {"rows": ROWS, "lines": 6, "only": ("niah_single_1", "vt")}
+    root = small_release.write(tmp_path / "ruler", seed=int(other == "rows"), **tasks)
+    match = "scored on different rows" if other == "rows" else r"by the rules 0\.9\.0, these"
+    with pytest.raises(RulerError, match=match):
+        ruler_release.decide(tmp_path / "results.json", **given, dataset=root)
+    assert not [*(tmp_path / "b").glob("*.json*")]
+
+
+def test_the_control_without_a_haystack_is_refused(base: Path, tmp_path: Path) -> None:
+    root = small_release.write(tmp_path / "ruler", "0k", rows=9, lines=6, only=("vt",))
+    manifest = json.loads((root / "manifest.json").read_text())
+    for file in manifest["files"].values():
+        file["evidence_alone"] = True
+    (root / "manifest.json").write_text(json.dumps(manifest))
+    given = {**options(tmp_path / "b"), "dataset": root, "configs": "all"}
+    with pytest.raises(RulerError, match="counts in no mean: leave it out"):
+        ruler_release.decide(base, **given)
+
+
+def test_rows_that_the_limit_leaves_out_count_nowhere(base: Path, tmp_path: Path) -> None:
+    """The base has them all the same: neither verdict nor score takes them for wrong ones of B."""
+    found = ruler_release.decide(base, **{**options(tmp_path / "b"), "max_drop": 0.5}, limit=20)
+    low, high = found["interval"]
+    assert (found["verdict"], found["rows"], found["of"]) == ("unknown", 20, 20)
+    assert low == pytest.approx(-high)
+    results = load(tmp_path / "b")
+    cells = [*results["configurations"].values()]
+    assert {(c["score"], c["rows_asked"], c["rows_available"]) for c in cells} == {
+        (100.0, 20, ROWS)
+    }
+    assert ruler_release.decide(base, tmp_path / "b", max_drop=0.5) == found
+    assert ruler_release.decide(tmp_path / "b", base, max_drop=0.5)["of"] == 20
+
+
+def test_a_run_that_stopped_is_replayed_by_the_rows_that_its_limit_left_it(
+    base: Path, tmp_path: Path
+) -> None:
+    found = ruler_release.decide(base, **options(tmp_path / "b"), limit=40)
+    assert (found["verdict"], found["of"]) == ("smaller", 40)
+    assert found["rows"] < 40
+    assert ruler_release.decide(base, tmp_path / "b", max_drop=20) == found
+
+
+def test_what_a_stopped_run_may_not_claim_is_not_there(base: Path, tmp_path: Path) -> None:
+    """No verdict by task or length, no plain interval, no published score, no other limit."""
+    run = tmp_path / "b"
+    rows = ruler_release.decide(base, **options(run))["rows"]
+    again = ruler_release.score(run)
+    assert again["partial"]
+    assert f"stopped this run after {rows} of {ROWS} rows" in again["notes"][0]
+    assert {cell["interval"] for cell in again["configurations"].values()} == {None}
+    assert '"interval": [' not in json.dumps(again["summary"])
+    for arguments in ([], ["--max-drop", 20], ["--max-drop", 1]):
+        _, error, code = ruler("compare", base, run, *arguments)
+        assert (code, "no interval of a comparison holds" in error) == (2, True)
+    _, error, code = ruler("compare", base, run, base / "results.json")
+    assert code == 2
+    _, error, code = ruler("results", run, "--model", "o/m", "--dataset-repo", "o/r")
+    assert code == 2
+    with pytest.raises(RulerError, match=r"decide.max_drop = 20.0, not 5.0"):
+        ruler_release.decide(base, **{**options(run), "max_drop": 5})
+    with pytest.raises(RulerError, match="fixed at 20 points"):
+        ruler_release.decide(base, run, max_drop=5)
+
+
+def test_another_number_of_rows_than_the_one_fixed_before_is_refused_before_a_row(
+    base: Path, tmp_path: Path
+) -> None:
+    run, root = tmp_path / "b", load(base)["dataset"]["source"]
+    ruler_release.decide(base, **{**options(run), "max_drop": 0.5}, limit=20)
+    until = {"configs": "all_4k", "backend": "oracle", "out": tmp_path / "c", "until": 5.0}
+    ruler_release.run(root, **until, limit=20)
+    for limit in (None, 40, 10):
+        with pytest.raises(RulerError, match="was begun with --limit 20, which is part"):
+            ruler_release.decide(base, **{**options(run), "max_drop": 0.5}, limit=limit)
+        with pytest.raises(RulerError, match="was begun with --limit 20, which is part"):
+            ruler_release.run(root, **until, limit=limit)
+        assert answered(run) == answered(tmp_path / "c") == [20, 20]
+
+
+def test_a_run_whose_rows_were_seen_before_a_limit_was_fixed_is_refused(
+    base: Path, tmp_path: Path
+) -> None:
+    root = load(base)["dataset"]["source"]
+    ruler_release.run(
+        root, configs="all_4k", backend="oracle", model="b", out=tmp_path / "b", limit=3
+    )
+    with pytest.raises(RulerError, match="begun before decide was fixed"):
+        ruler_release.decide(base, **options(tmp_path / "b"))
+
+
+def test_a_run_that_another_rule_began_is_refused(base: Path, tmp_path: Path) -> None:
+    run = tmp_path / "b"
+    ruler_release.decide(base, **options(run))
+    settings = json.loads((run / "run.json").read_text())
+    settings["decide"]["rule"] = "bets 2"
+    (run / "run.json").write_text(json.dumps(settings))
+    with pytest.raises(RulerError, match="go on with the version that began it"):
+        ruler_release.decide(base, **options(run))
+
+
+def test_the_other_rows_of_a_stopped_run_can_be_run_and_compared(
+    base: Path, tmp_path: Path
+) -> None:
+    run, root = tmp_path / "b", load(base)["dataset"]["source"]
+    ruler_release.decide(base, **options(run))
+    ruler_release.run(root, configs="all_4k", backend="oracle", model="b", out=run)
+    results = ruler_release.score(run)
+    assert (results["partial"], results["notes"]) == (False, [])
+    assert ruler_release.compare(base, run)["all"]["difference"] == 0
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ({"backend": None}, "Model B is to be run"),
+        ({"shard": "1/2"}, "needs every task at each look"),
+        ({"max_drop": float("nan")}, "not a number of points"),
+        ({"typo": 1}, "has no argument 'typo'"),
+    ],
+)
+def test_a_mistake_leaves_no_folder(
+    base: Path, tmp_path: Path, changed: dict[str, Any], words: str
+) -> None:
+    with pytest.raises(RulerError, match=words):
+        ruler_release.decide(base, **{**options(tmp_path / "b"), **changed})
+    assert not (tmp_path / "b").exists()
+
+
+def test_a_base_with_a_chat_template_of_its_own_asks_for_model_bs(
+    base: Path, tmp_path: Path
+) -> None:
+    results = json.loads((base / "results.json").read_text(encoding="utf-8"))
+    results["run"]["chat_template"] = {"name": "llama2.jinja", "sha256": "0" * 64}
+    (tmp_path / "results.json").write_text(json.dumps(results), encoding="utf-8")
+    with pytest.raises(RulerError, match=r"--chat-template llama2\.jinja"):
+        ruler_release.decide(tmp_path / "results.json", **options(tmp_path / "b"))
+    assert not (tmp_path / "b").exists()

@@ -1,0 +1,109 @@
+"""`ruler run --until`: the mean of all rows from a part of them, within what was asked."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import ruler_release
+from ruler_common.errors import RulerError
+from ruler_common.rows import row_order
+from ruler_eval.gate.plan import LookPlan
+from ruler_eval.gate.until import MeanEstimate, mean_estimate
+from ruler_eval.run.records import Records
+from ruler_eval.score.results_file import Scores, load
+from tests.eval.run import small_release
+from tests.eval.scoring_helpers import ruler
+
+ROWS = 100
+
+
+def plan(*lengths: str) -> LookPlan:
+    places = [(task, length) for task in ("vt", "cwe") for length in lengths]
+    order = {place: row_order("1.0.0", "ruler", *place, ROWS) for place in places}
+    return LookPlan(order, {place: ["_".join(place)] for place in places})
+
+
+def random_scores(seed: int, of: LookPlan, rate: float = 0.7) -> Scores:
+    rng = np.random.default_rng(seed)
+    return {
+        name: dict(enumerate((rng.random(ROWS) < rate).astype(float)))
+        for names in of.configs.values()
+        for name in names
+    }
+
+
+def test_all_rows_are_their_mean_exactly() -> None:
+    known = random_scores(0, plan("4k"))
+    found = mean_estimate(plan("4k"), known, ROWS)
+    mean = 100 * np.mean([score for rows in known.values() for score in rows.values()])
+    assert (found["score"], found["half_width"]) == (pytest.approx(mean), 0)
+
+
+def test_the_interval_is_that_of_a_stratified_sample() -> None:
+    """Two tasks, 40 rows each, of which 30 and 20 are right."""
+    of, rows = plan("4k"), 40
+    right = {"vt_4k": 30, "cwe_4k": 20}
+    known = {
+        names[0]: dict.fromkeys(of.order[place][: right[names[0]]], 1.0)
+        for place, names in of.configs.items()
+    }
+    variances = [40 / 39 * p * (1 - p) + 0.25 / 40 for p in (0.75, 0.5)]
+    error = (sum(v / 40 for v in variances) / 4 * (1 - rows / ROWS)) ** 0.5
+    found = mean_estimate(of, known, rows)
+    assert found["score"] == pytest.approx(62.5)
+    assert found["half_width"] == pytest.approx(100 * 1.96 * error)
+
+
+def test_a_row_that_fails_at_every_length_is_one_row() -> None:
+    """Beyond the rows that lengths have apart, what they share is not counted twice."""
+    of = plan("4k", "8k")
+    rng = np.random.default_rng(2)
+    same = {task: (rng.random(ROWS) < 0.6).astype(float) for task in ("vt", "cwe")}
+    alike = {names[0]: dict(enumerate(same[task])) for (task, _), names in of.configs.items()}
+    other = random_scores(2, of, 0.6)
+    wide, narrow = (mean_estimate(of, known, 95)["half_width"] for known in (alike, other))
+    assert wide > 1.2 * narrow
+
+
+@pytest.fixture(scope="module")
+def release(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("until") / "ruler"
+    return small_release.write(folder, rows=60, lines=6, only=("niah_single_1", "vt"))
+
+
+def test_a_run_stops_when_its_mean_is_known(release: Path, tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    looks = list[MeanEstimate]()
+    given = {"configs": "all_4k", "backend": "oracle", "out": out}
+    ruler_release.run(release, until=5, on_look=looks.append, **given)
+    last = looks[-1]
+    assert [look["rows"] for look in looks] == [*range(20, last["rows"] + 1, 10)]
+    assert last["half_width"] <= 5
+    assert all(look["half_width"] > 5 for look in looks[:-1])
+    assert len(Records(out).of("vt_4k")) == last["rows"] < 60
+    results = load(out)
+    assert results["run"]["estimate"] == last
+    assert f"the mean over all, {last['score']:.1f}" in results["notes"][0]
+    assert {cell["interval"] for cell in results["configurations"].values()} == {None}
+    with pytest.raises(RulerError, match=r"until.half_width = 5.0, not 2.0"):
+        ruler_release.run(release, until=2, **given)
+
+
+@pytest.mark.parametrize(
+    ("flags", "words"),
+    [
+        (("--until", "0"), "--until takes points above 0"),
+        (("--until", "nan"), "--until takes points above 0"),
+        (("--until", "1", "--shard", "1/2"), "leave --shard out"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(
+    release: Path, tmp_path: Path, flags: tuple[str, ...], words: str
+) -> None:
+    arguments = ("--dataset", release, "--configs", "all_4k", "--backend", "oracle")
+    _, error, code = ruler("run", *arguments, "--out", tmp_path / "run", *flags)
+    assert (code, words in error) == (2, True)
+    assert not (tmp_path / "run").exists()
