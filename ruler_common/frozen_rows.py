@@ -6,8 +6,8 @@
     rows_label("ruler", "1.0.0", digests, why)   # "frozen rows 1.0.0", or "own rows: seed 7…"
 
 A data version is its rows. frozen/<data version>.toml lists `rows_sha256` of the
-configurations that are published, built from the canonical sources alone; `ruler freeze` writes it.
-Rows whose digest is in it are frozen rows, all others are own rows, and nowhere else is it decided.
+configurations that are published, built from the canonical sources alone; builder/freeze.py
+writes it. Rows whose digest is in it are frozen rows, all others are own rows.
 """
 
 from __future__ import annotations

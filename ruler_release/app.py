@@ -18,7 +18,7 @@ import typer
 from ruler_common.errors import RulerError
 from ruler_common.text import plain, without_passwords
 from ruler_release.commands import batch, sources
-from ruler_release.commands.build import build, freeze, list_release, verify
+from ruler_release.commands.build import build, list_release, verify
 from ruler_release.commands.compare import analyze, compare
 from ruler_release.commands.export import export
 from ruler_release.commands.hub import fetch, push, results
@@ -40,7 +40,7 @@ PANELS: dict[str, tuple[Callable[..., None], ...]] = {
     "Run": (run,),
     "Score": (score, errors, compare, decide, show, report, analyze),
     "Publish": (push, results, export),
-    "Maintain": (freeze, sources.tokenizers),
+    "Maintain": (sources.tokenizers,),
 }
 """The commands, in the order in which they are used, as `ruler --help` groups them."""
 for panel, commands in PANELS.items():

@@ -1,16 +1,14 @@
-"""`ruler build`, and what else is done with releases as a whole: list, verify, freeze."""
+"""`ruler build`, and what else is done with releases as a whole: list and verify."""
 
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer import Argument, Option
 
 from ruler_common.errors import RulerError
-from ruler_common.text import plain
 from ruler_release import api, completion
 from ruler_release.api.arguments import filled
 from ruler_release.commands.flags import (
@@ -38,10 +36,8 @@ _LENGTHS = (
 _LENGTHS += "a question."
 _TASKS = "Comma-separated tasks or groups; or default, every task."
 _SOURCES = "`embedded`, or NAME=embedded; repeatable."
-_PUBLISHED = "Mark as published: rows never change again."
 _YES = "Ask nothing, however many rows."
 _MANY_ROWS = 10_000
-_TO = "Folder of the digests; else the package's own."
 
 
 @arguments_of(api.build)
@@ -109,32 +105,6 @@ def list_release(
     from ruler_release.tables import release_tables
 
     release_tables.show_files(manifest_of(release))
-
-
-def freeze(
-    roots: Annotated[list[Path], Argument(metavar="DIR…", help="Folders of releases.")],
-    anew: Annotated[bool, Option("--anew", help="Forget what was frozen before.")] = False,
-    published: Annotated[bool, Option("--published", help=_PUBLISHED)] = False,
-    to: Annotated[Path | None, Option(help=_TO)] = None,
-) -> None:
-    """Record the rows of whole releases as the frozen rows of their data version.
-
-    Example: `ruler freeze ruler oneruler`
-    """
-    from ruler_builder.release.freeze import freeze as freeze_rows
-    from ruler_builder.verify.verify import audit_release
-    from ruler_common.frozen_rows import FROZEN, frozen_path
-
-    for root in roots:
-        if not audit_release(root).ok:
-            raise RulerError(f"'{root}' is not frozen: see `ruler verify --audit {root}`.")
-    folder = to or FROZEN
-    found = freeze_rows(roots, anew, published, folder)
-    rows = sum(len(names) for names in found.rows.values())
-    path = frozen_path(found.data_version, folder)
-    typer.echo(
-        plain(f"Data version {found.data_version}: {rows} configurations are frozen in '{path}'.")
-    )
 
 
 @arguments_of(api.verify)

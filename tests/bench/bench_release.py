@@ -2,12 +2,12 @@
 
     python -m tests.bench.bench_release WORK --workers 2 --verify
 
-A step is a data set, a tokenizer and a length: it is built, with --verify verified, frozen (`ruler
-freeze`), measured and removed (--keep keeps it). Steps that WORK/steps.jsonl lists are done: the
-same command goes on after an interruption, also in the middle of a step, whose time is then that of
-its last part; --verify after --keep verifies what was kept; --only ruler/tekken takes the steps
-whose names begin so; --frozen FOLDER freezes into a file there, not into the package's; and --anew
-forgets what was frozen before the first step. Needs RULER_MIRROR or full caches.
+A step is a data set, a tokenizer and a length: it is built, with --verify verified, frozen by
+builder/freeze.py, measured and removed (--keep keeps it). Steps that WORK/steps.jsonl lists are
+done: the same command goes on after an interruption, also in the middle of a step, whose time is
+then that of its last part; --verify after --keep verifies what was kept; --only ruler/tekken takes
+the steps whose names begin so; --frozen FOLDER freezes into a file there, not into the package's;
+and --anew forgets what was frozen before the first step. Needs RULER_MIRROR or full caches.
 
     python -m tests.bench.bench_release WORK --frozen WORK/frozen --anew     # the lock made anew
 """
@@ -252,7 +252,8 @@ def main() -> None:
             made = replace(made, verify=verify)
         else:
             made = measure(step, work, arguments.workers, arguments.verify)
-            run("freeze", work / step.name, *to, *(["--anew"] if anew else []))
+            script = [sys.executable, "builder/freeze.py", str(work / step.name), *map(str, to)]
+            subprocess.run([*script, *(["--replace"] if anew else [])], check=True)
             anew = False
         done[step.name] = made
         with journal.open("a", encoding="utf-8") as file:

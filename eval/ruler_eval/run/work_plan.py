@@ -111,7 +111,8 @@ class Waves(NamedTuple):
     def of(cls, lengths: int, configs: int, look_every: int | None = None) -> Waves | None:
         """The waves of a run; None where it has too many configurations to go round in waves.
 
-        They grow unless somebody looks between them, who names the most rows of one.
+        They grow, unless the caller looks at the rows between them: `look_every` is the most rows
+        of one.
         """
         if configs > MOST_IN_WAVES:
             return None
@@ -283,7 +284,7 @@ class Beginning(NamedTuple):
         return cls(bytes(found), len(data))
 
     def share_in(self, before: Beginning) -> float:
-        """The share of the text, in whole blocks, that stands at the beginning of another."""
+        """Return the share of the text, in whole blocks, with which another text begins too."""
         mine, theirs = self.digests, before.digests
         blocks = range(_DIGEST, min(len(mine), len(theirs)) + 1, _DIGEST)
         equal = bisect_left(blocks, True, key=lambda end: mine[:end] != theirs[:end])

@@ -51,7 +51,7 @@ def scribble(folder: Path, name: str, text: str) -> Path:
 @pytest.mark.parametrize("name", ["vt_4k.jsonl", "vt_4k.1of2.jsonl"])
 def test_a_file_of_somebody_elses_is_never_touched(order: RunOrder, name: str, text: str) -> None:
     path = scribble(order.out, name, text)
-    with pytest.raises(RulerError, match="is no record of a run of vt_4k"):
+    with pytest.raises(RulerError, match="is not a record of a run of vt_4k"):
         run(order)
     assert [path.read_text(), *order.out.iterdir()] == [text, path]
 

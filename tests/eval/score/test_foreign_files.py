@@ -10,8 +10,8 @@ import pytest
 from ruler_common.errors import RulerError
 from ruler_common.names import Config, Names
 from ruler_eval.score.config_naming import Naming, dataset_of, path_facts, read_name
-from ruler_eval.score.prediction_files import read
-from ruler_eval.score.stored_results import load
+from ruler_eval.score.predictions import read
+from ruler_eval.score.results_file import load
 from tests.eval.score.test_prediction_files import lines, reference, sample
 from tests.eval.scoring_helpers import record, right, ruler
 

@@ -16,7 +16,7 @@ from ruler_eval.analysis.languages.language_scores import (
 )
 from ruler_eval.frozen_release import Release
 from ruler_eval.report.language_tables import report
-from ruler_eval.score.stored_results import load
+from ruler_eval.score.results_file import load
 from ruler_score.ruler_score import ANSWER_TAGS
 from tests.eval.scoring_helpers import record, right, ruler, write_oneruler
 

@@ -1,0 +1,169 @@
+"""Record the rows of built releases as the frozen rows of their data version: for maintainers.
+
+    python builder/freeze.py ruler oneruler        # writes ruler_common/frozen/1.0.0.toml
+
+Every row is audited first. Releases can be built, frozen and removed one after another: each call
+adds to the file, unless --replace begins it again. A published data version never changes.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from ruler_builder.common.build_folder import is_unfinished
+from ruler_builder.release.suite import read_suite
+from ruler_builder.sources.registry import CANONICAL
+from ruler_builder.verify.verify import audit_release
+from ruler_common.errors import RulerError
+from ruler_common.files import write_whole
+from ruler_common.frozen_rows import FROZEN, FrozenRows, frozen_path, read_frozen
+from ruler_common.manifest import read_manifest
+from ruler_common.manifest_form import FileEntry, Manifest
+from ruler_common.names import TASKS
+from ruler_common.rows import FULL_ROWS
+
+_ABOUT = """\
+# Digests (rows_sha256) of the rows of data version {version}, written by builder/freeze.py: what
+# `ruler build` and `ruler verify` compare with. Once `published` is true they never change.
+"""
+
+
+def freeze(
+    roots: Iterable[Path], replace_all: bool = False, published: bool = False, folder: Path = FROZEN
+) -> FrozenRows:
+    """Add the rows of whole releases to the frozen rows of their data version, or replace all.
+
+    `published` marks the version as published. Raises RulerError for a release that is not as the
+    published ones are, for other rows than those frozen already, and for a published version.
+    """
+    manifests = [_whole_manifest(root) for root in roots]
+    versions = {manifest["data_version"] for manifest in manifests}
+    if len(versions) != 1:
+        raise RulerError(f"Freeze releases of one data version: here are {sorted(versions)}.")
+    (version,) = versions
+    before = read_frozen(version, folder)
+    found = None if replace_all else before
+    for manifest in manifests:
+        found = _with_rows(found, manifest)
+    assert found  # there is a manifest
+    if before and before.published and (found.rows, found.sources) != (before.rows, before.sources):
+        raise RulerError(
+            f"Data version {version} is published, and its rows never change: give changed rows "
+            "a new data version (DATA_VERSION in ruler_builder/families/task.py)."
+        )
+    found = replace(found, published=published or (before is not None and before.published))
+    write_whole(frozen_path(version, folder), _toml(found))
+    return found
+
+
+def _whole_manifest(root: Path) -> Manifest:
+    """The manifest of a complete release as it is to be published; RulerError for any other."""
+    manifest = read_manifest(root)
+    dataset, samples = manifest["dataset"], FULL_ROWS[manifest["dataset"]]
+    if is_unfinished(root):
+        raise RulerError(f"'{root}' is unfinished: run the same `ruler build` again.")
+    odd = [name for name, s in manifest["sources"].items() if s["variant"] != CANONICAL]
+    if odd:
+        raise RulerError(f"'{root}' was built from another {odd[0]} than the canonical one.")
+    suite = read_suite(dataset)
+    standard = json.loads(json.dumps([suite.families, suite.described()]))
+    if [manifest["families"], manifest["tasks"]] != standard:
+        raise RulerError(f"'{root}' was built with another suite than {dataset}'s own.")
+    for entry in _standard_files(manifest):
+        if entry["rows"] != min(samples, entry["most_rows"] or samples):
+            raise RulerError(
+                f"'{root}' has {entry['rows']} rows of {entry['config']}; frozen are {samples}."
+            )
+    return manifest
+
+
+def _standard_files(manifest: Manifest) -> list[FileEntry]:
+    """The files of the tasks that the papers' tables have; a suite may have more."""
+    tasks = TASKS[manifest["dataset"]]
+    return [entry for entry in manifest["files"].values() if entry["task"] in tasks]
+
+
+def _with_rows(frozen: FrozenRows | None, manifest: Manifest) -> FrozenRows:
+    """The frozen rows with those of a manifest; RulerError where the two disagree."""
+    mine = FrozenRows(
+        data_version=manifest["data_version"],
+        builder_version=manifest["builder_version"],
+        published=False,
+        seed=manifest["seed"],
+        reserve=manifest["reserve"],
+        samples=FULL_ROWS,
+        sources={name: source["sha256"] for name, source in manifest["sources"].items()},
+        rows={
+            manifest["dataset"]: {
+                entry["config"]: entry["rows_sha256"] for entry in _standard_files(manifest)
+            }
+        },
+    )
+    if frozen is None:
+        return mine
+    if (mine.seed, mine.reserve) != (frozen.seed, frozen.reserve):
+        raise RulerError("Releases of another seed or reserve cannot be frozen together.")
+    _refuse_other("source", frozen.sources, mine.sources)
+    dataset = manifest["dataset"]
+    there, new = frozen.rows.get(dataset, {}), mine.rows[dataset]
+    _refuse_other("configuration", there, new)
+    return replace(
+        frozen,
+        builder_version=mine.builder_version,
+        sources={**frozen.sources, **mine.sources},
+        rows={**frozen.rows, dataset: {**there, **new}},
+    )
+
+
+def _refuse_other(kind: str, there: Mapping[str, str], new: Mapping[str, str]) -> None:
+    other = [name for name in new if there.get(name, new[name]) != new[name]]
+    if other:
+        raise RulerError(
+            f"{len(other)} {kind}s were frozen with another digest, first {other[0]}: "
+            "say why in CHANGELOG.md and freeze every release again, with --replace."
+        )
+
+
+def _toml(frozen: FrozenRows) -> str:
+    """The text of the file; strings are written as JSON, which TOML reads."""
+    lines = [_ABOUT.format(version=frozen.data_version)]
+    lines += [f"{key} = {json.dumps(getattr(frozen, key))}" for key in _HEADER]
+    tables = {"samples": frozen.samples, "sources": dict(sorted(frozen.sources.items()))}
+    tables |= {f"rows.{dataset}": frozen.rows[dataset] for dataset in sorted(frozen.rows)}
+    for title, table in tables.items():
+        lines += ["", f"[{title}]"]
+        lines += [f"{json.dumps(key)} = {json.dumps(value)}" for key, value in table.items()]
+    return "\n".join(lines) + "\n"
+
+
+_HEADER = ("data_version", "builder_version", "published", "seed", "reserve")
+
+
+def main() -> None:
+    """Audit the releases that the command line names, and freeze their rows."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("roots", type=Path, nargs="+", metavar="DIR", help="Folders of releases.")
+    parser.add_argument("--replace", action="store_true", help="Forget what was frozen before.")
+    parser.add_argument("--published", action="store_true", help="Rows never change again.")
+    parser.add_argument("--to", type=Path, default=FROZEN, help="Folder of the digests.")
+    arguments = parser.parse_args()
+    try:
+        for root in arguments.roots:
+            if not audit_release(root).ok:
+                raise RulerError(f"'{root}' is not frozen: see `ruler verify --audit {root}`.")
+        frozen = freeze(arguments.roots, arguments.replace, arguments.published, arguments.to)
+    except RulerError as error:
+        print(f"Error: {error}", file=sys.stderr)
+        sys.exit(2)
+    rows = sum(len(names) for names in frozen.rows.values())
+    path = frozen_path(frozen.data_version, arguments.to)
+    print(f"Data version {frozen.data_version}: {rows} configurations are frozen in '{path}'.")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,175 @@
+"""Freezing rows, and what build, verify and the card say of the frozen rows."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from freeze import freeze
+from ruler_builder.card.render import render
+from ruler_builder.release.build import build
+from ruler_builder.release.order import BuildOrder
+from ruler_common.errors import RulerError
+from ruler_common.frozen_rows import compare, read_frozen, unexplained
+from ruler_common.manifest import read_manifest
+from ruler_common.manifest_form import MANIFEST, Manifest
+from ruler_common.parsing import read_toml
+from tests.builder.verify import planting
+from tests.conftest import Silent
+
+ROOT = Path(__file__).parents[2]
+Edit = Callable[[Manifest], object]
+
+
+@pytest.fixture
+def whole(release: Path, tmp_path: Path) -> Callable[..., Path]:
+    """A manifest as of a release that may be frozen: canonical sources and 500 rows a file."""
+
+    def make(name: str = "ruler", edit: Edit = lambda manifest: None) -> Path:
+        manifest = read_manifest(release)
+        for source in manifest["sources"].values():
+            source["variant"] = "canonical"
+        for entry in manifest["files"].values():
+            entry["rows"] = min(500, entry["most_rows"] or 500)
+        edit(manifest)
+        (tmp_path / name).mkdir()
+        (tmp_path / name / MANIFEST).write_text(json.dumps(manifest))
+        return tmp_path / name
+
+    return make
+
+
+def only(task: str) -> Edit:
+    """Keep the files of one task."""
+
+    def edit(manifest: Manifest) -> None:
+        manifest["files"] = {p: f for p, f in manifest["files"].items() if f["task"] == task}
+
+    return edit
+
+
+def other_rows(manifest: Manifest) -> None:
+    manifest["files"]["data/tekken/4k/vt.parquet"]["rows_sha256"] = "0" * 64
+
+
+def test_releases_are_frozen_one_after_another(whole: Callable[..., Path], tmp_path: Path) -> None:
+    freeze([whole("one", only("vt"))], folder=tmp_path)
+    freeze([whole("two", only("cwe")), whole("three", only("qa_1"))], folder=tmp_path)
+    found = read_frozen("1.0.0", tmp_path)
+    manifest = read_manifest(whole())
+    assert found
+    assert {*found.rows["ruler"]} == {"vt_4k", "cwe_4k", "qa_1_4k"}
+    assert (found.published, found.seed, found.reserve) == (False, 0, 128)
+    assert {*found.sources.items()} == {
+        (name, source["sha256"]) for name, source in manifest["sources"].items()
+    }
+    assert read_toml(tmp_path / "1.0.0.toml")["samples"] == {"ruler": 500, "oneruler": 50}
+    freeze([whole("four", only("vt"))], replace_all=True, folder=tmp_path)
+    assert {*read_toml(tmp_path / "1.0.0.toml")["rows"]["ruler"]} == {"vt_4k"}
+
+
+@pytest.mark.parametrize(
+    ("edit", "text"),
+    [
+        (lambda m: m["sources"]["essays"].update(variant="embedded"), "another essays than the"),
+        (lambda m: m["tasks"]["vt"].update(hops=7), "another suite than ruler's own"),
+        (lambda m: m["files"]["data/tekken/4k/vt.parquet"].update(rows=20), "has 20 rows of vt_4k"),
+    ],
+)
+def test_only_releases_as_they_are_published_are_frozen(
+    whole: Callable[..., Path], tmp_path: Path, edit: Edit, text: str
+) -> None:
+    with pytest.raises(RulerError, match=text):
+        freeze([whole("odd", edit)], folder=tmp_path)
+    assert not (tmp_path / "1.0.0.toml").exists()
+
+
+def test_other_rows_are_refused_unless_all_are_replaced(
+    whole: Callable[..., Path], tmp_path: Path
+) -> None:
+    freeze([whole()], folder=tmp_path)
+    other = whole("other", other_rows)
+    with pytest.raises(RulerError, match=r"1 configurations .* first vt_4k: say why .* --replace"):
+        freeze([other], folder=tmp_path)
+    assert freeze([other], replace_all=True, folder=tmp_path).rows["ruler"]["vt_4k"] == "0" * 64
+
+
+def test_a_published_version_never_changes(whole: Callable[..., Path], tmp_path: Path) -> None:
+    freeze([whole()], published=True, folder=tmp_path)
+    before = (tmp_path / "1.0.0.toml").read_bytes()
+    assert b"published = true" in before
+    freeze([whole("same")], folder=tmp_path)
+    assert (tmp_path / "1.0.0.toml").read_bytes() == before
+    for edit in (other_rows, only("vt")):
+        with pytest.raises(RulerError, match=r"is published, and its rows never change"):
+            freeze([whole(edit.__qualname__, edit)], replace_all=True, folder=tmp_path)
+    assert (tmp_path / "1.0.0.toml").read_bytes() == before
+    later = whole("later", lambda m: (m.update(data_version="1.0.1"), other_rows(m)))
+    assert freeze([later], folder=tmp_path).data_version == "1.0.1"
+
+
+def test_a_release_is_compared_configuration_by_configuration(
+    whole: Callable[..., Path], tmp_path: Path, release: Path
+) -> None:
+    frozen = freeze([whole("part", only("vt"))], folder=tmp_path)
+    manifest = read_manifest(whole())
+    assert compare(manifest, frozen) == (
+        "These are the frozen rows of data version 1.0.0, but for 12 configurations that are not "
+        "frozen."
+    )
+    only("vt")(manifest)
+    assert compare(manifest, frozen) == "These are the frozen rows of data version 1.0.0."
+    other_rows(manifest)
+    first = "Own rows, not the frozen ones of data version 1.0.0: vt_4k differ"
+    assert compare(manifest, frozen) == f"{first}s: a change of the builder."
+    manifest["seed"], manifest["reserve"] = 3, 0
+    manifest["files"]["data/tekken/4k/vt.parquet"]["rows"] = 20
+    manifest["sources"]["essays"]["sha256"] = "1" * 64
+    assert compare(manifest, frozen) == (
+        f"{first}s: other sources (essays), seed 3, not 0, reserve 0, not 128, "
+        "20 rows a file, not 500."
+    )
+    assert compare(read_manifest(whole("cwe", only("cwe"))), frozen) == (
+        "Own rows: no configuration here is among the frozen ones of data version 1.0.0."
+    )
+
+
+def test_rows_that_should_be_the_frozen_ones_and_are_not_are_found(
+    whole: Callable[..., Path], tmp_path: Path
+) -> None:
+    frozen = freeze([whole()], folder=tmp_path)
+    manifest = read_manifest(whole("again"))
+    assert unexplained(manifest, frozen) == []
+    other_rows(manifest)
+    assert unexplained(manifest, frozen) == ["data/tekken/4k/vt.parquet"]
+    for change in (
+        lambda m: m.update(seed=1),
+        lambda m: m.update(reserve=0),
+        lambda m: m["sources"]["essays"].update(variant="embedded"),
+        lambda m: m["files"]["data/tekken/4k/vt.parquet"].update(rows=20),
+        lambda m: m["tasks"]["vt"].update(hops=7),
+    ):
+        legitimate = json.loads(json.dumps(manifest))
+        change(legitimate)
+        assert unexplained(legitimate, frozen) == []
+
+
+def test_the_script_audits_and_freezes_and_a_release_says_what_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = tmp_path / "ruler"
+    build(BuildOrder(root, lengths=("4k",), tasks=("vt",)), Silent())
+    script = [sys.executable, str(ROOT / "builder/freeze.py"), str(root), "--to", str(tmp_path)]
+    done = subprocess.run(script, capture_output=True, text=True)
+    assert "Data version 1.0.0: 1 configurations are frozen in" in done.stdout
+    monkeypatch.setattr("ruler_common.frozen_rows.FROZEN", tmp_path)
+    assert "These are the frozen rows of data version 1.0.0." in render(read_manifest(root))
+    planting.plant(root, "data/tekken/4k/vt.parquet", lambda rows: rows[3].update(length=7))
+    done = subprocess.run([*script, "--replace"], capture_output=True, text=True)
+    assert done.returncode == 2
+    assert "is not frozen: see `ruler verify --audit" in done.stderr
