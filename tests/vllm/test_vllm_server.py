@@ -27,7 +27,7 @@ pytestmark = pytest.mark.vllm
 
 @pytest.fixture
 def remote(order: Any, server: str) -> Any:
-    options = ModelOptions("tiny", base_url=server, concurrency=4, retries=2, timeout=120)
+    options = ModelOptions("tiny", base_url=server, concurrency=4, timeout=120)
     return replace(order, backend="openai", options=options, out=order.out.with_name("REMOTE"))
 
 

@@ -11,7 +11,6 @@ from __future__ import annotations
 import json
 import math
 import platform
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass, field, fields, replace
@@ -82,14 +81,6 @@ def make_order(options: Mapping[str, Any]) -> RunOrder:
     names = [field.name for field in fields(ModelOptions) if field.name in given]
     model = ModelOptions(**{name: given.pop(name) for name in names})
     return RunOrder(**given, options=model)
-
-
-def parse_tokens(text: str) -> int:
-    """Read a number of tokens, or of binary thousands: `512k`, `2m`."""
-    match = re.fullmatch(r"([1-9]\d{0,11})([km]?)", text)
-    if match is None:
-        raise RulerError("--tokens-in-flight takes a number of tokens, such as 512k or 2m.")
-    return int(match[1]) << {"": 0, "k": 10, "m": 20}[match[2]]
 
 
 def parse_price(text: str | None) -> tuple[float, float] | None:

@@ -75,9 +75,9 @@ def start(name: str, options: ModelOptions, release: Release) -> Backend:
 
             return VLLM(options)
         if name == "openai":
-            from ruler_eval.run.backends.openai_server import OpenAI
+            from ruler_eval.run.backends.server.backend import OpenAIServer
 
-            return OpenAI(options)
+            return OpenAIServer(options)
         if name == "hf":
             from ruler_eval.run.backends.hf_model import Transformers
 

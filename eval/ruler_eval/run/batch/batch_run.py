@@ -24,7 +24,7 @@ from ruler_common.parsing import check_type
 from ruler_common.terminal import steps
 from ruler_eval.run.backends.backend import ModelOptions
 from ruler_eval.run.backends.server.providers import provider_for
-from ruler_eval.run.backends.server_requests import chat_body, extra_fields, sampling_fields
+from ruler_eval.run.backends.server.requests import chat_body, extra_fields, sampling_fields
 from ruler_eval.run.backends.start import check_sampling
 from ruler_eval.run.batch import batch_files
 from ruler_eval.run.batch.batch_answers import completion_of, never_run

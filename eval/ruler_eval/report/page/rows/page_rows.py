@@ -17,7 +17,7 @@ from ruler_eval.frozen_release import BATCH_ROWS, PartialRow
 from ruler_eval.prediction import Prediction
 from ruler_eval.report.page.page_runs import ReportedRun
 from ruler_eval.report.page.rows.shown_rows import MOST_ROWS, ShownRow, ShownRows, shown_row
-from ruler_eval.score.cells import join
+from ruler_eval.score import join
 from ruler_eval.score.config_naming import read_name
 from ruler_eval.score.results_file import Cell
 from ruler_eval.tasks import family_of, row_of_prompt, scoring_task
