@@ -11,8 +11,8 @@ import pytest
 from rich.cells import cell_len
 
 from ruler_common.terminal import COLUMNS
-from ruler_eval.report.show.row_text import _indented
-from ruler_eval.report.show.row_view import row_view
+from ruler_eval.report.row_text import _indented
+from ruler_eval.report.row_view import row_view
 from tests.eval.scoring_helpers import right, ruler, write_oneruler
 
 HOSTILE = (
