@@ -98,7 +98,7 @@ def _end(view: RowView) -> Iterator[str]:
     for answer in view.answers:
         yield ""
         score = f"{100 * answer.score:.0f} %"
-        yield f"{visible(answer.model)}: {score}, {answer.verdict}; {answer.state}"
+        yield f"{visible(answer.model)}: {score}, {answer.outcome}"
         if answer.reasoning:
             yield "  reasoning:"
             yield _indented(_ends(answer.reasoning), "    ")

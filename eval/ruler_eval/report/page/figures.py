@@ -278,9 +278,10 @@ def _error_shares(page: PageData, series: Series, kinds: Sequence[ErrorKind]) ->
 
 
 def difference_figure(page: PageData, pair: Pair) -> Figure:
-    """Return A - B in points, a row a task, a column a length, coloured if the rows tell them apart.
+    """Return A - B in points: a row a task, a column a length.
 
-    With several languages their mean is shown, and a list below the chart has the others.
+    Differences that the rows can tell from none are coloured. With several languages their mean is
+    shown, and a list below the chart has the others.
     """
     names = [page["runs"][pair[side]]["label"] for side in ("a", "b")]
     colours = [charts.first_series(page)[pair[side]]["colour"] for side in ("a", "b")]

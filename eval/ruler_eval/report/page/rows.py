@@ -29,6 +29,7 @@ from ruler_eval.frozen_release import BATCH_ROWS, PartialRow
 from ruler_eval.prediction import Prediction
 from ruler_eval.report.page.model import ShowCommand, ShownEvidence, ShownRow, ShownRows
 from ruler_eval.report.page.runs import ReportedRun
+from ruler_eval.report.row_view import pieces_of, state_of
 from ruler_eval.score.cells import join
 from ruler_eval.score.config_naming import read_name
 from ruler_eval.score.results_file import Cell
@@ -152,7 +153,7 @@ class ConfigRows:
     def _shown(self, index: int, row: PartialRow | None) -> ShownRow:
         score, answer = self.scores[index], self.answers.get(index)
         shown = shown_row(index, score, self.kinds.get(index), row, answer)
-        if shown["state"] == "ok" and index in self.cell["rows"]["truncated"]:
+        if shown["state"] == "ended" and index in self.cell["rows"]["truncated"]:
             shown["state"] = "truncated"
         return shown
 
@@ -279,43 +280,28 @@ def shown_row(
         "question": shortened(question.strip(), _LONGEST_QUESTION),
         "references": shown,
         "answer": None if answer is None else shortened(answer.text.strip(), LONGEST_ANSWER),
-        "state": _state(answer),
+        "state": state_of(answer),
         "evidence": list(_evidence(known)),
     }
 
 
-def _state(answer: Prediction | None) -> str:
-    if answer is None:
-        return "missing"
-    if answer.finish_reason == "does_not_fit":
-        return "does not fit"
-    if answer.failed:
-        return "failed: " + shortened(answer.error or "no reason given", _LONGEST_REFERENCE)
-    return "ok"
-
-
 def _evidence(row: Mapping[str, Any]) -> Iterator[ShownEvidence]:
-    """The evidence that carries an answer, in text order; distractors while there is room."""
-    gold_first = sorted(row.get("evidence") or [], key=lambda span: not span["answer"])
-    for span in sorted(gold_first[:_MOST_EVIDENCE], key=lambda span: float(span["depth"])):
+    """Yield the evidence of the answer, in text order; distractors as long as there is room."""
+    spans = sorted(row.get("evidence") or [], key=lambda span: not span["answer"])
+    known = {**_BLANK, **row, "evidence": spans[:_MOST_EVIDENCE]}
+    for piece in pieces_of(known, _AROUND):
         shown: ShownEvidence = {
-            "depth": round(min(1.0, max(0.0, float(span["depth"]))), 4),
-            "answer": bool(span["answer"]),
+            "depth": round(min(1.0, max(0.0, piece.depth)), 4),
+            "answer": piece.answer,
         }
-        if row.get("input", "")[span["start"] : span["end"]].strip("."):
-            shown["text"] = _text_around(row["input"], span["start"], span["end"])
+        if piece.text.strip("."):
+            parts = (
+                ("…" if len(piece.before) == _AROUND else "") + shortened(piece.before, _AROUND),
+                shortened(piece.text, _LONGEST_EVIDENCE),
+                shortened(piece.after, _AROUND) + ("…" if len(piece.after) == _AROUND else ""),
+            )
+            shown["text"] = [_LEFT_OUT.sub(" … ", part) for part in parts]
         yield shown
-
-
-def _text_around(text: str, start: int, end: int) -> list[str]:
-    """The text before, the evidence (shortened where it is a document), and the text after."""
-    before, after = text[max(0, start - _AROUND) : start], text[end : end + _AROUND]
-    found = [
-        ("…" if start > _AROUND else "") + shortened(before, _AROUND),
-        shortened(text[start:end], _LONGEST_EVIDENCE),
-        shortened(after, _AROUND) + ("…" if end + _AROUND < len(text) else ""),
-    ]
-    return [_LEFT_OUT.sub(" … ", part) for part in found]
 
 
 class FittedRows(NamedTuple):
