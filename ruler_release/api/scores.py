@@ -164,11 +164,10 @@ def score(
 
     from ruler_common.names import parse_length
     from ruler_common.terminal import steps
-    from ruler_eval.score import scoring, stored_results
-    from ruler_eval.score.cells.row_score import ScoringRules
+    from ruler_eval.score import results_file, scoring
     from ruler_eval.score.effective_length import parse_baseline
-    from ruler_eval.score.prediction_files import results_place
-    from ruler_eval.score.prediction_source import PredictionSource
+    from ruler_eval.score.predictions import PredictionSource, results_place
+    from ruler_eval.score.row_score import ScoringRules
 
     given = paths(files)
     rules = ScoringRules.parse(compat, cut, partial)
@@ -180,7 +179,7 @@ def score(
     bar = with_arguments(steps, label="Scoring", quiet=not progress)
     results = scoring.score(predictions, release, rules, baseline, window, bar)
     if place := out or results_place(given):
-        stored_results.write(results, Path(place))
+        results_file.write(results, Path(place))
     return results
 
 

@@ -18,10 +18,10 @@ from typing import Any
 from ruler_common.errors import RulerError
 from ruler_eval.frozen_release import PartialRow, Release
 from ruler_eval.prediction import Prediction
-from ruler_eval.score.cells import join
-from ruler_eval.score.cells.row_score import RowScore, ScoringRules, row_score
+from ruler_eval.score import join
 from ruler_eval.score.config_naming import read_name
-from ruler_eval.score.prediction_files import Predictions
+from ruler_eval.score.predictions import Predictions
+from ruler_eval.score.row_score import RowScore, ScoringRules, row_score
 from ruler_eval.tasks import (
     Answers,
     TaskFamily,

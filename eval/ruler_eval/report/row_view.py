@@ -19,9 +19,9 @@ from ruler_common.text import shortened
 from ruler_eval.analysis.errors import KINDS, answers_from_memory, error_of, memory_of
 from ruler_eval.frozen_release import PartialRow, Release
 from ruler_eval.prediction import Prediction
-from ruler_eval.score.cells import join
-from ruler_eval.score.cells.row_score import ScoringRules, row_score
-from ruler_eval.score.prediction_source import PredictionSource
+from ruler_eval.score import join
+from ruler_eval.score.predictions import PredictionSource
+from ruler_eval.score.row_score import ScoringRules, row_score
 from ruler_eval.tasks import scoring_task
 
 COLUMNS = (

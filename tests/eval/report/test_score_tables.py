@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from ruler_eval.score.stored_results import load
+from ruler_eval.score.results_file import load
 from tests.eval.scoring_helpers import (
     record,
     right,

@@ -13,8 +13,8 @@ import pytest
 from ruler_common.errors import RulerError
 from ruler_common.names import Names
 from ruler_eval.score.config_naming import Naming
-from ruler_eval.score.formats.form_table import forms
-from ruler_eval.score.prediction_files import read
+from ruler_eval.score.forms import forms
+from ruler_eval.score.predictions import read
 
 
 def lines(path, *records):
@@ -216,7 +216,7 @@ def test_an_answer_that_is_null_is_an_empty_one(tmp_path):
 
 
 def test_files_that_hold_nothing_to_read_say_why(tmp_path):
-    (tmp_path / "a.jsonl").write_text('{"config": "vt_4k", "index": 0, "index": 1}\n')
+    (tmp_path / "a.jsonl").write_text('{"config": "vt_4k", "index":\n')
     with pytest.raises(RulerError, match=r"no predictions .*a.jsonl:1 is no JSON"):
         read([tmp_path / "a.jsonl"])
 

@@ -72,7 +72,7 @@
       tooltip: { disableDefaultStyle: true } };
     if (place.result) place.result.finalize();
     place.result = await window.vegaEmbed(place, spec, settings);
-    const menu = element("details"), summary = element("summary", "", "⤓");
+    const menu = element("details"), summary = element("summary", "", "Save");
     summary.setAttribute("aria-label", "Save this chart");
     menu.append(summary, place.querySelector(".vega-actions"));
     place.append(menu);

@@ -30,7 +30,7 @@ from ruler_eval.prediction import Prediction
 from ruler_eval.report.page.model import ShowCommand, ShownEvidence, ShownRow, ShownRows
 from ruler_eval.report.page.runs import ReportedRun
 from ruler_eval.report.row_view import pieces_of, state_of
-from ruler_eval.score.cells import join
+from ruler_eval.score import join
 from ruler_eval.score.config_naming import read_name
 from ruler_eval.score.results_file import Cell
 from ruler_eval.tasks import family_of, row_of_prompt, scoring_task

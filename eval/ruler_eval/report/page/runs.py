@@ -22,11 +22,10 @@ from ruler_eval.analysis.errors import answers_from_memory
 from ruler_eval.frozen_release import Release
 from ruler_eval.prediction import Prediction
 from ruler_eval.release_languages import Languages
-from ruler_eval.score.cells import join
-from ruler_eval.score.cells.row_score import ScoringRules
-from ruler_eval.score.prediction_files import Predictions
-from ruler_eval.score.prediction_source import PredictionSource
+from ruler_eval.score import join
+from ruler_eval.score.predictions import Predictions, PredictionSource
 from ruler_eval.score.results_file import Results
+from ruler_eval.score.row_score import ScoringRules
 from ruler_eval.score.scored_run import open_results
 
 _LONGEST_NAME = 80  # characters

@@ -36,7 +36,7 @@ from ruler_eval.report.page.model import (
 from ruler_eval.report.page.runs import ReportedRun
 from ruler_eval.report.score_tables import chosen, effective_between, relative_name
 from ruler_eval.score.aggregates import EVERY_LANGUAGE, categories, combine, for_all, in_languages
-from ruler_eval.score.cells.depth import mean_bins
+from ruler_eval.score.depth import mean_bins
 from ruler_eval.score.results_file import Cell, DepthBin, GroupSummary
 
 COLOURS = ("#3566c4", "#d1600a", "#12866f", "#a8479b", "#8a6d00", "#c03a4b", "#4b7f1d", "#6a5fc1")

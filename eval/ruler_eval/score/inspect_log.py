@@ -18,7 +18,7 @@ from ruler_common.errors import RulerError
 from ruler_common.parsing import check_type
 from ruler_common.text import one_line
 from ruler_eval.prediction import Prediction, row_number
-from ruler_eval.score.formats.run_facts import RunFacts, check_times
+from ruler_eval.score.run_facts import RunFacts, check_times
 
 if TYPE_CHECKING:
     from inspect_ai.model import ModelOutput

@@ -18,10 +18,10 @@ from typing import Any
 from ruler_common.errors import RulerError
 from ruler_eval.prediction import Prediction
 from ruler_eval.score.config_naming import Naming
-from ruler_eval.score.formats.form_reader import FormReader, beside
-from ruler_eval.score.formats.form_table import SIMPLEST, Form, forms
-from ruler_eval.score.formats.prompt_check import PromptCheck
-from ruler_eval.score.formats.record_files import Records, parquet_records, records_of
+from ruler_eval.score.form_reader import FormReader, beside
+from ruler_eval.score.forms import SIMPLEST, Form, forms
+from ruler_eval.score.prompt_check import PromptCheck
+from ruler_eval.score.records import Records, parquet_records, records_of
 
 
 @dataclass

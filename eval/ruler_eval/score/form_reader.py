@@ -23,7 +23,7 @@ from ruler_common.parsing import json_value, parse_yaml
 from ruler_common.text import one_line
 from ruler_eval.prediction import Prediction, row_number
 from ruler_eval.score.config_naming import Naming, config_at_end, path_facts
-from ruler_eval.score.formats.form_table import MISSING, Form
+from ruler_eval.score.forms import MISSING, Form
 
 DIGEST_BYTES = 4
 _AS_IT_IS = (

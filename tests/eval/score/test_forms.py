@@ -19,10 +19,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from ruler_common.errors import RulerError
-from ruler_eval.score.formats.form_table import forms
-from ruler_eval.score.prediction_source import PredictionSource
+from ruler_eval.score.forms import forms
+from ruler_eval.score.predictions import PredictionSource
 
-ROOT = Path(__file__).parents[4]
+ROOT = Path(__file__).parents[3]
 A, B = ["ABC", "DEF"], ["GHI", "JKL"]
 REASONED = [
     {"type": "reasoning", "reasoning": "Let me see."},

@@ -13,10 +13,11 @@ from ruler_common.errors import RulerError
 from ruler_common.names import Names
 from ruler_eval.frozen_release import PartialRow, Release
 from ruler_eval.prediction import Prediction
-from ruler_eval.score.cells import depth
+from ruler_eval.score import depth
 from ruler_eval.score.config_naming import read_name
-from ruler_eval.score.formats.run_facts import RunFacts
-from ruler_eval.score.prediction_files import Predictions
+from ruler_eval.score.predictions import Predictions
+from ruler_eval.score.results_file import Proof
+from ruler_eval.score.run_facts import RunFacts
 from ruler_eval.tasks import scoring_task
 from ruler_score import ruler_score as rules_of
 
@@ -168,3 +169,18 @@ def same_references(row: PartialRow, prediction: Prediction | None) -> None:
             f"'{prediction.where}' answers another row {row['index']} than the release holds (its "
             f"{what}): leave --dataset out to score it by its own references."
         )
+
+
+def proof_of(
+    config: str, found: Mapping[int, Prediction], run: RunFacts, release: Release | None
+) -> Proof:
+    """What ties the answers of a configuration to its rows, the least that any of them has."""
+    answers = found.values()
+    if release is not None and config in run.get("rows", {}):
+        return "rows"  # join.same_data compared the digests
+    if release is None and not any(answer.by_line for answer in answers):
+        return "own"
+    if all(answer.asked_row for answer in answers):
+        return "prompt"
+    compared = release is not None and all(a.outputs or a.question for a in answers)
+    return "references" if compared else "none"

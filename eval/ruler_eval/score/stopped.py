@@ -13,8 +13,8 @@ from typing import Any
 
 from ruler_common.errors import RulerError
 from ruler_eval.prediction import Prediction
-from ruler_eval.score.formats.run_facts import RunFacts, StoppedAt
 from ruler_eval.score.results_file import Results
+from ruler_eval.score.run_facts import RunFacts, StoppedAt
 
 
 def stopped_at(run: RunFacts) -> StoppedAt | None:

@@ -160,7 +160,7 @@ def columns_below(paths: str | Sequence[str], names: Collection[str]) -> list[st
 @cache
 def forms() -> tuple[Form, ...]:
     """The forms of forms.toml, in its order."""
-    table = read_toml(files("ruler_eval.score.formats").joinpath("forms.toml"))
+    table = read_toml(files("ruler_eval.score").joinpath("forms.toml"))
     return tuple(Form(paths=form.pop("fields", {}), **form) for form in table["form"])
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from ruler_eval.frozen_release import Release
 from ruler_eval.score import intervals
-from ruler_eval.score.stored_results import load
+from ruler_eval.score.results_file import load
 from tests.eval.scoring_helpers import right, ruler
 
 

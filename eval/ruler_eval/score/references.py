@@ -20,15 +20,17 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ruler_common.errors import RulerError
 from ruler_common.files import lines_of
 from ruler_common.parsing import json_value
 from ruler_eval.prediction import Prediction, row_number
 from ruler_eval.score.config_naming import path_facts, read_name
-from ruler_eval.score.formats.form_reader import digest, references
-from ruler_eval.score.prediction_files import Predictions
+from ruler_eval.score.form_reader import digest, references
+
+if TYPE_CHECKING:
+    from ruler_eval.score.predictions import Predictions
 
 MOST_CHARACTERS = 20_000_000
 """Of a prompt that a line holds pieces of."""

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ruler_eval.score.cells.depth import Mark, bin_of, by_depth, credits, is_spread, marks
-from ruler_eval.score.cells.row_score import ScoringRules
-from ruler_eval.score.prediction_files import read
+from ruler_eval.score.depth import Mark, bin_of, by_depth, credits, is_spread, marks
+from ruler_eval.score.predictions import read
+from ruler_eval.score.row_score import ScoringRules
 from ruler_eval.score.scoring import score
 
 
