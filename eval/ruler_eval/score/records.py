@@ -19,7 +19,7 @@ from typing import Any
 
 from ruler_common.errors import RulerError
 from ruler_common.files import MOST_LINE, lines_of, read_bytes
-from ruler_common.outside.parquet_bounds import leaf_columns, rows_of
+from ruler_common.parquet import leaf_columns, rows_of
 from ruler_common.parsing import json_value
 from ruler_common.text import one_line
 

@@ -251,7 +251,7 @@ def test_a_model_is_called_by_its_label(write_run, tmp_path):
 
 def test_an_out_that_is_a_folder_names_the_file_to_give(write_run, tmp_path):
     run = write_run(right, configs=["vt_4k"])
-    for command in (["score", run], ["errors", run], ["compare", run, run], ["correlate", run]):
+    for command in (["score", run], ["errors", run], ["compare", run, run], ["analyze", run]):
         _, error, code = ruler(*command, "--out", tmp_path)
         assert code == 2
         assert f"'{tmp_path}' is a folder: name a file with --out, such as {tmp_path}/" in error
@@ -264,7 +264,7 @@ def test_a_missing_results_json_names_the_command_that_makes_it(write_run):
     file = run / "results.json"
     for command in (
         ["compare", file, file],
-        ["correlate", file],
+        ["analyze", file],
         ["results", file, "--model", "o/m"],
     ):
         _, error, code = ruler(*command)

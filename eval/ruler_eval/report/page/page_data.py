@@ -13,7 +13,7 @@ from typing import Any
 from ruler_common.errors import RulerError
 from ruler_common.frozen_rows import are_frozen
 from ruler_common.text import shortened, visible
-from ruler_eval.analysis.correlate import correlate
+from ruler_eval.analysis.complexity import correlate
 from ruler_eval.analysis.errors import KINDS
 from ruler_eval.report.config_tables import TROUBLES
 from ruler_eval.report.page import page_scores

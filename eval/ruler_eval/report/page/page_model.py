@@ -236,7 +236,7 @@ class ShowCommand(TypedDict):
 class PageData(TypedDict):
     """The whole page, in its order; `rows` and `show` are by the series' id.
 
-    `correlation` is what analysis/correlate.py finds, None of too few models and lengths.
+    `correlation` is what analysis/complexity.py finds, None of too few models and lengths.
     """
 
     title: str

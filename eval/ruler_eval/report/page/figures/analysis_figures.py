@@ -146,7 +146,7 @@ def _panel(page: PageData, panel: ComplexityPanel) -> Figure:
 
 
 def correlation_figure(found: Mapping[str, Any]) -> Figure:
-    """Return the heat map of what analysis/correlate.py found, similar tasks together."""
+    """Return the heat map of what analysis/complexity.py found, similar tasks together."""
     tasks = found["tasks"]
     cells: list[Datum] = [
         {

@@ -1,4 +1,4 @@
-"""A Hugging Face tokenizer from a folder or the Hub, which a stranger may have made.
+"""A Hugging Face tokenizer from a folder or the Hub.
 
     tokenizer = auto_tokenizer("Qwen/Qwen2.5-0.5B-Instruct")
 
