@@ -184,7 +184,8 @@ def _distractor_gap(
             depths.append(float(span["depth"]))
     if gold and answers == "values":
         beginning = row["input"][gold[0]["start"] : gold[0]["end"]][:_NEEDLE_BEGINNING]
-        depths += _depths_of_needles(row, named, references, beginning)
+        if beginning.strip("."):  # of a prompt in pieces, dots stand for the rest
+            depths += _depths_of_needles(row, named, references, beginning)
     gaps = [abs(depth - float(span["depth"])) for depth in depths for span in gold]
     if gaps:
         return min(gaps)
