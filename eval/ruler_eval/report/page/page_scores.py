@@ -11,8 +11,7 @@ from itertools import combinations
 
 from ruler_common.names import languages_of
 from ruler_eval.analysis.complexity import panels
-from ruler_eval.analysis.languages.language_groups import in_niah
-from ruler_eval.analysis.languages.language_scores import analyze
+from ruler_eval.analysis.languages import analyze, in_niah
 from ruler_eval.published.published_tables import newest_tables
 from ruler_eval.report.config_tables import TROUBLES
 from ruler_eval.report.page.page_model import (
