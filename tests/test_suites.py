@@ -24,9 +24,9 @@ from ruler_common.manifest import (
 )
 from ruler_common.names import length_name, parse_length
 from ruler_eval.frozen_release import Release
-from ruler_eval.report.page.figures.page_figures import figures as figures_of_page
-from ruler_eval.report.page.page_data import page_data
-from ruler_eval.report.page.page_runs import open_runs
+from ruler_eval.report.page.build import page_data
+from ruler_eval.report.page.figures import figures as figures_of_page
+from ruler_eval.report.page.runs import open_runs
 from tests.conftest import SUITE_LENGTHS, Silent
 from tests.eval.scoring_helpers import ruler
 from tests.shares import share

@@ -22,9 +22,9 @@ from ruler_common.files import write_whole
 from ruler_release import completion
 
 _FILES = (
-    "A RUN folder, or prediction files: of the reference code, lm-evaluation-harness, NeMo-Skills, "
-    "OpenCompass, HELMET, lighteval, EvalScope, kvpress or ONERULER's authors, or JSONL, JSON, CSV "
-    "or Parquet with index and prediction (docs/formats.md)."
+    "A RUN folder, or prediction files: of the reference code, lm-evaluation-harness, kvpress, "
+    "Inspect or ONERULER's authors, or JSONL, JSON, CSV or Parquet with index and prediction; any "
+    "other file with --columns (docs/formats.md)."
 )
 _REFERENCE = "The release: a folder or Hub repository; default: the one the run was made on."
 _CONFIGS = "Configurations, separated by commas; all_4k,niah_mk_128k, all, or *_4k."

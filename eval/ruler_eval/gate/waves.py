@@ -16,14 +16,13 @@ from typing import Any
 from ruler_common.errors import RulerError
 from ruler_eval.frozen_release import Release
 from ruler_eval.gate.plan import plan_of_run
-from ruler_eval.prediction import Prediction
+from ruler_eval.prediction import Prediction, digest
 from ruler_eval.run.progress import RunSummary
 from ruler_eval.run.records import Record
 from ruler_eval.run.run_order import RunOrder
 from ruler_eval.run.runner import OpenRun
 from ruler_eval.run.work_plan import Part
 from ruler_eval.score import results_file, scoring
-from ruler_eval.score.form_reader import digest
 from ruler_eval.score.predictions import PredictionSource
 from ruler_eval.score.results_file import Results, scores_of
 from ruler_eval.score.row_score import ScoringRules, row_score

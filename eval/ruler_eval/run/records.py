@@ -223,19 +223,15 @@ class Records:
     def settings(self) -> RunSettings:
         """Return what run.json holds; empty in a new folder. Raises RulerError for another file."""
         path = self.folder / RUN_FILE
+        if not path.exists():
+            return {}
         try:
-            found = json_value(read_bytes(path)) if path.exists() else {"format": 1}
+            settings = json_value(read_bytes(path))
         except ValueError:
-            found = None
-        kinds = {"format": int, "rows": dict, "sessions": list}
-        if not (
-            isinstance(found, dict)
-            and "format" in found
-            and all(isinstance(found.get(key, kind()), kind) for key, kind in kinds.items())
-            and all(isinstance(session, dict) for session in found.get("sessions", []))
-        ):
+            settings = None
+        if not _is_run(settings):
             raise RulerError(f"'{path}' is not a run.json of `ruler run`: name a new --out.")
-        return found if path.is_file() else {}
+        return cast(RunSettings, settings)
 
     def record_settings(
         self, settings: Mapping[str, Any], session: Session, found: Mapping[str, Any] | None = None
@@ -250,20 +246,19 @@ class Records:
         with FileLock(self.folder / ".run.lock"):
             old = self.settings()
             check_settings(old, settings, self.folder)
-            rows = {**old.get("rows", {}), **settings.get("rows", {})}
-            same = (session["started"], session["shard"])
             sessions = [
                 other
                 for other in old.get("sessions", [])
-                if (other.get("started"), other.get("shard")) != same
+                if (other.get("started"), other.get("shard"))
+                != (session["started"], session["shard"])
             ]
-            sessions = [*sessions, session]
+            sessions.append(session)
             new = {
                 **old,
                 **settings,
                 **(found or {}),
                 "limit": rows_asked_for(sessions),
-                "rows": rows,
+                "rows": {**old.get("rows", {}), **settings.get("rows", {})},
                 "sessions": sessions,
             }
             text = json.dumps(new, ensure_ascii=False, indent=2) + "\n"
@@ -272,6 +267,16 @@ class Records:
     @property
     def _suffix(self) -> str:
         return "{}of{}".format(*self.shard) if self.shard else ""
+
+
+def _is_run(settings: Any) -> bool:
+    """Whether a value is what `ruler run` writes into run.json."""
+    if not isinstance(settings, dict) or not isinstance(settings.get("format"), int):
+        return False
+    sessions = settings.get("sessions", [])
+    if not isinstance(settings.get("rows", {}), dict) or not isinstance(sessions, list):
+        return False
+    return all(isinstance(session, dict) for session in sessions)
 
 
 def _is_line(line: bytes, config: str) -> bool:

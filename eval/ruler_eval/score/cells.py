@@ -18,10 +18,9 @@ from itertools import compress
 import numpy as np
 
 from ruler_eval.frozen_release import PartialRow, Release
-from ruler_eval.prediction import Prediction
+from ruler_eval.prediction import Prediction, digest
 from ruler_eval.score import depth, intervals, join
 from ruler_eval.score.config_naming import ScoredConfig
-from ruler_eval.score.form_reader import digest
 from ruler_eval.score.results_file import Cell, RowScores
 from ruler_eval.score.row_score import RowScore, ScoringRules, row_score
 from ruler_eval.score.run_facts import RunFacts

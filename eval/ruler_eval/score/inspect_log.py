@@ -17,15 +17,13 @@ from typing import TYPE_CHECKING, Any, cast
 from ruler_common.errors import RulerError
 from ruler_common.parsing import check_type
 from ruler_common.text import one_line
-from ruler_eval.prediction import Prediction, row_number
+from ruler_eval.prediction import FINISH_REASONS, Prediction, row_number
 from ruler_eval.score.run_facts import RunFacts, check_times
 
 if TYPE_CHECKING:
     from inspect_ai.model import ModelOutput
 
 SUFFIX = ".eval"
-FINISH_REASONS = {"max_tokens": "length", "model_length": "does_not_fit"}
-"""What Inspect's stop reasons mean here; with `model_length` the text is the server's refusal."""
 _UNREAD = {"messages", "events", "events_data", "store", "attachments", "scores", "timelines"}
 """Fields of a sample that no score needs."""
 

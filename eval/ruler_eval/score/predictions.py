@@ -23,9 +23,8 @@ from ruler_eval.frozen_release import Release
 from ruler_eval.prediction import Prediction
 from ruler_eval.score import inspect_log
 from ruler_eval.score.config_naming import Naming, dataset_of
-from ruler_eval.score.forms import Form, form_of_path, forms, own_form
-from ruler_eval.score.prediction_formats import PredictionFile, run_id
-from ruler_eval.score.prompt_check import PromptCheck
+from ruler_eval.score.forms import Form, form_of_columns, form_of_path, forms
+from ruler_eval.score.prediction_file import PredictionFile, PromptCheck, run_of_path
 from ruler_eval.score.references import add_references
 from ruler_eval.score.run_facts import RUN_FILE, RunFacts, run_facts
 
@@ -67,7 +66,6 @@ def read(
     naming = naming or Naming()
     found = Predictions(names=naming.names)
     runs: dict[str, str] = {}
-    parts: dict[str, list[int]] = {}
     for path in map(Path, paths):
         files = files_of(path)
         _refuse_several(path, list(dict.fromkeys(map(run_of, files))))
@@ -82,7 +80,6 @@ def read(
                     form=form,
                     keep_prompts=keep_prompts,
                     prompts=prompts,
-                    parts=parts,
                 )
                 new, run = list(opened.read(found.damaged)), opened.run
                 models += [opened.model] if opened.model else []
@@ -118,8 +115,8 @@ def files_of(path: Path) -> list[Path]:
     for pattern in ("*.jsonl", f"*{inspect_log.SUFFIX}"):
         direct = [file for file in path.glob(pattern) if not file.name.startswith("tmp_")]
         if direct:
-            return _sorted(direct)
-    files = _sorted(_walk(path))
+            return sorted(direct)
+    files = sorted(_walk(path))
     runs = sorted({file.parent for file in files if file.name == RUN_FILE})
     if len(runs) == 1 and runs[0] != path:
         return files_of(runs[0])
@@ -131,17 +128,6 @@ def files_of(path: Path) -> list[Path]:
         f"'{path}' holds no prediction files (*.jsonl or *.eval in it, or below it those "
         "of other tools, as docs/formats.md has them): give the files themselves."
     )
-
-
-def _sorted(files: Iterable[Path]) -> list[Path]:
-    """In the order of their names, but `vt_4k_10.json`, a part, after `vt_4k_9.json`."""
-
-    def key(file: Path) -> tuple[str, int]:
-        name, _, number = file.stem.rpartition("_")
-        last = number.isascii() and number.isdecimal()
-        return (str(file.with_name(name)), int(number)) if last and name else (str(file), 0)
-
-    return sorted(files, key=key)
 
 
 def _walk(path: Path) -> Iterator[Path]:
@@ -159,7 +145,7 @@ def _walk(path: Path) -> Iterator[Path]:
 def run_of(file: Path) -> str:
     """What the files of one run have in common, by their paths."""
     form = form_of_path(file)
-    return run_id(form, file) if form else str(file.parent)
+    return run_of_path(form, file) if form else str(file.parent)
 
 
 def _refuse_several(path: Path, runs: list[str]) -> None:
@@ -235,7 +221,7 @@ class PredictionSource:
         """
         if self.references is not None and self.dataset is not None:
             raise RulerError("--references and --dataset both name references: give one of them.")
-        form = own_form(self.columns) if self.columns is not None else None
+        form = form_of_columns(self.columns) if self.columns is not None else None
         runs = [] if self.dataset else [r for f in files for r in run_settings(f, files_of(f))]
         release = None if self.references else self._release(runs)
         names = release.names if release else self._names(runs, files)

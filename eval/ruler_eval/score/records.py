@@ -1,42 +1,40 @@
-"""The records of a prediction file: JSON Lines, a JSON document, CSV or Parquet, within bounds.
+"""The records of a prediction file: JSON Lines, a JSON document, CSV or Parquet.
 
     for where, record in records_of(Path("predictions.csv"), damaged=[]):
         ...                                # "predictions.csv:2", {"index": "0", "prediction": "…"}
 
-The records of a JSON document are a list, an object of objects by number (each then has that as its
-`idx`), or the list that stands under a name which some form gives them.
+The records of a JSON document are a list, the only list of objects in an object, or objects by
+number, which is then their `index`. A CSV file's separator is found in its first line.
 """
 
 from __future__ import annotations
 
+import codecs
 import csv
 import io
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 from ruler_common.errors import RulerError
-from ruler_common.files import MOST_LINE, lines_of, read_bytes
+from ruler_common.files import lines_of, read_bytes
 from ruler_common.parquet import leaf_columns, rows_of
 from ruler_common.parsing import json_value
 from ruler_common.text import one_line
 
-MOST_TABLE = 1 << 30
-"""Bytes of a CSV file or JSON document: 500 prompts of 500,000 tokens, or all tasks without."""
-_NO_TEXT = "holds bytes that are no UTF-8, and they count as �: write the file in UTF-8"
+_NO_TEXT = "holds bytes that are not UTF-8, and they count as �: write the file in UTF-8"
 Records = Iterator[tuple[str, Any]]
 
 
-def records_of(file: Path, damaged: list[str], lists: Collection[str] = ()) -> Records:
-    """Where each record stands, and the record; lines that are no JSON are noted in `damaged`.
+def records_of(file: Path, damaged: list[str]) -> Records:
+    """Yield the place and the value of each record; note lines that are not JSON in `damaged`.
 
-    `lists` are the names under which a document may hold its records. Raises RulerError for a file
-    that cannot be read within the bounds.
+    Raises RulerError for a file that cannot be read.
     """
     if file.suffix == ".csv":
         return _csv(file, damaged)
-    return _document(file, lists) if file.suffix == ".json" else _lines(file, damaged)
+    return _document(file) if file.suffix == ".json" else _lines(file, damaged)
 
 
 def parquet_records(
@@ -65,7 +63,7 @@ def _lines(file: Path, damaged: list[str]) -> Records:
         try:
             record = json_value(line)
         except ValueError:
-            damaged.append(f"{where} is no JSON")
+            damaged.append(f"{where} is not JSON")
             continue
         if sound and not is_text:
             damaged.append(f"{where} {_NO_TEXT}")
@@ -81,32 +79,40 @@ def _decoded(data: bytes, encoding: str = "utf-8-sig") -> tuple[str, bool]:
         return data.decode(encoding, errors="replace"), False
 
 
-def _document(file: Path, lists: Collection[str]) -> Records:
+def _document(file: Path) -> Records:
     try:
-        found = json_value(read_bytes(file, MOST_TABLE))
+        found = json_value(read_bytes(file))
     except ValueError as error:
-        raise RulerError(f"'{file}' is no JSON document: {one_line(error)}.") from error
-    records = found if isinstance(found, list) else [found]
-    if isinstance(found, Mapping):
-        name = next((name for name in lists if isinstance(found.get(name), list)), None)
-        if name is not None:
-            about = {key: value for key, value in found.items() if key != name}
-            records = [
-                {**record, "document": about} if isinstance(record, Mapping) else record
-                for record in found[name]
-            ]
-        elif found and all(key.isdecimal() and isinstance(found[key], dict) for key in found):
-            records = [{**record, "idx": key} for key, record in found.items()]
-    yield from ((f"{file}:{number}", record) for number, record in enumerate(records, 1))
+        raise RulerError(f"'{file}' is not a JSON document: {one_line(error)}.") from error
+    for number, record in enumerate(_records_in(found), 1):
+        yield f"{file}:{number}", record
+
+
+def _records_in(document: Any) -> list[Any]:
+    """Return the records of a document: a list, the one list of objects in it, or numbered ones."""
+    if not isinstance(document, dict):
+        return document if isinstance(document, list) else [document]
+    if document and all(key.isdecimal() and isinstance(document[key], dict) for key in document):
+        return [{"index": key, **record} for key, record in document.items()]
+    lists = [value for value in document.values() if _is_list_of_objects(value)]
+    return lists[0] if len(lists) == 1 else [document]
+
+
+def _is_list_of_objects(value: Any) -> bool:
+    return isinstance(value, list) and bool(value) and all(isinstance(one, dict) for one in value)
 
 
 def _csv(file: Path, damaged: list[str]) -> Records:
-    csv.field_size_limit(MOST_LINE)
-    text, is_text = _decoded(read_bytes(file, MOST_TABLE))
+    csv.field_size_limit(1 << 30)
+    data = read_bytes(file)
+    utf_16 = data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    text, is_text = _decoded(data, "utf-16" if utf_16 else "utf-8-sig")
     if not is_text:
         damaged.append(f"{file} {_NO_TEXT}")
-    # strict: of an open quotation mark the lines up to the next would be one answer
-    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+    header = text.partition("\n")[0]
+    separator = max(",;\t", key=header.count)  # the first, a comma, if there are none
+    # strict: after an open quotation mark the lines up to the next would be one answer
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator, strict=True)
     try:
         columns = next(reader, [])
         _each_once(file, columns)

@@ -25,9 +25,8 @@ from typing import TYPE_CHECKING, Any
 from ruler_common.errors import RulerError
 from ruler_common.files import lines_of
 from ruler_common.parsing import json_value
-from ruler_eval.prediction import Prediction, row_number
+from ruler_eval.prediction import Prediction, digest, read_references, row_number
 from ruler_eval.score.config_naming import path_facts, read_name
-from ruler_eval.score.form_reader import digest, references
 
 if TYPE_CHECKING:
     from ruler_eval.score.predictions import Predictions
@@ -140,7 +139,7 @@ def _line(index: int, line: Mapping[str, Any], keep_prompts: bool) -> ReferenceL
     asked = digest(whole) if whole is not None else None
     return ReferenceLine(
         index=index,
-        outputs=references(line["outputs"]) or (),
+        outputs=read_references(line["outputs"]) or (),
         asked=asked,
         question=line.get("question"),
         prompt=whole if keep_prompts else None,

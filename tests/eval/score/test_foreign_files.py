@@ -140,7 +140,7 @@ def test_references_of_other_rows_are_refused(tmp_path):
     said = "has other references than"
     assert said in ruler("score", own, "--references", folder)[1]
     lines(tmp_path / "4096/data/vt.jsonl", {"index": 7, "outputs": [None]})
-    said = "is no data file: the references are '[None]', no list of texts."
+    said = "is no data file: the references are '[None]', not a list of texts."
     assert said in ruler("score", own, "--references", folder)[1]
 
 
@@ -323,9 +323,9 @@ def test_errors_are_sorted_by_the_prompts_that_files_hold(frozen, built, tmp_pat
         kinds[name] = {(e["config"], e["index"]): e["kind"] for e in found}
     assert kinds["theirs"] == kinds["ours"]
     assert len(kinds["ours"]) > 20
-    assert len(set(kinds["ours"].values())) > 4
+    assert len(set(kinds["ours"].values())) >= 4
 
 
 def test_errors_need_a_prompt_or_a_release(tmp_path):
     path = lines(tmp_path / "4096/pred/vt.jsonl", {"index": 0, "pred": "x", "outputs": ["A"]})
-    assert "holds no prompt" in ruler("errors", path)[1]
+    assert "has no prompts" in ruler("errors", path)[1]

@@ -1,4 +1,4 @@
-"""Every row of docs/formats.md: the file that it names is written and read.
+"""Every row and command of docs/formats.md: the file that it names is written and read.
 
 The records have the fields that these versions write; values are made up. Run with lm-eval 0.4.13,
 lighteval 0.13.0 and EvalScope 1.14.1; followed in the code that writes the file: NeMo-Skills 0.7.0
@@ -21,6 +21,8 @@ import pytest
 from ruler_common.errors import RulerError
 from ruler_eval.score.forms import forms
 from ruler_eval.score.predictions import PredictionSource
+from ruler_eval.score.results_file import load
+from tests.eval.scoring_helpers import ruler
 
 ROOT = Path(__file__).parents[3]
 A, B = ["ABC", "DEF"], ["GHI", "JKL"]
@@ -112,23 +114,6 @@ CASES = {
         [lm_eval(0, A, "ABC"), lm_eval(1, B, "GHI")],
         ["vt_4k", True, "org/model"],
     ),
-    "NeMo-Skills": ([nemo(0, A, "ABC"), nemo(1, B, "GHI")], ["vt_4k", True, None]),
-    "OpenCompass": (
-        {"0": opencompass(A, "ABC"), "1": opencompass(B, "GHI")},
-        ["qa_1_4k", True, "llama"],
-    ),
-    "HELMET": (
-        {"args": HELMET_ARGS, "data": [helmet(A, "ABC"), helmet(B, "GHI")], "metrics": {}},
-        ["niah_multikey_2_8k", True, "meta-llama/Llama-3.1-8B"],
-    ),
-    "lighteval": (
-        [lighteval(0, A, "ABC"), lighteval(1, B, "GHI")],
-        ["vt_4k", True, "org/model"],
-    ),
-    "EvalScope": (
-        [evalscope(0, "ABC"), evalscope(1, REASONED, "max_tokens")],
-        ["vt_4k", None, "org/llama"],
-    ),
     "kvpress": (
         [
             KVPRESS,
@@ -197,13 +182,6 @@ def test_the_table_has_every_form_that_is_read():
     assert set(documented()) == read == set(CASES)
 
 
-def test_reasoning_and_a_stop_at_the_limit_are_read_of_evalscope(tmp_path):
-    path = written(tmp_path / documented()["EvalScope"], CASES["EvalScope"][0])
-    first, second = opened(path).rows
-    assert (first.thinking, first.finish_reason) == (None, "stop")
-    assert (second.thinking, second.finish_reason) == ("Let me see.", "length")
-
-
 # ---- Files of index and prediction, and any others ---------------------------------------------
 
 
@@ -235,12 +213,101 @@ def test_columns_are_named_of_any_other_file(tmp_path):
         ("prediction", "is not a list of FIELD=COLUMN"),
         ("prediction=a,prediction=b", "is not a list of FIELD=COLUMN"),
         ("predicted=a,index=b", "Did you mean 'prediction'"),
-        ("prediction=a", "must name the prediction and the index"),
+        ("index=a", "must name the prediction"),
     ],
 )
 def test_columns_that_say_nothing_clear_are_refused(columns, words, tmp_path):
     with pytest.raises(RulerError, match=words):
         opened(tmp_path, columns=columns)
+
+
+HARNESSES = {
+    "ruler_qa_squad_4k_0.json": (
+        {"0": opencompass(A, "ABC"), "1": opencompass(B, "GHI")},
+        ["stop", "stop"],
+    ),
+    "ruler_niah_mk_2_8192.json": (
+        {"args": HELMET_ARGS, "data": [helmet(A, "ABC"), helmet(B, "GHI")], "metrics": {}},
+        ["stop", "stop"],
+    ),
+    "output.jsonl": ([nemo(0, A, "ABC"), nemo(1, B, "GHI")], ["stop", "stop"]),
+    "details_vt.parquet": ([lighteval(0, A, "ABC"), lighteval(1, B, "GHI")], ["stop", "stop"]),
+    "general_qa_vt.jsonl": (
+        [evalscope(0, "ABC"), evalscope(1, REASONED, "max_tokens")],
+        ["stop", "length"],
+    ),
+}
+"""What the file of each command holds, and how its answers ended."""
+
+
+def commands() -> dict[str, list[str]]:
+    """The commands in the documentation for other harnesses' files, by the file."""
+    text = (ROOT / "docs/formats.md").read_text(encoding="utf-8").partition("## Other harnesses")[2]
+    lines = [line.split() for line in text.splitlines() if line.startswith("ruler score ")]
+    return {words[2]: words[3:] for words in lines}
+
+
+def test_every_command_has_a_file():
+    assert commands().keys() == HARNESSES.keys()
+
+
+@pytest.mark.parametrize("name", HARNESSES)
+def test_the_command_for_another_harness_reads_its_file(name, built, tmp_path):
+    held, endings = HARNESSES[name]
+    path, options = written(tmp_path / name, held), commands()[name]
+    columns = options[options.index("--columns") + 1]
+    config = options[options.index("--config") + 1]
+    predictions = opened(path, columns=columns, config=config)
+    assert [(row.config, row.index, row.text) for row in predictions.rows] == [
+        (config, 0, "ABC"),
+        (config, 1, "GHI"),
+    ]
+    assert [row.finish_reason or "stop" for row in predictions.rows] == endings
+    if "--dataset" in options:
+        options[options.index("--dataset") + 1] = built
+    out = tmp_path / "r.json"
+    stdout, error, code = ruler("score", path, *options, "--out", out)
+    assert code == 0, error
+    rows = load(out)["configurations"][config]["rows"]
+    if "outputs=" in columns:
+        # one of two references, or in question answering any of them
+        assert rows["score"] == ([1, 1] if config.startswith("qa") else [0.5, 0.5])
+    numbered = "has no index of its rows, which are numbered in order"
+    assert (numbered in " ".join(stdout.split())) == (name == "ruler_niah_mk_2_8192.json")
+
+
+def test_parts_whose_indices_begin_again_are_numbered_by_line(tmp_path):
+    paths = [
+        written(tmp_path / f"ruler_vt_4k_{part}.json", {"0": opencompass(refs, "ABC")})
+        for part, refs in enumerate((A, B))
+    ]
+    options = ["--config", "vt_4k", "--columns", "prediction=prediction,outputs=gold"]
+    _, error, code = ruler("score", *paths, *options, "--out", tmp_path / "r.json")
+    assert code == 0, error
+    cell = load(tmp_path / "r.json")["configurations"]["vt_4k"]
+    assert cell["rows"]["score"] == [0.5, 0]
+
+
+def test_rows_without_an_index_are_numbered_and_an_index_that_is_there_is_read(tmp_path):
+    path = written(tmp_path / "x.jsonl", [{"answer": "A"}, {"answer": "B"}])
+    found = opened(path, columns="prediction=answer", config="vt_4k")
+    assert [row.index for row in found.rows] == [0, 1]
+    assert found.damaged == [f"{path} has no index of its rows, which are numbered in order"]
+    written(path, [{"answer": "A", "id": 7}, {"answer": "B", "id": 9}])
+    found = opened(path, columns="prediction=answer", config="vt_4k")
+    assert ([row.index for row in found.rows], found.damaged) == ([7, 9], [])
+    with pytest.raises(RulerError, match="lacks a field or misuses one: no 'row'"):
+        opened(path, columns="prediction=answer,index=row", config="vt_4k")
+
+
+@pytest.mark.parametrize("separator", [",", ";", "\t"])
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
+def test_a_table_is_read_whatever_its_separator_and_encoding(separator, encoding, tmp_path):
+    path = tmp_path / "vt_4k.csv"
+    lines = [("id", "prediction"), ("3", '"ABC, DÉF; x"')]
+    path.write_text("\n".join(separator.join(line) for line in lines), encoding=encoding)
+    (row,) = opened(path).rows
+    assert (row.index, row.text) == (3, "ABC, DÉF; x")
 
 
 # ---- What is refused ---------------------------------------------------------------------------
@@ -266,7 +333,7 @@ def test_the_output_of_a_batch_names_the_command_that_reads_it(more, tmp_path):
 
 def test_a_document_that_is_no_json_is_one_sentence(tmp_path):
     path = tmp_path / "x.json"
-    for text, words in (("[{", "is no JSON document"), ("3", "of no known format")):
+    for text, words in (("[{", "is not a JSON document"), ("3", "of no known format")):
         path.write_text(text)
         with pytest.raises(RulerError, match=words):
             opened(path)
@@ -300,38 +367,6 @@ def test_the_harness_may_ask_for_any_length(tmp_path):
     path = written(tmp_path / "samples_niah_single_1_2026-01-01T10-00-00.0.jsonl", lines)
     names = [row.config.removeprefix("niah_single_1_") for row in opened(path).rows]
     assert names == ["500", "4k", "5000", "4200000", "10000000"]
-
-
-def test_parts_of_opencompass_are_numbered_on(tmp_path):
-    folder = tmp_path / "predictions/llama"
-    for part in range(12):
-        one = {"0": opencompass(A, str(part))}
-        written(folder / f"ruler_niah_single_1_4k_{part}.json", one)
-    found = [(row.config, row.index, row.text) for row in opened(tmp_path).rows]
-    assert found == [("niah_single_1_4k", number, str(number)) for number in range(12)]
-    (folder / "ruler_niah_single_1_4k_3.json").unlink()
-    with pytest.raises(RulerError, match="is part 4 of niah_single_1_4k"):
-        opened(tmp_path)
-
-
-def test_the_prompts_of_a_part_are_compared_with_the_rows_of_its_place(frozen, built, tmp_path):
-    folder = tmp_path / "predictions/llama"
-    rows = list(frozen.rows("vt_4k", ("input", "outputs")))
-    for part, some in enumerate((rows[:3], rows[3:])):
-        one = {str(i): opencompass(row["outputs"], "x") for i, row in enumerate(some)}
-        for i, row in enumerate(some):
-            one[str(i)]["origin_prompt"] = [{"role": "HUMAN", "prompt": row["input"]}]
-        written(folder / f"ruler_vt_4k_{part}.json", one)
-    found = opened(tmp_path, dataset=str(built)).rows
-    assert [(row.index, row.asked_row) for row in found] == [(i, True) for i in range(5)]
-
-
-def test_two_seeds_of_nemo_skills_are_two_runs(tmp_path):
-    folder = tmp_path / "ruler.llama_131072.niah_multikey_1"
-    for seed in (0, 1):
-        written(folder / f"output-rs{seed}.jsonl", [nemo(0, A, "ABC")])
-    with pytest.raises(RulerError, match="Two runs answer 'niah_multikey_1_128k'"):
-        opened(tmp_path)
 
 
 @pytest.mark.parametrize(

@@ -15,11 +15,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ruler_common.errors import RulerError
-from ruler_common.text import visible
+from ruler_common.text import shortened
 from ruler_eval.analysis.errors import KINDS, answers_from_memory, error_of, memory_of
 from ruler_eval.frozen_release import PartialRow, Release
 from ruler_eval.prediction import Prediction
-from ruler_eval.score.cells import join
+from ruler_eval.score import join
 from ruler_eval.score.predictions import PredictionSource
 from ruler_eval.score.row_score import ScoringRules, row_score
 from ruler_eval.tasks import scoring_task
@@ -29,6 +29,7 @@ COLUMNS = (
     *("context_start", "context_end", "question", "evidence", "none_word"),
 )
 AROUND = 160  # characters shown before and after a piece of evidence
+LONGEST_REASON = 120  # characters of the error of a failed row
 LONGEST_PIECE = 1200  # characters of evidence that is a document, in the short view
 GOLD, DISTRACTOR = ("⟦", "⟧"), ("⟮", "⟯")
 """What stands around an answer's evidence and around a distractor's."""
@@ -63,6 +64,13 @@ class RunAnswer:
     score: float
     verdict: str
     reasoning: str | None
+
+    @property
+    def outcome(self) -> str:
+        """The verdict, and how the answer ended if the verdict does not say so."""
+        return (
+            self.verdict if self.verdict.startswith(self.state) else f"{self.verdict}; {self.state}"
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -131,7 +139,7 @@ def view_of(
         rows=release.size(config),
         tokenizer=release.parse(config).tokenizer,
         row=row,
-        pieces=tuple(_pieces(row)),
+        pieces=tuple(pieces_of(row)),
         answers=tuple(answers),
     )
 
@@ -160,15 +168,15 @@ def _row(release: Release, config: str, index: int) -> PartialRow:
     raise RulerError(f"'{config}' has no row {index}: it has {size} rows, 0 to {size - 1}.")
 
 
-def _pieces(row: PartialRow) -> Iterator[Piece]:
-    """The evidence in the order of the text."""
+def pieces_of(row: PartialRow, around: int = AROUND) -> Iterator[Piece]:
+    """Yield the evidence in the order of the text, with as many characters around it."""
     text = row["input"]
     for span in sorted(row["evidence"] or (), key=lambda span: int(span["start"])):
         start, end = int(span["start"]), int(span["end"])
         yield Piece(
-            before=text[max(row["context_start"], start - AROUND) : start],
+            before=text[max(row["context_start"], start - around) : start],
             text=text[start:end],
-            after=text[end : min(row["context_end"], end + AROUND)],
+            after=text[end : min(row["context_end"], end + around)],
             start=start,
             end=end,
             depth=float(span["depth"]),
@@ -211,16 +219,19 @@ def run_answer(
     return RunAnswer(
         model=model,
         text=None if given is None or given.failed else given.text,
-        state=_state(given),
+        state=state_of(given),
         score=row_score(row, given, task, language, rules).score,
         verdict="right" if error is None else f"{error.kind} ({KINDS[error.kind]})",
         reasoning=given.thinking if given else None,
     )
 
 
-def _state(given: Prediction | None) -> str:
+def state_of(given: Prediction | None) -> str:
+    """Return how an answer ended: missing, does not fit, failed, truncated or ended."""
     if given is None:
-        return "no record"
+        return "missing"
+    if given.finish_reason == "does_not_fit":
+        return "does not fit"
     if given.failed:
-        return visible(given.error or given.finish_reason or "failed")
+        return "failed: " + shortened(given.error or "no reason given", LONGEST_REASON)
     return "truncated" if given.finish_reason == "length" else "ended"

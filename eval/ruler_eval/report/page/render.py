@@ -27,18 +27,18 @@ from ruler_common.files import write_whole
 from ruler_common.frozen_rows import are_frozen
 from ruler_eval.report.config_tables import TROUBLE_NAMES
 from ruler_eval.report.language_tables import instructions
-from ruler_eval.report.page.figures import chart_parts as part
-from ruler_eval.report.page.figures.page_figures import error_kinds, figures
-from ruler_eval.report.page.page_data import page_data
-from ruler_eval.report.page.page_model import PageData
-from ruler_eval.report.page.page_numbers import tables
-from ruler_eval.report.page.page_runs import ReportedRun
-from ruler_eval.report.page.rows.stored_rows import MOST_BYTES, fitted, packed
+from ruler_eval.report.page import charts
+from ruler_eval.report.page.build import page_data
+from ruler_eval.report.page.figures import error_kinds, figures
+from ruler_eval.report.page.model import PageData
+from ruler_eval.report.page.numbers import tables
+from ruler_eval.report.page.rows import MOST_BYTES, fitted, packed
+from ruler_eval.report.page.runs import ReportedRun
 from ruler_eval.report.templates import dress, template
 from ruler_eval.score.intervals import FEWEST_ROWS
 
 _HERE = Path(__file__).resolve().parent
-VEGA = _HERE / "figures" / "vega.js.gz"
+VEGA = _HERE / "vega.js.gz"
 """Vega's runtime, a script of a megabyte that sets `window.vegaEmbed` (VEGA_LICENSES.md)."""
 # Where the rows go once the size of the rest is known: text of runs holds no such comment.
 _ROWS, _ABOUT_ROWS = "<!--rows-->", "<!--about the rows-->"
@@ -56,7 +56,7 @@ def write_report(runs: Sequence[ReportedRun], out: Path, every_error: bool = Fal
     write_whole(out, render(page, figures(page)))
 
 
-def render(page: PageData, figures: Mapping[str, part.Figure]) -> str:
+def render(page: PageData, figures: Mapping[str, charts.Figure]) -> str:
     """The whole HTML file."""
     cells: list[dict[str, Any]] = []
 
@@ -68,7 +68,7 @@ def render(page: PageData, figures: Mapping[str, part.Figure]) -> str:
         return len(cells) - 1
 
     runtime, js = gzip.decompress(VEGA.read_bytes()).decode(), _script("page.js")
-    charts = {name: figure.chart.to_dict(validate=False) for name, figure in figures.items()}
+    specs = {name: figure.chart.to_dict(validate=False) for name, figure in figures.items()}
 
     def data() -> Markup:
         """What the script reads; asked for when every cell is drawn."""
@@ -78,7 +78,7 @@ def render(page: PageData, figures: Mapping[str, part.Figure]) -> str:
             "show": page["show"],
             "groups": [{"name": one["name"], "members": one["members"]} for one in page["groups"]],
         }
-        shown = {**known, "charts": charts, "cells": cells}
+        shown = {**known, "charts": specs, "cells": cells}
         form: dict[str, Any] = {"ensure_ascii": False, "separators": (",", ":"), "allow_nan": False}
         return htmlsafe_json_dumps(shown, **form)
 
@@ -89,7 +89,7 @@ def render(page: PageData, figures: Mapping[str, part.Figure]) -> str:
         trouble_names=TROUBLE_NAMES,
         few=FEWEST_ROWS,
         kinds=error_kinds(page),
-        first_series=part.first_series(page),
+        first_series=charts.first_series(page),
         warnings=_warnings(page),
         own=[run for run in page["runs"] if not are_frozen(run["whose_rows"])],
         remember=remember,
@@ -145,7 +145,7 @@ def _warnings(page: PageData) -> dict[str, list[str]]:
 def _scale_css() -> str:
     """A rule for each whole score, and the legend's ramp."""
     rules = [
-        f".s{n}{{background:{part.colour(n)};color:{part.text_colour(n)}}}" for n in range(101)
+        f".s{n}{{background:{charts.colour(n)};color:{charts.text_colour(n)}}}" for n in range(101)
     ]
-    stops = ",".join(part.colour(n) for n in range(0, 101, 5))
+    stops = ",".join(charts.colour(n) for n in range(0, 101, 5))
     return "".join(rules) + f".ramp{{background:linear-gradient(90deg,{stops})}}"

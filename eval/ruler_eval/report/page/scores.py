@@ -5,31 +5,36 @@ Nothing is scored here: means and intervals are those of ruler_eval/score/aggreg
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from itertools import combinations
+from typing import Any, cast
 
+from ruler_common.errors import RulerError
 from ruler_common.names import languages_of
+from ruler_eval.analysis.compare import compare, mean_difference, paired_cells
 from ruler_eval.analysis.complexity import panels
 from ruler_eval.analysis.languages import analyze, in_niah
 from ruler_eval.published.published_tables import newest_tables
 from ruler_eval.report.config_tables import TROUBLES
-from ruler_eval.report.page.page_model import (
+from ruler_eval.report.page.model import (
     NEEDLES,
     ComplexityPanel,
     DepthMap,
+    Difference,
     Group,
     GroupRow,
     HeatCell,
     HeatMap,
     Languages,
     Length,
+    Pair,
     PublishedRow,
     Series,
 )
-from ruler_eval.report.page.page_runs import ReportedRun
+from ruler_eval.report.page.runs import ReportedRun
 from ruler_eval.report.score_tables import chosen, effective_between, relative_name
-from ruler_eval.score.aggregates import categories, combine, for_all
+from ruler_eval.score.aggregates import EVERY_LANGUAGE, categories, combine, for_all, in_languages
 from ruler_eval.score.depth import mean_bins
 from ruler_eval.score.results_file import Cell, DepthBin, GroupSummary
 
@@ -39,6 +44,8 @@ SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down"
 Cells = Mapping[str, Cell]
 Line = tuple[Series, ReportedRun]
 """A series and its run."""
+_OF_A_MEAN = ("a", "b", "difference", "interval", "n", "p", "p_holm", "better")
+_MOST_FOR_ALL_PAIRS = 3  # runs: of more, each is paired with the first alone
 
 
 def all_series(runs: Sequence[ReportedRun]) -> list[Series]:
@@ -281,3 +288,64 @@ def _by_language(cells: Cells) -> dict[str, list[str]]:
     for name, cell in cells.items():
         found.setdefault(languages_of(cell), []).append(name)
     return dict(sorted(found.items(), key=lambda item: ("-" in item[0], item[0])))
+
+
+def pairs(runs: Sequence[ReportedRun]) -> list[Pair]:
+    """Every pair of runs; of more than three, the first with each other."""
+    every = combinations(range(len(runs)), 2)
+    return [_pair(runs, a, b) for a, b in every if not a or len(runs) <= _MOST_FOR_ALL_PAIRS]
+
+
+def shown_languages(pair: Pair) -> list[str]:
+    """The languages that a pair's differences are of: the mean over them first, pairs last."""
+    known = {item["language"] for item in pair["differences"]} - {""}
+    return sorted(known, key=lambda name: (name != EVERY_LANGUAGE, "-" in name, name))
+
+
+def _pair(runs: Sequence[ReportedRun], a: int, b: int) -> Pair:
+    try:
+        found = compare(runs[a].results, runs[b].results)
+    except RulerError as error:
+        return {"a": a, "b": b, "differences": [], "problem": str(error)}
+    cells = {name: runs[a].results["configurations"][name] for name in found["configurations"]}
+    differences = [*_differences(found, cells), *_language_differences(runs[a], runs[b], cells)]
+    return {"a": a, "b": b, "differences": differences, "problem": None}
+
+
+def _differences(found: Mapping[str, Any], cells: Mapping[str, Cell]) -> Iterator[Difference]:
+    for name, mean in found["configurations"].items():
+        cell = cells[name]
+        yield _difference(mean, cell["task"], cell["length"], languages_of(cell))
+    for length, mean in found["lengths"].items():
+        yield _difference(mean, None, length)
+    yield _difference(found["all"])
+
+
+def _language_differences(
+    a: ReportedRun, b: ReportedRun, cells: Mapping[str, Cell]
+) -> Iterator[Difference]:
+    """Where there are several languages: the mean of the tasks in each, and over all single ones.
+
+    A task's mean over the single languages is what the page's heat maps show of it.
+    """
+    languages = list(dict.fromkeys(map(languages_of, cells.values())))
+    if len(languages) == 1:
+        return
+    single = [name for name in languages if "-" not in name]
+    pairs = paired_cells(a.results, b.results)
+    for shown in [EVERY_LANGUAGE] * (len(single) > 1) + languages:
+        groups: dict[tuple[str, str | None], list[str]] = {}
+        for name, cell in cells.items():
+            if in_languages(cell, shown):
+                groups.setdefault((cell["length"], None), []).append(name)
+                if shown == EVERY_LANGUAGE:
+                    groups.setdefault((cell["length"], cell["task"]), []).append(name)
+        for (length, task), names in groups.items():
+            yield _difference(mean_difference(names, pairs, a.results), task, length, shown)
+
+
+def _difference(
+    mean: Mapping[str, Any], task: str | None = None, length: str | None = None, language: str = ""
+) -> Difference:
+    known = {name: mean.get(name) for name in _OF_A_MEAN}
+    return cast(Difference, {"task": task, "length": length, "language": language, **known})

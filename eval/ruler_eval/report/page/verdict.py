@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from typing import cast
 
 from ruler_eval.analysis.compare import Side
-from ruler_eval.report.page.page_model import Difference, Group, GroupRow, PageData
+from ruler_eval.report.page.model import Difference, Group, GroupRow, PageData
 from ruler_eval.report.table_parts import bounds, number
 from ruler_eval.score.aggregates import EVERY_LANGUAGE
 from ruler_eval.score.effective_length import RELATIVE

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from ruler_eval.report.config_tables import TROUBLE_NAMES
 from ruler_eval.report.language_tables import MODEL_TABLES
-from ruler_eval.report.page.page_model import (
+from ruler_eval.report.page.model import (
     ComplexityPanel,
     DepthMap,
     Group,

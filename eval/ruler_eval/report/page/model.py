@@ -12,14 +12,45 @@ from __future__ import annotations
 
 from typing import Any
 
-from typing_extensions import TypedDict
+from typing_extensions import NotRequired, TypedDict
 
 from ruler_eval.analysis.compare import Side
-from ruler_eval.report.page.rows.shown_rows import ShownRows
 from ruler_eval.score.results_file import DepthBin, Interval, Mean
 
 NEEDLES = "needle tasks"
 """The name of a map of all tasks that hide needles, pooled."""
+
+
+class ShownEvidence(TypedDict):
+    """A needle, assignment or document of a row, and the text around it where it is at hand.
+
+    `text` is what stands before, the evidence itself, and what stands after.
+    """
+
+    depth: float
+    answer: bool
+    text: NotRequired[list[str]]
+
+
+class ShownRow(TypedDict):
+    """One row behind a number, as text; `score` is 0 … 1, `kind` None for a right answer."""
+
+    index: int
+    score: float
+    kind: str | None
+    question: str
+    references: list[str]
+    answer: str | None
+    state: str
+    evidence: list[ShownEvidence]
+
+
+class ShownRows(TypedDict):
+    """The rows of a configuration that the page holds, wrong ones first; it has `n` rows."""
+
+    n: int
+    wrong: int
+    rows: list[ShownRow]
 
 
 class RunFacts(TypedDict):

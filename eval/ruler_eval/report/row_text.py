@@ -19,7 +19,7 @@ from pathlib import Path
 
 from ruler_common.terminal import COLUMNS, out, sentences
 from ruler_common.text import shortened, visible
-from ruler_eval.report.show.row_view import DISTRACTOR, GOLD, LONGEST_PIECE, Piece, RowView
+from ruler_eval.report.row_view import DISTRACTOR, GOLD, LONGEST_PIECE, Piece, RowView
 from ruler_eval.report.templates import dress, template
 
 LONGEST_ANSWER = 4000  # characters; a model may repeat a word ten thousand times
@@ -98,7 +98,7 @@ def _end(view: RowView) -> Iterator[str]:
     for answer in view.answers:
         yield ""
         score = f"{100 * answer.score:.0f} %"
-        yield f"{visible(answer.model)}: {score}, {answer.verdict}; {answer.state}"
+        yield f"{visible(answer.model)}: {score}, {answer.outcome}"
         if answer.reasoning:
             yield "  reasoning:"
             yield _indented(_ends(answer.reasoning), "    ")

@@ -1,4 +1,4 @@
-"""Builds the page's model (page_model.py) from runs.
+"""Builds the page's model (model.py) from runs.
 
 page = page_data(open_runs([Path("runs/qwen"), Path("runs/llama")]))
 """
@@ -16,14 +16,12 @@ from ruler_common.text import shortened, visible
 from ruler_eval.analysis.complexity import correlate
 from ruler_eval.analysis.errors import KINDS
 from ruler_eval.report.config_tables import TROUBLES
-from ruler_eval.report.page import page_scores
-from ruler_eval.report.page.page_differences import pairs
-from ruler_eval.report.page.page_model import Errors, PageData, RunFacts, TaskErrors
-from ruler_eval.report.page.page_runs import ReportedRun
-from ruler_eval.report.page.page_scores import Line
-from ruler_eval.report.page.page_verdict import verdict
-from ruler_eval.report.page.rows.page_rows import ConfigRows, rows_behind
-from ruler_eval.report.page.rows.show_command import show_command
+from ruler_eval.report.page import scores
+from ruler_eval.report.page.model import Errors, PageData, RunFacts, TaskErrors
+from ruler_eval.report.page.rows import ConfigRows, rows_behind, show_command
+from ruler_eval.report.page.runs import ReportedRun
+from ruler_eval.report.page.scores import Line, pairs
+from ruler_eval.report.page.verdict import verdict
 from ruler_eval.report.score_tables import chosen, rule_options
 from ruler_eval.score.results_file import Results, rows_of, warnings_of
 
@@ -38,10 +36,10 @@ def page_data(runs: Sequence[ReportedRun], every_error: bool = False) -> PageDat
     With `every_error` every wrong row is sorted into its kind, however long reading its text takes.
     Raises RulerError for answers or rows that are no longer those that were scored.
     """
-    series = page_scores.all_series(runs)
+    series = scores.all_series(runs)
     lines = [(one, runs[one["run"]]) for one in series]
-    lengths = page_scores.all_lengths(runs)
-    tasks = page_scores.all_tasks(runs)
+    lengths = scores.all_lengths(runs)
+    tasks = scores.all_tasks(runs)
     behind = rows_behind(runs, every_error)
     dataset = runs[0].results["dataset"]["name"]
     page: PageData = {
@@ -53,14 +51,14 @@ def page_data(runs: Sequence[ReportedRun], every_error: bool = False) -> PageDat
         "lengths": lengths,
         "tasks": tasks,
         "verdict": [],
-        "groups": page_scores.groups(lines),
-        "heat_maps": [page_scores.task_heat_map(*line, tasks, lengths) for line in lines],
-        "complexity": page_scores.complexity(lines),
-        "needles": page_scores.needle_maps(lines, tasks),
-        "depth": page_scores.depth_maps(lines, tasks),
+        "groups": scores.groups(lines),
+        "heat_maps": [scores.task_heat_map(*line, tasks, lengths) for line in lines],
+        "complexity": scores.complexity(lines),
+        "needles": scores.needle_maps(lines, tasks),
+        "depth": scores.depth_maps(lines, tasks),
         "pairs": pairs(runs),
         "errors": _errors(lines, tasks, behind),
-        "languages": page_scores.languages(runs, lines, lengths),
+        "languages": scores.languages(runs, lines, lengths),
         "correlation": _correlation(runs),
         "rows": {
             str(one["id"]): {
@@ -148,7 +146,7 @@ def _errors(
 ) -> Errors:
     found: list[TaskErrors] = []
     for one, run in lines:
-        cells, mine = page_scores.cells_of(one, run), behind[one["run"]]
+        cells, mine = scores.cells_of(one, run), behind[one["run"]]
         for task in tasks:
             rows = [
                 mine[name] for name, cell in cells.items() if cell["task"] == task if name in mine

@@ -11,8 +11,8 @@ import pytest
 from rich.cells import cell_len
 
 from ruler_common.terminal import COLUMNS
-from ruler_eval.report.show.row_text import _indented
-from ruler_eval.report.show.row_view import row_view
+from ruler_eval.report.row_text import _indented
+from ruler_eval.report.row_view import row_view
 from tests.eval.scoring_helpers import right, ruler, write_oneruler
 
 HOSTILE = (
@@ -65,8 +65,8 @@ def test_answers_stand_with_their_score_and_kind_of_error(built, write_run):
     assert code == 0, error
     assert "good: 100 %, right; ended" in stdout
     assert "bad: 0 %, other (none of these); ended" in stdout
-    assert "silent: 0 %, missing (there is no prediction); no record" in stdout
-    assert "ill: 0 %, failed (the row ended with an error); HTTP 500: ␛[2J" in stdout
+    assert "silent: 0 %, missing (there is no prediction)" in stdout
+    assert "ill: 0 %, failed (the row ended with an error); failed: HTTP 500: ␛[2J" in stdout
 
 
 class Tags(HTMLParser):

@@ -15,7 +15,7 @@ from typing import Any
 
 import altair as alt
 
-from ruler_eval.report.page.page_model import Length, PageData, Series
+from ruler_eval.report.page.model import Length, PageData, Series
 
 Datum = dict[str, Any]
 ROW = 20  # pixels of a row of a bar or a dot

@@ -1,22 +1,35 @@
 """The rows behind the page's numbers: what was asked and answered, wrong ones first.
 
-Wrong rows are sorted into kinds by analysis/errors/, which needs their texts. A release
-of 39,000 rows to 128k holds seven gigabytes of them, so of a large one some texts are read, for all
-runs at once: an even share of the budget for each configuration, and of that every wrong row. The
-page says how many rows were sorted.
+Wrong rows are sorted into kinds by analysis/errors.py, which needs their texts. A release of 39,000
+rows to 128k holds seven gigabytes of them, so of a large one some texts are read, for all runs at
+once: an even share of the budget for each configuration, and of that every wrong row. The page says
+how many rows were sorted. What the page holds is compressed, and as much as fits.
+
+    rows_behind(runs)[0]["vt_4k"].on_page()["rows"][0]["answer"]
+    fitted(page["rows"], 900_000).sentence        # "At most 12 rows of a configuration are …"
+    show_command(runs[0])              # {"release": "--dataset ruler", "run": "--run runs/qwen"}
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+import base64
+import gzip
+import json
+import re
+import shlex
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import groupby
 from operator import itemgetter
+from pathlib import Path
+from typing import Any, NamedTuple
 
+from ruler_common.text import shortened
 from ruler_eval.analysis.errors import error_of, memory_of
 from ruler_eval.frozen_release import BATCH_ROWS, PartialRow
 from ruler_eval.prediction import Prediction
-from ruler_eval.report.page.page_runs import ReportedRun
-from ruler_eval.report.page.rows.shown_rows import MOST_ROWS, ShownRow, ShownRows, shown_row
+from ruler_eval.report.page.model import ShowCommand, ShownEvidence, ShownRow, ShownRows
+from ruler_eval.report.page.runs import ReportedRun
+from ruler_eval.report.row_view import pieces_of, state_of
 from ruler_eval.score import join
 from ruler_eval.score.config_naming import read_name
 from ruler_eval.score.results_file import Cell
@@ -30,6 +43,30 @@ _BLANK: PartialRow = {  # a row of which nothing is known
     **{"input": "", "outputs": [], "context_start": 0, "context_end": 0, "evidence": []},
     "none_word": None,
 }
+MOST_ROWS = 20  # of a configuration that the page holds
+LONGEST_ANSWER = 1200  # characters
+_AROUND = 90  # characters shown before and after a piece of evidence
+_LONGEST_EVIDENCE = 240
+_MOST_EVIDENCE = 12
+_LONGEST_QUESTION = 400
+_LONGEST_REFERENCE = 120
+_MOST_REFERENCES = 12
+# Where no more than pieces of a prompt are known (Prediction.known_prompt).
+_LEFT_OUT = re.compile(r"…?\.{8,}…?")
+MOST_BYTES = 1_900_000  # of the whole page
+# Rows of a configuration and characters of an answer, as much as fits.
+_STEPS = (
+    (MOST_ROWS, LONGEST_ANSWER),
+    (MOST_ROWS, 500),
+    (MOST_ROWS, 200),
+    (12, 200),
+    (8, 160),
+    (5, 160),
+    (3, 120),
+    (1, 120),
+    (0, 0),
+)
+Rows = Mapping[str, Mapping[str, ShownRows]]
 
 
 class ConfigRows:
@@ -116,7 +153,7 @@ class ConfigRows:
     def _shown(self, index: int, row: PartialRow | None) -> ShownRow:
         score, answer = self.scores[index], self.answers.get(index)
         shown = shown_row(index, score, self.kinds.get(index), row, answer)
-        if shown["state"] == "ok" and index in self.cell["rows"]["truncated"]:
+        if shown["state"] == "ended" and index in self.cell["rows"]["truncated"]:
             shown["state"] = "truncated"
         return shown
 
@@ -224,3 +261,114 @@ def _of_file(answer: Prediction, rows: ConfigRows) -> PartialRow | None:
     else:
         row = {**_BLANK, "outputs": list(answer.outputs)}
     return {"index": answer.index, "question": answer.question or "", **row}
+
+
+def shown_row(
+    index: int, score: float, kind: str | None, row: PartialRow | None, answer: Prediction | None
+) -> ShownRow:
+    """A row's place on the page; `row` and `answer` are None where they are not known."""
+    known: Mapping[str, Any] = row or {}
+    question = str(known.get("question") or (answer.question if answer else None) or "")
+    references = list(known.get("outputs") or (answer.outputs if answer else None) or ())
+    shown = [shortened(text, _LONGEST_REFERENCE) for text in references[:_MOST_REFERENCES]]
+    if len(references) > _MOST_REFERENCES:
+        shown.append(f"… and {len(references) - _MOST_REFERENCES} more")
+    return {
+        "index": index,
+        "score": round(score, 4),
+        "kind": kind,
+        "question": shortened(question.strip(), _LONGEST_QUESTION),
+        "references": shown,
+        "answer": None if answer is None else shortened(answer.text.strip(), LONGEST_ANSWER),
+        "state": state_of(answer),
+        "evidence": list(_evidence(known)),
+    }
+
+
+def _evidence(row: Mapping[str, Any]) -> Iterator[ShownEvidence]:
+    """Yield the evidence of the answer, in text order; distractors as long as there is room."""
+    spans = sorted(row.get("evidence") or [], key=lambda span: not span["answer"])
+    known = {**_BLANK, **row, "evidence": spans[:_MOST_EVIDENCE]}
+    for piece in pieces_of(known, _AROUND):
+        shown: ShownEvidence = {
+            "depth": round(min(1.0, max(0.0, piece.depth)), 4),
+            "answer": piece.answer,
+        }
+        if piece.text.strip("."):
+            parts = (
+                ("…" if len(piece.before) == _AROUND else "") + shortened(piece.before, _AROUND),
+                shortened(piece.text, _LONGEST_EVIDENCE),
+                shortened(piece.after, _AROUND) + ("…" if len(piece.after) == _AROUND else ""),
+            )
+            shown["text"] = [_LEFT_OUT.sub(" … ", part) for part in parts]
+        yield shown
+
+
+class FittedRows(NamedTuple):
+    """The rows, compressed, and a sentence about what was left out."""
+
+    text: str
+    sentence: str
+
+
+def fitted(rows: Rows, most_bytes: int) -> FittedRows:
+    """As many rows and as much of their answers as fit into `most_bytes`."""
+    for most_rows, most_characters in _STEPS:
+        text = packed(json.dumps(_less(rows, most_rows, most_characters), separators=(",", ":")))
+        if len(text) <= most_bytes:
+            break
+    return FittedRows(
+        text,
+        f"At most {most_rows} rows of a configuration are in the page, their answers shortened to "
+        f"{most_characters:,} characters.",
+    )
+
+
+def packed(text: str) -> str:
+    """A text, compressed, in base64."""
+    return base64.b64encode(gzip.compress(text.encode(), 9, mtime=0)).decode()
+
+
+def _less(rows: Rows, most_rows: int, most_characters: int) -> dict[str, dict[str, Any]]:
+    return {
+        series: {
+            name: {
+                **known,
+                "rows": [_short(row, most_characters) for row in known["rows"][:most_rows]],
+            }
+            for name, known in configurations.items()
+        }
+        for series, configurations in rows.items()
+    }
+
+
+def _short(row: ShownRow, most: int) -> ShownRow:
+    answer = row["answer"]
+    if answer is None or len(answer) <= most + 40:  # room for the number of characters left out
+        return row
+    return {**row, "answer": f"{answer[:most]} …"}
+
+
+def show_command(run: ReportedRun) -> ShowCommand | None:
+    """The arguments by which `ruler show` shows a row of the run's release, and its answer."""
+    if (release := run.release) is None:
+        return None
+    at = f" --revision {release.revision}" if release.revision else ""
+    place = release.source if release.revision else _place(Path(release.source))
+    return {
+        "release": f"--dataset {place}{at}",
+        "run": f"--run {_place(run.places[0])}" if len(run.places) == 1 else "",
+    }
+
+
+def _place(path: Path) -> str:
+    """A path as a shell takes it, from this folder or the user's own: a page may be published."""
+    whole = path.absolute()
+    for root, before in ((Path.cwd(), ""), (Path.home(), "~/")):
+        if whole != root and whole.is_relative_to(root):
+            return before + _quoted(whole.relative_to(root))
+    return _quoted(whole)
+
+
+def _quoted(path: Path) -> str:
+    return shortened(shlex.quote(path.as_posix()), 1000)
