@@ -12,7 +12,7 @@ from typing_extensions import TypedDict
 from ruler_common.errors import RulerError
 from ruler_common.manifest_form import FileEntry, Manifest
 from ruler_common.names import LENGTHS
-from ruler_common.outside.parquet_bounds import schema_of
+from ruler_common.parquet import open_parquet
 
 if TYPE_CHECKING:
     import datasets
@@ -118,8 +118,10 @@ def features() -> datasets.Features:
 
 
 def check_columns(path: Path) -> None:
-    """Raise RulerError for a file that is no Parquet file within bounds, or has other columns."""
-    known, schema = arrow_schema(), schema_of(path)
+    """Raise RulerError for a file that is not a Parquet file, or has other columns."""
+    known = arrow_schema()
+    with open_parquet(path) as file:
+        schema = file.schema_arrow
     if (schema.names, schema.types) != (known.names, known.types):
         raise RulerError(
             f"'{path}' has not the columns of a release, {', '.join(COLUMNS)}. "

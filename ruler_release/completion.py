@@ -31,7 +31,7 @@ def modes(incomplete: str) -> list[str]:
 
 def cuts(incomplete: str) -> list[str]:
     """Of `--cut`: what a truncated answer counts."""
-    from ruler_eval.score.cells.row_score import CUTS
+    from ruler_eval.score.row_score import CUTS
 
     return _going_on(incomplete, CUTS)
 

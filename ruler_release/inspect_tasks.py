@@ -59,8 +59,8 @@ from ruler_eval.frozen_release import Release, chosen_files
 from ruler_eval.release_languages import Languages
 from ruler_eval.run.prompts import MODES, Prompter
 from ruler_eval.run.reasoning import Reasoning
-from ruler_eval.score.cells.row_score import ScoringRules, row_score
-from ruler_eval.score.formats.inspect_log import prediction
+from ruler_eval.score.inspect_log import prediction
+from ruler_eval.score.row_score import ScoringRules, row_score
 from ruler_eval.tasks import scoring_task
 from ruler_score.ruler_score import SCORE_VERSION
 

@@ -134,7 +134,7 @@ def test_a_family_added_by_the_recipe_is_built_verified_run_scored_and_sorted(
         "errors RUN --out errors.jsonl",
         "show label_6_4k 0 --dataset toy --run RUN",
         "report RUN --dataset toy --out page.html",
-        "correlate RUN/results.json --out correlation.json",
+        "analyze RUN/results.json --out correlation.json",
     )
     found = [json.loads(line) for line in (work / "errors.jsonl").read_text().splitlines()]
     assert [(error["config"], error["index"], error["kind"]) for error in found] == [

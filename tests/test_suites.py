@@ -24,9 +24,9 @@ from ruler_common.manifest import (
 )
 from ruler_common.names import length_name, parse_length
 from ruler_eval.frozen_release import Release
-from ruler_eval.report.page.figures.page_figures import figures as figures_of_page
-from ruler_eval.report.page.page_data import page_data
-from ruler_eval.report.page.page_runs import open_runs
+from ruler_eval.report.page.build import page_data
+from ruler_eval.report.page.figures import figures as figures_of_page
+from ruler_eval.report.page.runs import open_runs
 from tests.conftest import SUITE_LENGTHS, Silent
 from tests.eval.scoring_helpers import ruler
 from tests.shares import share
@@ -192,7 +192,7 @@ def test_a_run_of_the_complexity_suite_is_scored_beside_0k_and_drawn_by_paramete
     assert "relative_to_0k" not in cells["configurations"]["vt_hops_8_0k"]
     assert cells["summary"]["tekken"]["en"]["hops"]["average"]["score"] == 100
     assert cells["summary"]["tekken"]["en"]["all"]["threshold"] is None
-    drawn, _, code = ruler("correlate", run, "--out", tmp_path / "figures.json")
+    drawn, _, code = ruler("analyze", run, "--out", tmp_path / "figures.json")
     assert code == 0
     found = json.loads((tmp_path / "figures.json").read_text(encoding="utf-8"))
     ((_, figures),) = found["complexity"].items()

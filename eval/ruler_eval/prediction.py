@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import ast
+import hashlib
+import re
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
 from operator import attrgetter
@@ -9,6 +12,9 @@ from typing import Any
 
 FAILED = ("error", "does_not_fit")
 """The finish reasons of rows without an answer (ruler_eval/run/records.py)."""
+FINISH_REASONS = {"max_tokens": "length", "model_length": "does_not_fit"}
+"""What other tools' finish reasons mean here."""
+DIGEST_BYTES = 4
 
 
 _KINDS: dict[str, type] = {
@@ -27,8 +33,32 @@ def row_number(value: Any) -> int:
         return value
     text = str(value).removesuffix(".0")
     if isinstance(value, bool) or not (text.isascii() and text.isdecimal()) or len(text) > 10:
-        raise ValueError(f"{str(value)[:_SHOWN]!r} is no number of a row")
+        raise ValueError(f"{str(value)[:_SHOWN]!r} is not a valid row index")
     return int(text)
+
+
+def digest(text: str) -> str:
+    """Return a short digest of a text: 8 hex digits."""
+    return hashlib.blake2b(text.encode(errors="replace"), digest_size=DIGEST_BYTES).hexdigest()
+
+
+def read_references(outputs: Any, printed: bool = False) -> tuple[str, ...] | None:
+    """Return references as a tuple of strings; one string is one reference, None is none.
+
+    In a CSV file a list is `printed`: `['a', 'b']`, or `['a' 'b']` as numpy prints one. Raises
+    TypeError for anything else.
+    """
+    if outputs is None:
+        return None
+    if isinstance(outputs, str):
+        if not printed or not outputs.startswith("["):
+            return (outputs,)
+        strings = re.findall(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"", outputs)
+        return tuple(str(ast.literal_eval(string)) for string in strings)
+    is_list = isinstance(outputs, list | tuple)
+    if not is_list or any(type(one) not in (str, int) for one in outputs):  # null would be "None"
+        raise TypeError(f"the references are {str(outputs)[:_SHOWN]!r}, not a list of texts")
+    return tuple(map(str, outputs))
 
 
 @dataclass(slots=True)

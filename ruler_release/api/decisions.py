@@ -57,11 +57,19 @@ def decide(
         return decide_run(
             base, max_drop=max_drop, on_look=on_look, progress=progress, **given
         ).decision
-    if given:
+    if _differ_from_defaults(given):
         raise RulerError("To run the rows that B lacks, name --backend and --model too.")
     results = open_results(Path(base))
     stored = StoredRows(results, open_results(Path(other)), max_drop)
     return decide_rows(results, stored, max_drop, on_look)
+
+
+def _differ_from_defaults(given: Mapping[str, Any]) -> bool:
+    """Whether any argument of `ruler_release.run` is given another value than it has anyway."""
+    from ruler_release.api.scores import run as run_call
+
+    arguments = signature(run_call).parameters
+    return any(name not in arguments or v != arguments[name].default for name, v in given.items())
 
 
 def decide_run(

@@ -40,12 +40,9 @@ def run(
     revision: str | None = None,
     data_revision: str | None = None,
     base_url: str | None = None,
-    concurrency: int | None = None,
-    tokens_in_flight: int | None = None,
-    replicas_behind: int = 1,
+    concurrency: int = 32,
     timeout: float = 3600.0,
     stream: bool = False,
-    retries: int = 8,
     give_up_after: float = 600.0,
     temperature: float = 0.0,
     top_p: float = 1.0,
@@ -81,15 +78,11 @@ def run(
         revision: The model's on the Hub.
         data_revision: The release's on the Hub.
         base_url: openai: the server, such as http://localhost:8000/v1.
-        concurrency: openai: requests at a time, at most; default: 32 for each replica behind, and
-            more while that is faster.
-        tokens_in_flight: openai: prompt tokens sent at once, at most; default: twice what vLLM says
-            that its caches hold, else 2 << 20 for each replica.
-        replicas_behind: openai: engines behind the address.
-        timeout: openai: seconds for a request, beyond those for what was sent before it.
-        stream: openai: answers come in pieces, and `timeout` counts from the first one.
-        retries: openai: tries for one row, at most.
-        give_up_after: openai: seconds to wait for a server that is gone; then the run stops.
+        concurrency: openai: requests at a time, at most.
+        timeout: openai: seconds for a request; a row without an answer by then has failed.
+        stream: openai: answers come in pieces, and `timeout` is for each piece.
+        give_up_after: openai: seconds to wait for a server that is not available (HTTP 429 or 503,
+            no connection); then the run stops.
         temperature: Of the sampling; 0 is greedy.
         top_p: Sample from the likeliest tokens of this total probability.
         seed: Of the sampling.
@@ -171,11 +164,10 @@ def score(
 
     from ruler_common.names import parse_length
     from ruler_common.terminal import steps
-    from ruler_eval.score import scoring, stored_results
-    from ruler_eval.score.cells.row_score import ScoringRules
+    from ruler_eval.score import results_file, scoring
     from ruler_eval.score.effective_length import parse_baseline
-    from ruler_eval.score.prediction_files import results_place
-    from ruler_eval.score.prediction_source import PredictionSource
+    from ruler_eval.score.predictions import PredictionSource, results_place
+    from ruler_eval.score.row_score import ScoringRules
 
     given = paths(files)
     rules = ScoringRules.parse(compat, cut, partial)
@@ -187,7 +179,7 @@ def score(
     bar = with_arguments(steps, label="Scoring", quiet=not progress)
     results = scoring.score(predictions, release, rules, baseline, window, bar)
     if place := out or results_place(given):
-        stored_results.write(results, Path(place))
+        results_file.write(results, Path(place))
     return results
 
 
@@ -248,8 +240,8 @@ def report(
         The page's path. Raises RulerError for what cannot be shown.
     """
     from ruler_common.work import no_search_for_circles
-    from ruler_eval.report.page.page_runs import open_runs
-    from ruler_eval.report.page.write_page import write_report
+    from ruler_eval.report.page.render import write_report
+    from ruler_eval.report.page.runs import open_runs
 
     with no_search_for_circles():
         opened = open_runs(paths(runs), several(names), text(dataset), revision, path(references))

@@ -1,4 +1,4 @@
-"""`ruler compare`, `ruler correlate` and `ruler analyze`: what results say together."""
+"""`ruler compare` and `ruler analyze`: what results say together."""
 
 from __future__ import annotations
 
@@ -29,9 +29,7 @@ if TYPE_CHECKING:
 
 _MAX_DROP = "Points that B may lose against A over all. Exit code 0: surely lost less, "
 _MAX_DROP += "1: surely more, 3: these rows cannot tell."
-_RESULTS = "RUN folders of ONERULER, or their results.json files."
-_CORRELATED = "RUN folders, or results.json files: two or more; of a suite that varies "
-_CORRELATED += "a parameter one is enough."
+_RESULTS = "RUN folders, or results.json files."
 _TEXTS = "A release whose texts are counted."
 _COUNTED_BY = "Counts them: a NAME, NAME=hf:ORG/NAME or NAME=FOLDER; repeatable."
 _CONFIGS = "Which of its texts, such as niah_single_128k; default: all."
@@ -79,45 +77,6 @@ def compare(
         raise typer.Exit(EXIT_CODES[found["decision"]["verdict"]])
 
 
-def correlate(
-    results: Annotated[list[Path], Argument(help=_CORRELATED)],
-    out: Annotated[
-        Path | None, Option("--out", "-o", help="Write matrix and clusters as JSON.")
-    ] = None,
-    name: ModelNames = None,
-    markdown: Markdown = False,
-) -> None:
-    """Correlate the tasks over models and lengths, and cluster them (Appendix C, Figure 5).
-
-    Example: `ruler correlate runs/*/results.json`
-    """
-    from ruler_common.terminal import line_of
-    from ruler_eval.analysis.complexity import panels
-    from ruler_eval.analysis.correlate import correlate as correlate_results
-    from ruler_eval.report import analysis_tables
-
-    not_a_folder(out, "correlation.json")
-    given = _named(results, name or ())
-    changed = {label: r for label, r in given.items() if r["dataset"]["standard"] is False}
-    figures = {label: shown for label, result in changed.items() if (shown := panels(result))}
-    found: dict[str, Any]
-    try:
-        found = correlate_results(given)
-    except RulerError as error:  # of changed tasks the figures are shown nevertheless
-        if not figures:
-            raise
-        found = {"correlation": None, "why": str(error)}
-    drawn = {label: list(map(asdict, shown)) for label, shown in figures.items()}
-    write_json(out, {**found, "complexity": drawn})
-    for label, shown in figures.items():
-        typer.echo(line_of(f"Scores by complexity, {label}", markdown) + "\n")
-        typer.echo(plain(analysis_tables.complexity(shown, markdown) + "\n"))
-    if found["correlation"] is None:
-        typer.echo(plain(f"No correlation. {found['why']}"))
-    else:
-        typer.echo(plain(analysis_tables.correlation(found, markdown)))
-
-
 def analyze(
     results: Annotated[list[Path] | None, Argument(help=_RESULTS)] = None,
     errors: Annotated[list[Path] | None, Option(help=_ERRORS)] = None,
@@ -131,9 +90,13 @@ def analyze(
     name: ModelNames = None,
     markdown: Markdown = False,
 ) -> None:
-    """Rank languages, and draw what else ONERULER's paper draws (sections 3 and 4).
+    """Show the figures of the papers: RULER's 2, 3 and 5, and ONERULER's (sections 3 and 4).
 
     Example: `ruler analyze runs/qwen runs/llama`
+
+    Of RULER: which tasks measure the same, by correlation over models and lengths; and of a suite
+    that varies a parameter, such as ruler_complexity, scores by that parameter. Of ONERULER:
+    languages ranked, by resource and by task, reasoning, errors.
 
     Without a model, how many tokens the same texts take in each language by tokenizer:
 
@@ -150,9 +113,18 @@ def analyze(
     asked = names_in(lengths) if lengths else None
     found: dict[str, Any] = {"format": 1}
     shown = []
-    if results:
+    given = _named(results, name or ()) if results else {}
+    kinds = sorted({result["dataset"]["name"] for result in given.values()})
+    if len(kinds) > 1:
+        raise RulerError(f"The runs are of {' and '.join(kinds)}: analyze each by itself.")
+    if kinds == ["ruler"]:
+        if errors or asked:
+            raise RulerError("--errors and --lengths are for ONERULER: leave them out.")
+        found, text = _ruler_figures(given, markdown)
+        shown.append(text)
+    elif kinds:
         lines = [line for path in errors or () for line in _lines(path)]
-        found = analyze_results(_named(results, name or ()), lines, asked)
+        found = analyze_results(given, lines, asked)
         shown.append(language_tables.report(found, markdown))
     if dataset and tokenizers:
         counted = api.tokens_by_tokenizer(
@@ -163,6 +135,35 @@ def analyze(
         shown.append(language_tables.text_tokens(counted, markdown))
     write_json(out, found)
     typer.echo(plain("\n\n".join(shown)))
+
+
+def _ruler_figures(results: dict[str, Results], markdown: bool) -> tuple[dict[str, Any], str]:
+    """Return RULER's figures as JSON and as text: scores by complexity, and the correlation."""
+    from ruler_common.terminal import line_of
+    from ruler_eval.analysis.complexity import correlate, panels
+    from ruler_eval.report import analysis_tables
+
+    figures = {}
+    for label, result in results.items():
+        if result["dataset"]["standard"] is False and (drawn := panels(result)):
+            figures[label] = drawn
+    found: dict[str, Any]
+    try:
+        found = correlate(results)
+    except RulerError as error:  # scores by complexity need no correlation
+        if not figures:
+            raise
+        found = {"correlation": None, "why": str(error)}
+    parts = []
+    for label, drawn in figures.items():
+        parts.append(line_of(f"Scores by complexity, {label}", markdown))
+        parts.append(analysis_tables.complexity(drawn, markdown))
+    if found["correlation"] is None:
+        parts.append(f"No correlation. {found['why']}")
+    else:
+        parts.append(analysis_tables.correlation(found, markdown))
+    found["complexity"] = {label: list(map(asdict, drawn)) for label, drawn in figures.items()}
+    return found, "\n\n".join(parts)
 
 
 def _lines(path: Path) -> list[dict[str, Any]]:

@@ -22,9 +22,9 @@ from ruler_common.files import write_whole
 from ruler_release import completion
 
 _FILES = (
-    "A RUN folder, or prediction files: of the reference code, lm-evaluation-harness, NeMo-Skills, "
-    "OpenCompass, HELMET, lighteval, EvalScope, kvpress or ONERULER's authors, or JSONL, JSON, CSV "
-    "or Parquet with index and prediction (docs/formats.md)."
+    "A RUN folder, or prediction files: of the reference code, lm-evaluation-harness, kvpress, "
+    "Inspect or ONERULER's authors, or JSONL, JSON, CSV or Parquet with index and prediction; any "
+    "other file with --columns (docs/formats.md)."
 )
 _REFERENCE = "The release: a folder or Hub repository; default: the one the run was made on."
 _CONFIGS = "Configurations, separated by commas; all_4k,niah_mk_128k, all, or *_4k."
@@ -54,7 +54,7 @@ _COMPLETED: dict[str, Callable[..., Any]] = {
     "cut": completion.cuts,
     "mode": completion.modes,
 }
-_FROM_1 = ("samples", "concurrency", "replicas_behind", "retries")
+_FROM_1 = ("samples", "concurrency")
 _LEAST = {"reserve": 0, **dict.fromkeys(_FROM_1, 1)}
 _MOST = {"concurrency": 1000}
 # An argument's annotation in the API -> the type of its flag; of others a command has its own.
@@ -152,12 +152,11 @@ def run_options(options: Mapping[str, Any]) -> dict[str, Any]:
 
     Those of `ruler batch write` are some of them.
     """
-    from ruler_eval.run.run_order import parse_arguments, parse_price, parse_tokens
+    from ruler_eval.run.run_order import parse_arguments, parse_price
 
     read: dict[str, Callable[[Any], Any]]
     read = {
         "configs": names_in,
-        "tokens_in_flight": lambda text: text and parse_tokens(text),
         "price": parse_price,
     }
     read["omit"] = lambda text: tuple(names_in(text)) if text else ()

@@ -22,7 +22,6 @@ _ARGUMENT = (
     "An argument of the backend itself, NAME=VALUE, repeatable: a vLLM engine argument, an argument"
     " of from_pretrained (hf), a field of the request (openai)."
 )
-_IN_FLIGHT = "openai: prompt tokens sent at once, at most; 512k. Default: what the server holds."
 _PRICE = "IN,OUT: what a million prompt tokens and a million answer tokens cost, in any currency, "
 _PRICE += "to show what a run may cost, or what was saved."
 _OMIT = "openai: sampling fields not to send: temperature,top_p,seed."
@@ -50,7 +49,6 @@ def run(
         str, Option("--backend", "-b", help=_BACKEND, autocompletion=completion.backends)
     ],
     out: flags.Out,
-    tokens_in_flight: Annotated[str | None, Option(help=_IN_FLIGHT)] = None,
     omit: Annotated[str | None, Option(help=_OMIT)] = None,
     engine_arg: Annotated[list[str] | None, Option(help=_ARGUMENT)] = None,
     price: Annotated[str | None, Option(help=_PRICE)] = None,

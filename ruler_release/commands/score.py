@@ -47,7 +47,7 @@ def score(
     from ruler_eval.report import score_report
     from ruler_eval.report.published_beside import beside_published
     from ruler_eval.score.effective_length import parse_baseline
-    from ruler_eval.score.prediction_files import results_place
+    from ruler_eval.score.predictions import results_place
 
     flags.not_a_folder(out, "results.json")
     if beside not in (None, "published"):
@@ -83,8 +83,8 @@ def errors(
     """
     from ruler_eval.analysis.errors import collect
     from ruler_eval.report import analysis_tables
-    from ruler_eval.score.cells.row_score import ScoringRules
-    from ruler_eval.score.prediction_source import PredictionSource
+    from ruler_eval.score.predictions import PredictionSource
+    from ruler_eval.score.row_score import ScoringRules
 
     flags.not_a_folder(out, "errors.jsonl")
     source = PredictionSource(dataset=dataset, **more)

@@ -1,55 +1,65 @@
-"""What `ruler run` and `ruler batch read` show of a run: failures first, then every state."""
+"""What `ruler run` and `ruler batch read` show of a run: failures first, then rows by state."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ruler_common.terminal import MANY, narrow_table, out, sentences
+from ruler_common.terminal import narrow_table, out, sentences
 from ruler_common.text import number_of
 
 if TYPE_CHECKING:
     from ruler_eval.run.progress import RunSummary
 
-_IN_WORDS = {"stop": "ended", "length": "truncated", "does_not_fit": "too long", "error": "failed"}
-"""The states of a row, as the heads of the table name them."""
+COLUMNS = {
+    "stop": "ended",
+    "length": "truncated",
+    "does_not_fit": "too long",
+    "error": "failed",
+    "reasoning": "reasoning truncated",
+}
+"""The counts of a configuration, and the heads of their columns."""
 
 
 def show_summary(summary: RunSummary) -> None:
-    """The summary in words, then the table of states."""
+    """Show the summary in words, then the rows by state."""
     for line in summary.lines():
         out.print(sentences(line), highlight=False)
     show_states(summary)
 
 
 def show_states(summary: RunSummary) -> None:
-    """The rows of each configuration by their state; states that none has are left out.
+    """Show the rows by state of each configuration that did not end well in every row.
 
-    Of very many configurations only those with other states than `stop` are listed.
+    The other configurations are one sentence.
     """
-    from ruler_eval.run.records import STATES
-
-    found = {
-        config: {**states, "reasoning truncated": summary.unfinished[config]}
-        for config, states in summary.states.items()
-    }
-    others = (*(state for state in STATES if state != "stop"), "reasoning truncated")
-    odd = {config for config, counts in found.items() if any(counts.get(one) for one in others)}
-    listed = odd if len(found) > MANY else found.keys()
-    columns = ["stop", *(one for one in others if any(found[c].get(one) for c in odd))]
-    rows = [
-        [config, *(str(counts.get(column, 0)) for column in columns)]
-        for config, counts in found.items()
-        if config in listed
-    ]
-    if rows:
-        header = ["configuration", *(_IN_WORDS.get(column, column) for column in columns)]
-        out.print(narrow_table(header, rows), highlight=False)
-    quiet = [states for name, states in summary.states.items() if name not in listed]
-    if begun := sum(map(bool, quiet)):
+    counts: dict[str, dict[str, int]] = {}
+    ended = not_begun = 0
+    for config, states in summary.states.items():
+        if not states:
+            not_begun += 1
+        elif set(states) == {"stop"} and not summary.unfinished[config]:
+            ended += 1
+        else:
+            counts[config] = {**states, "reasoning": summary.unfinished[config]}
+    if counts:
+        show_counts(counts)
+    if ended:
         every = "The rows so far" if summary.missing else "All rows"
-        answered = number_of(begun, "other configuration" if rows else "configuration")
-        text = f"{every} of {answered} were answered to the end."
-        out.print(text, highlight=False)
-    if unbegun := len(quiet) - begun:
-        silent = number_of(unbegun, "configuration")
-        out.print(f"No row of {silent} was answered yet.", highlight=False)
+        configs = number_of(ended, "other configuration" if counts else "configuration")
+        out.print(f"{every} of {configs} were answered to the end.", highlight=False)
+    if not_begun:
+        configs = number_of(not_begun, "configuration")
+        out.print(f"No row of {configs} was answered yet.", highlight=False)
+
+
+def show_counts(counts: dict[str, dict[str, int]]) -> None:
+    """Show a table of counts by configuration; columns without any count are left out."""
+    columns = [
+        column for column in COLUMNS if any(states.get(column) for states in counts.values())
+    ]
+    rows = [
+        [config, *(str(states.get(column, 0)) for column in columns)]
+        for config, states in counts.items()
+    ]
+    heads = [COLUMNS[column] for column in columns]
+    out.print(narrow_table(["configuration", *heads], rows), highlight=False)

@@ -58,9 +58,9 @@ def cases(rng: random.Random) -> dict[str, dict[str, object]]:
 def from_files_to_results(folder: Path, rng: random.Random) -> float:
     """Seconds of the processor from 78 files of the reference code's form to results.json."""
     from ruler_common.names import LENGTHS, TASKS, parse_length
-    from ruler_eval.score.prediction_files import read
+    from ruler_eval.score.predictions import read
+    from ruler_eval.score.results_file import write
     from ruler_eval.score.scoring import score
-    from ruler_eval.score.stored_results import write
 
     for length in LENGTHS["ruler"]:
         pred = folder / str(parse_length(length)) / "pred"

@@ -32,7 +32,7 @@ RELEASE = ("--dataset", "base/ruler", "--configs", "vt_4k")
 SMALL = ("--sources", "embedded", "--lengths", "1k", "--samples", "2", "--workers", "1")
 BUILD = ("build", "case/out", "--tokenizer", "mine={0}", "--tasks", "niah_single_1", *SMALL)
 RUN = ("run", *RELEASE, "--out", "case/out", "--backend")
-SERVER = ("--model", "m", "--base-url", "http://127.0.0.1:9/v1", "--retries", "0")
+SERVER = ("--model", "m", "--base-url", "http://127.0.0.1:9/v1")
 COMMANDS = {
     "build": BUILD,
     "hf": (*RUN, "hf", "--model", "{0}"),

@@ -28,7 +28,7 @@ OPENAI = f"{RUN} --backend openai --model m"
         ("fetch org/ruler --configs ,, --to case/OUT", "--configs names no configuration"),
         ("export base/ruler --format kvpress --configs ,, --to case/OUT", "no configuration"),
         (f"{RUN} --backend nope", "Unknown backend 'nope'"),
-        (f"{RUN} --backend oracle --engine-arg x=NaN", "'x' is no finite number"),
+        (f"{RUN} --backend oracle --engine-arg x=NaN", "'x' is not a finite number"),
         (f"{RUN} --backend oracle --temperature inf", "--temperature takes a number of 0"),
         (f"{RUN} --backend oracle --timeout 0", "--timeout takes seconds, more than 0"),
         (f"{OPENAI} --base-url http://127.0.0.1:99999/v1", "--base-url takes http://HOST:PORT"),

@@ -21,8 +21,12 @@ def served(
     folder: Path,
     flags: Sequence[str],
     environment: Mapping[str, str] | None = None,
+    wait: int = 240,
 ) -> Iterator[str]:
-    """Serve a model until the generator is closed; yields the base URL once it is ready."""
+    """Serve a model until the generator is closed; yields the base URL once it is ready.
+
+    `wait` is how many seconds the server may take to start.
+    """
     port, log = next(_ports), folder / "log"
     command = [sys.executable, "-m", "vllm.entrypoints.openai.api_server", "--model", str(model)]
     command += ["--served-model-name", name, "--host", "127.0.0.1", "--port", str(port)]
@@ -36,7 +40,7 @@ def served(
         )
     url = f"http://127.0.0.1:{port}"
     try:
-        for _ in range(480):
+        for _ in range(2 * wait):
             if process.poll() is not None:
                 pytest.fail(f"the server ended: {log.read_text()[-3000:]}")
             try:
@@ -45,7 +49,7 @@ def served(
             except OSError:
                 time.sleep(0.5)
         else:
-            pytest.fail(f"the server is not ready after 240 s: {log.read_text()[-3000:]}")
+            pytest.fail(f"the server is not ready after {wait} s: {log.read_text()[-3000:]}")
         yield f"{url}/v1"
     finally:
         process.terminate()

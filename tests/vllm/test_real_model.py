@@ -159,8 +159,8 @@ def long_run(order: RunOrder, of_transformers: Any) -> Any:
 
 @pytest.mark.nightly
 def test_the_model_finds_needles_at_4k(order: RunOrder, long_run: Any) -> None:
-    from ruler_eval.score.cells.row_score import ScoringRules
-    from ruler_eval.score.prediction_source import PredictionSource
+    from ruler_eval.score.predictions import PredictionSource
+    from ruler_eval.score.row_score import ScoringRules
     from ruler_eval.score.scoring import score
 
     predictions, release = PredictionSource(dataset=order.dataset).open([long_run[0]])

@@ -78,7 +78,7 @@ def test_chat_and_prefill_give_the_openai_backends_answers(
         assert (result.answers, result.complete) == (6, True)
         assert result.summary.differences == 0  # vLLM counted the tokens that we count
 
-        options = ModelOptions("tiny", base_url=server, concurrency=4, retries=2, timeout=120)
+        options = ModelOptions("tiny", base_url=server, concurrency=4, timeout=120)
         asked = replace(order, backend="openai", options=options, out=tmp_path / f"{mode}-served")
         run(replace(asked, quiet=True))
         found, served = records(order.out), records(asked.out)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from ruler_eval.score.formats.inspect_log import predictions
+from ruler_eval.score.inspect_log import predictions
 
 pytest.importorskip("vllm.version", reason="vLLM has its own environment: setup.sh")
 inspect_ai = pytest.importorskip("inspect_ai", reason="the inspect extra is not installed")

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
+import urllib.request
+from collections import Counter
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,6 +19,7 @@ from ruler_eval.run.backends.backend import ModelOptions
 from ruler_eval.run.records import read_lines
 from ruler_eval.run.runner import run
 from tests.eval.run import small_release
+from tests.vllm.serving import served
 
 pytest.importorskip("vllm.version", reason="vLLM has its own environment: setup.sh")
 pytestmark = pytest.mark.vllm
@@ -22,7 +27,7 @@ pytestmark = pytest.mark.vllm
 
 @pytest.fixture
 def remote(order: Any, server: str) -> Any:
-    options = ModelOptions("tiny", base_url=server, concurrency=4, retries=2, timeout=120)
+    options = ModelOptions("tiny", base_url=server, concurrency=4, timeout=120)
     return replace(order, backend="openai", options=options, out=order.out.with_name("REMOTE"))
 
 
@@ -119,3 +124,29 @@ def test_cached_tokens_are_reported(remote: Any) -> None:
     assert second.cached_share is not None
     assert second.cached_share > 0.5
     assert first.total == second.total
+
+
+@pytest.fixture(params=["mp", "ray"])
+def replicas(request: Any, tiny: Path, tmp_path: Path) -> Iterator[str]:
+    """Two data-parallel engines behind one address; vLLM places them itself, or Ray does."""
+    flags = ["--dtype", "float32", "--max-num-seqs", "4", "--gpu-memory-utilization", "0.2"]
+    flags += ["--data-parallel-size", "2", "--data-parallel-backend", request.param]
+    yield from served(tiny, "tiny", tmp_path, flags, {"RAY_AUTH_MODE": "disabled"}, wait=900)
+
+
+@pytest.mark.nightly
+def test_two_data_parallel_replicas_share_a_run(
+    remote: Any, replicas: str, tiny: Path, transformers_answers: dict[str, Any]
+) -> None:
+    options = replace(remote.options, base_url=replicas, tokenizer=str(tiny))
+    outcome = run(replace(remote, options=options, mode="prefill"))
+    assert outcome.total["stop"] + outcome.total["length"] == 6
+    assert predictions(remote.out) == transformers_answers["prefill"]
+    metrics = replicas.replace("/v1", "/metrics")
+    counted = r'vllm:request_success_total\{engine="(\d)".*\} (\d+)'
+    answered = Counter[str]()
+    with urllib.request.urlopen(metrics) as page:
+        for engine, rows in re.findall(counted, page.read().decode()):
+            answered[engine] += int(rows)
+    assert set(answered) == {"0", "1"}
+    assert min(answered.values()) >= 1

@@ -57,7 +57,7 @@ def answered(
     order: Any, url: str, reasoning: Reasoning, stream: bool = False, **arguments: int
 ) -> list[Record]:
     """The records of a run in chat mode, all of whose rows were answered."""
-    options = ModelOptions("thinks", base_url=url, arguments=arguments, retries=2, stream=stream)
+    options = ModelOptions("thinks", base_url=url, arguments=arguments, stream=stream)
     asked = replace(order, backend="openai", options=options, mode="chat", reasoning=reasoning)
     total = run(asked).total
     assert total["error"] == total["does_not_fit"] == 0

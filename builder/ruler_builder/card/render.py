@@ -31,7 +31,7 @@ from ruler_common.frozen_rows import custom_because, sentence_of
 from ruler_common.languages import facts_in, own_languages
 from ruler_common.manifest_form import Manifest
 from ruler_common.names import DEFAULT_TOKENIZER, SPLIT, Config, Names, in_tokens, languages_of
-from ruler_common.outside.parquet_bounds import open_parquet
+from ruler_common.parquet import open_parquet
 from ruler_common.rows import COLUMNS
 from ruler_common.text import markdown_text, plain
 

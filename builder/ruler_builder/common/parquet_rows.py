@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from ruler_common.files import UNREADABLE
-from ruler_common.outside.parquet_bounds import open_parquet
+from ruler_common.parquet import open_parquet
 from ruler_common.rows import COLUMNS, Row
 
 if TYPE_CHECKING:

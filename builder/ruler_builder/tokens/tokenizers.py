@@ -29,9 +29,9 @@ from ruler_builder.tokens.counters import FastCounter, SlowCounter, TiktokenCoun
 from ruler_builder.tokens.split_points import PATTERNS
 from ruler_common.errors import RulerError
 from ruler_common.files import sha256_of
+from ruler_common.hf_tokenizer import FILES, auto_tokenizer
 from ruler_common.manifest_form import TokenizerEntry
 from ruler_common.names import check_name
-from ruler_common.outside.hf_tokenizer import FILES, auto_tokenizer
 from ruler_common.parsing import read_toml
 from ruler_common.work import OnBytes
 

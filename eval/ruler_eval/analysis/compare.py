@@ -64,7 +64,7 @@ from ruler_eval.score.results_file import (
     scores_of,
     warnings_of,
 )
-from ruler_eval.score.trust.stopped import refuse_stopped
+from ruler_eval.score.stopped import refuse_stopped
 
 ASKED_COLUMNS: tuple[Literal["references", "question", "prompt"], ...] = (
     "references",

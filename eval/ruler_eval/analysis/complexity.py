@@ -1,13 +1,18 @@
-"""How scores fall as tasks grow harder: RULER's Figures 2 and 3 from a results.json.
+"""RULER's tasks: how scores fall as they grow harder, and which of them measure the same.
 
-Tasks that differ in one parameter make a panel, a task is a line of it, by length a point:
+Figures 2 and 3 of RULER (arXiv:2404.06654, section 5). Tasks that differ in one parameter make a
+panel, a task is a line of it, by length a point. The dotted line of Figure 3, question answering
+without documents, is a line with a score at `0k` alone.
 
     for panel in panels(load(Path("runs/mine"))):
         panel.title                                # "niah: queries"
         panel.lines[0].value, panel.lines[0].scores          # "1", {"4k": 99.8, "8k": 98.6}
 
-The parameters are those of the release (arXiv:2404.06654, section 5). The dotted line of Figure 3,
-question answering without documents, is a line with a score at `0k` alone.
+Figure 5 (Appendix C). A task is the vector of its scores over models and lengths; vectors are
+clustered agglomeratively with the correlation coefficient as the measure.
+
+    found = correlate({"a": load(Path("a/results.json")), "b": load(Path("b/results.json"))})
+    found["tasks"], found["correlation"]          # in the order of the dendrogram's leaves
 """
 
 from __future__ import annotations
@@ -17,12 +22,20 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
+from ruler_common.errors import RulerError
 from ruler_common.names import languages_of
+from ruler_eval.score.evidence_alone import is_alone
 from ruler_eval.score.results_file import Cell, Results, lengths_of
 from ruler_eval.tasks import FAMILIES
 
-_HIDDEN = ("family", "max_new_tokens")
-"""What a parameter table has beside what makes a task harder."""
+_NOT_PARAMETERS = ("family", "max_new_tokens")
+"""What a parameter table has besides what makes a task harder."""
+MIN_OBSERVATIONS = 3
+"""With fewer, a correlation means nothing."""
+Observation = tuple[str, str, str, str]
+"""The name of a model or file, tokenizer, length and languages."""
 
 _SHORT = {"words": "W", "numbers": "N", "uuids": "U"}
 
@@ -56,7 +69,7 @@ def panels(results: Results) -> list[Panel]:
     for task, table in results["dataset"].get("parameters", {}).items():
         family = FAMILIES.get(table["family"])
         if family and family.dataset == "ruler":
-            params = {name: value for name, value in table.items() if name not in _HIDDEN}
+            params = {name: value for name, value in table.items() if name not in _NOT_PARAMETERS}
             with suppress(KeyError, TypeError):  # a custom release may lack a parameter
                 described[task] = {"family": table["family"], **_labels(table["family"], params)}
     found = []
@@ -114,12 +127,12 @@ def _groups(described: Mapping[str, Mapping[str, str]]) -> dict[str, dict[str, s
 
 def _panel(title: str, tokenizer: str, tasks: Mapping[str, str], cells: list[Cell]) -> Panel:
     scores: dict[str, dict[str, float]] = {task: {} for task in tasks}
-    mine = [cell for cell in cells if cell["task"] in tasks]
-    for cell in mine:
+    panel_cells = [cell for cell in cells if cell["task"] in tasks]
+    for cell in panel_cells:
         scores[cell["task"]][cell["length"]] = cell["score"] or 0.0
     ordered = sorted(tasks.items(), key=lambda item: _order(item[1]))
     lines = [Line(value, task, scores[task]) for task, value in ordered]
-    return Panel(title=title, tokenizer=tokenizer, lengths=lengths_of(mine), lines=lines)
+    return Panel(title=title, tokenizer=tokenizer, lengths=lengths_of(panel_cells), lines=lines)
 
 
 def _order(value: str) -> tuple[int, float, str]:
@@ -129,3 +142,77 @@ def _order(value: str) -> tuple[int, float, str]:
         return 0, float(first) / float(second or 1), value
     except ValueError:
         return 1, 0.0, value
+
+
+def correlate(results: Mapping[str, Results]) -> dict[str, Any]:
+    """Correlate and cluster the tasks of several results, by name of the model or file.
+
+    `merges` lists the clusters as they form: the two that join, and their distance 1 − r (average
+    linkage); `by_chance` is the correlation that unrelated tasks reach, `constant` the tasks whose
+    score never changes, which correlate with nothing. Raises RulerError if every task was scored in
+    fewer than MIN_OBSERVATIONS observations.
+    """
+    scores = observations(results)
+    tasks = list(dict.fromkeys(task for row in scores.values() for task in row))
+    whole = {place: row for place, row in scores.items() if len(row) == len(tasks)}
+    if len(whole) < MIN_OBSERVATIONS or len(tasks) < 2:
+        raise RulerError(
+            f"Every task was scored at {len(whole)} pairs of model and length, and "
+            f"{MIN_OBSERVATIONS} or more are needed (of 2 tasks or more): give more runs."
+        )
+    matrix = np.array([[row[task] for task in tasks] for row in whole.values()])
+    varied = [task for task, spread in zip(tasks, np.ptp(matrix, axis=0), strict=True) if spread]
+    constant = [task for task in tasks if task not in varied]
+    merges: list[dict[str, Any]] = []
+    order, correlation = varied, np.ones((len(varied), len(varied)))
+    if len(varied) > 1:
+        chosen = matrix[:, [tasks.index(task) for task in varied]]
+        correlation = np.corrcoef(chosen, rowvar=False)
+        leaves, merges = cluster(correlation, varied)
+        order, correlation = [varied[i] for i in leaves], correlation[np.ix_(leaves, leaves)]
+    return {
+        "format": 1,
+        "tasks": order,
+        "correlation": correlation.tolist(),
+        "merges": merges,
+        "constant": constant,
+        "by_chance": by_chance(len(whole)),
+        "observations": [list(place) for place in whole],
+        "left_out": [list(place) for place in scores if place not in whole],
+    }
+
+
+def by_chance(count: int) -> float:
+    """The correlation that two unrelated tasks exceed, either way, in one case of twenty."""
+    from scipy.special import stdtrit
+
+    t = float(stdtrit(count - 2, 0.975))
+    return t / float(np.sqrt(count - 2 + t * t))
+
+
+def observations(results: Mapping[str, Results]) -> dict[Observation, dict[str, float]]:
+    """Task scores by (model, tokenizer, length, languages), without the control 0k."""
+    found: dict[Observation, dict[str, float]] = {}
+    for name, result in results.items():
+        for cell in result["configurations"].values():
+            place = (name, cell["tokenizer"] or "unknown", cell["length"], languages_of(cell))
+            if cell["score"] is not None and not is_alone(cell):
+                found.setdefault(place, {})[cell["task"]] = cell["score"]
+    return found
+
+
+def cluster(correlation: np.ndarray, tasks: list[str]) -> tuple[list[int], list[dict[str, Any]]]:
+    """The leaves' order and the merges of the average-linkage clustering of 1 − r."""
+    from scipy.cluster.hierarchy import leaves_list, linkage, optimal_leaf_ordering
+    from scipy.spatial.distance import squareform
+
+    distance = np.clip((1 - (correlation + correlation.T) / 2), 0, 2)
+    np.fill_diagonal(distance, 0)
+    condensed = squareform(distance, checks=False)
+    tree = optimal_leaf_ordering(linkage(condensed, "average"), condensed)
+    groups, merges = [[task] for task in tasks], []
+    for left, right, height, _ in tree:
+        pair = [groups[int(left)], groups[int(right)]]
+        groups.append(pair[0] + pair[1])
+        merges.append({"distance": float(height), "clusters": pair})
+    return [int(leaf) for leaf in leaves_list(tree)], merges

@@ -18,10 +18,10 @@ from typing import Any
 from ruler_common.errors import RulerError
 from ruler_eval.frozen_release import PartialRow, Release
 from ruler_eval.prediction import Prediction
-from ruler_eval.score.cells import join
-from ruler_eval.score.cells.row_score import RowScore, ScoringRules, row_score
+from ruler_eval.score import join
 from ruler_eval.score.config_naming import read_name
-from ruler_eval.score.prediction_files import Predictions
+from ruler_eval.score.predictions import Predictions
+from ruler_eval.score.row_score import RowScore, ScoringRules, row_score
 from ruler_eval.tasks import (
     Answers,
     TaskFamily,
@@ -184,7 +184,8 @@ def _distractor_gap(
             depths.append(float(span["depth"]))
     if gold and answers == "values":
         beginning = row["input"][gold[0]["start"] : gold[0]["end"]][:_NEEDLE_BEGINNING]
-        depths += _depths_of_needles(row, named, references, beginning)
+        if beginning.strip("."):  # of a prompt in pieces, dots stand for the rest
+            depths += _depths_of_needles(row, named, references, beginning)
     gaps = [abs(depth - float(span["depth"])) for depth in depths for span in gold]
     if gaps:
         return min(gaps)

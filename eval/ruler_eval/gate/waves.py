@@ -16,17 +16,16 @@ from typing import Any
 from ruler_common.errors import RulerError
 from ruler_eval.frozen_release import Release
 from ruler_eval.gate.plan import plan_of_run
-from ruler_eval.prediction import Prediction
+from ruler_eval.prediction import Prediction, digest
 from ruler_eval.run.progress import RunSummary
 from ruler_eval.run.records import Record
 from ruler_eval.run.run_order import RunOrder
 from ruler_eval.run.runner import OpenRun
 from ruler_eval.run.work_plan import Part
-from ruler_eval.score import scoring, stored_results
-from ruler_eval.score.cells.row_score import ScoringRules, row_score
-from ruler_eval.score.formats.form_reader import digest
-from ruler_eval.score.prediction_source import PredictionSource
+from ruler_eval.score import results_file, scoring
+from ruler_eval.score.predictions import PredictionSource
 from ruler_eval.score.results_file import Results, scores_of
+from ruler_eval.score.row_score import ScoringRules, row_score
 from ruler_eval.tasks import scoring_task
 from ruler_score.ruler_score import SCORE_VERSION
 
@@ -191,7 +190,7 @@ class RunInWaves:
         predictions, release = source.open([self.order.out])
         rules = ScoringRules(self._rules.compat, self._rules.cut)
         results = scoring.score(predictions, release, rules)
-        stored_results.write(results, self.order.out / "results.json")
+        results_file.write(results, self.order.out / "results.json")
         return summary
 
     @property

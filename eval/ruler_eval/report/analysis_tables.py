@@ -1,4 +1,4 @@
-"""What `ruler errors` and `ruler correlate` print: plain text, or Markdown."""
+"""What `ruler errors` and `ruler analyze` print: plain text, or Markdown."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def _short(text: str) -> str:
 
 
 def correlation(found: Mapping[str, Any], markdown: bool = False) -> str:
-    """The tables of `ruler correlate`: the matrix in leaf order, then the clusters as they join.
+    """The tables of `ruler analyze`: the matrix in leaf order, then the clusters as they join.
 
     A cluster is a range of the matrix's rows: the leaves of a dendrogram's branch stand together.
     """

@@ -83,8 +83,8 @@ class Progress:
 class RunSummary:
     """The states of all rows of a run, and what this session did.
 
-    `missing` are rows of other shards that are not there yet; `differences` are prompts of this
-    session whose length the server saw otherwise than our template.
+    `missing` are rows of other shards that have no record yet; `differences` are prompts of this
+    session whose length the server counted differently from our template.
     """
 
     def __init__(self) -> None:
@@ -101,7 +101,7 @@ class RunSummary:
         self._started = time.monotonic()
 
     def __repr__(self) -> str:
-        """Of all rows how many ended how, for whoever looks at what a call returned."""
+        """Show how many rows ended in each state."""
         return f"RunSummary({dict(self.total)}, missing={self.missing})"
 
     def add(self, config: str, records: Iterable[Record]) -> None:

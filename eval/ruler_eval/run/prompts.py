@@ -30,7 +30,7 @@ from typing import Any
 
 from ruler_common.errors import RulerError
 from ruler_common.files import read_text
-from ruler_common.outside.hf_tokenizer import auto_tokenizer
+from ruler_common.hf_tokenizer import auto_tokenizer
 from ruler_common.text import one_line
 from ruler_eval.run.reasoning import Reasoning
 
@@ -216,7 +216,7 @@ class Prompter:
             return None
         try:
             return str(self.tokenizer.get_chat_template())
-        except Exception as error:  # a stranger wrote it
+        except Exception as error:  # a template is a program
             raise RulerError(f"{_NO_TEMPLATE}: {one_line(error)}. {_OTHER_TEMPLATE}") from error
 
     @cached_property
@@ -298,5 +298,5 @@ class Prompter:
                     turns, tokenize=False, **how, **self.template_arguments
                 )
             )
-        except Exception as error:  # a template is a program, and a stranger wrote it
+        except Exception as error:  # a template is a program
             raise RulerError(f"{_NO_TEMPLATE}: {one_line(error)}. {_OTHER_TEMPLATE}") from error

@@ -33,8 +33,8 @@ FinishReason = Literal["stop", "length", "does_not_fit", "error"]
 """How a row ends: by itself, truncated at max_new_tokens, over the model's window, or failed."""
 STATES: tuple[FinishReason, ...] = get_args(FinishReason)
 RUN_FILE = "run.json"
-_MOMENT = 1.0
-"""Seconds within which whoever only asks for a lock lets go of it; a run keeps its own."""
+LOCK_TIMEOUT = 1.0
+"""Seconds to wait for a lock that another process only tests; a run keeps its own."""
 
 
 class Usage(TypedDict):
@@ -88,7 +88,7 @@ RunSettings = dict[str, Any]
 
 
 def read_lines(path: Path) -> Iterator[Record]:
-    """The whole records of a file; a half-written or damaged line is passed over."""
+    """Yield the whole records of a file; a half-written or damaged line is skipped."""
     if not path.is_file():
         return
     for _, line in lines_of(path):
@@ -117,7 +117,7 @@ class Records:
         self._locks: list[Any] = []
 
     def lock(self) -> bool:
-        """Make sure that nobody else writes the same rows; False where nobody can write at all.
+        """Make sure that no other run writes the same rows; False if the folder is read-only.
 
         Released when the process ends. Raises RulerError while another run writes.
         """
@@ -133,8 +133,8 @@ class Records:
         others = [self.folder / ".whole.lock"] if self.shard else self.folder.glob(".*of*.lock")
         try:
             for path in others:  # shards that begin at once ask for the same one
-                FileLock(path).acquire(timeout=_MOMENT).lock.release()
-            self._locks.append(FileLock(own).acquire(timeout=_MOMENT))
+                FileLock(path).acquire(timeout=LOCK_TIMEOUT).lock.release()
+            self._locks.append(FileLock(own).acquire(timeout=LOCK_TIMEOUT))
         except Timeout as error:
             raise RulerError(
                 f"Another run is writing to '{self.folder}': wait for it, or name a new --out."
@@ -144,18 +144,20 @@ class Records:
         return True
 
     def path(self, config: str) -> Path:
-        """The file this writer appends to. Raises RulerError for a name that is no file's."""
+        """Return the file this writer appends to. Raises RulerError for a path as a name."""
         if not re.fullmatch(r"(?!\.)[\w.-]{1,200}", config):
-            raise RulerError(f"{config!r} can be no configuration's name: get the release anew.")
+            raise RulerError(
+                f"{config!r} cannot be the name of a configuration: get the release again."
+            )
         return self.folder / ".".join(filter(None, (config, self._suffix, "jsonl")))
 
     def files(self, config: str) -> list[Path]:
-        """Every file that holds rows of a configuration, whoever wrote it."""
+        """Return every file that holds rows of a configuration, those of all shards too."""
         pattern = re.compile(re.escape(config) + r"(\.\d+of\d+)?\.jsonl")
         return sorted(path for path in self.folder.glob("*.jsonl") if pattern.fullmatch(path.name))
 
     def of(self, config: str) -> dict[int, Record]:
-        """The records of a configuration by row index; an answer stands before a failure."""
+        """Return the records of a configuration by row index; an answer replaces a failure."""
         found: dict[int, Record] = {}
         for path in self.files(config):
             for record in read_lines(path):
@@ -164,7 +166,7 @@ class Records:
         return found
 
     def check(self, configs: Sequence[str]) -> None:
-        """Raise RulerError for a file in the way that no run has written; nothing is changed."""
+        """Raise RulerError for a file of these names that no run wrote; nothing is changed."""
         self.settings()
         for config in configs:
             self.path(config)
@@ -172,7 +174,7 @@ class Records:
                 for number, line in lines_of(path):
                     if not _is_line(line, config):
                         raise RulerError(
-                            f"'{path}', line {number}, is no record of a run of {config}: "
+                            f"'{path}', line {number}, is not a record of a run of {config}: "
                             "move the file away, or name a new --out."
                         )
 
@@ -192,7 +194,7 @@ class Records:
             file.write(_line(record))
 
     def finish(self, config: str, indices: Iterable[int]) -> bool:
-        """Sort a complete configuration into one file and drop its shards; False if rows miss."""
+        """Sort a complete configuration into one file; False if some of these rows are missing."""
         from filelock import FileLock
 
         with FileLock(self.folder / ".run.lock"):
@@ -203,7 +205,7 @@ class Records:
         return True
 
     def replace(self, config: str, rows: Mapping[int, Record]) -> None:
-        """Make these rows, sorted, all that the folder holds of a configuration, in one file."""
+        """Write these rows, sorted, as the configuration's one file, and remove its other files."""
         whole = self.folder / f"{config}.jsonl"
         text = "".join(_line(rows[index]) for index in sorted(rows))
         if not whole.is_file() or whole.read_bytes() != text.encode():
@@ -213,27 +215,23 @@ class Records:
                 path.unlink()
 
     def close(self) -> None:
-        """Let go of the folder."""
+        """Release the locks."""
         for lock in self._locks:
             lock.lock.release()
         self._locks.clear()
 
     def settings(self) -> RunSettings:
-        """What run.json holds; empty in a new folder. Raises RulerError for another's run.json."""
+        """Return what run.json holds; empty in a new folder. Raises RulerError for another file."""
         path = self.folder / RUN_FILE
+        if not path.exists():
+            return {}
         try:
-            found = json_value(read_bytes(path)) if path.exists() else {"format": 1}
+            settings = json_value(read_bytes(path))
         except ValueError:
-            found = None
-        kinds = {"format": int, "rows": dict, "sessions": list}
-        if not (
-            isinstance(found, dict)
-            and "format" in found
-            and all(isinstance(found.get(key, kind()), kind) for key, kind in kinds.items())
-            and all(isinstance(session, dict) for session in found.get("sessions", []))
-        ):
-            raise RulerError(f"'{path}' is no run.json of `ruler run`: name a new --out.")
-        return found if path.is_file() else {}
+            settings = None
+        if not _is_run(settings):
+            raise RulerError(f"'{path}' is not a run.json of `ruler run`: name a new --out.")
+        return cast(RunSettings, settings)
 
     def record_settings(
         self, settings: Mapping[str, Any], session: Session, found: Mapping[str, Any] | None = None
@@ -248,20 +246,19 @@ class Records:
         with FileLock(self.folder / ".run.lock"):
             old = self.settings()
             check_settings(old, settings, self.folder)
-            rows = {**old.get("rows", {}), **settings.get("rows", {})}
-            same = (session["started"], session["shard"])
             sessions = [
                 other
                 for other in old.get("sessions", [])
-                if (other.get("started"), other.get("shard")) != same
+                if (other.get("started"), other.get("shard"))
+                != (session["started"], session["shard"])
             ]
-            sessions = [*sessions, session]
+            sessions.append(session)
             new = {
                 **old,
                 **settings,
                 **(found or {}),
                 "limit": rows_asked_for(sessions),
-                "rows": rows,
+                "rows": {**old.get("rows", {}), **settings.get("rows", {})},
                 "sessions": sessions,
             }
             text = json.dumps(new, ensure_ascii=False, indent=2) + "\n"
@@ -270,6 +267,16 @@ class Records:
     @property
     def _suffix(self) -> str:
         return "{}of{}".format(*self.shard) if self.shard else ""
+
+
+def _is_run(settings: Any) -> bool:
+    """Whether a value is what `ruler run` writes into run.json."""
+    if not isinstance(settings, dict) or not isinstance(settings.get("format"), int):
+        return False
+    sessions = settings.get("sessions", [])
+    if not isinstance(settings.get("rows", {}), dict) or not isinstance(sessions, list):
+        return False
+    return all(isinstance(session, dict) for session in sessions)
 
 
 def _is_line(line: bytes, config: str) -> bool:
@@ -283,7 +290,7 @@ def _is_line(line: bytes, config: str) -> bool:
 
 
 def _line(record: Record) -> str:
-    """A record as a line of a file; half characters, which another tool may have written, as ?."""
+    """Return a record as a line; half a surrogate pair, which another tool may write, becomes ?."""
     text = json.dumps(record, ensure_ascii=False).encode("utf-8", "replace").decode("utf-8")
     return text + "\n"
 

@@ -128,7 +128,7 @@ def _reasoning_tokens(completion: Completion, before: str, answer: str, tokenize
         return completion.reasoning_tokens
     if tokenizer is not None:
         return reasoning.count_tokens(tokenizer, before)
-    share = len(before) / max(1, len(before) + len(answer))  # nobody counted: by characters
+    share = len(before) / max(1, len(before) + len(answer))  # not counted: by characters
     return round((completion.completion_tokens or 0) * share)
 
 

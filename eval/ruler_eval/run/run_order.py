@@ -11,7 +11,6 @@ from __future__ import annotations
 import json
 import math
 import platform
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass, field, fields, replace
@@ -41,7 +40,7 @@ VERSIONS = ("ruler-release", "transformers", "tokenizers", "torch", "openai", "d
 class RunOrder:
     """What `ruler run` is asked to do: one field for each of its flags.
 
-    With `skip_missing` a group stands for those of its tasks that the release holds. `price` is of
+    With `skip_missing` a group means those of its tasks that the release holds. `price` is of
     a million tokens of prompts and of answers, to be shown before the first row.
     """
 
@@ -84,14 +83,6 @@ def make_order(options: Mapping[str, Any]) -> RunOrder:
     return RunOrder(**given, options=model)
 
 
-def parse_tokens(text: str) -> int:
-    """Read a number of tokens, or of binary thousands: `512k`, `2m`."""
-    match = re.fullmatch(r"([1-9]\d{0,11})([km]?)", text)
-    if match is None:
-        raise RulerError("--tokens-in-flight takes a number of tokens, such as 512k or 2m.")
-    return int(match[1]) << {"": 0, "k": 10, "m": 20}[match[2]]
-
-
 def parse_price(text: str | None) -> tuple[float, float] | None:
     """Read IN,OUT: the prices of a million tokens of prompts and of answers."""
     if text is None:
@@ -127,7 +118,7 @@ def checked_arguments(arguments: Mapping[str, Any]) -> dict[str, Any]:
             json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
         except (ValueError, TypeError):
             raise RulerError(
-                f"--engine-arg '{name}' is no finite number, or has half a character: "
+                f"--engine-arg '{name}' is not a finite number, or has half a character: "
                 "give another value."
             ) from None
         check_argument(name, value)

@@ -16,7 +16,7 @@ import hashlib
 from bisect import bisect_left
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
-from itertools import groupby, pairwise
+from itertools import pairwise
 from typing import NamedTuple
 
 from ruler_common.errors import RulerError
@@ -111,7 +111,8 @@ class Waves(NamedTuple):
     def of(cls, lengths: int, configs: int, look_every: int | None = None) -> Waves | None:
         """The waves of a run; None where it has too many configurations to go round in waves.
 
-        They grow unless somebody looks between them, who names the most rows of one.
+        They grow, unless the caller looks at the rows between them: `look_every` is the most rows
+        of one.
         """
         if configs > MOST_IN_WAVES:
             return None
@@ -125,22 +126,34 @@ class Waves(NamedTuple):
 
 
 def in_waves(parts: Iterable[Part], waves: Waves) -> list[list[Part]]:
-    """The parts of each wave: its rows of every configuration, of which some may be missing.
+    """Return the parts of each wave: its rows of every configuration, answered or missing.
 
-    The parts are planned ones; their wave's rows keep the order of sending.
+    The parts are planned ones; the missing rows of a wave keep the order of sending.
     """
-    found: list[list[Part]] = []
+    in_wave: list[list[Part]] = []
     for part in parts:
-        tokens = dict(zip(part.missing, part.tokens, strict=True))
-        for number, places in groupby(range(len(part.indices)), waves.number):
-            own = tuple(part.indices[place] for place in places)
-            here = {*own}
-            missing = tuple(index for index in part.missing if index in here)
-            if number == len(found):
-                found.append([])
-            sizes = tuple(tokens[index] for index in missing)
-            found[number].append(Part(part.config, own, missing, sizes))
-    return found
+        wave_of: dict[int, int] = {}
+        indices: dict[int, list[int]] = {}
+        for place, index in enumerate(part.indices):
+            wave_of[index] = waves.number(place)
+            indices.setdefault(wave_of[index], []).append(index)
+        missing: dict[int, list[int]] = {wave: [] for wave in indices}
+        tokens: dict[int, list[int]] = {wave: [] for wave in indices}
+        for index, size in zip(part.missing, part.tokens, strict=True):
+            missing[wave_of[index]].append(index)
+            tokens[wave_of[index]].append(size)
+        for wave in indices:
+            if wave == len(in_wave):
+                in_wave.append([])
+            in_wave[wave].append(
+                Part(
+                    part.config,
+                    tuple(indices[wave]),
+                    tuple(missing[wave]),
+                    tuple(tokens[wave]),
+                )
+            )
+    return in_wave
 
 
 def plan_rows(
@@ -156,15 +169,22 @@ def plan_rows(
     `reasoning_tokens` is the room for reasoning of each row. Raises RulerError if a file lacks a
     row that its manifest names.
     """
-    shown = steps(parts, "Planning", quiet=quiet)
-    planned = [_planned(release, part, by_prefix, waves) for part in shown]
-    rows = sum(len(part.missing) for part in planned)
+    planned = []
+    rows = configs = prompt_tokens = output_tokens = cached_tokens = 0
+    for part in steps(parts, "Planning", quiet=quiet):
+        part = _planned(release, part, by_prefix, waves)
+        planned.append(part)
+        rows += len(part.missing)
+        configs += bool(part.missing)
+        prompt_tokens += sum(part.tokens)
+        output_tokens += part.output_tokens + reasoning_tokens * len(part.missing)
+        cached_tokens += part.cached_tokens
     return planned, Estimate(
         rows=rows,
-        configs=sum(bool(part.missing) for part in planned),
-        prompt_tokens=sum(sum(part.tokens) for part in planned),
-        output_tokens=sum(part.output_tokens for part in planned) + reasoning_tokens * rows,
-        cached_tokens=sum(part.cached_tokens for part in planned) if by_prefix else None,
+        configs=configs,
+        prompt_tokens=prompt_tokens,
+        output_tokens=output_tokens,
+        cached_tokens=cached_tokens if by_prefix else None,
     )
 
 
@@ -283,7 +303,7 @@ class Beginning(NamedTuple):
         return cls(bytes(found), len(data))
 
     def share_in(self, before: Beginning) -> float:
-        """The share of the text, in whole blocks, that stands at the beginning of another."""
+        """Return the share of the text, in whole blocks, with which another text begins too."""
         mine, theirs = self.digests, before.digests
         blocks = range(_DIGEST, min(len(mine), len(theirs)) + 1, _DIGEST)
         equal = bisect_left(blocks, True, key=lambda end: mine[:end] != theirs[:end])

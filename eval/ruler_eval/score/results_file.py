@@ -35,8 +35,8 @@ The schema (FORMAT 3; scores and intervals 0 … 100, lengths in tokens, null wh
       relative_to_0k          the score in percent of the same task's at 0k, where it was scored
       documents               how many documents the rows ask about, where several ask about one;
                               design_effect: how many times the variance of independent rows the
-                              score's is for that (score/cells/documents.py)
-      depth                   ten bins (ruler_eval/score/cells/depth.py), or null
+                              score's is for that (score/documents.py)
+      depth                   ten bins (ruler_eval/score/depth.py), or null
       rows                    every row's "index" and "score" (0 … 1); "references", "question" and
                               "prompt": digests of what was asked, each null where a file lacks it;
                               "found": references found; "truncated": the rows that were;
@@ -49,20 +49,32 @@ The schema (FORMAT 3; scores and intervals 0 … 100, lengths in tokens, null wh
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from typing import Any, Literal
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, Literal, cast
 
 from typing_extensions import NotRequired, TypedDict
 
+from ruler_common.errors import RulerError
+from ruler_common.files import read_bytes, write_whole
 from ruler_common.frozen_rows import rows_label
-from ruler_eval.score.formats.run_facts import RunFacts
-from ruler_eval.score.trust.proof import UNPROVED, Proof
+from ruler_common.parsing import parse_json
+from ruler_eval.score.run_facts import RunFacts
 
 FORMAT = 3
 Compat = Literal["authors"]
 CutRule = Literal["protocol", "wrong", "score"]
 ROW_COUNTS: tuple[Literal["rows_asked", "rows_available"], ...] = ("rows_asked", "rows_available")
+Proof = Literal["rows", "prompt", "references", "own", "none"]
+"""The run's digest of the rows, every answer's prompt, or the references (or question) alone; `own`
+where an answer brings its own references, and so its row."""
+UNPROVED: dict[Proof, str] = {
+    "none": "NOT PROVED: no digest, prompt or references show that the answers are to these rows",
+    "references": "NOT PROVED: the references agree, but other lengths and languages share them",
+}
 Interval = list[float]
 Scores = Mapping[str, Mapping[int, float]]
 """Scores (0 … 1) by configuration and index."""
@@ -281,3 +293,29 @@ class Results(TypedDict):
     configurations: dict[str, Cell]
     summary: Summary
     notes: list[str]
+
+
+def write(results: Results, path: Path) -> None:
+    """Write results.json, whole or not at all."""
+    text = json.dumps(results, ensure_ascii=False, indent=1, allow_nan=False, default=asdict)
+    write_whole(path, text + "\n")
+
+
+def load(path: Path) -> Results:
+    """Read a results.json, or the one in a RUN folder.
+
+    Raises RulerError if there is none, if it is another file, or of another format.
+    """
+    path = path / "results.json" if path.is_dir() else path
+    if not path.exists():
+        if path.name == "results.json":
+            raise RulerError(
+                f"There is no '{path}'. Make it: ruler score {path.parent} --out {path}"
+            )
+        raise RulerError(f"There is no '{path}': name a scored RUN folder or a results.json.")
+    remedy = "Write it again with `ruler score`."
+    what = "not a results.json of `ruler score`"
+    found = cast(Results, parse_json(read_bytes(path), Results, path, remedy, FORMAT, what))
+    if found["format"] != FORMAT:
+        raise RulerError(f"'{path}' has the older format {found['format']}. {remedy}")
+    return found

@@ -15,12 +15,11 @@ from pathlib import Path
 from ruler_common.errors import RulerError
 from ruler_common.files import sha256_of
 from ruler_common.terminal import note
-from ruler_eval.score import scoring, stored_results
-from ruler_eval.score.cells.row_score import ScoringRules
-from ruler_eval.score.formats.run_facts import RUN_FILE
-from ruler_eval.score.prediction_files import files_of
-from ruler_eval.score.prediction_source import PredictionSource
+from ruler_eval.score import results_file, scoring
+from ruler_eval.score.predictions import PredictionSource, files_of
 from ruler_eval.score.results_file import Results
+from ruler_eval.score.row_score import ScoringRules
+from ruler_eval.score.run_facts import RUN_FILE
 
 
 def open_results(path: Path) -> Results:
@@ -31,9 +30,9 @@ def open_results(path: Path) -> Results:
     One line on stderr then says so. Raises RulerError if that is not possible.
     """
     if not (path / RUN_FILE).is_file():
-        return stored_results.load(path)
+        return results_file.load(path)
     place = path / "results.json"
-    stored = stored_results.load(place) if place.exists() else None
+    stored = results_file.load(place) if place.exists() else None
     digests = {sha256_of(file) for file in _answer_files(path)}
     if stored is not None:
         if not digests or digests == {*stored["predictions"].values()}:
@@ -55,7 +54,7 @@ def open_results(path: Path) -> Results:
             f"ruler score {path} --dataset RELEASE"
         ) from error
     with suppress(OSError):  # a folder that cannot be written
-        stored_results.write(results, place)
+        results_file.write(results, place)
     note(f"Scored '{path}': {why}.")
     return results
 

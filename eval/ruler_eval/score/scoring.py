@@ -17,17 +17,16 @@ from ruler_common.frozen_rows import own_because
 from ruler_common.manifest import has_threshold
 from ruler_common.names import Names
 from ruler_eval.frozen_release import Release, place_of
+from ruler_eval.score import join
 from ruler_eval.score.aggregates import summary
-from ruler_eval.score.cells import join
-from ruler_eval.score.cells.documents import mark_documents
-from ruler_eval.score.cells.row_score import ScoringRules
-from ruler_eval.score.cells.scored_cell import scored_cell
+from ruler_eval.score.cells import mark_documents, scored_cell
 from ruler_eval.score.config_naming import read_name
 from ruler_eval.score.effective_length import Baseline
 from ruler_eval.score.evidence_alone import mark_relative
-from ruler_eval.score.prediction_files import Predictions
+from ruler_eval.score.predictions import Predictions
 from ruler_eval.score.results_file import FORMAT, Results, ScoredDataset
-from ruler_eval.score.trust.stopped import is_part, mark_stopped
+from ruler_eval.score.row_score import ScoringRules
+from ruler_eval.score.stopped import is_part, mark_stopped
 from ruler_score.ruler_score import SCORE_VERSION
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from ruler_common.errors import RulerError
 from ruler_common.names import TASKS
-from ruler_eval.analysis.correlate import correlate
+from ruler_eval.analysis.complexity import correlate
 from tests.eval.scoring_helpers import right, ruler, whole_results
 
 
@@ -86,7 +86,7 @@ def test_the_command_prints_matrix_and_clusters_and_writes_json(write_run, tmp_p
         ruler("score", run)
         paths.append(run / "results.json")
     out = tmp_path / "correlation.json"
-    stdout, _, code = ruler("correlate", *paths, "--out", out)
+    stdout, _, code = ruler("analyze", *paths, "--out", out)
     assert code == 0
     assert "Correlation over 4 pairs of model and length" in stdout
     assert "Clusters as they join" in stdout
@@ -96,7 +96,7 @@ def test_the_command_prints_matrix_and_clusters_and_writes_json(write_run, tmp_p
 
 def test_clusters_fit_a_terminal_and_are_ranges_of_the_matrix(write_run, tmp_path):
     paths = observed(tmp_path, 4)
-    stdout, _, code = ruler("correlate", *paths)
+    stdout, _, code = ruler("analyze", *paths)
     assert code == 0
     assert max(map(len, stdout.splitlines())) <= 80
     matrix, table = stdout.split("Clusters as they join")
@@ -109,10 +109,10 @@ def test_clusters_fit_a_terminal_and_are_ranges_of_the_matrix(write_run, tmp_pat
 
 
 def test_few_observations_come_with_a_caution(tmp_path):
-    stdout, _, _ = ruler("correlate", *observed(tmp_path, 3))
+    stdout, _, _ = ruler("analyze", *observed(tmp_path, 3))
     assert "Caution: with 3 observations" in stdout
     assert "±1.00" in stdout
-    stdout, _, _ = ruler("correlate", *observed(tmp_path, 14))
+    stdout, _, _ = ruler("analyze", *observed(tmp_path, 14))
     assert "Caution" not in stdout
 
 

@@ -9,7 +9,7 @@ import pytest
 from ruler_eval.analysis.errors import KINDS, Error, error_of
 from ruler_eval.frozen_release import Release
 from ruler_eval.prediction import Prediction
-from ruler_eval.score.cells.row_score import ScoringRules
+from ruler_eval.score.row_score import ScoringRules
 from tests.eval.scoring_helpers import right, ruler, write_answers
 
 NOISE = "The grass is green. The sky is blue. The sun is yellow. Here we go. There and back again."

@@ -238,7 +238,7 @@ def test_an_answer_that_failed_or_did_not_fit_is_no_answer(package, built, tmp_p
 def test_the_log_is_what_inspect_reads_and_holds_whole_answers(package, built, frozen, tmp_path):
     from inspect_ai.log import read_eval_log
 
-    from ruler_eval.score.formats.inspect_log import predictions
+    from ruler_eval.score.inspect_log import predictions
 
     long = "word " * 2000
     task = package.ruler(str(built), "qa_1_4k", limit=1)

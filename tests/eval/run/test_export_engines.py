@@ -62,7 +62,7 @@ def test_inspect_asks_a_model_what_ruler_run_asks_it(
     from ruler_eval.run.records import read_lines
     from ruler_eval.run.run_order import RunOrder
     from ruler_eval.run.runner import run
-    from ruler_eval.score.formats.inspect_log import predictions
+    from ruler_eval.score.inspect_log import predictions
     from ruler_release.inspect_tasks import ruler
 
     options = ModelOptions(str(tiny), arguments={"dtype": "float32"})
@@ -98,8 +98,8 @@ def test_inspect_asks_a_model_what_ruler_run_asks_it(
 def scored(logs: Path, release: Path) -> dict[tuple[str, int], float]:
     """The rows' scores as `ruler score` has them."""
     from ruler_eval.score import scoring
-    from ruler_eval.score.cells.row_score import ScoringRules
-    from ruler_eval.score.prediction_source import PredictionSource
+    from ruler_eval.score.predictions import PredictionSource
+    from ruler_eval.score.row_score import ScoringRules
 
     found, rows = PredictionSource(dataset=str(release)).open([logs])
     results = scoring.score(found, rows, ScoringRules(partial=True))

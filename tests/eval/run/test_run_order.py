@@ -62,7 +62,7 @@ def test_arguments_about_tokens_are_no_secrets() -> None:
 
 @pytest.mark.parametrize("value", ["NaN", "Infinity", "[-Infinity]", '"\\ud800"'])
 def test_an_argument_is_what_a_file_can_hold(value: str) -> None:
-    with pytest.raises(RulerError, match="no finite number"):
+    with pytest.raises(RulerError, match="not a finite number"):
         parse_arguments([f"x={value}"])
 
 

@@ -19,7 +19,7 @@ from ruler_eval.run import work_plan
 from ruler_eval.run.progress import Progress
 from ruler_eval.run.reasoning import Reasoning
 from ruler_eval.run.records import Record
-from ruler_eval.run.run_order import RunOrder, parse_price, parse_tokens
+from ruler_eval.run.run_order import RunOrder, parse_price
 from ruler_eval.run.runner import estimate, run
 from ruler_eval.run.work_plan import COLUMNS, Estimate, Part, plan_rows, sent_rows
 from ruler_release.commands import run as run_command
@@ -124,13 +124,6 @@ def test_the_bar_moves_by_tokens() -> None:
     progress.add(record, 900)
     (task,) = progress._bar.tasks
     assert (task.percentage, task.fields["rows"], task.fields["of"]) == (90.0, 1, 2)
-
-
-def test_tokens_in_flight_are_read_in_binary_thousands() -> None:
-    assert [parse_tokens(text) for text in ("2m", "512k", "1000")] == [2 << 20, 512 << 10, 1000]
-    for wrong in ("", "0", "2g", "-1", "1.5m"):
-        with pytest.raises(RulerError, match="512k or 2m"):
-            parse_tokens(wrong)
 
 
 def test_a_price_is_two_numbers() -> None:

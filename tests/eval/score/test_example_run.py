@@ -13,8 +13,8 @@ import ruler_eval.example
 from ruler_builder.tasks.base import DATA_VERSION
 from ruler_eval.frozen_release import Release
 from ruler_eval.run.records import read_lines
-from ruler_eval.score.cells.row_score import ScoringRules
-from ruler_eval.score.prediction_source import PredictionSource
+from ruler_eval.score.predictions import PredictionSource
+from ruler_eval.score.row_score import ScoringRules
 from ruler_eval.score.scoring import score
 
 EXAMPLE = Path(ruler_eval.example.__file__).parent

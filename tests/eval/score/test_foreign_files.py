@@ -10,8 +10,8 @@ import pytest
 from ruler_common.errors import RulerError
 from ruler_common.names import Config, Names
 from ruler_eval.score.config_naming import Naming, dataset_of, path_facts, read_name
-from ruler_eval.score.prediction_files import read
-from ruler_eval.score.stored_results import load
+from ruler_eval.score.predictions import read
+from ruler_eval.score.results_file import load
 from tests.eval.score.test_prediction_files import lines, reference, sample
 from tests.eval.scoring_helpers import record, right, ruler
 
@@ -140,7 +140,7 @@ def test_references_of_other_rows_are_refused(tmp_path):
     said = "has other references than"
     assert said in ruler("score", own, "--references", folder)[1]
     lines(tmp_path / "4096/data/vt.jsonl", {"index": 7, "outputs": [None]})
-    said = "is no data file: the references are '[None]', no list of texts."
+    said = "is no data file: the references are '[None]', not a list of texts."
     assert said in ruler("score", own, "--references", folder)[1]
 
 
@@ -251,7 +251,7 @@ def test_a_model_is_called_by_its_label(write_run, tmp_path):
 
 def test_an_out_that_is_a_folder_names_the_file_to_give(write_run, tmp_path):
     run = write_run(right, configs=["vt_4k"])
-    for command in (["score", run], ["errors", run], ["compare", run, run], ["correlate", run]):
+    for command in (["score", run], ["errors", run], ["compare", run, run], ["analyze", run]):
         _, error, code = ruler(*command, "--out", tmp_path)
         assert code == 2
         assert f"'{tmp_path}' is a folder: name a file with --out, such as {tmp_path}/" in error
@@ -264,7 +264,7 @@ def test_a_missing_results_json_names_the_command_that_makes_it(write_run):
     file = run / "results.json"
     for command in (
         ["compare", file, file],
-        ["correlate", file],
+        ["analyze", file],
         ["results", file, "--model", "o/m"],
     ):
         _, error, code = ruler(*command)
@@ -323,9 +323,9 @@ def test_errors_are_sorted_by_the_prompts_that_files_hold(frozen, built, tmp_pat
         kinds[name] = {(e["config"], e["index"]): e["kind"] for e in found}
     assert kinds["theirs"] == kinds["ours"]
     assert len(kinds["ours"]) > 20
-    assert len(set(kinds["ours"].values())) > 4
+    assert len(set(kinds["ours"].values())) >= 4
 
 
 def test_errors_need_a_prompt_or_a_release(tmp_path):
     path = lines(tmp_path / "4096/pred/vt.jsonl", {"index": 0, "pred": "x", "outputs": ["A"]})
-    assert "holds no prompt" in ruler("errors", path)[1]
+    assert "has no prompts" in ruler("errors", path)[1]

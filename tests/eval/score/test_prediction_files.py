@@ -13,8 +13,8 @@ import pytest
 from ruler_common.errors import RulerError
 from ruler_common.names import Names
 from ruler_eval.score.config_naming import Naming
-from ruler_eval.score.formats.form_table import forms
-from ruler_eval.score.prediction_files import read
+from ruler_eval.score.forms import forms
+from ruler_eval.score.predictions import read
 
 
 def lines(path, *records):
@@ -149,7 +149,7 @@ def test_half_a_line_is_reported_and_left_out(tmp_path):
         file.write('{"config": "vt_4k", "ind')
     found = read([path])
     assert len(found.rows) == 1
-    assert found.damaged == [f"{path}:2 is no JSON"]
+    assert found.damaged == [f"{path}:2 is not JSON"]
 
 
 @pytest.mark.parametrize(
@@ -158,9 +158,9 @@ def test_half_a_line_is_reported_and_left_out(tmp_path):
         ({"question": 1, "answer": 2}, "no known format: its lines hold answer, question"),
         ([1, 2], "no known format"),
         ({"index": 0, "pred": None, "others": {"id": "x"}}, "lacks a field or misuses one"),
-        (reference(0, outputs=[None]), r"references are '\[None\]', no list of texts"),
-        (reference(0, outputs=[1234567.0]), "no list of texts"),
-        (reference(0, outputs={"a": 1}), "no list of texts"),
+        (reference(0, outputs=[None]), r"references are '\[None\]', not a list of texts"),
+        (reference(0, outputs=[1234567.0]), "not a list of texts"),
+        (reference(0, outputs={"a": 1}), "not a list of texts"),
     ],
 )
 def test_what_cannot_be_read_is_refused_by_name(tmp_path, record, words):
@@ -206,7 +206,7 @@ def test_bytes_that_are_no_text_are_noted(tmp_path, name, text):
     found = read([tmp_path / name])
     assert [row.text for row in found.rows] == ["�aden"]
     (note,) = found.damaged
-    assert "no UTF-8" in note
+    assert "not UTF-8" in note
 
 
 def test_an_answer_that_is_null_is_an_empty_one(tmp_path):
@@ -216,8 +216,8 @@ def test_an_answer_that_is_null_is_an_empty_one(tmp_path):
 
 
 def test_files_that_hold_nothing_to_read_say_why(tmp_path):
-    (tmp_path / "a.jsonl").write_text('{"config": "vt_4k", "index": 0, "index": 1}\n')
-    with pytest.raises(RulerError, match=r"no predictions .*a.jsonl:1 is no JSON"):
+    (tmp_path / "a.jsonl").write_text('{"config": "vt_4k", "index":\n')
+    with pytest.raises(RulerError, match=r"no predictions .*a.jsonl:1 is not JSON"):
         read([tmp_path / "a.jsonl"])
 
 

@@ -79,4 +79,4 @@ def test_lines_whose_pieces_do_not_fit_are_no_data_files(tmp_path, fields):
 def test_lines_without_a_prompt_score_and_do_not_sort(tmp_path):
     _, error, code = errors(tmp_path, {})
     assert code == 2
-    assert "holds no prompt" in error
+    assert "has no prompts" in error

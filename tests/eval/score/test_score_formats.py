@@ -8,9 +8,9 @@ import json
 import pytest
 
 from ruler_common.names import GROUPS
-from ruler_eval.score.prediction_files import read
+from ruler_eval.score.predictions import read
+from ruler_eval.score.results_file import load
 from ruler_eval.score.scoring import score
-from ruler_eval.score.stored_results import load
 from tests.eval.scoring_helpers import ruler
 
 

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from ruler_eval.frozen_release import Release
-from ruler_eval.score.stored_results import load
+from ruler_eval.score.results_file import load
 from ruler_score.ruler_score import ANSWER_TAGS
 from tests.eval.scoring_helpers import record, ruler, write_oneruler
 

@@ -13,11 +13,10 @@ from ruler_common.files import sha256_of
 from ruler_eval.frozen_release import Release
 from ruler_eval.prediction import Prediction
 from ruler_eval.report.score_tables import headline
-from ruler_eval.score.cells.row_score import RowScore, ScoringRules, row_score
-from ruler_eval.score.prediction_files import read
-from ruler_eval.score.results_file import FORMAT
+from ruler_eval.score.predictions import read
+from ruler_eval.score.results_file import FORMAT, load
+from ruler_eval.score.row_score import RowScore, ScoringRules, row_score
 from ruler_eval.score.scoring import score
-from ruler_eval.score.stored_results import load
 from ruler_eval.tasks import scoring_task
 from ruler_release import api
 from tests.eval.scoring_helpers import effective_lengths, record, right, ruler, whole_results

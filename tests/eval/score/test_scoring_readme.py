@@ -13,7 +13,7 @@ PAGE = "docs/score.md"
 def test_every_command_of_the_page_runs(write_run, built, tmp_path):
     commands = documents.commands(*documents.blocks(PAGE, "Commands", "bash"))
     assert {command.split()[1] for command in commands} == {
-        *("score", "errors", "compare", "decide", "correlate", "report")
+        *("score", "errors", "compare", "decide", "analyze", "report")
     }
     (tmp_path / "runs").mkdir()
     for name, misses in (("qwen", 7), ("llama", 3)):

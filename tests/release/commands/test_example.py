@@ -12,8 +12,8 @@ import pytest
 import ruler_eval.example
 from ruler_eval.analysis.errors import collect
 from ruler_eval.frozen_release import Release
-from ruler_eval.score.cells.row_score import ScoringRules
-from ruler_eval.score.prediction_source import PredictionSource
+from ruler_eval.score.predictions import PredictionSource
+from ruler_eval.score.row_score import ScoringRules
 from tests.eval.example.abridged_rows import COLUMNS, write_abridged
 from tests.eval.scoring_helpers import record, ruler
 

@@ -1,4 +1,4 @@
-"""What `ruler run` prints at its end: states that no row has take no column."""
+"""What `ruler run` prints at its end: configurations with other rows than ended ones."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import pytest
 
-from ruler_common.terminal import COLUMNS, MANY
+from ruler_common.terminal import COLUMNS
 from ruler_release.tables.run_tables import show_states
 
 
@@ -21,20 +21,30 @@ def shown(states: dict[str, Counter[str]], capsys: pytest.CaptureFixture[str]) -
     return lines
 
 
+def test_a_run_without_trouble_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    states = {"vt_4k": Counter(stop=5), "cwe_4k": Counter(stop=5)}
+    assert shown(states, capsys) == [
+        "All rows of 2 configurations were answered to the end.",
+    ]
+
+
 def test_states_that_no_row_has_take_no_column(capsys: pytest.CaptureFixture[str]) -> None:
-    lines = shown({"vt_4k": Counter(stop=5), "cwe_4k": Counter(stop=3, length=2)}, capsys)
-    assert lines[0].split() == ["configuration", "ended", "truncated"]
-    assert [line.split() for line in lines[2:]] == [["vt_4k", "5", "0"], ["cwe_4k", "3", "2"]]
+    lines = shown({"vt_4k": Counter(error=5), "cwe_4k": Counter(stop=3, length=2)}, capsys)
+    assert lines[0].split() == ["configuration", "ended", "truncated", "failed"]
+    assert [line.split() for line in lines[2:]] == [
+        ["vt_4k", "0", "0", "5"],
+        ["cwe_4k", "3", "2", "0"],
+    ]
 
 
-def test_of_very_many_configurations_those_in_trouble_are_listed(
+def test_configurations_in_trouble_are_listed_and_the_others_counted(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    states = {f"niah_single_32k_{number}": Counter(stop=5) for number in range(MANY + 1)}
+    states = {f"niah_single_32k_{number}": Counter(stop=5) for number in range(9)}
     states["niah_single_nonone_128k_en-pl_qwen2.5"] = Counter(stop=4, does_not_fit=1)
     lines = shown(states, capsys)
     assert lines[2].split() == ["niah_single_nonone_128k_en-pl_qwen2.5", "4", "1"]
-    assert lines[3] == f"All rows of {MANY + 1} other configurations were answered to the end."
+    assert lines[3] == "All rows of 9 other configurations were answered to the end."
 
 
 def test_a_shard_of_very_many_configurations_says_what_others_have_to_answer(

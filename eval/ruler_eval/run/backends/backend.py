@@ -28,8 +28,7 @@ class Completion:
 
     `finish_reason` is what the backend reports: `stop`, `length`, or anything else, which counts as
     an error. Token counts are None where the backend does not know them. `reasoning` is set only
-    where a server's parser took the reasoning out of the text. `status` is HTTP's, of a request
-    that failed with one.
+    where a server's parser took the reasoning out of the text.
     """
 
     prompt: Prompt
@@ -42,7 +41,6 @@ class Completion:
     reasoning: str | None = None
     reasoning_tokens: int | None = None
     error: str | None = None
-    status: int | None = None
 
 
 class Backend(ABC):
@@ -73,7 +71,7 @@ class Backend(ABC):
         return
 
     def count(self, prompt: Prompt) -> int | None:
-        """Tokens of a prompt after templating; None if nobody can tell."""
+        """Tokens of a prompt after templating; None if it is unknown."""
         return prompt.tokens
 
     def close(self) -> None:
@@ -85,11 +83,9 @@ class Backend(ABC):
 class ModelOptions:
     """How a model is found and sampled; `arguments` are the backend's own (`--engine-arg`).
 
-    `concurrency` requests and `tokens_in_flight` prompt tokens are sent at once to a server, at
-    most (a longer prompt is sent alone); without them they follow the server, with
-    `replicas_behind` its address (server/pace.py). `timeout` are the seconds of a request itself,
-    which `stream` lets the server tell from its queue.
-    `give_up_after` are the seconds for which a server that is gone is waited for.
+    `concurrency` requests are sent to a server at a time, at most. `timeout` are the seconds of a
+    request; with `stream`, of each piece of its answer. `give_up_after` are the seconds for which
+    a server that is not available is waited for.
     `chat_template` is used instead of the tokenizer's own.
     `window` is what the rows need of one, where `max_model_len` is not given. `provider` is an
     entry of server/providers.toml, `omit` are sampling fields that are not sent.
@@ -106,12 +102,9 @@ class ModelOptions:
     seed: int = 0
     arguments: Mapping[str, Any] | None = None
     base_url: str | None = None
-    concurrency: int | None = None
-    tokens_in_flight: int | None = None
-    replicas_behind: int = 1
+    concurrency: int = 32
     timeout: float = 3600.0
     stream: bool = False
-    retries: int = 8
     provider: str | None = None
     omit: tuple[str, ...] = ()
     chat_template: ChatTemplate | None = None

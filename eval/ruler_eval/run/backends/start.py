@@ -65,7 +65,7 @@ def _lacking(backend: str, package: str) -> RulerError:
 
 
 def start(name: str, options: ModelOptions, release: Release) -> Backend:
-    """Start a backend by its name; a RulerError says what to install or mend.
+    """Start a backend by its name; a RulerError says what to install or correct.
 
     `release` is the one whose rows are to be answered: the oracle reads their references.
     """
@@ -75,9 +75,9 @@ def start(name: str, options: ModelOptions, release: Release) -> Backend:
 
             return VLLM(options)
         if name == "openai":
-            from ruler_eval.run.backends.openai_server import OpenAI
+            from ruler_eval.run.backends.server.backend import OpenAIServer
 
-            return OpenAI(options)
+            return OpenAIServer(options)
         if name == "hf":
             from ruler_eval.run.backends.hf_model import Transformers
 

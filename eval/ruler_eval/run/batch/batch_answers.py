@@ -13,12 +13,11 @@ from typing import Any
 
 from ruler_eval.run.backends.backend import Completion
 from ruler_eval.run.backends.secrets import hide_keys
-from ruler_eval.run.backends.server_replies import (
-    MOST_SHOWN,
+from ruler_eval.run.backends.server.replies import (
+    MAX_SHOWN,
     Malformed,
-    describe,
+    count_of,
     error_text,
-    integer,
     read_completion,
 )
 from ruler_eval.run.prompts import Prompt
@@ -45,9 +44,9 @@ def completion_of(prompt: Prompt, line: Mapping[str, Any]) -> Completion:
     if why is None and not isinstance(body, Mapping):
         why = "no body in the answer"
     if why is not None:
-        prefix = f"HTTP {status}: " if integer(status) not in (None, 200) else ""
-        return Completion(prompt, error=prefix + hide_keys(why, MOST_SHOWN))
+        prefix = f"HTTP {status}: " if count_of(status) not in (None, 200) else ""
+        return Completion(prompt, error=prefix + hide_keys(why, MAX_SHOWN))
     try:
         return read_completion(prompt, body)
     except Malformed as error:
-        return Completion(prompt, error=describe(error))
+        return Completion(prompt, error=f"Malformed: {hide_keys(str(error), MAX_SHOWN)}")

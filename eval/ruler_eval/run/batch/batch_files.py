@@ -39,7 +39,7 @@ MOST_NAME = 200
 class AskedRow(TypedDict):
     """What must be known of a request when its answer is read.
 
-    `prompt_tokens` is None where nobody counted, `opening`, the end of the rendered prompt, where
+    `prompt_tokens` is None if it was not counted, `opening`, the end of the rendered prompt, if
     the server renders it.
     """
 
@@ -101,7 +101,7 @@ class BatchFolder:
         """Every row that was ever written, by custom_id. Raises RulerError for a damaged file."""
         path = self.path / ASKED
         found: dict[str, AskedRow] = {}
-        remedy = "Write the batch anew with another --out."
+        remedy = "Write the batch again with another --out."
         for number, line in lines_of(path) if path.exists() else ():
             row = parse_json(line, AskedRow, f"{path}:{number}", remedy)
             found[custom_id(row["config"], row["index"])] = row
@@ -166,7 +166,7 @@ def _answer(line: bytes, asked: Collection[str], where: str) -> tuple[str, dict[
     except ValueError:
         found = None
     if not isinstance(found, dict) or not isinstance(name := found.get("custom_id"), str):
-        raise RulerError(f"{where} is no answer of a batch: fetch the output file anew.")
+        raise RulerError(f"{where} is not an answer of a batch: fetch the output file again.")
     if name not in asked:
         raise RulerError(
             f"{where} answers '{hide_keys(name, MOST_NAME)}', which this run never asked: "

@@ -24,7 +24,7 @@ from ruler_common.parsing import check_type
 from ruler_common.terminal import steps
 from ruler_eval.run.backends.backend import ModelOptions
 from ruler_eval.run.backends.server.providers import provider_for
-from ruler_eval.run.backends.server_requests import chat_body, extra_fields, sampling_fields
+from ruler_eval.run.backends.server.requests import chat_body, extra_fields, sampling_fields
 from ruler_eval.run.backends.start import check_sampling
 from ruler_eval.run.batch import batch_files
 from ruler_eval.run.batch.batch_answers import completion_of, never_run
@@ -38,7 +38,7 @@ from ruler_eval.run.work_plan import SentRow, plan_rows, sent_rows
 APIS = ("vllm", "openai", "other")
 """Who will answer: it decides which fields a request carries."""
 BACKEND = "batch"
-"""What stands as the backend in run.json."""
+"""The name of the backend in run.json."""
 
 
 class _Start(TypedDict):
@@ -196,7 +196,7 @@ def _window(options: ModelOptions) -> int | None:
         config = AutoConfig.from_pretrained(
             options.model, revision=options.revision, trust_remote_code=False
         )
-    except Exception:  # a configuration that a stranger wrote; the window is asked for by a flag
+    except Exception:  # an unreadable configuration; the window is then asked for by a flag
         return None
     window = getattr(config.get_text_config(), "max_position_embeddings", None)
     return window if isinstance(window, int) else None
@@ -205,15 +205,15 @@ def _window(options: ModelOptions) -> int | None:
 def read_batch(run: Path, files: Sequence[Path]) -> ReadBatch:
     """Read answer files of a batch (outputs and errors, in any order) into the run's records.
 
-    Everything is read before anything is recorded. An answer stands before a failure, and the first
+    Everything is read before anything is recorded. An answer replaces a failure, and the first
     of several answers counts. Raises RulerError for a file that answers something else.
     """
     records = Records(run)
     asked = batch_files.BatchFolder(run / batch_files.FOLDER).asked()
     settings = records.settings()
     if not asked or settings.get("backend") != BACKEND or not settings.get("sessions"):
-        raise RulerError(f"'{run}' is no run of batch files. Make one: ruler batch write --help")
-    check_type(settings, _Written, run / RUN_FILE, "Write the batch anew with another --out.")
+        raise RulerError(f"'{run}' is not a run of batch files. Make one: ruler batch write --help")
+    check_type(settings, _Written, run / RUN_FILE, "Write the batch again with another --out.")
     started = now()
     configs = sorted({row["config"] for row in asked.values()})
     lines = [line for path in files for line in batch_files.read_answers(path, asked)]

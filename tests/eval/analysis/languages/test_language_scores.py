@@ -16,7 +16,7 @@ from ruler_eval.analysis.languages.language_scores import (
 )
 from ruler_eval.frozen_release import Release
 from ruler_eval.report.language_tables import report
-from ruler_eval.score.stored_results import load
+from ruler_eval.score.results_file import load
 from ruler_score.ruler_score import ANSWER_TAGS
 from tests.eval.scoring_helpers import record, right, ruler, write_oneruler
 
@@ -266,8 +266,9 @@ def test_a_language_scored_on_other_cells_is_shown_without_a_rank(runs):
     assert said in report(found)
 
 
-def test_results_of_ruler_and_missing_errors_are_refused(runs, tmp_path, write_run):
+def test_results_of_two_datasets_and_missing_errors_are_refused(runs, tmp_path, write_run):
     run = write_run(right, configs=["vt_4k"])
     ruler("score", run)
-    assert "analyze is for ONERULER" in ruler("analyze", run)[1]
+    assert "of oneruler and ruler: analyze each by itself" in ruler("analyze", run, runs[0])[1]
+    assert "--lengths are for ONERULER" in ruler("analyze", run, "--lengths", "4k")[1]
     assert "Make it: ruler errors RUN" in ruler("analyze", runs[0], "--errors", tmp_path / "x")[1]

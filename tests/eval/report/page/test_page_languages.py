@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from ruler_eval.analysis.languages.language_scores import analyze
-from ruler_eval.score.stored_results import load
+from ruler_eval.score.results_file import load
 from tests.eval.report.page.page_helpers import DESK, PHONE, figures_without_table, serious_faults
 
 
@@ -52,7 +52,7 @@ def test_the_first_table_is_of_all_tasks_and_each_is_named_as_its_group(page, la
 
 
 def test_differences_are_those_of_the_heat_maps_and_every_language_can_be_chosen(page):
-    from ruler_eval.report.page.figures.analysis_figures import difference_figure
+    from ruler_eval.report.page.figures import difference_figure
 
     (pair,) = page["pairs"]
     found = {(i["task"], i["length"]): i for i in pair["differences"] if i["language"] == "*"}

@@ -88,7 +88,7 @@ def of_llama_cpp(model: str, tmp_path_factory: pytest.TempPathFactory) -> Iterat
 def order(request: pytest.FixtureRequest, tmp_path: Path) -> RunOrder:
     data = small_release.write(tmp_path / "ruler", rows=2, lines=12, only=("niah_single_1", "cwe"))
     url = request.getfixturevalue(request.param)
-    options = ModelOptions("m", base_url=url, concurrency=2, retries=2)
+    options = ModelOptions("m", base_url=url, concurrency=2)
     return RunOrder(str(data), (CONFIG,), "openai", tmp_path / "RUN", options=options, quiet=True)
 
 

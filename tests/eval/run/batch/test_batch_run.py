@@ -234,7 +234,7 @@ def test_an_answer_stands_before_a_failure_and_the_first_answer_counts(
     [
         (answer("vt_4k/99"), "answers 'vt_4k/99', which this run never asked"),
         ({"custom_id": "vt_4k/0", "method": "POST", "body": {}}, "is a request and no answer"),
-        ({"id": "x"}, "line 2, is no answer of a batch"),
+        ({"id": "x"}, "line 2, is not an answer of a batch"),
     ],
 )
 def test_a_file_of_something_else_is_refused_before_anything_is_recorded(
@@ -293,7 +293,7 @@ def test_what_cannot_be_a_batch_is_one_sentence(
     write(*OPENAI)
     assert "was run with" in error(*OPENAI, "--seed", "1")
     _, text, code = ruler("batch", "read", tmp_path / "none", tmp_path / "out.jsonl")
-    assert (code, "is no run of batch files" in text) == (2, True)
+    assert (code, "is not a run of batch files" in text) == (2, True)
 
 
 def test_a_run_of_another_backend_is_not_mixed_with_a_batch(

@@ -1,1 +1,1 @@
-"""When a server is gone, or refuses everything: whether a failure is a row's own or all rows'."""
+"""The client of an OpenAI-compatible server."""

@@ -1,4 +1,4 @@
-"""What a provider of an OpenAI-compatible API takes: which fields, whether a turn is continued.
+"""What a provider of an OpenAI-compatible API accepts: fields, raw prompts, turns to continue.
 
     provider = provider_for(None, host="api.mistral.ai", owners=[], model="mistral-large-latest")
     provider.rename                         # {"seed": "random_seed"}
@@ -22,7 +22,7 @@ from ruler_common.parsing import read_toml
 
 @dataclass(frozen=True, kw_only=True)
 class Provider:
-    """An entry of the table, whose head says what each field means."""
+    """An entry of providers.toml; the comment at its top says what each field means."""
 
     name: str
     title: str
@@ -44,51 +44,55 @@ class Provider:
 
     @property
     def source(self) -> str:
-        """Where its documentation says so, to be put behind a sentence; empty where unknown."""
+        """The documentation in parentheses, to end a sentence with; empty if there is none."""
         return f" ({self.sources[0]})" if self.sources else ""
 
 
 @lru_cache(maxsize=1)
 def providers() -> dict[str, Provider]:
-    """The table, in the order in which it is searched."""
-    lists = ("sources", "hosts", "owners", "omit")
-
-    def made(name: str, entry: Mapping[str, Any]) -> Provider:
-        return Provider(name=name, **{**entry, **{key: tuple(entry.get(key, ())) for key in lists}})
-
-    table = read_toml(files(__package__) / "providers.toml")
-    return {name: made(name, entry) for name, entry in table.items()}
+    """Return the table, in the order in which it is searched."""
+    table = {}
+    for name, entry in read_toml(files(__package__) / "providers.toml").items():
+        for key in ("sources", "hosts", "owners", "omit"):
+            entry[key] = tuple(entry.get(key, ()))
+        table[name] = Provider(name=name, **entry)
+    return table
 
 
 def provider_for(name: str | None, host: str, owners: Collection[str], model: str) -> Provider:
-    """The provider that is named, or the first whose host or owner, and model, fit; or unknown.
+    """Return the named provider, else the first that fits by host or owner and by model.
 
-    `owners` are those that /v1/models names. Raises RulerError for a name that is none.
+    `owners` are those that /v1/models names. Raises RulerError for an unknown name.
     """
     table = providers()
     if name is not None:
         return table[check_name("provider", name, list(table), "ruler run --help")]
-    for one in table.values():
-        here = any(host == end or host.endswith(f".{end}") for end in one.hosts)
-        if (here or not {*one.owners}.isdisjoint(owners)) and re.fullmatch(one.models, model):
-            return one
+    for provider in table.values():
+        fits_host = any(host == end or host.endswith(f".{end}") for end in provider.hosts)
+        fits_owner = any(owner in provider.owners for owner in owners)
+        if (fits_host or fits_owner) and re.fullmatch(provider.models, model):
+            return provider
     return table["unknown"]
 
 
-def check_provider(provider: Provider, mode: str, chat: bool, asks: bool, ids: bool) -> None:
-    """Raise a RulerError where a prefix would silently be lost, or a prompt be put in a template.
+def check_provider(
+    provider: Provider, mode: str, is_chat: bool, asks_to_continue: bool, sends_ids: bool
+) -> None:
+    """Raise RulerError if a prefix would silently be lost, or a raw prompt put into a template.
 
-    `chat` is the endpoint's; `asks` whether the user's own fields ask for the turn to be continued;
-    `ids` whether prompts are token ids.
+    `is_chat` is about the endpoint; `asks_to_continue` says whether the user's own fields ask for
+    the last turn to be continued; `sends_ids` whether prompts are token ids.
     """
     title, source = provider.title, provider.source
-    if source and not (chat or provider.raw):
+    if source and not (is_chat or provider.raw):
         raise RulerError(f"{title} reads no raw prompts{source}: use --mode chat.")
-    if ids and not (chat or provider.ids):
+    if sends_ids and not (is_chat or provider.ids):
         raise RulerError(
             f"{title} reads no token ids{source}: use --mode chat, or leave --tokenizer out."
         )
-    if mode != "prefill" or not chat or provider.prefill != "no" or (asks and not source):
+    if mode != "prefill" or not is_chat or provider.prefill != "no":
+        return
+    if asks_to_continue and not source:  # the user knows an unknown server
         return
     if source:
         raise RulerError(f"{title} does not continue an assistant's turn{source}: use --mode chat.")

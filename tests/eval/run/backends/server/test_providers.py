@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -13,15 +12,11 @@ import pytest
 from ruler_common.errors import RulerError
 from ruler_eval.run.backends.backend import ModelOptions
 from ruler_eval.run.backends.server.providers import provider_for, providers
-from ruler_eval.run.backends.server_replies import window_in
 from ruler_eval.run.records import read_lines
 from ruler_eval.run.run_order import RunOrder
 from ruler_eval.run.runner import run
 from tests.eval.run.backends.strict_server import RULES, strict_server
 
-pytestmark = pytest.mark.skipif(
-    find_spec("openai") is None, reason="the openai extra is not installed"
-)
 CONTINUE = ("mistral", "sglang", "llama_cpp")
 REFUSE = ("openai_reasoning", "azure_reasoning", "anthropic", "gemini", "mistral")
 """Providers that answer no request with the fields that an unknown server is sent."""
@@ -29,7 +24,7 @@ REFUSE = ("openai_reasoning", "azure_reasoning", "anthropic", "gemini", "mistral
 
 @pytest.fixture
 def order(small: Path, tmp_path: Path) -> RunOrder:
-    options = ModelOptions("m", timeout=20.0, retries=1)
+    options = ModelOptions("m", timeout=20.0)
     return RunOrder(
         str(small), ("vt_4k",), "openai", tmp_path / "RUN", options=options, limit=1, quiet=True
     )
@@ -125,14 +120,6 @@ def test_what_it_does_not_take_is_refused_before_a_row(order: RunOrder) -> None:
 )
 def test_a_provider_is_found_by_host_and_model(host: str, model: str, name: str) -> None:
     assert provider_for(None, host, ["system"], model).name == name
-
-
-def test_a_window_is_read_where_vllm_and_llama_cpp_tell_it() -> None:
-    assert window_in({"max_model_len": 9, "meta": {"n_ctx": 7}}) == 9
-    assert window_in({"max_model_len": None, "meta": {"n_ctx": 7}}) == 7
-    assert (
-        window_in({"meta": {"n_ctx": "7"}}) is window_in({"meta": None}) is window_in(None) is None
-    )
 
 
 def test_every_entry_names_its_documentation_and_is_tried() -> None:

@@ -1,0 +1,455 @@
+"""The backend of an OpenAI-compatible server, local or hosted.
+
+    vllm serve MODEL &
+    ruler run --backend openai --base-url http://localhost:8000/v1 --model MODEL …
+
+Which endpoint a mode uses, and who renders the chat template:
+
+    completion                /v1/completions, the raw text (token ids with --tokenizer)
+    prefill with --tokenizer  /v1/completions, the token ids of our own rendering
+    prefill without           /v1/chat/completions, the server continues the assistant's turn
+    chat                      /v1/chat/completions, the server renders
+
+Prompt tokens are counted with --tokenizer, else by the server's /tokenize (vLLM), else the budget
+is "unchecked", and only the token counts of the answer show whether a prompt was shortened.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import os
+import queue
+import threading
+from collections.abc import Coroutine, Generator, Iterator, Mapping
+from concurrent.futures import Future
+from contextlib import closing
+from dataclasses import replace
+from functools import cached_property
+from typing import Any, TypeVar
+from urllib.parse import urlsplit
+
+import openai
+
+from ruler_common.errors import RulerError
+from ruler_common.terminal import err
+from ruler_eval.run.backends.backend import Backend, Completion, ModelOptions
+from ruler_eval.run.backends.secrets import hide_keys
+from ruler_eval.run.backends.server.engine_facts import engine_facts
+from ruler_eval.run.backends.server.errors import describe, is_refused, start_error
+from ruler_eval.run.backends.server.providers import Provider, check_provider, provider_for
+from ruler_eval.run.backends.server.replies import (
+    MAX_SHOWN,
+    Malformed,
+    StreamedReply,
+    count_of,
+    field_of,
+    read_completion,
+    read_json,
+    served_models,
+    similar_models,
+    window_of_model,
+)
+from ruler_eval.run.backends.server.requests import (
+    chat_body,
+    extra_fields,
+    json_bytes,
+    sampling_fields,
+    stream_fields,
+    turn_fields,
+    without_prefix,
+)
+from ruler_eval.run.backends.server.retries import GaveUp, RetryPolicy, is_unavailable
+from ruler_eval.run.prompts import Prompt, load_tokenizer
+
+START_SECONDS = 60.0
+"""Seconds for what a server is asked about itself."""
+CONNECT_SECONDS = 30.0
+"""Seconds for a connection."""
+MAX_FAILURES_IN_A_ROW = 32
+"""Rows that fail one after another with one cause, until the run stops."""
+Result = TypeVar("Result")
+
+
+class OpenAIServer(Backend):
+    """A client of one model on one server; the key is OPENAI_API_KEY's and is never written."""
+
+    name = "openai"
+
+    def __init__(self, options: ModelOptions) -> None:
+        """Ask the server what it is. Raises RulerError if it cannot be used."""
+        self.options = options
+        base_url = options.base_url or os.environ.get("OPENAI_BASE_URL")
+        key = os.environ.get("OPENAI_API_KEY") or ("EMPTY" if base_url else "")
+        if not key:
+            raise RulerError("Set OPENAI_API_KEY, or give the server with --base-url.")
+        if options.tokenizer:
+            self.tokenizer = load_tokenizer(options.tokenizer)
+        self._client = _make_client(base_url, key, options.timeout)
+        self._url = str(self._client.base_url).rstrip("/")
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
+        self._thread.start()
+        self._retries = RetryPolicy(options.give_up_after, lambda line: self.on_note(line))
+        self._mode = ""
+        self._extra: dict[str, Any] = {}
+        self._described = False
+        try:
+            self.provider, self.version, window = self._ask_server()
+            self.limit = options.max_model_len or window
+            self._sampling = sampling_fields(options, self.provider)
+            counted = self._count_on_server({"prompt": "a"}) if self.tokenizer is None else None
+            self._server_counts = counted is not None
+        except BaseException:
+            self.close()
+            raise
+
+    # ---- what the server is ------------------------------------------------------------------
+
+    @property
+    def where(self) -> str:
+        """The server's address without a user name or password."""
+        parts = urlsplit(self._url)
+        return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
+
+    def _ask_server(self) -> tuple[Provider, str | None, int | None]:
+        """Return the provider, its version and the model's window, as far as the server tells."""
+        options = self.options
+        served = served_models(self._ask_models())
+        model = served.get(options.model)
+        owners = [str(entry.get("owned_by")) for entry in served.values()]
+        host = urlsplit(self._url).hostname or ""
+        provider = provider_for(options.provider, host, owners, options.model)
+        if model is None:
+            if provider.strict and served:
+                raise RulerError(
+                    f"The server at {self.where} has no model '{options.model}', "
+                    f"but: {similar_models(served, options.model)}."
+                )
+            return provider, None, None
+        window = window_of_model(model)
+        parent = model.get("parent")  # the window of an adapter is its base model's
+        if window is None and isinstance(parent, str):
+            window = window_of_model(served.get(parent))
+        version = None
+        if provider.name == "vllm":
+            version = field_of(self._ask_beside("version"), "version")
+        version = hide_keys(version, MAX_SHOWN) if isinstance(version, str) else None
+        return provider, version, window
+
+    def _ask_models(self) -> Any:
+        """Return the page of /v1/models; None if the server has none. Waits while it is loading.
+
+        Raises RulerError if the server cannot be used.
+        """
+
+        async def ask() -> Any:
+            try:
+                return await asyncio.wait_for(self._get("/models"), START_SECONDS)
+            except Exception as error:
+                if is_unavailable(error) and not is_refused(error):
+                    raise
+                return error  # which is not worth another try
+
+        def print_waiting(line: str) -> None:
+            err.print(line, highlight=False, soft_wrap=True)
+
+        try:
+            page = self._call(RetryPolicy(self.options.give_up_after, print_waiting).run(ask))
+        except GaveUp as error:
+            raise RulerError(
+                f"The server at {self.where} is not available ({error}): try again later."
+            ) from error
+        if not isinstance(page, Exception):
+            return page
+        if sentence := start_error(page, self.where):
+            raise sentence from page
+        if not self._url.endswith("/v1") and served_models(self._ask_beside("v1/models")):
+            raise RulerError(f"The server's API is at {self.where}/v1: give that with --base-url.")
+        return None
+
+    def _ask_beside(self, path: str, body: Mapping[str, Any] | None = None) -> Any:
+        """Return the JSON of a path beside /v1 that only some servers have; None without it."""
+        url = f"{self._url.removesuffix('/v1')}/{path}"
+        request = self._get(url) if body is None else self._post(url, json_bytes(body))
+        try:
+            return self._call(asyncio.wait_for(request, START_SECONDS))
+        except (openai.APIError, asyncio.TimeoutError, Malformed):
+            return None
+
+    def _ask_metrics(self) -> str:
+        """Return the text of vLLM's /metrics; empty without it."""
+        if self.provider.name != "vllm":
+            return ""
+        request = self._client.get(f"{self._url.removesuffix('/v1')}/metrics", cast_to=str)
+        try:
+            return self._call(asyncio.wait_for(request, START_SECONDS))
+        except (openai.APIError, asyncio.TimeoutError):
+            return ""
+
+    def _count_on_server(self, body: Mapping[str, Any]) -> int | None:
+        reply = self._ask_beside("tokenize", {"model": self.options.model, **body})
+        return count_of(field_of(reply, "count"))
+
+    @cached_property
+    def _rendered_turn(self) -> list[int] | None:
+        """The tokens of a short chat to continue, as the server's chat template renders it."""
+        turns = [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]
+        fields = {"add_generation_prompt": False, "continue_final_message": True}
+        body = {"model": self.options.model, "messages": turns, **fields}
+        tokens = field_of(self._ask_beside("tokenize", body), "tokens")
+        if isinstance(tokens, list) and all(type(token) is int for token in tokens):
+            return tokens
+        return None
+
+    def _describe_server(self) -> str:
+        """Return one line that says what was found: model, context length, mode and why."""
+        name = " ".join([self.provider.title, *([self.version] if self.version else [])])
+        window = f"{self.limit:,} tokens" if self.limit else "unknown (--max-model-len gives it)"
+        mode, reason = self._choose_mode()
+        reason = reason if mode == self._mode else "as asked"
+        return (
+            f"{name} at {self.where}: model {self.options.model}, context length {window}, "
+            f"mode {self._mode} ({reason})."
+        )
+
+    # ---- modes and counts --------------------------------------------------------------------
+
+    def default_mode(self) -> str:
+        """Return `prefill` if the server can continue a turn, `completion` without a template."""
+        return self._choose_mode()[0]
+
+    def _choose_mode(self) -> tuple[str, str]:
+        """Return the default mode, and why."""
+        if self.tokenizer is not None and not self.tokenizer.chat_template:
+            return "completion", "the tokenizer has no chat template"
+        if self.provider.prefill == "no":
+            return "chat", f"{self.provider.title} is not known to continue an assistant's turn"
+        if self.tokenizer is not None:
+            return "prefill", "the tokenizer's chat template is rendered here"
+        if self._server_counts and not self._rendered_turn:
+            return "completion", "the server has no chat template"
+        return "prefill", f"{self.provider.title} continues the assistant's turn"
+
+    def check_mode(self, mode: str, template_arguments: Mapping[str, Any]) -> None:
+        """Raise RulerError if the server would silently lose the prefix, or cannot do the mode."""
+        self._mode = mode
+        is_chat = self.endpoint == "chat/completions"
+        self._extra = extra_fields(self.options, self.provider, is_chat, template_arguments)
+        asks_to_continue = "continue_final_message" in self._extra
+        sends_ids = self.tokenizer is not None
+        check_provider(self.provider, mode, is_chat, asks_to_continue, sends_ids)
+        if mode == "prefill" and is_chat and self._server_counts and not self._rendered_turn:
+            raise RulerError(
+                "The server cannot render a turn to continue (no chat template?): "
+                "use --mode completion or chat."
+            )
+
+    @property
+    def endpoint(self) -> str:
+        """The path under /v1 that this run's mode uses."""
+        if self._mode == "completion" or (self._mode == "prefill" and self.tokenizer is not None):
+            return "completions"
+        return "chat/completions"
+
+    def count(self, prompt: Prompt) -> int | None:
+        """Return the prompt's tokens by our tokenizer, else by the server, else None."""
+        if prompt.tokens is not None or not self._server_counts:
+            return prompt.tokens
+        if self.endpoint == "completions":
+            return self._count_on_server({"prompt": prompt.text})
+        turn = turn_fields(prompt, self._mode, self._extra, self.provider)
+        return self._count_on_server({"messages": list(prompt.messages), **turn})
+
+    def settings(self) -> dict[str, Any]:
+        """Return the server and its engine, the endpoint, who counts tokens, and what is sent."""
+        is_chat = self.endpoint == "chat/completions"
+        template_digest = None
+        if is_chat and self._rendered_turn:
+            rendered = json.dumps(self._rendered_turn).encode()
+            template_digest = hashlib.sha256(rendered).hexdigest()
+        budget = "tokenizer" if self.tokenizer is not None else "unchecked"
+        return {
+            "backend_version": f"{self.provider.name} {self.version or ''}".strip(),
+            "endpoint": self.endpoint,
+            "budget": "server" if self._server_counts else budget,
+            "request": self._extra,
+            "sent": {**self._sampling, "limit": self.provider.limit if is_chat else "max_tokens"},
+            "server_template_sha256": template_digest,
+            **engine_facts(self._ask_metrics()),
+        }
+
+    # ---- rows --------------------------------------------------------------------------------
+
+    def generate(self, prompts: Iterator[Prompt]) -> Iterator[Completion]:
+        """Answer the prompts, at most `concurrency` at a time; yield answers as they finish.
+
+        Raises RulerError if the server is not available for too long, refuses the key, or fails
+        MAX_FAILURES_IN_A_ROW rows in a row with one cause.
+        """
+        if not self._described:
+            self._described = True
+            self.on_note(self._describe_server())
+        self._retries.note_answer()
+        last_cause, in_a_row = None, 0
+        with closing(self._answer_all(prompts)) as completions:
+            for completion in completions:
+                yield completion
+                cause = completion.error and completion.error.partition(":")[0]
+                in_a_row = in_a_row + 1 if cause == last_cause else 1
+                last_cause = cause
+                if cause and in_a_row == MAX_FAILURES_IN_A_ROW:
+                    raise RulerError(
+                        f"{in_a_row} rows in a row failed with one cause: {completion.error}. "
+                        "They are recorded as failed, the rows after them are missing. Correct the "
+                        "cause, then run the same command with --retry-failed."
+                    )
+
+    def _answer_all(self, prompts: Iterator[Prompt]) -> Generator[Completion, None, None]:
+        """Yield a completion of each prompt in the order in which they finish."""
+        finished: queue.SimpleQueue[Future[Completion]] = queue.SimpleQueue()
+        in_flight: set[Future[Completion]] = set()
+
+        def next_completion() -> Completion:
+            future = finished.get()
+            in_flight.discard(future)
+            return future.result()
+
+        try:
+            for prompt in prompts:
+                while len(in_flight) >= self.options.concurrency or not finished.empty():
+                    yield next_completion()
+                future = asyncio.run_coroutine_threadsafe(self._complete(prompt), self._loop)
+                in_flight.add(future)
+                future.add_done_callback(finished.put)
+            while in_flight:
+                yield next_completion()
+        finally:
+            for future in in_flight:
+                future.cancel()
+
+    async def _complete(self, prompt: Prompt) -> Completion:
+        """Return the answer to a prompt, or the error that its row failed with.
+
+        Raises RulerError if no row can be answered.
+        """
+
+        async def send() -> Completion:
+            return read_completion(prompt, await self._request_completion(prompt))
+
+        try:
+            completion = await self._retries.run(send)
+        except GaveUp as error:
+            raise RulerError(
+                f"The server at {self.where} has answered nothing for "
+                f"{self.options.give_up_after:g} seconds ({error}). What was answered is kept, the "
+                "other rows are missing and do not count as failed: the same command goes on."
+            ) from error
+        except Exception as error:  # whatever the server does, the row ends in a recorded state
+            if isinstance(error, openai.APIStatusError) and error.status_code in (401, 403):
+                raise RulerError(
+                    f"The server at {self.where} refuses the key ({describe(error)}): set "
+                    "OPENAI_API_KEY. What was answered is kept, the other rows are missing: the "
+                    "same command goes on."
+                ) from error
+            return Completion(prompt, error=describe(error))
+        if self.provider.repeats and self._mode == "prefill":
+            return replace(completion, text=without_prefix(prompt, completion.text))
+        return completion
+
+    def request(self, prompt: Prompt) -> dict[str, Any]:
+        """Return the body of the request for a prompt."""
+        model, provider, extra = self.options.model, self.provider, self._extra
+        if self.endpoint == "chat/completions":
+            body = chat_body(prompt, self._mode, model, self._sampling, extra, provider)
+        else:
+            body = {
+                "model": model,
+                **self._sampling,
+                "prompt": prompt.text if prompt.token_ids is None else list(prompt.token_ids),
+                "max_tokens": prompt.max_tokens,
+                **extra,
+            }
+        return body | (stream_fields(provider) if self.options.stream else {})
+
+    async def _request_completion(self, prompt: Prompt) -> Any:
+        """Send a prompt once and return the reply. Raises asyncio.TimeoutError after --timeout.
+
+        A streamed answer has that time for each of its pieces.
+        """
+        seconds = self.options.timeout
+        path, content = f"/{self.endpoint}", json_bytes(self.request(prompt))
+        try:
+            if not self.options.stream:
+                return await asyncio.wait_for(self._post(path, content), seconds)
+            stream = await asyncio.wait_for(self._open_stream(path, content), seconds)
+            async with stream:
+                if "event-stream" not in stream.response.headers.get("content-type", "").lower():
+                    await asyncio.wait_for(stream.response.aread(), seconds)
+                    return read_json(stream.response.text)
+                reply = StreamedReply()
+                chunks = stream.__aiter__()
+                while chunk := await asyncio.wait_for(anext(chunks, None), seconds):
+                    reply.add(chunk)
+                return reply.whole()
+        except json.JSONDecodeError as error:
+            raise Malformed(f"a piece of the answer is not valid JSON ({error})") from error
+        except asyncio.TimeoutError:
+            raise asyncio.TimeoutError(
+                f"no answer within {seconds:g} seconds (--timeout)"
+            ) from None
+
+    # ---- requests ----------------------------------------------------------------------------
+
+    def _call(self, work: Coroutine[Any, Any, Result]) -> Result:
+        """Return what a coroutine returns; it runs in the thread of the connections."""
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+
+    async def _get(self, path: str) -> Any:
+        return read_json(await self._client.get(path, cast_to=str))
+
+    async def _post(self, path: str, content: bytes) -> Any:
+        """Send JSON as bytes, which take a tenth of the memory of the objects they were made of."""
+        return read_json(await self._client.post(path, cast_to=str, content=content))
+
+    async def _open_stream(self, path: str, content: bytes) -> openai.AsyncStream[object]:
+        stream_class = openai.AsyncStream[object]
+        return await self._client.post(
+            path, cast_to=object, content=content, stream=True, stream_cls=stream_class
+        )
+
+    def close(self) -> None:
+        """Cancel what is in flight and close the connections."""
+
+        async def shut_down() -> None:
+            tasks = asyncio.all_tasks() - {asyncio.current_task()}
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+            await self._client.close()
+
+        self._call(shut_down())
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+
+def _make_client(base_url: str | None, key: str, timeout: float) -> openai.AsyncOpenAI:
+    """Return a client without retries and timeouts of its own but for making a connection.
+
+    Raises RulerError if the variables of the environment do not allow for one.
+    """
+    connect = min(CONNECT_SECONDS, timeout / 2)
+    try:
+        return openai.AsyncOpenAI(
+            api_key=key,
+            base_url=base_url,
+            max_retries=0,
+            timeout=openai.Timeout(None, connect=connect),
+        )
+    except Exception as error:  # a proxy of another kind, a port that is not a number, no such file
+        raise RulerError(
+            f"No request can be made ({type(error).__name__}): correct the proxy and certificate "
+            "variables of the environment (HTTP_PROXY, HTTPS_PROXY, ALL_PROXY, SSL_CERT_FILE)."
+        ) from None

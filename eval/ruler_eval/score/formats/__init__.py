@@ -1,1 +1,0 @@
-"""The formats of prediction files, one reader each."""

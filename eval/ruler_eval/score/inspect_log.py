@@ -1,0 +1,116 @@
+"""Inspect's logs (`logs/*.eval`) of the tasks `ruler_release/ruler` and `ruler_release/oneruler`.
+
+    settings(Path("logs/2026-….eval"))["mode"]            # the log's run, as run.json has it
+    for prediction in predictions(Path("logs/2026-….eval")): …
+
+A sample is a row, with its configuration and index as metadata (ruler_release/inspect_tasks.py).
+The package inspect-ai reads the logs: their form changes with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from ruler_common.errors import RulerError
+from ruler_common.parsing import check_type
+from ruler_common.text import one_line
+from ruler_eval.prediction import FINISH_REASONS, Prediction, row_number
+from ruler_eval.score.run_facts import RunFacts, check_times
+
+if TYPE_CHECKING:
+    from inspect_ai.model import ModelOutput
+
+SUFFIX = ".eval"
+_UNREAD = {"messages", "events", "events_data", "store", "attachments", "scores", "timelines"}
+"""Fields of a sample that no score needs."""
+
+
+def settings(file: Path) -> RunFacts:
+    """Return the run of a log: model, mode, release and its digests, as run.json has them.
+
+    Raises RulerError for another task's log.
+    """
+    with _one_sentence(file):
+        from inspect_ai.log import read_eval_log
+
+        header = read_eval_log(file, header_only=True)
+    about = (header.eval.metadata or {}).get("ruler_release")
+    if about is None:
+        raise RulerError(
+            f"'{file}' is a log of '{header.eval.task}': only those of ruler_release/ruler and "
+            "ruler_release/oneruler hold predictions for a release."
+        )
+    check_type(about, RunFacts, file, "Give another log.")
+    found = cast(RunFacts, {**about, "model": header.eval.model})
+    check_times(found, file)
+    return found
+
+
+def predictions(file: Path, keep_prompts: bool = False) -> Iterator[Prediction]:
+    """Yield the answers of a log, sample by sample; rows that were not begun are not in it.
+
+    Raises RulerError for another task's log.
+    """
+    settings(file)
+    with _one_sentence(file):
+        from inspect_ai.log import read_eval_log_samples
+
+        samples = read_eval_log_samples(file, all_samples_required=False, exclude_fields=_UNREAD)
+        for sample in samples:
+            target = [sample.target] if isinstance(sample.target, str) else sample.target
+            found = prediction(
+                sample.metadata,
+                sample.output,
+                error=sample.error.message if sample.error else None,
+                outputs=tuple(target),
+                prompt=_prompt(sample.input) if keep_prompts else None,
+                where=f"{file}:{sample.id}",
+            )
+            found.check()
+            yield found
+
+
+def prediction(row: Mapping[str, Any], output: ModelOutput, **more: Any) -> Prediction:
+    """The answer that a model's output gives to the row of a sample's metadata."""
+    usage = output.usage
+    stop = output.stop_reason if output.choices else "unknown"
+    content = output.choices[0].message.content if output.choices else ""
+    parts = [] if isinstance(content, str) else content
+    thinking = "\n".join(part.reasoning for part in parts if part.type == "reasoning")
+    truncated = stop == "max_tokens" and not output.completion.strip()
+    more["error"] = more.get("error") or output.error
+    return Prediction(
+        str(row["config"]),
+        row_number(row["index"]),
+        output.completion,
+        finish_reason=FINISH_REASONS.get(stop, "stop"),
+        thinking=thinking or None,
+        thinking_ended=not truncated if thinking else None,
+        thinking_tokens=usage.reasoning_tokens if usage else None,
+        prompt_tokens=usage.input_tokens if usage else None,
+        **more,
+    )
+
+
+def _prompt(turns: Any) -> str:
+    return turns if isinstance(turns, str) else "".join(turn.text for turn in turns)
+
+
+@contextmanager
+def _one_sentence(file: Path) -> Iterator[None]:
+    """Raise RulerError, one sentence, for whatever is wrong with a log or the package."""
+    try:
+        yield
+    except RulerError:
+        raise
+    except ImportError as error:
+        raise RulerError(
+            f"'{file}' is a log of Inspect: install the package that reads it, "
+            "pip install 'ruler-release[inspect]'."
+        ) from error
+    except Exception as error:
+        why = one_line(error) or type(error).__name__
+        raise RulerError(f"'{file}' cannot be read by Inspect: {why}.") from error

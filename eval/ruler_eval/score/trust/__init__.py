@@ -1,1 +1,0 @@
-"""What ties answers to their rows, and what is odd about them."""

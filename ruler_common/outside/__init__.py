@@ -1,1 +1,0 @@
-"""What a stranger may have made: Parquet files and tokenizers, opened within bounds."""

@@ -1,0 +1,149 @@
+"""A real HTTP server on loopback that answers as a test wants it to, and keeps what it was sent.
+
+with model_server(lambda request: Reply(503) if request.tries < 3 else answer("42")) as server:
+    …                                            # server.url, server.requests
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Lock, Thread
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Request:
+    """A request for a completion: `row` is the number of its prompt, `tries` of its requests."""
+
+    path: str
+    body: dict[str, Any]
+    row: int
+    tries: int
+    headers: Mapping[str, str]
+    at: float
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What is sent: JSON, bytes, or an iterator of bytes; `drop` closes in the middle of it."""
+
+    status: int = 200
+    body: Any = field(default_factory=lambda: {"error": {"message": "told to fail"}})
+    headers: Mapping[str, str] = field(default_factory=dict)
+    drop: bool = False
+
+
+def answer(text: str = "an answer", **choice: Any) -> Reply:
+    """A whole completion, of either endpoint."""
+    message = {"role": "assistant", "content": text}
+    choices = [{"index": 0, "finish_reason": "stop", "text": text, "message": message, **choice}]
+    return Reply(200, {"choices": choices, "usage": None})
+
+
+def events(*chunks: Any, last: bytes = b"data: [DONE]\n\n") -> bytes:
+    """Chunks as server-sent events, with comments between."""
+    lines = [b"data: " + json.dumps(chunk).encode() + b"\n\n" for chunk in chunks]
+    return b": here\n\n".join(lines) + last
+
+
+class ModelServer:
+    """What a test knows of a server: its address, and the requests for completions so far."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self.requests: list[Request] = []
+        self.now = self.most_at_a_time = 0
+
+    @property
+    def tries(self) -> list[int]:
+        """The number of requests for each row, in the order in which they first came."""
+        rows = [request.row for request in self.requests]
+        return [rows.count(row) for row in sorted(set(rows))]
+
+
+VLLM = {"id": "m", "object": "model", "owned_by": "vllm", "max_model_len": 10**6}
+MODEL = {"id": "m", "object": "model", "owned_by": "test"}
+
+
+@contextmanager
+def model_server(
+    reply: Callable[[Request], Reply] = lambda _: answer(),
+    models: Sequence[Mapping[str, Any]] | Callable[[], Reply] = (MODEL,),
+    paths: Mapping[str, Any] | None = None,
+    port: int = 0,
+) -> Iterator[ModelServer]:
+    """Serve completions as `reply` says, /v1/models, and the JSON or text of further `paths`."""
+    lock, rows = Lock(), dict[str, int]()
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_GET(self) -> None:
+            if self.path == "/v1/models":
+                found = models() if callable(models) else Reply(200, {"data": list(models)})
+                return self.send(found)
+            known = self.path in (paths or {})
+            self.send(Reply(200, (paths or {})[self.path]) if known else Reply(404))
+
+        def do_POST(self) -> None:
+            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            if not self.path.endswith("/completions"):
+                return self.do_GET()
+            prompt = json.dumps(body.get("messages") or body.get("prompt"))
+            with lock:
+                row = rows.setdefault(prompt, len(rows))
+                tries = 1 + sum(request.row == row for request in server.requests)
+                headers = {name.lower(): value for name, value in self.headers.items()}
+                found = Request(self.path, body, row, tries, headers, time.monotonic())
+                server.requests.append(found)
+                server.now += 1
+                server.most_at_a_time = max(server.now, server.most_at_a_time)
+            try:
+                self.send(reply(found))
+            finally:
+                with lock:
+                    server.now -= 1
+
+        def send(self, sent: Reply) -> None:
+            body = sent.body
+            if not isinstance(body, bytes | Iterator):
+                body = body.encode() if isinstance(body, str) else json.dumps(body).encode()
+            try:
+                self.send_response(sent.status)
+                for name, value in sent.headers.items():
+                    self.send_header(name, value)
+                if isinstance(body, bytes) and not sent.drop:
+                    self.send_header("Content-Length", str(len(body)))
+                else:
+                    self.send_header("Connection", "close")
+                    self.close_connection = True
+                if sent.drop:
+                    self.send_header("Content-Length", "100000")
+                self.end_headers()
+                for part in [body] if isinstance(body, bytes) else body:
+                    self.wfile.write(part)
+                    self.wfile.flush()
+            except OSError:  # the client has gone
+                self.close_connection = True
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    class Server(ThreadingHTTPServer):
+        daemon_threads = True
+        block_on_close = False
+        request_queue_size = 128
+
+    http = Server(("127.0.0.1", port), Handler)
+    server = ModelServer(f"http://127.0.0.1:{http.server_port}/v1")
+    Thread(target=http.serve_forever, args=(0.01,), daemon=True).start()
+    try:
+        yield server
+    finally:
+        http.shutdown()
+        http.server_close()

@@ -1,0 +1,654 @@
+"""Against a real server: every row ends in one recorded state, and a run ends only for a reason."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+from email.utils import formatdate
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ruler_common.errors import RulerError
+from ruler_eval.run.backends.backend import ModelOptions
+from ruler_eval.run.backends.server import retries
+from ruler_eval.run.reasoning import Reasoning
+from ruler_eval.run.records import Records
+from ruler_eval.run.run_order import RunOrder
+from ruler_eval.run.runner import run
+from tests.eval.run import small_release
+from tests.eval.run.backends.model_server import (
+    VLLM,
+    ModelServer,
+    Reply,
+    Request,
+    answer,
+    events,
+    model_server,
+)
+
+TASKS = ("cwe_4k", "niah_single_1_4k", "qa_1_4k", "vt_4k")
+
+
+@pytest.fixture(scope="module")
+def rows36(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A release of four tasks with nine rows each."""
+    return small_release.write(tmp_path_factory.mktemp("rows36") / "ruler", rows=9)
+
+
+@pytest.fixture(scope="module")
+def rows100(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A release of four tasks with 25 rows each."""
+    return small_release.write(tmp_path_factory.mktemp("rows100") / "ruler", rows=25)
+
+
+@pytest.fixture(autouse=True)
+def short_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(retries, "FIRST_WAIT", 0.01)
+    monkeypatch.setattr(retries, "MAX_WAIT", 0.2)
+
+
+@pytest.fixture
+def order(rows36: Path, tmp_path: Path) -> RunOrder:
+    options = ModelOptions("m", timeout=20.0, give_up_after=60.0)
+    return RunOrder(
+        str(rows36), ("all_4k",), "openai", tmp_path / "RUN", options=options, quiet=True
+    )
+
+
+def at(order: RunOrder, server: ModelServer | str, **options: Any) -> RunOrder:
+    url = server if isinstance(server, str) else server.url
+    return replace(order, options=replace(order.options, base_url=url, **options))
+
+
+def records(order: RunOrder) -> list[Any]:
+    found = Records(order.out)
+    return [record for task in TASKS for record in found.of(task).values()]
+
+
+def states(order: RunOrder) -> dict[str, int]:
+    return dict(Counter(record["finish_reason"] for record in records(order)))
+
+
+# ---- which rows fail, and when a run ends ------------------------------------------------------
+
+
+def test_rows_that_always_time_out_at_a_gateway_end_no_run(order: RunOrder) -> None:
+    with model_server(
+        lambda r: Reply(504) if r.row % 4 == 1 and r.row < 32 else answer()
+    ) as server:
+        assert run(at(order, server)).total == {"stop": 28, "error": 8}
+        assert sorted(set(server.tries)) == [1, retries.MAX_TRIES]
+        assert run(at(order, server)).total == {"stop": 28, "error": 8}  # they stay recorded
+        assert len(server.requests) == 28 + 8 * retries.MAX_TRIES
+    assert {r["error"] for r in records(order)} == {None, "HTTP 504: told to fail"}
+
+
+def test_failed_rows_one_after_another_end_no_run_while_they_are_fewer_than_32(
+    order: RunOrder,
+) -> None:
+    with model_server(lambda r: Reply(500) if r.row < 16 else answer()) as server:
+        assert run(at(order, server)).total == {"stop": 20, "error": 16}
+
+
+def test_32_rows_that_fail_with_one_cause_stop_the_run_and_stay_recorded(
+    order: RunOrder, rows100: Path
+) -> None:
+    order = replace(order, dataset=str(rows100))
+    with model_server(lambda _: Reply(500)) as server:
+        with pytest.raises(
+            RulerError, match=r"^32 rows in a row failed .*: HTTP 500: told to fail"
+        ):
+            run(at(order, server))
+        assert states(order) == {"error": 32}
+    with model_server() as server:  # the next run goes on behind them
+        assert run(at(order, server)).total == {"stop": 68, "error": 32}
+        assert run(replace(at(order, server), retry_failed=True)).total == {"stop": 100}
+
+
+def test_failures_with_different_causes_end_no_run(order: RunOrder, rows100: Path) -> None:
+    causes = [Reply(400), Reply(422)]
+    order = replace(order, dataset=str(rows100))
+    with model_server(lambda r: causes[r.row % 2]) as server:
+        assert run(at(order, server, concurrency=1)).total == {"error": 100}
+
+
+def test_a_server_that_is_loading_is_waited_for(order: RunOrder) -> None:
+    ready_at = time.monotonic() + 3.0
+
+    def loading() -> bool:
+        return time.monotonic() < ready_at
+
+    with model_server(
+        lambda _: Reply(503) if loading() else answer(),
+        models=lambda: Reply(503) if loading() else Reply(200, {"data": [VLLM]}),
+    ) as server:
+        assert run(at(order, server, give_up_after=30)).total == {"stop": 36}
+
+
+def test_503_for_three_seconds_fails_no_row(order: RunOrder) -> None:
+    began: list[float] = []
+
+    def reply(request: Request) -> Reply:
+        began.append(request.at)
+        return Reply(503) if request.at - began[0] < 3.0 else answer()
+
+    with model_server(reply) as server:
+        assert run(at(order, server)).total == {"stop": 36}
+
+
+def test_an_endless_429_stops_the_run_with_rows_missing(order: RunOrder) -> None:
+    with model_server(lambda r: answer() if r.row < 4 else Reply(429)) as server:
+        began = time.monotonic()
+        with pytest.raises(RulerError, match=r"nothing for 2 seconds \(HTTP 429: told to fail\)"):
+            run(at(order, server, give_up_after=2.0))
+        assert 2 <= time.monotonic() - began < 8
+    assert states(order) == {"stop": 4}
+    with model_server() as server:
+        assert run(at(order, server)).total == {"stop": 36}
+
+
+def test_a_server_that_refuses_some_while_it_works_on_others_is_not_given_up(
+    order: RunOrder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A queue of one: whatever else is sent while it answers gets 503."""
+    monkeypatch.setattr(retries, "REFUSAL_SECONDS", 0.3)
+    working = threading.Lock()
+
+    def reply(_: Request) -> Reply:
+        if not working.acquire(blocking=False):
+            return Reply(503)
+        time.sleep(1.5)
+        working.release()
+        return answer()
+
+    with model_server(reply) as server:
+        limited = replace(at(order, server, give_up_after=0.8, concurrency=4), limit=1)
+        assert run(limited).total == {"stop": 4}
+
+
+def test_a_row_slower_than_the_timeout_is_sent_once(order: RunOrder) -> None:
+    def reply(request: Request) -> Reply:
+        if request.row == 0:
+            time.sleep(3)
+        return answer()
+
+    with model_server(reply) as server:
+        assert run(at(order, server, timeout=1.0)).total == {"stop": 35, "error": 1}
+        assert set(server.tries) == {1}
+        assert run(at(order, server, timeout=1.0)).total == {"stop": 35, "error": 1}
+        assert len(server.requests) == 36
+    (failed,) = [r["error"] for r in records(order) if r["error"]]
+    assert failed == "Timeout: no answer within 1 seconds (--timeout)"
+
+
+@pytest.mark.parametrize("status", [401, 403])
+def test_a_refused_key_stops_the_run_at_once(order: RunOrder, status: int) -> None:
+    with model_server(lambda _: Reply(status)) as server:
+        with pytest.raises(RulerError, match=f"refuses the key .HTTP {status}: .*OPENAI_API_KEY"):
+            run(at(order, server, concurrency=2))
+        assert len(server.requests) <= 4
+    assert records(order) == []
+
+
+def test_no_connection_at_the_start_is_one_sentence(order: RunOrder) -> None:
+    with pytest.raises(RulerError, match=r"^No server answers at http://127\.0\.0\.1:9/v1: start"):
+        run(at(order, "http://127.0.0.1:9/v1"))
+    with pytest.raises(RulerError, match=r"No server answers at http://\[::1\]:9/v1"):
+        run(at(order, "http://[::1]:9/v1"))
+
+
+def test_a_server_that_goes_away_stops_the_run_which_resumes(order: RunOrder) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        port = taken.getsockname()[1]
+    gone = threading.Event()
+    failure: list[BaseException] = []
+
+    def reply(request: Request) -> Reply:
+        if request.row >= 10:
+            gone.set()
+            return Reply(200, b"{", drop=True)
+        return answer()
+
+    def work() -> None:
+        try:
+            run(at(order, f"http://127.0.0.1:{port}/v1", give_up_after=1.0, concurrency=4))
+        except RulerError as error:
+            failure.append(error)
+
+    with model_server(reply, port=port):
+        thread = threading.Thread(target=work)
+        thread.start()
+        assert gone.wait(20)
+    thread.join(30)
+    assert "has answered nothing for 1 seconds (Connection error:" in str(failure[0])
+    answered = states(order)["stop"]
+    assert 1 <= answered <= 10
+    with model_server(port=port) as server:
+        assert run(at(order, server)).total == {"stop": 36}
+        assert len(server.requests) == 36 - answered
+
+
+def test_a_server_that_restarts_in_the_middle_fails_no_row(order: RunOrder) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        port = taken.getsockname()[1]
+    stop, found = threading.Event(), []
+
+    def reply(request: Request) -> Reply:
+        if request.row == 5:
+            stop.set()
+        time.sleep(0.05)
+        return answer()
+
+    def work() -> None:
+        found.append(run(at(order, f"http://127.0.0.1:{port}/v1", concurrency=3)).total)
+
+    with model_server(reply, port=port):
+        thread = threading.Thread(target=work)
+        thread.start()
+        assert stop.wait(20)
+    time.sleep(1)
+    with model_server(port=port):
+        thread.join(30)
+    assert found == [{"stop": 36}]
+
+
+@pytest.mark.parametrize("value", ["1", "date"])
+def test_retry_after_is_honoured(order: RunOrder, value: str) -> None:
+    def reply(request: Request) -> Reply:
+        if request.tries == 1:
+            after = formatdate(time.time() + 2, usegmt=True) if value == "date" else value
+            return Reply(429, headers={"Retry-After": after})
+        return answer()
+
+    with model_server(reply) as server:
+        assert run(replace(at(order, server), limit=1)).total == {"stop": 4}
+    first = {r.row: r.at for r in server.requests if r.tries == 1}
+    second = {r.row: r.at for r in server.requests if r.tries == 2}
+    assert all(0.9 <= second[row] - first[row] < 4 for row in first)
+
+
+def test_seconds_of_a_retry_after() -> None:
+    assert retries.seconds_in("7") == 7.0
+    assert 25 < (retries.seconds_in(formatdate(time.time() + 30, usegmt=True)) or 0) <= 30
+    assert retries.seconds_in("-7") == 0.0
+    for wrong in ("", "nan", "soon", "7, 8", "Mon, 01 Jan 99999999999 00:00:00 GMT", "\ud800"):
+        assert retries.seconds_in(wrong) is None
+
+
+@pytest.mark.parametrize(
+    ("failure", "cause"),
+    [
+        (Reply(200, {"choices": []}), "Malformed: no choices in the answer"),
+        (Reply(200, b'{"choices": [{"te'), "Malformed: the answer is not valid JSON"),
+        (Reply(200, b"<html>busy</html>"), "Malformed: the answer is not valid JSON"),
+        (Reply(200, b'{"choices": [{"te', drop=True), "Connection error: RemoteProtocolError"),
+        (Reply(502, b"<html>bad gateway</html>"), "HTTP 502: <html>bad gateway</html>"),
+    ],
+)
+def test_a_broken_answer_is_tried_again_and_then_recorded(
+    order: RunOrder, failure: Reply, cause: str
+) -> None:
+    with model_server(lambda r: failure if r.row == 0 or r.tries == 1 else answer()) as server:
+        assert run(replace(at(order, server), limit=1)).total == {"stop": 3, "error": 1}
+        assert sorted(server.tries) == [2, 2, 2, retries.MAX_TRIES]
+    (error,) = [record["error"] for record in records(order) if record["error"]]
+    assert error.startswith(cause)
+
+
+@pytest.mark.parametrize("status", [400, 404, 413, 422])
+def test_a_row_that_the_server_refuses_is_sent_once(order: RunOrder, status: int) -> None:
+    with model_server(lambda r: Reply(status) if r.row == 0 else answer()) as server:
+        assert run(at(order, server)).total == {"stop": 35, "error": 1}
+        assert set(server.tries) == {1}
+
+
+def test_no_more_requests_than_the_concurrency_are_sent_at_a_time(order: RunOrder) -> None:
+    def reply(_: Request) -> Reply:
+        time.sleep(0.05)
+        return answer()
+
+    with model_server(reply) as server:
+        run(at(order, server, concurrency=4))
+        assert server.most_at_a_time == 4
+
+
+def test_ctrl_c_ends_a_run_within_two_seconds(order: RunOrder) -> None:
+    began = threading.Event()
+
+    def reply(_: Request) -> Reply:
+        began.set()
+        time.sleep(30)
+        return answer()
+
+    with model_server(reply) as server:
+        flags = ["--dataset", order.dataset, "--configs", "all_4k", "--backend", "openai"]
+        flags += ["--model", "m", "--base-url", server.url, "--out", str(order.out)]
+        process = subprocess.Popen(
+            [sys.executable, "-m", "ruler_release", "run", *flags],
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**os.environ, "PYTHONWARNINGS": "default"},
+        )
+        assert began.wait(60)
+        time.sleep(0.2)
+        process.send_signal(signal.SIGINT)
+        stopped_at = time.monotonic()
+        _, printed = process.communicate(timeout=20)
+        assert time.monotonic() - stopped_at < 2
+    assert process.returncode == 130
+    assert "Stopped; what was finished is kept." in printed
+    assert "Traceback" not in printed
+    assert "never awaited" not in printed
+
+
+# ---- what is sent, and what is found -----------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("mode", "path", "field"),
+    [("completion", "/v1/completions", "prompt"), ("chat", "/v1/chat/completions", "messages")],
+)
+def test_the_endpoint_follows_the_mode(order: RunOrder, mode: str, path: str, field: str) -> None:
+    with model_server() as server:
+        run(replace(at(order, server), mode=mode, limit=1))
+    assert {request.path for request in server.requests} == {path}
+    assert all(field in request.body for request in server.requests)
+    if mode == "completion":
+        prefixes = ("provided text is", "they are: ", "list are:", "Answer:")
+        assert all(request.body["prompt"].endswith(prefixes) for request in server.requests)
+
+
+def test_prefill_goes_to_vllm_as_a_turn_to_continue(order: RunOrder) -> None:
+    with model_server(models=[VLLM], paths={"/version": {"version": "0.9.1"}}) as server:
+        run(replace(at(order, server), limit=1))
+    kept = json.loads((order.out / "run.json").read_text())
+    assert (kept["mode"], kept["max_model_len"]) == ("prefill", 10**6)
+    assert (kept["backend_version"], kept["budget"]) == ("vllm 0.9.1", "unchecked")
+    for body in (request.body for request in server.requests):
+        assert body["add_generation_prompt"] is False
+        assert body["continue_final_message"] is True
+        assert body["messages"][-1]["role"] == "assistant"
+        assert not body["messages"][-1]["content"].startswith(" ")
+        assert body["chat_template_kwargs"]["enable_thinking"] is False
+        assert body["repetition_penalty"] == 1.0  # not the model's generation_config.json
+
+
+def test_a_run_says_on_one_line_what_it_found(
+    order: RunOrder, capfd: pytest.CaptureFixture[str]
+) -> None:
+    order = replace(order, limit=1, quiet=False)
+    with model_server(models=[VLLM], paths={"/version": {"version": "0.9.1"}}) as server:
+        run(at(order, server))
+        assert (
+            f"vLLM 0.9.1 at {server.url}: model m, context length 1,000,000 tokens, mode prefill "
+            "(vLLM continues the assistant's turn).\n"
+        ) in capfd.readouterr().err
+    with model_server() as server:
+        run(replace(at(order, server), out=order.out.with_name("OTHER")))
+        assert (
+            "model m, context length unknown (--max-model-len gives it), mode chat (The server is "
+            "not known to continue an assistant's turn)."
+        ) in capfd.readouterr().err
+
+
+def test_prefill_is_refused_if_the_prefix_would_be_lost(order: RunOrder) -> None:
+    with model_server() as server, pytest.raises(RulerError, match=r"--mode chat, --tokenizer"):
+        run(replace(at(order, server), mode="prefill"))
+
+
+def test_with_a_tokenizer_prefill_sends_token_ids(
+    order: RunOrder, tiny: Path, tiny_tokenizer: Any
+) -> None:
+    asked = replace(order, mode="prefill", configs=("vt_4k",), limit=1)
+    with model_server() as server:
+        run(at(asked, server, tokenizer=str(tiny)))
+    (sent,) = server.requests
+    assert sent.path == "/v1/completions"
+    text = tiny_tokenizer.decode(sent.body["prompt"])
+    assert text.startswith("<s><|user|>")
+    assert text.count("<s>") == 1
+    assert text.endswith("they are: ")
+
+
+def test_a_row_over_the_limit_is_not_sent(order: RunOrder, tiny: Path) -> None:
+    with model_server() as server:
+        asked = at(replace(order, mode="completion"), server, tokenizer=str(tiny))
+        outcome = run(replace(asked, options=replace(asked.options, max_model_len=1000)))
+    over = [record for record in records(order) if record["finish_reason"] == "does_not_fit"]
+    assert outcome.total["does_not_fit"] == len(over) == 36 - len(server.requests)
+    assert over
+    for record in over:
+        assert record["usage"]["prompt_tokens"] > 1000 - 128
+        assert "over the limit of 1,000" in record["error"]
+
+
+def test_the_servers_tokenizer_counts_where_it_has_one(order: RunOrder) -> None:
+    tokenize = {"count": 999_990, "tokens": [1, 2, 3]}
+    with model_server(models=[VLLM], paths={"/tokenize": tokenize}) as server:
+        assert run(at(order, server)).total == {"does_not_fit": 36}
+    assert server.requests == []
+    assert json.loads((order.out / "run.json").read_text())["budget"] == "server"
+
+
+def test_reasoning_is_kept_apart(order: RunOrder) -> None:
+    message = {"content": "42", "reasoning_content": "let me see"}
+    with model_server(lambda _: answer(message=message)) as server:
+        run(replace(at(order, server), configs=("vt_4k",), reasoning=Reasoning(True, 500)))
+    kept = {(r["thinking"], r["prediction"], r["thinking_ended"]) for r in records(order)}
+    assert kept == {("let me see", "42", True)}
+    assert {request.body["max_tokens"] for request in server.requests} == {530}
+
+
+def test_a_prediction_is_stored_as_it_came_and_an_error_without_the_key(
+    order: RunOrder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key = "sk-very-secret-12345678"
+    monkeypatch.setenv("OPENAI_API_KEY", key)
+
+    def reply(request: Request) -> Reply:
+        said = f"bad key {request.headers['authorization']}"
+        if request.row == 0:
+            return Reply(400, {"error": {"message": said}})
+        return answer(f" \u200b\x00 {said} ")
+
+    with model_server(reply) as server:
+        run(replace(at(order, server, concurrency=1), configs=("vt_4k",), limit=2))
+    kept = {(record["error"], record["prediction"]) for record in records(order)}
+    assert kept == {
+        ("HTTP 400: bad key Bearer ***", ""),
+        (None, f" \u200b\x00 bad key Bearer {key} "),
+    }
+
+
+def test_an_address_without_its_v1_is_corrected(order: RunOrder) -> None:
+    with model_server() as server:
+        wrong = at(order, server.url.removesuffix("/v1"))
+        with pytest.raises(RulerError, match=f"API is at {server.url}: give that with --base-url"):
+            run(wrong)
+    assert records(order) == []
+
+
+def test_an_address_that_speaks_no_tls_is_one_sentence(order: RunOrder) -> None:
+    with model_server() as server, pytest.raises(RulerError, match=r"TLS .*is its address http://"):
+        run(at(order, server.url.replace("http", "https")))
+
+
+def test_a_certificate_that_is_not_trusted_is_one_sentence(order: RunOrder) -> None:
+    import http.server
+    import ssl
+
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(Path(__file__).parent.parent / "self_signed.pem")
+    server = http.server.HTTPServer(("127.0.0.1", 0), http.server.BaseHTTPRequestHandler)
+    server.socket = context.wrap_socket(server.socket, server_side=True)
+    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+    with pytest.raises(RulerError, match=r"not trusted \(self-signed certificate\): .*SSL_CERT_FI"):
+        run(at(order, f"https://127.0.0.1:{server.server_port}/v1"))
+    server.shutdown()
+    server.server_close()
+
+
+def test_an_unknown_model_is_answered_with_the_served_ones(order: RunOrder) -> None:
+    names = [*(f"org/llama-{size}b" for size in range(200)), "qwen-7b-chat"]
+    threads = threading.active_count()
+    with model_server(models=[{**VLLM, "id": name} for name in names]) as server:
+        wrong = at(order, server, model="qwen-7b")
+        with pytest.raises(RulerError, match=r"but: qwen-7b-chat, (\S+, ){3}\S+ and 196 others\.$"):
+            run(wrong)
+    assert threading.active_count() <= threads + 1
+
+
+def test_without_a_key_or_a_server_it_is_one_sentence(
+    order: RunOrder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+    with pytest.raises(RulerError, match="OPENAI_API_KEY"):
+        run(order)
+
+
+@pytest.mark.parametrize(
+    ("variable", "value"),
+    [
+        ("HTTP_PROXY", "gopher://me:hunter2@127.0.0.1:9"),
+        ("HTTP_PROXY", "http://me:hunter2@127.0.0.1:port"),
+        ("SSL_CERT_FILE", "/nowhere/hunter2"),
+        ("OPENAI_CUSTOM_HEADERS", "X-Name: hunter2 é"),
+        ("OPENAI_CUSTOM_HEADERS", "X Name: hunter2"),
+    ],
+)
+def test_an_environment_that_allows_no_request_is_one_sentence(
+    order: RunOrder, monkeypatch: pytest.MonkeyPatch, variable: str, value: str
+) -> None:
+    with model_server() as server:
+        monkeypatch.setenv(variable, value)
+        with pytest.raises(RulerError, match=f"No request can be made .*{variable}") as caught:
+            run(at(order, server))
+    assert "hunter2" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://127.0.0.1:99999/v1",
+        "http://[::1",
+        "http://127.0.0.1:80/v1\n",
+        "http://a b/v1",
+        "127.0.0.1:8000/v1",
+        "ftp://host/v1",
+        "http:///v1",
+        "http://hôte/v1",
+        "http://host/v1?key=1",
+    ],
+)
+def test_a_malformed_address_is_refused_before_anything_starts(order: RunOrder, url: str) -> None:
+    with pytest.raises(RulerError, match="--base-url takes http://HOST:PORT/v1"):
+        run(at(order, url))
+    assert not order.out.exists()
+
+
+def test_a_password_in_an_address_is_refused_and_not_shown(order: RunOrder) -> None:
+    for url in ("http://me:hunter2@host/v1", "http://me:hunter2@[::1", "http://hunter2@h:99999"):
+        with pytest.raises(RulerError) as caught:
+            run(at(order, url))
+        assert "hunter2" not in str(caught.value)
+
+
+@pytest.mark.parametrize("key", ["sk-1234\n5678", "sk-é", "sk 1"])
+def test_a_key_that_no_request_can_carry_is_refused(
+    order: RunOrder, monkeypatch: pytest.MonkeyPatch, key: str
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", key)
+    with pytest.raises(RulerError, match="OPENAI_API_KEY holds a character") as caught:
+        run(at(order, "http://127.0.0.1:9/v1"))
+    assert key not in str(caught.value)
+
+
+# ---- streams -----------------------------------------------------------------------------------
+
+SSE = {"Content-Type": "text/event-stream; charset=utf-8"}
+USAGE = {"prompt_tokens": 900, "completion_tokens": 9}
+
+
+def chunk(finish_reason: str | None = None, **piece: Any) -> dict[str, Any]:
+    return {"choices": [{"index": 0, "finish_reason": finish_reason, **piece}]}
+
+
+CHUNKS: list[Any] = [
+    chunk(delta={"role": "assistant", "content": ""}),
+    chunk(delta={"reasoning_content": "well"}),
+    chunk(delta={"content": "an\u2003 "}),
+    chunk(delta={"content": "answér"}, finish_reason="stop"),
+    {"choices": [], "usage": USAGE},
+]
+
+
+@pytest.fixture
+def streamed(order: RunOrder) -> RunOrder:
+    options = replace(order.options, stream=True)
+    return replace(order, options=options, configs=("vt_4k",), mode="chat", limit=1)
+
+
+def test_an_answer_in_chunks_is_put_together(streamed: RunOrder) -> None:
+    with model_server(lambda _: Reply(200, events(*CHUNKS), SSE)) as server:
+        assert run(at(streamed, server)).total == {"stop": 1}
+    (record,) = records(streamed)
+    assert (record["prediction"], record["thinking"]) == ("an\u2003 answér", "well")
+    assert record["usage"]["completion_tokens"] == 9
+    (request,) = server.requests
+    assert request.body["stream"] is True
+    assert request.body["stream_options"] == {"include_usage": True}
+
+
+def test_an_answer_that_comes_whole_instead_is_read(streamed: RunOrder) -> None:
+    with model_server() as server:
+        assert run(at(streamed, server)).total == {"stop": 1}
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        events(*CHUNKS[:3], last=b""),
+        events(*CHUNKS[:3], {"error": {"message": "out of memory", "code": 500}}),
+        events(*CHUNKS[:3]) + b"data: {\n\n",
+        events(*CHUNKS[:2], chunk(delta={"content": 5})),
+        events(*CHUNKS[:2], {"choices": [5]}),
+        b"data: [DONE]\n\n",
+    ],
+)
+def test_a_stream_that_breaks_off_is_tried_again(streamed: RunOrder, sent: bytes) -> None:
+    whole = Reply(200, events(*CHUNKS), SSE)
+    with model_server(lambda r: Reply(200, sent, SSE) if r.tries < 3 else whole) as server:
+        assert run(at(streamed, server)).total == {"stop": 1}
+        assert server.tries == [3]
+    assert records(streamed)[0]["prediction"] == "an\u2003 answér"
+
+
+def test_the_timeout_of_a_stream_is_for_each_piece(streamed: RunOrder) -> None:
+    def slowly(*pauses: float) -> Iterator[bytes]:
+        for pause, piece in zip(pauses, CHUNKS, strict=True):
+            time.sleep(pause)
+            yield events(piece, last=b"")
+        yield b"data: [DONE]\n\n"
+
+    with model_server(lambda _: Reply(200, slowly(0.6, 0.6, 0.6, 0.6, 0), SSE)) as server:
+        assert run(at(streamed, server, timeout=1.0)).total == {"stop": 1}
+    hanging = replace(streamed, out=streamed.out.with_name("HANGING"))
+    with model_server(lambda _: Reply(200, slowly(0, 0, 9, 0, 0), SSE)) as server:
+        began = time.monotonic()
+        assert run(at(hanging, server, timeout=1.0)).total == {"error": 1}
+        assert time.monotonic() - began < 5
+        assert server.tries == [1]

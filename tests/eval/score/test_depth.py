@@ -1,0 +1,93 @@
+"""Scores by depth: which evidence counts, for which reference, in which bin."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ruler_eval.score.depth import Mark, bin_of, by_depth, credits, is_spread, marks
+from ruler_eval.score.predictions import read
+from ruler_eval.score.row_score import ScoringRules
+from ruler_eval.score.scoring import score
+
+
+def span(text, whole, answer=True):
+    start = whole.index(text)
+    depth = start / len(whole)
+    return {"start": start, "end": start + len(text), "depth": depth, "answer": answer}
+
+
+def test_a_needles_row_counts_at_its_depth_and_distractors_do_not():
+    row = {"outputs": ["1"], "evidence": [span("b", "a b c"), span("c", "a b c", False)]}
+    assert marks(row, False) == [Mark(0.4, None)]
+
+
+def test_several_references_each_count_at_their_own_evidence():
+    text = "VAR A = 1 … VAR B = VAR A … VAR C = VAR B"
+    chain = ["VAR A = 1", "VAR B = VAR A", "VAR C = VAR B"]
+    row = {"input": text, "outputs": ["A", "B", "C"], "evidence": [span(t, text) for t in chain]}
+    assert is_spread(row, False)
+    assert [mark.reference for mark in marks(row, False)] == [0, 1, 2]
+    assert credits(marks(row, False), 2 / 3, [True, False, True])[1][1] == 0
+
+
+def test_references_in_another_order_than_the_text_find_their_needles():
+    text = "k is: 22 … k is: 11"
+    row = {"input": text, "outputs": ["11", "22"]}
+    row["evidence"] = [span("k is: 22", text), span("k is: 11", text)]
+    assert [mark.reference for mark in marks(row, False)] == [1, 0]
+
+
+def test_alternatives_count_once_at_the_mean_depth_of_their_passages():
+    row = {"outputs": ["Paris", "the city of Paris"]}
+    row["evidence"] = [span("b", "a b c d e"), span("d", "a b c d e")]
+    assert not is_spread(row, True)
+    assert marks(row, True) == [Mark(pytest.approx(4 / 9), None)]
+
+
+def test_rows_without_evidence_count_nowhere():
+    assert marks({"outputs": ["a"], "evidence": []}, False) == []
+    assert by_depth([]) is None
+
+
+def test_ten_bins_hold_their_lower_bound_and_the_last_one_its_upper_too():
+    assert [bin_of(depth) for depth in (0, 0.0999, 0.1, 0.3, 0.7, 0.95, 1.0)] == [
+        *(0, 0, 1, 3, 7, 9, 9)
+    ]
+
+
+@given(st.lists(st.tuples(st.floats(0, 1), st.sampled_from([0.0, 0.5, 1.0])), min_size=1))
+def test_every_credit_is_in_one_bin(pairs):
+    bins = by_depth(pairs)
+    assert sum(bin["n"] for bin in bins) == len(pairs)
+    total = sum(bin["score"] * bin["n"] for bin in bins if bin["n"])
+    assert total == pytest.approx(100 * sum(credit for _, credit in pairs))
+
+
+def test_a_model_that_reads_the_first_half_only_shows_it(write_run, frozen):
+    depths = {
+        (config, row["index"]): row["evidence"][0]["depth"]
+        for config in ("niah_single_2_4k", "niah_single_2_8k")
+        for row in frozen.rows(config, ("index", "evidence"))
+    }
+
+    def answer(config, row):
+        return row["outputs"][0] if depths[config, row["index"]] < 0.5 else ""
+
+    run = write_run(answer, configs=["niah_single_2_4k", "niah_single_2_8k"])
+    for cell in score(read([run]), frozen, ScoringRules())["configurations"].values():
+        for bin in cell["depth"]:
+            assert bin["score"] in (None, 100 if bin["depth"][0] < 0.5 else 0)
+
+
+def test_every_task_with_evidence_has_ten_bins(write_run, frozen):
+    from tests.eval.scoring_helpers import right
+
+    cells = score(read([write_run(right)]), frozen)["configurations"]
+    without = {name for name, cell in cells.items() if cell["depth"] is None}
+    assert without == {"cwe_4k", "cwe_8k", "fwe_4k", "fwe_8k"}
+    assert all(len(cell["depth"]) == 10 for cell in cells.values() if cell["depth"])
+    assert sum(bin["n"] for bin in cells["vt_4k"]["depth"]) == 25
+    assert sum(bin["n"] for bin in cells["niah_multiquery_4k"]["depth"]) == 20
+    assert sum(bin["n"] for bin in cells["qa_2_4k"]["depth"]) == 5

@@ -1,0 +1,62 @@
+"""Rows that ask about one document are a cluster: counted, marked, and heeded by the intervals."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from ruler_eval.frozen_release import Release
+from ruler_eval.score import intervals
+from ruler_eval.score.results_file import load
+from tests.eval.scoring_helpers import right, ruler
+
+
+@pytest.fixture
+def scored(write_run):
+    """A run whose qa answers are right for the rows of the first row's document alone."""
+
+    def answer(config, row):
+        return right(config, row) if "qa" not in config or row["index"] < 3 else "?"
+
+    run = write_run(answer)
+    assert ruler("score", run)[2] == 0
+    return run, load(run / "results.json")
+
+
+def documents_in(root, config):
+    """The rows' documents, read here: the texts of their evidence."""
+    rows = Release.open(str(root)).rows(config, ("input", "evidence"))
+    return [
+        tuple(sorted(row["input"][e["start"] : e["end"]] for e in row["evidence"])) for row in rows
+    ]
+
+
+def test_the_rows_of_a_document_have_one_digest_at_every_length(scored, built):
+    cells = scored[1]["configurations"]
+    texts = documents_in(built, "qa_1_4k")
+    marked = cells["qa_1_4k"]["rows"]["document"]
+    assert len(set(marked)) == len(set(texts)) < len(texts)
+    assert len(set(zip(marked, texts, strict=True))) == len(set(texts))
+    lengths = [c["rows"]["document"] for c in cells.values() if c["task"] == "qa_1"]
+    assert all(found == marked for found in lengths)
+
+
+def test_the_interval_and_the_mean_heed_them(scored):
+    run, results = scored
+    cell = results["configurations"]["qa_1_4k"]
+    as_if_apart = intervals.percent([np.array(cell["rows"]["score"])])
+    assert cell["design_effect"] > 1
+    assert cell["documents"] == len(set(cell["rows"]["document"]))
+    low, high = cell["interval"]
+    assert low <= as_if_apart[0] < as_if_apart[1] <= high
+    assert high - low > as_if_apart[1] - as_if_apart[0]
+    stdout, _, _ = ruler("score", run, "--intervals")
+    table = stdout.partition("Rows that share documents")[2]
+    line = next(line for line in table.splitlines() if line.startswith("qa_1_4k "))
+    assert line.split()[1:3] == [str(cell["n"]), str(cell["documents"])]
+
+
+def test_rows_that_share_nothing_are_not_marked(scored):
+    for cell in scored[1]["configurations"].values():
+        shares = cell["task"] == "qa_1"
+        assert ("document" in cell["rows"]) == ("design_effect" in cell) == shares

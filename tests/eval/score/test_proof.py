@@ -1,0 +1,100 @@
+"""Whose answers they are: proved by a digest or the prompts, or said not to be."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from ruler_eval.score.results_file import load
+from tests.eval.scoring_helpers import record, right, ruler
+
+COLUMNS = ("index", "outputs", "input", "answer_prefix", "question")
+
+
+@pytest.fixture
+def score(built, tmp_path):
+    """Score lines of the reference code's or this project's form: (first line, proof, error)."""
+
+    def call(name, lines, *flags):
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+        out = tmp_path / "results.json"
+        flags = flags or ("--dataset", built)
+        stdout, error, code = ruler("score", path, *flags, "--out", out)
+        if code:
+            return "", None, error
+        (cell,) = load(out)["configurations"].values()
+        return " ".join(stdout.split("\n\n")[0].split()), cell["proof"], error
+
+    return call
+
+
+@pytest.fixture
+def rows(frozen):
+    return list(frozen.rows("niah_single_2_4k", COLUMNS))
+
+
+def test_lines_without_anything_to_compare_are_said_to_be_unproved(score, rows):
+    lines = [record("niah_single_2_4k", row["index"], right("", row)) for row in rows]
+    first, proof, _ = score("mine.jsonl", lines)
+    assert proof == "none"
+    assert first.endswith(
+        "NOT PROVED: no digest, prompt or references show that the answers are to these rows "
+        "(1 of 1 configurations)"
+    )
+
+
+def test_references_that_agree_do_not_tell_the_length(score, rows):
+    """A row asks the same at every length: answers at 8k are not proved to be those of 4k."""
+    lines = [{"index": r["index"], "pred": right("", r), "outputs": r["outputs"]} for r in rows]
+    first, proof, _ = score("4096/pred/niah_single_2.jsonl", lines)
+    assert proof == "references"
+    assert "NOT PROVED: the references agree, but other lengths and languages share them" in first
+    first, proof, _ = score("8192/pred/niah_single_2.jsonl", lines)
+    assert (proof, "NOT PROVED" in first) == ("references", True)
+
+
+def test_prompts_in_the_file_are_compared_with_the_rows(score, rows):
+    def lines(asked):
+        return [{"index": r["index"], "pred": right("", r), "input": asked(r)} for r in rows]
+
+    def wrapped(row):
+        return f"<s>[INST] {row['input']} [/INST]{row['answer_prefix']}"
+
+    name = "4096/pred/niah_single_2.jsonl"
+    first, proof, _ = score(name, lines(wrapped))
+    assert (proof, "NOT PROVED" in first) == ("prompt", False)
+    for asked, row in ((lambda r: wrapped(rows[r["index"] - 1]), 0), (lambda r: "What is it?", 0)):
+        _, _, error = score(name, lines(asked))
+        assert f":1' was asked another prompt than row {row} of 'niah_single_2_4k'" in error
+        assert "leave --dataset out to score it by its own references." in error
+    _, _, error = score("8192/pred/niah_single_2.jsonl", lines(wrapped))
+    assert "was asked another prompt than row 0 of 'niah_single_2_8k'" in error
+
+
+def test_a_runs_digest_proves_its_answers(write_run):
+    run = write_run(right, configs=["vt_4k"])
+    assert "NOT PROVED" not in ruler("score", run)[0]
+    assert load(run / "results.json")["configurations"]["vt_4k"]["proof"] == "rows"
+    settings = json.loads((run / "run.json").read_text())
+    del settings["rows"]
+    (run / "run.json").write_text(json.dumps(settings))
+    first = ruler("score", run)[0].split("\n\n")[0]
+    assert "NOT PROVED: no digest" in " ".join(first.split())
+
+
+def test_answers_with_their_own_references_are_their_own_rows(score, rows, tmp_path):
+    lines = [{"index": r["index"], "pred": right("", r), "outputs": r["outputs"]} for r in rows]
+    first, proof, _ = score("4096/pred/niah_single_2.jsonl", lines, "--tokenizer", "tekken")
+    assert (proof, "NOT PROVED" in first) == ("own", False)
+    assert "own rows: scored without a release" in first
+    data = tmp_path / "4096/data/niah_single_2.jsonl"
+    data.parent.mkdir(parents=True)
+    data.write_text("".join(json.dumps({**line, "index": line["index"]}) + "\n" for line in lines))
+    bare = [{"index": line["index"], "pred": line["pred"]} for line in lines]
+    name, flags = "4096/pred/niah_single_2.jsonl", ("--references", tmp_path / "4096/data")
+    assert score(name, lines, *flags)[1] == "own"
+    first, proof, _ = score(name, bare, *flags)
+    assert (proof, "NOT PROVED: no digest" in first) == ("none", True)
