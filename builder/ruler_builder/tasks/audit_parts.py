@@ -88,7 +88,7 @@ def check_spans(row: Row, expected: Iterable[tuple[int, int, bool]]) -> Iterator
 
 
 def only_in_evidence(row: Row) -> Iterator[str]:
-    """Say if a reference stands in the context elsewhere than in the evidence that carries it."""
+    """Say if a reference occurs in the context elsewhere than in the evidence that carries it."""
     context, text = context_of(row), row["input"]
     carrying = [text[span["start"] : span["end"]] for span in row["evidence"] if span["answer"]]
     for output in row["outputs"]:
@@ -147,7 +147,7 @@ def longest_line(lines: Collection[str], count: Callable[[str], int]) -> int:
     return max(count("\n" + line) for line in longest) * 5 // 4 + 2
 
 
-@lru_cache(maxsize=1 << 17)  # the words of a dictionary stand in every row
+@lru_cache(maxsize=1 << 17)  # the words of a dictionary are in every row
 def fold(word: str) -> str:
     """Return a word without differences of case and width."""
     return unicodedata.normalize("NFKC", word).casefold()

@@ -131,6 +131,6 @@ def audit(row: Row, about: AuditContext) -> Iterator[str]:
     example = row["input"][: row["context_start"]].removesuffix(frame.head).casefold().split()
     for word in row["outputs"]:
         if word.casefold() in wording:
-            yield f"the reference '{word}' stands in the wording around the list"
+            yield f"the reference '{word}' occurs in the wording around the list"
         if about.params.examples and word.casefold() in example:
-            yield f"the reference '{word}' stands in the solved example too"
+            yield f"the reference '{word}' occurs in the solved example too"

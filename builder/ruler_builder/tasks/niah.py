@@ -237,7 +237,7 @@ def audit(row: Row, about: AuditContext) -> Iterator[str]:
         values.setdefault(match["key"], []).append(match["value"])
     for value, times in Counter(match["value"] for match in needles).items():
         if times > 1:
-            yield f"value '{value}' stands in {times} needles"
+            yield f"value '{value}' occurs in {times} needles"
     given = [
         sorted(row["outputs"][at : at + params.values])
         for at in range(0, len(row["outputs"]), params.values)
@@ -257,10 +257,10 @@ def audit(row: Row, about: AuditContext) -> Iterator[str]:
     keys = {match["key"] for match in drawn}
     for key, found in values.items():
         if len(found) != (params.values if key in keys else 1):
-            yield f"key '{key}' stands in {len(found)} needles"
+            yield f"key '{key}' occurs in {len(found)} needles"
     for key in asked:
         if context.count(key) != sum(match[0].count(key) for match in needles):
-            yield f"the asked key '{key}' stands in the context outside its needles"
+            yield f"the asked key '{key}' occurs in the context outside its needles"
     if params.haystack == "needles":
         yield from about.not_full(row, longest_line(context.split("\n"), about.count))
     elif params.haystack == "noise":

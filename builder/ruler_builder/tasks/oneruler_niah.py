@@ -239,7 +239,7 @@ def audit(row: Row, about: AuditContext) -> Iterator[str]:
         for noun in nouns:
             for key in values:
                 if fold(noun) in fold(key) or fold(key) in fold(noun):
-                    yield f"the absent key '{noun}' stands in a needle as '{key}'"
+                    yield f"the absent key '{noun}' occurs in a needle as '{key}'"
     else:
         carrying = set(nouns)
         yield from only_in_evidence(row)
@@ -256,7 +256,7 @@ def audit(row: Row, about: AuditContext) -> Iterator[str]:
     runs = " ".join(unicodedata.normalize("NFKC", run) for run in _LONG_NUMBER.findall(context))
     for value, times in Counter(match["value"] for match in needles).items():
         if times > 1 or runs.count(value) != 1:
-            yield f"value '{value}' stands elsewhere in the context too"
+            yield f"value '{value}' occurs elsewhere in the context too"
 
 
 def _asked_nouns(row: Row, params: MultilingualNiahParams, instruction: Any) -> list[str]:

@@ -283,7 +283,7 @@ def audit(row: Row, about: AuditContext) -> Iterator[str]:
         if span["answer"] is not (holds or not any(holding)):
             yield f"gold document '{text[:60]}' is marked answer={span['answer']}"
     if not about.entry["repeats"] and len(set(documents.values())) < len(documents):
-        yield "a document stands twice, though the corpus did not begin again"
+        yield "a document occurs twice, though the corpus did not begin again"
     if about.evidence_only and len(documents) != len(gold):
         yield "there is more than the evidence"
     if params.documents and len(documents) > params.documents:

@@ -341,7 +341,7 @@ def audit(row: Row, about: AuditContext) -> Iterator[str]:
         if holding := [output for output in row["outputs"] if name in output]:
             yield f"the example's name '{name}' is part of '{holding[0]}'"
     if value in example:
-        yield f"the asked value {value} stands in the example too"
+        yield f"the asked value {value} occurs in the example too"
     if params.haystack == "noise":
         unit = about.count(f"{NOISE}\n{NOISE}") - about.count(NOISE)
         if params.layout == "2024":

@@ -105,14 +105,14 @@ class FileAudit:
         if getattr(self.about.params, "no_documents", False):
             return
         if not 0 < start < end < len(text):
-            yield f"the context {start}…{end} lies outside the input"
+            yield f"the context {start}…{end} is outside the input"
             return
         if row["question"] not in text[end:]:
             yield "the question does not follow the context"
         for span in row["evidence"]:
             depth = (span["start"] - start) / (end - start)
             if not start <= span["start"] < span["end"] <= end:
-                yield f"evidence {span['start']}…{span['end']} lies outside the context"
+                yield f"evidence {span['start']}…{span['end']} is outside the context"
             elif not abs(depth - span["depth"]) <= 1e-5:
                 yield f"depth {span['depth']:.5f} should be {depth:.5f}"
 
