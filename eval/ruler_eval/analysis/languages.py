@@ -86,8 +86,9 @@ def analyze(
 ) -> dict[str, Any]:
     """Return all figures that the results allow, by the models' names, at all lengths or at these.
 
-    A model without results at these lengths is left out. `errors` are lines of `ruler errors --out`. Raises RulerError for a length that no results have,
-    and for errors in configurations that they lack.
+    A model without results at these lengths is left out. `errors` are lines of `ruler errors
+    --out`. Raises RulerError for a length that no results have, and for errors in configurations
+    that they lack.
     """
     places = {
         config: (cell["task"], cell["length"])
