@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from ruler_builder.families.table import FAMILIES, usual_of
 from ruler_builder.release.build import build
 from ruler_builder.release.order import BuildOrder
 from ruler_builder.release.suite import read_suite
+from ruler_builder.tasks.registry import FAMILIES, usual_of
 from ruler_builder.verify.verify import verify
 from ruler_common.errors import RulerError
 from ruler_common.manifest import (
@@ -24,9 +24,9 @@ from ruler_common.manifest import (
 )
 from ruler_common.names import length_name, parse_length
 from ruler_eval.frozen_release import Release
-from ruler_eval.report.page.figures.page_figures import figures as figures_of_page
-from ruler_eval.report.page.page_data import page_data
-from ruler_eval.report.page.page_runs import open_runs
+from ruler_eval.report.page.build import page_data
+from ruler_eval.report.page.figures import figures as figures_of_page
+from ruler_eval.report.page.runs import open_runs
 from tests.conftest import SUITE_LENGTHS, Silent
 from tests.eval.scoring_helpers import ruler
 from tests.shares import share

@@ -240,8 +240,8 @@ def report(
         The page's path. Raises RulerError for what cannot be shown.
     """
     from ruler_common.work import no_search_for_circles
-    from ruler_eval.report.page.page_runs import open_runs
-    from ruler_eval.report.page.write_page import write_report
+    from ruler_eval.report.page.render import write_report
+    from ruler_eval.report.page.runs import open_runs
 
     with no_search_for_circles():
         opened = open_runs(paths(runs), several(names), text(dataset), revision, path(references))

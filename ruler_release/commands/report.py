@@ -57,8 +57,8 @@ def show(
     import pydoc
 
     from ruler_eval.frozen_release import Release
-    from ruler_eval.report.show.row_text import row_page, short_text, whole_text
-    from ruler_eval.report.show.row_view import row_view
+    from ruler_eval.report.row_text import row_page, short_text, whole_text
+    from ruler_eval.report.row_view import row_view
 
     if html is not None and html.is_dir():
         raise RulerError(f"'{html}' is a folder: name a file, such as {html / 'row.html'}.")

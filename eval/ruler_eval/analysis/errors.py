@@ -18,7 +18,7 @@ from typing import Any
 from ruler_common.errors import RulerError
 from ruler_eval.frozen_release import PartialRow, Release
 from ruler_eval.prediction import Prediction
-from ruler_eval.score.cells import join
+from ruler_eval.score import join
 from ruler_eval.score.config_naming import read_name
 from ruler_eval.score.predictions import Predictions
 from ruler_eval.score.row_score import RowScore, ScoringRules, row_score

@@ -72,7 +72,7 @@ def test_a_changed_suite_with_the_standard_names_gets_no_threshold(tmp_path, bui
     arguments = ["--lengths", "4k", "--samples", "2", "--tasks", "vt,fwe", "--sources", "embedded"]
     _, error, code = ruler("build", root, "--suite", suite, *arguments)
     assert code == 0, error
-    configs = ["--configs", "vt_4k,fwe_4k", "--backend", "solver", "--out", tmp_path / "run"]
+    configs = ["--configs", "vt_4k,fwe_4k", "--backend", "oracle", "--out", tmp_path / "run"]
     assert ruler("run", "--dataset", root, *configs)[2] == 0
     stdout, _, _ = ruler("score", tmp_path / "run", "--all")
     results = load(tmp_path / "run/results.json")

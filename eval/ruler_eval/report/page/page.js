@@ -72,7 +72,7 @@
       tooltip: { disableDefaultStyle: true } };
     if (place.result) place.result.finalize();
     place.result = await window.vegaEmbed(place, spec, settings);
-    const menu = element("details"), summary = element("summary", "", "⤓");
+    const menu = element("details"), summary = element("summary", "", "Save");
     summary.setAttribute("aria-label", "Save this chart");
     menu.append(summary, place.querySelector(".vega-actions"));
     place.append(menu);
@@ -339,7 +339,7 @@
       why.append(element("b", "", row.kind), ` ${data.kinds[row.kind] || ""}`);
       head.append(why);
     }
-    if (row.state !== "ok") head.append(element("span", "why", row.state));
+    if (row.state !== "ended") head.append(element("span", "why", row.state));
     const details = element("dl");
     if (row.question) define(details, "Question", element("span", "text", row.question));
     const references = element("ul", "references");

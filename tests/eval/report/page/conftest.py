@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from ruler_eval.report.page.page_data import page_data
-from ruler_eval.report.page.page_runs import open_runs
+from ruler_eval.report.page.build import page_data
+from ruler_eval.report.page.runs import open_runs
 from tests.conftest import Once
 from tests.eval.report.page.page_helpers import DESK, hostile, worse, write_run
 from tests.eval.scoring_helpers import WRITTEN_TASKS, right, ruler, write_oneruler

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from ruler_eval.report.page.page_data import page_data
-from ruler_eval.report.page.page_runs import open_runs
-from ruler_eval.report.page.page_verdict import verdict
-from ruler_eval.report.page.write_page import render
+from ruler_eval.report.page.build import page_data
+from ruler_eval.report.page.render import render
+from ruler_eval.report.page.runs import open_runs
+from ruler_eval.report.page.verdict import verdict
 from ruler_eval.report.score_tables import effective_between
 from ruler_eval.score.results_file import load
 from tests.eval.report.page.page_helpers import HOSTILE

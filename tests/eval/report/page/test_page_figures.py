@@ -6,8 +6,7 @@ from itertools import combinations
 from typing import Any
 
 from ruler_eval.analysis.errors import KINDS
-from ruler_eval.report.page.figures.analysis_figures import complexity_figures, correlation_figure
-from ruler_eval.report.page.figures.page_figures import KIND_COLOURS
+from ruler_eval.report.page.figures import KIND_COLOURS, complexity_figures, correlation_figure
 
 
 def parts(spec: Any) -> Any:

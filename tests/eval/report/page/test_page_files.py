@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from ruler_eval.report.page.figures.chart_parts import colour, text_colour
-from ruler_eval.report.page.page_data import page_data
-from ruler_eval.report.page.page_runs import open_runs
-from ruler_eval.report.page.rows.stored_rows import fitted
+from ruler_eval.report.page.build import page_data
+from ruler_eval.report.page.charts import colour, text_colour
+from ruler_eval.report.page.rows import fitted
+from ruler_eval.report.page.runs import open_runs
 from tests.eval import real_predictions as real
 from tests.eval.report.page.page_helpers import figures_without_table
 from tests.eval.scoring_helpers import ruler
@@ -54,8 +54,8 @@ def large(page_file):
 
 @pytest.mark.nightly
 def test_three_models_six_lengths_and_13_tasks_are_under_two_megabytes(large):
-    from ruler_eval.report.page.figures.page_figures import figures
-    from ruler_eval.report.page.write_page import render
+    from ruler_eval.report.page.figures import figures
+    from ruler_eval.report.page.render import render
 
     assert sum(len(row) for heat in large["heat_maps"] for row in heat["cells"]) == 3 * 6 * 13
     html = render(large, figures(large))

@@ -52,7 +52,7 @@ def test_the_first_table_is_of_all_tasks_and_each_is_named_as_its_group(page, la
 
 
 def test_differences_are_those_of_the_heat_maps_and_every_language_can_be_chosen(page):
-    from ruler_eval.report.page.figures.analysis_figures import difference_figure
+    from ruler_eval.report.page.figures import difference_figure
 
     (pair,) = page["pairs"]
     found = {(i["task"], i["length"]): i for i in pair["differences"] if i["language"] == "*"}

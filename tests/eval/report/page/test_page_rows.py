@@ -11,12 +11,11 @@ import pytest
 from ruler_eval.analysis.errors import error_of
 from ruler_eval.example.write_example import write_example
 from ruler_eval.frozen_release import Release
-from ruler_eval.report.page.page_data import page_data
-from ruler_eval.report.page.page_runs import ReportedRun, open_runs
-from ruler_eval.report.page.rows import page_rows
-from ruler_eval.report.page.rows.page_rows import fair_shares
-from ruler_eval.report.page.rows.show_command import show_command
-from ruler_eval.report.page.write_page import VEGA
+from ruler_eval.report.page import rows as page_rows
+from ruler_eval.report.page.build import page_data
+from ruler_eval.report.page.render import VEGA
+from ruler_eval.report.page.rows import fair_shares, show_command
+from ruler_eval.report.page.runs import ReportedRun, open_runs
 from tests.eval.scoring_helpers import ruler
 
 

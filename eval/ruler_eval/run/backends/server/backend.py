@@ -36,6 +36,7 @@ from ruler_common.errors import RulerError
 from ruler_common.terminal import err
 from ruler_eval.run.backends.backend import Backend, Completion, ModelOptions
 from ruler_eval.run.backends.secrets import hide_keys
+from ruler_eval.run.backends.server.engine_facts import engine_facts
 from ruler_eval.run.backends.server.errors import describe, is_refused, start_error
 from ruler_eval.run.backends.server.providers import Provider, check_provider, provider_for
 from ruler_eval.run.backends.server.replies import (
@@ -177,6 +178,16 @@ class OpenAIServer(Backend):
         except (openai.APIError, asyncio.TimeoutError, Malformed):
             return None
 
+    def _ask_metrics(self) -> str:
+        """Return the text of vLLM's /metrics; empty without it."""
+        if self.provider.name != "vllm":
+            return ""
+        request = self._client.get(f"{self._url.removesuffix('/v1')}/metrics", cast_to=str)
+        try:
+            return self._call(asyncio.wait_for(request, START_SECONDS))
+        except (openai.APIError, asyncio.TimeoutError):
+            return ""
+
     def _count_on_server(self, body: Mapping[str, Any]) -> int | None:
         reply = self._ask_beside("tokenize", {"model": self.options.model, **body})
         return count_of(field_of(reply, "count"))
@@ -252,7 +263,7 @@ class OpenAIServer(Backend):
         return self._count_on_server({"messages": list(prompt.messages), **turn})
 
     def settings(self) -> dict[str, Any]:
-        """Return the server, the endpoint, who counts tokens and what every request carries."""
+        """Return the server and its engine, the endpoint, who counts tokens, and what is sent."""
         is_chat = self.endpoint == "chat/completions"
         template_digest = None
         if is_chat and self._rendered_turn:
@@ -266,6 +277,7 @@ class OpenAIServer(Backend):
             "request": self._extra,
             "sent": {**self._sampling, "limit": self.provider.limit if is_chat else "max_tokens"},
             "server_template_sha256": template_digest,
+            **engine_facts(self._ask_metrics()),
         }
 
     # ---- rows --------------------------------------------------------------------------------

@@ -1,1 +1,0 @@
-"""The charts of the page, as Vega-Lite specifications made with Altair."""

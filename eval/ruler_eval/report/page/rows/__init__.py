@@ -1,1 +1,0 @@
-"""The rows behind the numbers of the page: read, sorted into kinds of errors, made to fit."""

@@ -1,1 +1,0 @@
-"""One row of a release, and what runs answered to it: in the terminal and as a page."""

@@ -1,0 +1,49 @@
+"""run.json says what a vLLM server runs with, as far as its /metrics tell."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from ruler_eval.run.backends.backend import ModelOptions
+from ruler_eval.run.backends.server.engine_facts import UNKNOWN, engine_facts
+from ruler_eval.run.run_order import RunOrder
+from ruler_eval.run.runner import run
+from tests.eval.run.backends.model_server import VLLM, model_server
+
+# as vLLM 0.32.0 writes them, shortened
+METRICS = """# HELP vllm:cache_config_info Information of the LLMEngine CacheConfig
+# TYPE vllm:cache_config_info gauge
+vllm:cache_config_info{block_size="16",cache_dtype="fp8",enable_prefix_caching="True",engine="0",kv_cache_layout="None",num_gpu_blocks="65536"} 1.0
+vllm:cache_config_info{block_size="16",cache_dtype="fp8",enable_prefix_caching="True",engine="1",kv_cache_layout="None",num_gpu_blocks="65530"} 1.0
+vllm:num_requests_running{engine="0",model_name="m"} 0.0
+"""  # noqa: E501
+
+
+def test_the_cache_and_the_number_of_engines_are_read() -> None:
+    found = engine_facts(METRICS)
+    assert found["cache"] == {"dtype": "fp8", "prefix_caching": True, "block_size": 16}
+    assert found["parallel"] == {"tensor": UNKNOWN, "pipeline": UNKNOWN, "data": 2}
+    assert found["attention_backend"] == UNKNOWN
+
+
+def test_what_a_server_does_not_tell_is_unknown() -> None:
+    for text in ("", "vllm:cache_config_info{} 1.0", "<html>not found</html>"):
+        assert engine_facts(text)["cache"] == dict.fromkeys(
+            ("dtype", "prefix_caching", "block_size"), UNKNOWN
+        )
+
+
+def test_run_json_records_it(small: Path, tmp_path: Path) -> None:
+    kept = []
+    for name, paths in {"told": {"/metrics": METRICS}, "silent": {}}.items():
+        with model_server(models=[VLLM], paths=paths) as server:
+            options = ModelOptions("m", base_url=server.url)
+            run(
+                RunOrder(
+                    str(small), ("vt_4k",), "openai", tmp_path / name, options=options, quiet=True
+                )
+            )
+        kept.append(json.loads((tmp_path / name / "run.json").read_text())["cache"])
+    assert kept[0] == {"dtype": "fp8", "prefix_caching": True, "block_size": 16}
+    assert set(kept[1].values()) == {UNKNOWN}
