@@ -5,7 +5,7 @@
         audit.add(row)
     audit.finish()               # [(3, "length is 4090, counted 4091"), …]
 
-What every row must hold to is here; what a task must hold to is in families/<family>/audit.py.
+What every row must hold to is here; what a task must hold to is in tasks/<family>.py.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from collections.abc import Callable, Iterator, Mapping
 
 import numpy as np
 
-from ruler_builder.families.audit import AuditContext, context_of
-from ruler_builder.families.table import FAMILIES, read_params
+from ruler_builder.tasks.audit_parts import AuditContext, context_of
+from ruler_builder.tasks.registry import FAMILIES, read_params
 from ruler_builder.verify.report import WHOLE_FILE
 from ruler_common.manifest_form import FileEntry, Manifest
 from ruler_common.rows import Row

@@ -23,8 +23,6 @@ import pyarrow.parquet as pq
 
 from ruler_builder.common.parquet_rows import RowsDigest, read_rows, rows_of
 from ruler_builder.context.fit import Impossible
-from ruler_builder.families.table import sources_of
-from ruler_builder.families.task import DATA_VERSION
 from ruler_builder.release.file_builder import (
     FileBuilder,
     FileJob,
@@ -34,6 +32,8 @@ from ruler_builder.release.file_builder import (
 from ruler_builder.release.suite import suite_in
 from ruler_builder.sources.chosen_sources import Sources, choice_in
 from ruler_builder.sources.download import Store
+from ruler_builder.tasks.base import DATA_VERSION
+from ruler_builder.tasks.registry import sources_of
 from ruler_builder.tokens.counters import TokenCounter
 from ruler_builder.tokens.reference_counter import (
     OtherTokenizer,
