@@ -114,7 +114,7 @@ def _open(at: str | Path, revision: str | None) -> tuple[Manifest, Callable[[str
     there = hub_file(repo, MANIFEST, revision).parent
     commit = there.name  # the cache keeps snapshots/<commit>/…: one state for all files
     manifest = read_manifest(there)
-    return manifest, lambda path: hub_file(repo, path, commit, manifest["files"][path]["bytes"])
+    return manifest, lambda path: hub_file(repo, path, commit)
 
 
 def check_files(

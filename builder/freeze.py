@@ -54,7 +54,7 @@ def freeze(
     if before and before.published and (found.rows, found.sources) != (before.rows, before.sources):
         raise RulerError(
             f"Data version {version} is published, and its rows never change: give changed rows "
-            "a new data version (DATA_VERSION in ruler_builder/families/task.py)."
+            "a new data version (DATA_VERSION in ruler_builder/tasks/base.py)."
         )
     found = replace(found, published=published or (before is not None and before.published))
     write_whole(frozen_path(version, folder), _toml(found))

@@ -1,32 +1,21 @@
-"""Files: their digests, reading them within bounds, and writing them whole or not at all.
+"""Read files, compute their digests, and write them whole or not at all.
 
-    data = read_bytes(path)                    # a document: a manifest, a suite, a results.json
-    for number, line in lines_of(path): …      # predictions and records, however many
-
-A folder may come from anyone: a pipe or device in it would make a program wait for ever, or read
-without an end, so that what is no file or too large is refused (RulerError).
+data = read_bytes(path)                    # a manifest, a suite, a results.json
+for number, line in lines_of(path): …      # predictions and records
 """
 
 from __future__ import annotations
 
 import hashlib
 import os
-import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
-from io import BufferedReader
 from pathlib import Path
 
 from ruler_common.errors import RulerError
 
-MOST_BYTES = 128 << 20
-"""Of a document that is read whole: twenty times the largest results.json of a benchmark."""
-MOST_LINE = 64 << 20
-"""Bytes of a line of JSON Lines: a prompt of ten million tokens."""
-MOST_LINES = 4_000_000
-"""Lines of a file: RULER has 52,000 rows, ONERULER 36,400."""
 UNREADABLE = (OSError, ValueError, TypeError, LookupError, MemoryError, NotImplementedError)
-"""What pyarrow raises for a Parquet file that is none, or is damaged."""
+"""What pyarrow raises for a file that is not Parquet, or is damaged."""
 
 
 def sha256_of(path: Path) -> str:
@@ -38,57 +27,27 @@ def sha256_of(path: Path) -> str:
     return digest.hexdigest()
 
 
-def open_file(path: Path) -> BufferedReader:
-    """Open a regular file, or a link to one, to read its bytes.
-
-    Raises RulerError for a folder, a pipe or a device, which is not waited for.
-    """
-    waits = getattr(os, "O_NONBLOCK", 0)  # Windows has no pipes among its files
-
-    def at_once(name: str, flags: int) -> int:
-        return os.open(name, flags | waits)
-
-    if not path.is_dir():
-        file = open(path, "rb", opener=at_once)  # noqa: SIM115 (the caller closes it)
-        if stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-            return file
-        file.close()
-    raise RulerError(f"'{path}' is no file that can be read, but a folder, pipe or device.")
+def read_bytes(path: Path) -> bytes:
+    """Return the bytes of a file. Raises RulerError for a folder."""
+    if path.is_dir():
+        raise RulerError(f"'{path}' is a folder: name a file.")
+    return path.read_bytes()
 
 
-def read_bytes(path: Path, most: int = MOST_BYTES) -> bytes:
-    """All bytes of a file. Raises RulerError for one of more than `most`."""
-    with open_file(path) as file:
-        data = file.read(most + 1)
-    if len(data) > most:
-        raise RulerError(f"'{path}' has more than {most:,} bytes: it is not read.")
-    return data
-
-
-def read_text(path: Path, most: int = MOST_BYTES) -> str:
-    """The UTF-8 text of a file, a byte order mark left out. Raises RulerError for another."""
+def read_text(path: Path) -> str:
+    """Return the UTF-8 text of a file without a byte order mark. Raises RulerError."""
     try:
-        return read_bytes(path, most).decode("utf-8-sig")
+        return read_bytes(path).decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise RulerError(f"'{path}' is no text in UTF-8.") from error
+        raise RulerError(f"'{path}' is not UTF-8 text.") from error
 
 
 def lines_of(path: Path) -> Iterator[tuple[int, bytes]]:
-    """The lines of a file and their numbers, from 1, each with its line feed if it has one.
-
-    Raises RulerError for a line of more than MOST_LINE bytes, and for more than MOST_LINES lines.
-    """
-    with open_file(path) as file:
-        number = 0
-        while line := file.readline(MOST_LINE + 1):
-            number += 1
-            if len(line) > MOST_LINE:
-                raise RulerError(
-                    f"'{path}', line {number}, has more than {MOST_LINE:,} bytes: it is not read."
-                )
-            if number > MOST_LINES:
-                raise RulerError(f"'{path}' has more than {MOST_LINES:,} lines: give it in parts.")
-            yield number, line
+    """Yield the lines of a file with their numbers, from 1, and their line feeds."""
+    if path.is_dir():
+        raise RulerError(f"'{path}' is a folder: name a file.")
+    with path.open("rb") as file:
+        yield from enumerate(file, 1)
 
 
 @contextmanager

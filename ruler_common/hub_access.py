@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 from ruler_common.errors import RulerError, Unreachable
-from ruler_common.files import MOST_BYTES
 from ruler_common.manifest_form import MANIFEST
 from ruler_common.text import without_passwords
 
@@ -25,46 +24,25 @@ def is_repository(name: str) -> bool:
 
 
 def hub_file(
-    repo: str,
-    path: str,
-    revision: str | None,
-    most: int = MOST_BYTES,
-    kind: str = "dataset",
-    **options: Any,
+    repo: str, path: str, revision: str | None, kind: str = "dataset", **options: Any
 ) -> Path:
-    """The local path of a file of a Hub data set or Space, downloaded or from the cache.
+    """Return the local path of a file of the Hub, downloaded or from the cache.
 
-    `options` are of huggingface_hub's `hf_hub_download`.
-    Raises RulerError for what the Hub lacks or refuses, and when it sends more than `most` bytes;
-    Unreachable where it cannot be asked.
+    Args:
+        repo: ORG/NAME.
+        path: The file's path in the repository.
+        revision: A branch, tag or commit; None: the main branch.
+        kind: `dataset`, `model` or `space`.
+        options: Those of huggingface_hub's `hf_hub_download`.
+
+    Raises:
+        RulerError: The Hub lacks the file or refuses it.
+        Unreachable: The Hub cannot be asked.
     """
     from huggingface_hub import hf_hub_download
 
-    options |= {"repo_type": kind, "tqdm_class": _bounded_bar(repo, path, most)}
     with hub_errors(repo):
-        return Path(hf_hub_download(repo, path, revision=revision, **options))
-
-
-def _bounded_bar(repo: str, path: str, most: int) -> type[Any]:
-    """The progress bar with which huggingface_hub's client stops a file after `most` bytes.
-
-    It raises RulerError; the client itself looks at the size only when all is there.
-    """
-    from huggingface_hub.utils import tqdm
-
-    class Bounded(tqdm):
-        sent = 0.0
-
-        def update(self, n: float | None = 1) -> bool | None:
-            self.sent += n or 0
-            if self.sent > most:
-                raise RulerError(
-                    f"The Hub sends more than {most:,} bytes as {path} of '{repo}': it is not "
-                    "kept. Run the same command again, or tell the repository's owner."
-                )
-            return bool(super().update(n))
-
-    return Bounded
+        return Path(hf_hub_download(repo, path, revision=revision, repo_type=kind, **options))
 
 
 @contextmanager

@@ -16,26 +16,15 @@ from tests.project import PACKAGES, ROOT
 
 NAME = "labelled_sentence"
 TOY = ROOT / "tests" / NAME
-MADE = {
-    "families/NAME/__init__.py": "__init__.py",
-    "families/NAME/params.py": "params.py",
-    "families/NAME/rows.py": "rows.py",
-    "families/NAME/audit.py": "audit.py",
-    "suites/NAME.toml": "suite.toml",
-}
+MADE = {"tasks/NAME.py": "task.py", "suites/NAME.toml": "suite.toml"}
 """How a path of the recipe ends, and the toy's file for it."""
-BUILDER = "ruler_builder.families"
 EDITED = {
-    "builder/ruler_builder/families/table.py": (
-        f"from {BUILDER}.{NAME}.params import LabelledParams\n"
-        f"from {BUILDER}.{NAME}.audit import audit as audit_labelled_sentence\n",
+    "builder/ruler_builder/tasks/registry.py": (
+        f"from ruler_builder.tasks import {NAME}\n",
         "FAMILIES = {\n",
-        f'    "{NAME}": Family(LabelledParams, audit_labelled_sentence),\n',
-    ),
-    "builder/ruler_builder/families/makers.py": (
-        f"from {BUILDER}.{NAME}.rows import LabelledSentence\n",
-        "MAKERS: dict[str, type[Task[Any]]] = {\n",
-        f'    "{NAME}": LabelledSentence,\n',
+        f'    "{NAME}": Family(\n'
+        f"        {NAME}.LabelledParams, {NAME}.LabelledSentence, {NAME}.audit\n"
+        "    ),\n",
     ),
     "eval/ruler_eval/tasks.py": (
         "",

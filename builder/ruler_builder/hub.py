@@ -448,7 +448,7 @@ def _download_file(repo: str, commit: str, path: str, entry: FileEntry, folder: 
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(cached, target)
         return
-    hub_file(repo, path, commit, entry["bytes"], local_dir=folder)
+    hub_file(repo, path, commit, local_dir=folder)
     if not _has_digest(target, entry):
         found = sha256_of(target)
         target.unlink()

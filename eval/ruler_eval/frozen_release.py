@@ -148,8 +148,7 @@ class Release:
                 f"What it holds: ruler list {self.source}"
             )
         name, at = self.configs[config], self.revision
-        most = self.manifest["files"][name]["bytes"]
-        path = self.root / name if at is None else hub_file(self.source, name, at, most)
+        path = self.root / name if at is None else hub_file(self.source, name, at)
         if name not in self._checked:
             ruler_dataset.check_files([path], [name], self.manifest["files"], verify=True)
             self._checked.add(name)

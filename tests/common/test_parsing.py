@@ -20,7 +20,7 @@ def test_a_toml_file_that_cannot_be_read_is_one_sentence(tmp_path: Path) -> None
     path.write_text("a = 1")
     assert read_toml(path) == {"a": 1}
     for text, why in (
-        (b"a = '\xff'", "no text in UTF-8"),
+        (b"a = '\xff'", "not UTF-8 text"),
         (b"a = " + b"[" * 9999, "nested too deeply"),
     ):
         path.write_bytes(text)

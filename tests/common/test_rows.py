@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from ruler_builder.families.task import DATA_VERSION
+from ruler_builder.tasks.base import DATA_VERSION
 from ruler_common.errors import RulerError
 from ruler_common.rows import CANARIES, COLUMNS, arrow_schema, canary_of, features
 

@@ -4,7 +4,6 @@
     hub.repos["datasets/org/ruler"].tags
     hub.fail("POST", "/commit/", 429, headers={"Retry-After": "0"})
     hub.hold_after = 3                      # the fourth large file never finishes uploading
-    hub.pouring = "README.md"               # this file, or large file by digest, comes without end
     hub.intruder = "datasets/org/ruler"     # someone commits there just before the next commit
 
 It counts what is uploaded, demands tokens, pages its listings (so that paging is exercised) and
@@ -13,7 +12,6 @@ redirects large files to another address, as the Hub does.
 
 from __future__ import annotations
 
-import contextlib
 import json
 import re
 import threading
@@ -61,8 +59,6 @@ class StandIn:
     failures: list[Failure] = field(default_factory=list)
     hold_after: int | None = None
     drop_next: int = 0
-    pouring: str | None = None
-    poured: int = 0
     intruder: str | None = None
     held: threading.Event = field(default_factory=threading.Event)
 
@@ -133,8 +129,6 @@ class _Handler(Reading, Writing, BaseHTTPRequestHandler):
             self.close_connection = True
             self.connection.close()
             return
-        if self.hub.pouring and self.address.endswith(self.hub.pouring) and self.command == "GET":
-            return self._pour(headers)
         data = body if isinstance(body, bytes) else json.dumps(body).encode()
         self.send_response(status)
         kind = "application/octet-stream" if isinstance(body, bytes) else "application/json"
@@ -147,18 +141,6 @@ class _Handler(Reading, Writing, BaseHTTPRequestHandler):
         self.end_headers()
         if self.command != "HEAD":
             self.wfile.write(data)
-
-    def _pour(self, headers: dict[str, str]) -> None:
-        """Send zeros until the client has gone, or a gigabyte; `poured` counts them."""
-        self.close_connection = True
-        self.send_response(200)
-        for name, value in {**headers, "Transfer-Encoding": "chunked"}.items():
-            self.send_header(name, value)
-        self.end_headers()
-        with contextlib.suppress(OSError):
-            while self.hub.poured < 1 << 30:
-                self.wfile.write(b"100000\r\n" + bytes(1 << 20) + b"\r\n")
-                self.hub.poured += 1 << 20
 
     def _chunks(self) -> bytes:
         data = b""

@@ -18,7 +18,6 @@ from pyarrow import Schema
 from ruler_builder.common.build_folder import write_finished
 from ruler_builder.context.counted_sources import CountedSources
 from ruler_builder.context.fit import Impossible
-from ruler_builder.families.task import NewRow, Task, TaskKey
 from ruler_builder.release.new_manifest import new_settings, with_files
 from ruler_builder.release.parquet_files import (
     parquet_file,
@@ -27,6 +26,7 @@ from ruler_builder.release.parquet_files import (
 from ruler_builder.release.suite import Suite
 from ruler_builder.sources.chosen_sources import SourceChoice, Sources
 from ruler_builder.sources.download import Store
+from ruler_builder.tasks.base import NewRow, Task, TaskKey
 from ruler_builder.tokens.counters import TokenCounter
 from ruler_builder.tokens.second_engine import EngineMismatch, confirm, is_sampled, with_engine
 from ruler_builder.tokens.tokenizers import load_counter

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ruler_builder.families.task import DATA_VERSION
+from ruler_builder.tasks.base import DATA_VERSION
 from ruler_builder.tokens.tokenizers import named
 from ruler_common.errors import RulerError
 from ruler_common.frozen_rows import read_frozen

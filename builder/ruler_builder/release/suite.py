@@ -18,9 +18,6 @@ from typing import Any
 from typing_extensions import TypedDict
 
 from ruler_builder.context.counted_sources import CountedSources
-from ruler_builder.families.makers import MAKERS
-from ruler_builder.families.table import listed, read_params
-from ruler_builder.families.task import Task, TaskKey
 from ruler_builder.suites.params import TaskParams
 from ruler_builder.suites.wording import (
     check_wording,
@@ -30,6 +27,8 @@ from ruler_builder.suites.wording import (
     suite_names,
     worded_families,
 )
+from ruler_builder.tasks.base import Task, TaskKey
+from ruler_builder.tasks.registry import FAMILIES, listed, read_params
 from ruler_common.errors import RulerError
 from ruler_common.manifest_form import OWN_SUITE, Manifest
 from ruler_common.names import LENGTHS, TASKS, Names, check_name, length_name, parse_length
@@ -80,7 +79,7 @@ class Suite:
 
     def maker(self, task: str) -> type[Task[Any]]:
         """What makes the rows of a task."""
-        return MAKERS[self._family(task)]
+        return FAMILIES[self._family(task)].task
 
     def described(self) -> dict[str, dict[str, Any]]:
         """Each task's family and parameters, for the manifest."""

@@ -20,7 +20,7 @@ from platformdirs import user_cache_path
 
 from ruler_builder.sources.package_wheels import CannotUnpack, WheelMember, unpack
 from ruler_common.errors import RulerError
-from ruler_common.files import MOST_BYTES, read_bytes, sha256_of
+from ruler_common.files import read_bytes, sha256_of
 from ruler_common.work import OnBytes
 
 
@@ -73,7 +73,7 @@ class Store:
     def read(self, file: Pinned) -> bytes:
         """The bytes of the checked file. Raises RulerError."""
         path = self.local(file) or self.get(file)
-        data = read_bytes(path, max(file.bytes, MOST_BYTES))
+        data = read_bytes(path)
         _refuse_wrong(file, path, hashlib.sha256(data).hexdigest())
         return data
 

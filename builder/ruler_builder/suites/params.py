@@ -1,6 +1,6 @@
 """What the parameters of every task share, checked: what a suite or a manifest may say.
 
-    class ChainParams(TaskParams): …    # each family's own are in families/<family>/params.py
+    class ChainParams(TaskParams): …    # each family's own are in tasks/<family>.py
     ListParams.counts(max_length=4096)  # of both cwe families: ListCounts(common=30, uncommon=3)
 
 It imports nothing that builds rows, so that the proof reads a manifest's tasks by the same rule.

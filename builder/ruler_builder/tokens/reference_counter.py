@@ -22,7 +22,7 @@ from ruler_common.names import check_name
 
 @dataclass(frozen=True)
 class ReleaseAtHand:
-    """A release that is verified, and where what it was made of lies now.
+    """A release that is verified, and where what it was made of is now.
 
     `mirror` is a folder of sources, `places` has the folders of unnamed tokenizers, and `given` the
     sources of languages that are none of the 26.
@@ -43,7 +43,7 @@ def places(manifest: Manifest, specs: Iterable[str]) -> dict[str, str]:
         name, _, where = spec.partition("=")
         check_name("tokenizer", name, manifest["tokenizers"], "ruler verify --help")
         if not where:
-            raise RulerError(f"'{spec}' does not say where '{name}' lies: write {name}=FOLDER.")
+            raise RulerError(f"'{spec}' does not say where '{name}' is: write {name}=FOLDER.")
         found[name] = where
     return found
 
@@ -62,7 +62,7 @@ def reference(name: str, here: ReleaseAtHand) -> TokenCounter:
     """The counter of a release's tokenizer. Raises RulerError if it is missing or another."""
     about = here.manifest["tokenizers"][name]
     folder = about["spec"].partition("=")[2]
-    if name in here.places:  # the user says where it lies now
+    if name in here.places:  # the user says where it is now
         counter = counter_in(name, here.places[name])
     elif folder and not folder.startswith("hf:") and not Path(folder).is_dir():
         raise RulerError(
@@ -83,7 +83,7 @@ def reference(name: str, here: ReleaseAtHand) -> TokenCounter:
 
 
 def absent(here: ReleaseAtHand) -> list[str]:
-    """The named tokenizers of a release whose files are not here, and nobody says where."""
+    """The named tokenizers of a release whose files are not found and were not given."""
     store = Store(here.mirror)
     return [
         name

@@ -1,1 +1,1 @@
-"""`ruler verify`: a release, as its files are, held to everything that must hold of it."""
+"""`ruler verify`: compare a release with its digests, and with what a build makes again."""

@@ -5,7 +5,7 @@
         audit.add(row)
     audit.finish()               # [(3, "length is 4090, counted 4091"), …]
 
-What every row must hold to is here; what a task must hold to is in families/<family>/audit.py.
+What every row must hold to is here; what a task must hold to is in tasks/<family>.py.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from collections.abc import Callable, Iterator, Mapping
 
 import numpy as np
 
-from ruler_builder.families.audit import AuditContext, context_of
-from ruler_builder.families.table import FAMILIES, read_params
+from ruler_builder.tasks.audit_parts import AuditContext, context_of
+from ruler_builder.tasks.registry import FAMILIES, read_params
 from ruler_builder.verify.report import WHOLE_FILE
 from ruler_common.manifest_form import FileEntry, Manifest
 from ruler_common.rows import Row
@@ -105,14 +105,14 @@ class FileAudit:
         if getattr(self.about.params, "no_documents", False):
             return
         if not 0 < start < end < len(text):
-            yield f"the context {start}…{end} lies outside the input"
+            yield f"the context {start}…{end} is outside the input"
             return
         if row["question"] not in text[end:]:
             yield "the question does not follow the context"
         for span in row["evidence"]:
             depth = (span["start"] - start) / (end - start)
             if not start <= span["start"] < span["end"] <= end:
-                yield f"evidence {span['start']}…{span['end']} lies outside the context"
+                yield f"evidence {span['start']}…{span['end']} is outside the context"
             elif not abs(depth - span["depth"]) <= 1e-5:
                 yield f"depth {span['depth']:.5f} should be {depth:.5f}"
 

@@ -23,8 +23,6 @@ import pyarrow.parquet as pq
 
 from ruler_builder.common.parquet_rows import RowsDigest, read_rows, rows_of
 from ruler_builder.context.fit import Impossible
-from ruler_builder.families.table import sources_of
-from ruler_builder.families.task import DATA_VERSION
 from ruler_builder.release.file_builder import (
     FileBuilder,
     FileJob,
@@ -34,6 +32,8 @@ from ruler_builder.release.file_builder import (
 from ruler_builder.release.suite import suite_in
 from ruler_builder.sources.chosen_sources import Sources, choice_in
 from ruler_builder.sources.download import Store
+from ruler_builder.tasks.base import DATA_VERSION
+from ruler_builder.tasks.registry import sources_of
 from ruler_builder.tokens.counters import TokenCounter
 from ruler_builder.tokens.reference_counter import (
     OtherTokenizer,
@@ -93,6 +93,7 @@ class FileChecker:
         self.here, self.root, self.manifest, self.audit = here, here.root, here.manifest, audit
         self.frozen = frozen_for(self.manifest)
         self.absent = absent(here)
+        self._counter: TokenCounter | None = None
         self.store = Store(here.mirror)
         self.choice = choice_in(self.manifest["sources"], here.given)
         self.sources = Sources(self.store, self.choice)
@@ -101,7 +102,9 @@ class FileChecker:
         )
 
     def _load(self, name: str, store: Store) -> TokenCounter:
-        return reference(name, self.here)
+        if self._counter is None or self._counter.name != name:
+            self._counter = reference(name, self.here)
+        return self._counter
 
     def check(self, path: str) -> CheckedFile:
         """Check a file."""
@@ -142,6 +145,8 @@ class FileChecker:
                         audit.add(row)
                 if reading.rows_sha256 == entry["rows_sha256"]:
                     found.proved_by = "frozen"
+                elif audit:
+                    audit.clear()
             if not found.proved_by:
                 reading = self._rebuild(file, entry, found, audit)
         report.rows = reading.rows
@@ -169,8 +174,7 @@ class FileChecker:
             check_name("tokenizer", config.tokenizer, manifest["tokenizers"])
         except RulerError as error:
             return name, str(error)
-        entry = {**vars(config), "language": config.language}
-        if self._missing(cast(FileEntry, entry)):
+        if self._missing(cast(FileEntry, vars(config))):
             return name, ""
         reasons = []
         for rows in sorted({file["rows"] for file in manifest["files"].values()} or {1}):
@@ -189,13 +193,8 @@ class FileChecker:
         return name, f"cannot be built for another reason: {reason}" if reason else "can be built"
 
     def _job(self, config: Config, rows: int) -> FileJob:
-        return FileJob(
-            config,
-            config.tokenizer,
-            rows,
-            self.manifest["seed"],
-            self.manifest["reserve"],
-        )
+        seed, reserve = self.manifest["seed"], self.manifest["reserve"]
+        return FileJob(config, config.tokenizer, rows, seed, reserve)
 
     def audit_file(self, path: str) -> CheckedFile:
         """Audit a file and compare nothing: its rows may be new ones, which no lock lists yet."""
@@ -219,7 +218,7 @@ class FileChecker:
             found.not_checked = why
             return None
         try:
-            counter = reference(entry["tokenizer"], self.here)
+            counter = self._load(entry["tokenizer"], self.store)
         except RulerError as error:
             found.not_checked = str(error)
             return None
@@ -261,40 +260,38 @@ class FileChecker:
         found: CheckedFile,
         audit: FileAudit | None,
     ) -> _Reading:
-        """Compare the rows of a file with the same rows built again.
-
-        If they differ, once more without the second engine: its counts may be the reason.
-        """
+        """Compare the rows of a file with the same rows built again."""
         job = self._job(Config.of(self.manifest["dataset"], entry), entry["rows"])
-        reading = _Reading()
-        missing = self._missing(entry)
-        if missing:
-            found.not_checked = missing
+        if missing := self._missing(entry):
+            found.not_checked, reading = missing, _Reading()
             for row in _read(file, reading):
                 if audit:
                     audit.add(row)
             return reading
         try:
-            reading = self._compare(file, job, found, audit)
-            again = reading.difference is not None and self._has_second_engine(job)
-        except EngineMismatch as error:
-            log.warning("%s", error)
-            again = True
-        try:
-            if again:
-                if audit:
-                    audit.clear()
-                job = job._replace(fast=False)
-                reading = self._compare(file, job, found, audit)
+            reading = self._compare_twice(file, job, found, audit)
         finally:
             self.builder.forget(job)
         if reading.difference:
             row, what = reading.difference
             found.report.add(what, row)
-            found.entry = None
         elif found.entry:
             found.proved_by = "rebuilt"
         return reading
+
+    def _compare_twice(
+        self, file: pq.ParquetFile, job: FileJob, found: CheckedFile, audit: FileAudit | None
+    ) -> _Reading:
+        """Compare the rows, and if they differ, once more without the second engine."""
+        try:
+            reading = self._compare(file, job, found, audit)
+            if not (reading.difference and self._has_second_engine(job)):
+                return reading
+        except EngineMismatch as error:
+            log.warning("%s", error)
+        if audit:
+            audit.clear()
+        return self._compare(file, job._replace(fast=False), found, audit)
 
     def _has_second_engine(self, job: FileJob) -> bool:
         try:

@@ -20,8 +20,6 @@ from typing import Any, cast
 from ruler_builder.card.provenance import languages
 from ruler_builder.common.build_folder import is_unfinished
 from ruler_builder.common.processes import worker_pool
-from ruler_builder.families.table import sources_of
-from ruler_builder.families.task import DATA_VERSION
 from ruler_builder.oneruler.languages import language
 from ruler_builder.release.new_manifest import new_settings, with_files
 from ruler_builder.release.suite import suite_in
@@ -30,6 +28,8 @@ from ruler_builder.sources.chosen_sources import Sources, choice_in, entry_of
 from ruler_builder.sources.download import Store
 from ruler_builder.sources.language_folder import language_folders as read_folders
 from ruler_builder.sources.registry import prompts_of, registry
+from ruler_builder.tasks.base import DATA_VERSION
+from ruler_builder.tasks.registry import sources_of
 from ruler_builder.tokens.reference_counter import ReleaseAtHand, check_places, places
 from ruler_builder.tokens.tokenizers import known_digests, named
 from ruler_builder.verify.audit import check_paired

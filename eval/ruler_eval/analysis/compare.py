@@ -369,7 +369,7 @@ def check_same_data(a: Results, b: Results) -> None:
     if a["dataset"]["name"] != b["dataset"]["name"]:
         raise RulerError(f"'{a['dataset']['name']}' and '{b['dataset']['name']}' share no rows.")
     for key in ("score_version", "rules"):
-        if a[key] != b[key]:  # type: ignore[literal-required]
+        if a[key] != b[key]:
             raise RulerError(f"The results differ in {key}: score both runs again, the same way.")
     ours, theirs = a["dataset"].get("rows", {}), b["dataset"].get("rows", {})
     for config in ours:

@@ -41,7 +41,6 @@ TEMPLATE_DATE = "26 Jul 2024"
 """Llama 3.1's template writes the day of the run into the prompt; this is its own default day."""
 OPENING = 200
 """Characters of a prompt's end that are kept: there a template may open a block of reasoning."""
-MAX_TEMPLATE_BYTES = 1 << 20
 _SEAM = "@@answer-prefix@@"
 _PROBES = (
     "The grass is green.  Here we go\tthere\n\n\nand back again.\r\n 1. VAR ABCDE = 12345 don't ",
@@ -117,7 +116,7 @@ class ChatTemplate:
             raise RulerError(
                 f"There is no chat template '{path}': name a jinja2 file with --chat-template."
             )
-        text = read_text(path, MAX_TEMPLATE_BYTES)
+        text = read_text(path)
         if not text.strip():
             raise RulerError(f"The chat template '{path}' is empty: name another file.")
         return cls(path.name, text)

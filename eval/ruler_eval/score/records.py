@@ -18,13 +18,11 @@ from pathlib import Path
 from typing import Any
 
 from ruler_common.errors import RulerError
-from ruler_common.files import MOST_LINE, lines_of, read_bytes
+from ruler_common.files import lines_of, read_bytes
 from ruler_common.parquet import leaf_columns, rows_of
 from ruler_common.parsing import json_value
 from ruler_common.text import one_line
 
-MOST_TABLE = 1 << 30
-"""Bytes of a CSV file or JSON document: 500 prompts of 500,000 tokens, or all tasks without."""
 _NO_TEXT = "holds bytes that are not UTF-8, and they count as �: write the file in UTF-8"
 Records = Iterator[tuple[str, Any]]
 
@@ -83,7 +81,7 @@ def _decoded(data: bytes, encoding: str = "utf-8-sig") -> tuple[str, bool]:
 
 def _document(file: Path) -> Records:
     try:
-        found = json_value(read_bytes(file, MOST_TABLE))
+        found = json_value(read_bytes(file))
     except ValueError as error:
         raise RulerError(f"'{file}' is not a JSON document: {one_line(error)}.") from error
     for number, record in enumerate(_records_in(found), 1):
@@ -105,8 +103,8 @@ def _is_list_of_objects(value: Any) -> bool:
 
 
 def _csv(file: Path, damaged: list[str]) -> Records:
-    csv.field_size_limit(MOST_LINE)
-    data = read_bytes(file, MOST_TABLE)
+    csv.field_size_limit(1 << 30)
+    data = read_bytes(file)
     utf_16 = data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
     text, is_text = _decoded(data, "utf-16" if utf_16 else "utf-8-sig")
     if not is_text:

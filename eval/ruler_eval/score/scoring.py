@@ -17,12 +17,11 @@ from ruler_common.frozen_rows import own_because
 from ruler_common.manifest import has_threshold
 from ruler_common.names import Names
 from ruler_eval.frozen_release import Release, place_of
-from ruler_eval.score import join
 from ruler_eval.score.aggregates import summary
 from ruler_eval.score.cells import mark_documents, scored_cell
-from ruler_eval.score.config_naming import read_name
 from ruler_eval.score.effective_length import Baseline
 from ruler_eval.score.evidence_alone import mark_relative
+from ruler_eval.score.join import join_predictions
 from ruler_eval.score.predictions import Predictions
 from ruler_eval.score.results_file import FORMAT, Results, ScoredDataset
 from ruler_eval.score.row_score import ScoringRules
@@ -55,21 +54,8 @@ def score(
     names = release.names if release else predictions.names
     if rules.compat is not None and names.dataset != "oneruler":
         raise RulerError("--compat authors is for ONERULER: RULER's rule is its authors' own.")
-    groups = join.by_config(predictions, names)
-    if release is not None:
-        join.same_data(predictions.run, release)
-        join.same_configurations(groups, release)
-    configs = {name: read_name(names, name, release is not None) for name in groups}
-
-    def place(name: str) -> tuple[str, str, int, int]:
-        config = configs[name]
-        order = names.tasks.index(config.task)
-        return config.tokenizer or "", config.languages, config.max_length, order
-
-    cells = {
-        name: scored_cell(name, configs[name], groups[name], release, rules, notes, predictions.run)
-        for name in progress(sorted(groups, key=place))
-    }
+    joined = join_predictions(predictions, release)
+    cells = {name: scored_cell(joined[name], rules, notes) for name in progress([*joined])}
     mark_relative(cells)
     if release is not None:
         mark_documents(cells, release)

@@ -21,7 +21,6 @@ from tests.full_disk import small_disk
 from tests.hub.client import Client, environment
 from tests.hub.hub_store import Blob
 from tests.hub.stand_in import StandIn
-from tests.shares import share
 
 REPO = "org/fetched"
 FIRST = "data/tekken/1k/niah_single_1.parquet"
@@ -267,29 +266,6 @@ def test_a_folder_with_something_else_is_left_alone(
     (other / MANIFEST).write_text(json.dumps(manifest | {"files": {}}))
     assert "was made with another seed" in client.ruler("fetch", REPO, "--to", other, code=2)
     assert contents(other) == before | {MANIFEST: (other / MANIFEST).read_bytes()}
-
-
-@pytest.mark.parametrize("name", share(2, [FIRST, MANIFEST]))
-def test_a_file_that_comes_without_end_is_stopped_and_not_kept(
-    hub: StandIn, tmp_path: Path, name: str
-) -> None:
-    """A data file at the size in the manifest, any other at the bound of a document."""
-    repo, small_file = hub.dataset(REPO), name == FIRST
-    fetch = ("fetch", REPO, "--to", tmp_path / "to")
-    fresh = Client(hub.url, tmp_path / "home")
-    hub.pouring, hub.poured = repo.commits[repo.main][name].sha256 if small_file else name, 0
-    try:
-        said = fresh.ruler(*fetch, code=2)
-        assert re.search(rf"The Hub sends more than [\d,]+ bytes as {name} of '{REPO}'", said)
-        assert hub.poured < (40 << 20 if small_file else 300 << 20)
-        assert not (tmp_path / "to" / name).exists()
-        assert not [*tmp_path.rglob("*.incomplete")]
-        hub.pouring = None
-        fresh.ruler(*fetch)
-        assert (tmp_path / "to" / name).is_file()
-    finally:
-        hub.pouring = None
-        fresh.close()
 
 
 def test_no_file_is_copied_that_manifest_and_card_do_not_account_for(

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from ruler_builder.families.task import DATA_VERSION
 from ruler_builder.oneruler.language_pairs import Languages
 from ruler_builder.release.build import build
 from ruler_builder.release.order import BuildOrder
+from ruler_builder.tasks.base import DATA_VERSION
 from ruler_common.frozen_rows import read_frozen
 from ruler_common.names import TASKS
 from tests.conftest import Silent

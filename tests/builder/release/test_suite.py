@@ -11,7 +11,7 @@ from ruler_builder.context.counted_sources import CountedSources
 from ruler_builder.release.suite import Suite, read_suite
 from ruler_builder.suites.wording import own_wording, standard_tasks
 from ruler_common.errors import RulerError
-from tests.builder.families.row_reading import (
+from tests.builder.tasks.row_reading import (
     RULER,
     check,
     own_task,

@@ -76,7 +76,7 @@ def test_what_is_no_place_of_the_releases_tokenizers_is_refused(tmp_path: Path) 
     root = built(tmp_path / "ruler", "tekken")
     for spec, message in (
         ("teken=x", "Did you mean 'tekken'?"),
-        ("tekken", "'tekken' does not say where 'tekken' lies: write tekken=FOLDER"),
+        ("tekken", "'tekken' does not say where 'tekken' is: write tekken=FOLDER"),
         ("tekken=no/folder", "'no/folder' is not a folder: 'tekken' is a named tokenizer"),
     ):
         with pytest.raises(RulerError) as error:

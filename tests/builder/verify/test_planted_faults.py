@@ -108,7 +108,7 @@ def redraw_value(row: Row) -> None:
 
 ROW_FAULTS: dict[str, tuple[str, Callable[[Row], object], str, str]] = {
     # name: (file, fault, what verify says, what the audit says; "" if the audit cannot know)
-    "key twice": (RULER.format("niah_multikey_1"), duplicate_key, "input differs", "stands in"),
+    "key twice": (RULER.format("niah_multikey_1"), duplicate_key, "input differs", "occurs in"),
     "value twice": (RULER.format("niah_multikey_1"), duplicate_value, "input differs", "needles"),
     "uuid redrawn": (
         RULER.format("niah_multikey_3"),
@@ -212,7 +212,7 @@ ROW_FAULTS: dict[str, tuple[str, Callable[[Row], object], str, str]] = {
         ONERULER.format("zh/niah_multikey"),
         lambda row: second_word(row, "。", f"。{row['outputs'][0]}。"),
         "input differs",
-        "stands elsewhere",
+        "occurs elsewhere",
     ),
     "number where nothing is": (
         ONERULER.format("zh-en/niah_none"),

@@ -1,4 +1,4 @@
-"""`ruler verify`: what proves the rows of a release, what is listed, and what is no fault."""
+"""`ruler verify`: what proves the rows of a release, what is listed, and what is not a fault."""
 
 from __future__ import annotations
 
@@ -163,8 +163,8 @@ def test_a_missing_source_is_listed_with_the_command_that_gets_it(
     done = in_process.ruler("verify", tmp_path / "r")
     first = "Not checked fully: 1 file, made of squad, not here: ruler sources fetch squad"
     assert " ".join(done.stderr.split()).startswith(first)
-    said = " ".join(done.stdout.split())
-    assert "Files: 1 rebuilt and equal, 1 not checked fully." in said
+    shown = " ".join(done.stdout.split())
+    assert "Files: 1 rebuilt and equal, 1 not checked fully." in shown
     assert done.code == 3
     found = json.loads(in_process.ruler("verify", tmp_path / "r", "--json").stdout)
     assert (found["ok"], found["proved"]) == (True, False)
@@ -187,8 +187,8 @@ def test_a_missing_tokenizer_is_listed_too(
     monkeypatch.setenv("RULER_CACHE", str(tmp_path / "empty"))
     for flags in ((), ("--audit",)):
         done = in_process.ruler("verify", root, *flags)
-        said = " ".join(done.stderr.split())
-        assert "2 files, of cl100k_base, its file is not here: ruler sources fetch" in said
+        shown = " ".join(done.stderr.split())
+        assert "2 files, of cl100k_base, its file is not here: ruler sources fetch" in shown
         assert done.code == 3
     planting.plant(root, "data/cl100k_base/4k/vt.parquet", lambda rows: rows.pop())
     manifest = manifest_of(root)
@@ -229,7 +229,7 @@ def test_a_folder_of_links_to_blobs_is_sound(root: Path, tmp_path: Path) -> None
     assert sentences(verify(root)) == []
 
 
-def test_windows_line_ends_and_files_of_macos_are_no_fault(root: Path) -> None:
+def test_windows_line_ends_and_files_of_macos_are_not_a_fault(root: Path) -> None:
     for name in ("README.md", "eval.yaml", "croissant.json", MANIFEST):
         data = (root / name).read_bytes().replace(b"\n", b"\r\n")
         (root / name).write_bytes(data)

@@ -97,7 +97,7 @@ def test_a_run_goes_on_with_its_template_alone_and_says_so_before_a_model_is_loa
     [
         (None, (), "There is no chat template"),
         (b" \n", (), "is empty"),
-        (b"\xff\xfe[INST]", (), "is no text in UTF-8"),
+        (b"\xff\xfe[INST]", (), "is not UTF-8 text"),
         (LLAMA_2.encode(), ("--mode", "completion"), "uses no chat template"),
         (LLAMA_2.encode(), ("--backend", "oracle"), "vllm serve MODEL --chat-template FILE"),
     ],

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import ruler_eval.example
-from ruler_builder.families.task import DATA_VERSION
+from ruler_builder.tasks.base import DATA_VERSION
 from ruler_eval.frozen_release import Release
 from ruler_eval.run.records import read_lines
 from ruler_eval.score.predictions import PredictionSource

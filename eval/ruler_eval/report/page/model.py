@@ -247,7 +247,7 @@ class ComplexityPanel(TypedDict):
 
 
 class Languages(TypedDict):
-    """What ONERULER's paper draws, by series; see analysis/languages/language_scores.py."""
+    """What ONERULER's paper draws, by series; see analysis/languages.py."""
 
     heat_maps: list[HeatMap]
     models: list[dict[str, Any]]

@@ -1,1 +1,0 @@
-"""A room a task family: its parameters, how its rows are made, and how they are read back."""

@@ -1,1 +1,0 @@
-"""ONERULER's five niah tasks."""

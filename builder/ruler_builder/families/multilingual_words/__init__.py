@@ -1,1 +1,0 @@
-"""ONERULER's cwe_easy and cwe_hard."""

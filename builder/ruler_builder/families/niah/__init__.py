@@ -1,1 +1,0 @@
-"""RULER's niah: eight tasks."""

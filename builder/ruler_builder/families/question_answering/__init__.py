@@ -1,1 +1,0 @@
-"""RULER's qa_1 and qa_2."""

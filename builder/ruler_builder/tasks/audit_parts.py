@@ -1,0 +1,153 @@
+"""What the audits of all task families share: `ruler verify --audit` checks each row by them.
+
+    def audit(row: Row, about: AuditContext) -> Iterator[str]:
+        '''Yield what is wrong with a row, one sentence each.'''
+
+An audit reads a row's text alone. It uses the parameters and the wording of a task, and nothing
+that makes rows, so that a mistake there shows.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from ruler_builder.suites.params import ListCounts
+from ruler_common.manifest_form import FileEntry, LanguageEntry
+from ruler_common.rows import Row
+
+_ITEM = re.compile(r"(?:^| )(\d+)\. ")
+_LONGEST = 32  # of the longest words or lines, those that are counted
+
+
+@dataclass(frozen=True, kw_only=True)
+class AuditContext:
+    """What is known of the rows of a file: the manifest's entry, task, wording and languages."""
+
+    entry: FileEntry
+    # The task's parameters, of its family's class.
+    params: Any
+    # The family's templates.
+    templates: Mapping[str, Any]
+    languages: Mapping[str, LanguageEntry]
+    canary: str
+    # Tokens kept free for a chat template.
+    reserve: int
+    # Tokens of a text by the tokenizer's own library.
+    count: Callable[[str], int]
+
+    @property
+    def evidence_only(self) -> bool:
+        """Whether rows hold their evidence and no haystack: the control at `0k`."""
+        return self.entry["max_length"] == 0
+
+    def remaining_tokens(self, row: Row) -> int:
+        """Tokens of the window that a row leaves free."""
+        return self.entry["max_length"] - self.reserve - row["length"]
+
+    def not_full(self, row: Row, unit: int) -> Iterator[str]:
+        """Say if a further unit of the haystack, of `unit` tokens at most, would fit."""
+        free = self.remaining_tokens(row)
+        if not self.evidence_only and free >= unit:
+            yield f"{free} tokens are free, and a unit of the haystack has at most {unit}"
+
+
+Audit = Callable[[Row, AuditContext], Iterator[str]]
+
+
+def context_of(row: Row) -> str:
+    """Return the part of a row's input that holds the haystack and the needles."""
+    return row["input"][row["context_start"] : row["context_end"]]
+
+
+def pattern_of(template: str, **groups: str) -> re.Pattern[str]:
+    """Return a template as a regular expression; each {name} becomes the group of that name."""
+    pattern = re.escape(template)
+    for name, group in groups.items():
+        pattern = pattern.replace(rf"\{{{name}\}}", f"(?P<{name}>{group})", 1)
+        pattern = pattern.replace(rf"\{{{name}\}}", f"(?P={name})")
+    return re.compile(pattern)
+
+
+def check_spans(row: Row, expected: Iterable[tuple[int, int, bool]]) -> Iterator[str]:
+    """Say if the evidence is not exactly these spans of `input`, in their order."""
+    found = [(span["start"], span["end"], span["answer"]) for span in row["evidence"]]
+    right = list(expected)
+    if found != right:
+        first = next((span for span in found if span not in right), None)
+        missing = next((span for span in right if span not in found), None)
+        what = f"{first} is not a span of it" if first else f"{missing} is missing"
+        if not first and not missing:
+            what = "a span is listed twice or out of order"
+        yield f"the evidence is not exactly what the text holds: {what}"
+
+
+def only_in_evidence(row: Row) -> Iterator[str]:
+    """Say if a reference occurs in the context elsewhere than in the evidence that carries it."""
+    context, text = context_of(row), row["input"]
+    carrying = [text[span["start"] : span["end"]] for span in row["evidence"] if span["answer"]]
+    for output in row["outputs"]:
+        times, listed = context.count(output), sum(part.count(output) for part in carrying)
+        if times != listed or not listed:
+            yield f"reference '{output}' occurs {times} times, {listed} of them in the evidence"
+
+
+def list_items(text: str) -> list[str] | None:
+    """Return the words of a numbered list `1. word 2. word …`; None if it is not one."""
+    parts = _ITEM.split(text)
+    words, numbers = parts[2::2], parts[1::2]
+    if parts[0] or numbers != [str(number) for number in range(1, len(words) + 1)]:
+        return None
+    return words
+
+
+def check_list(row: Row, about: AuditContext, times: ListCounts) -> Iterator[str]:
+    """Say what is wrong with a numbered list whose common words are the references.
+
+    Each common word appears `times.common` times and every other word `times.uncommon` times, which
+    is fewer; no common word is part of another word.
+    """
+    common, words = row["outputs"], list_items(context_of(row))
+    if words is None:
+        yield "the context is not a numbered list from 1 on"
+        return
+    tally = Counter(words)
+    if len(common) != about.params.num_cw or len(set(common)) != len(common):
+        yield f"there are {len(set(common))} references, not {about.params.num_cw}"
+    for word in common:
+        if tally[word] != times.common:
+            yield f"the common word '{word}' appears {tally[word]} times, not {times.common}"
+    for word in tally.keys() - set(common):
+        if tally[word] != times.uncommon:
+            yield f"the word '{word}' appears {tally[word]} times, not {times.uncommon}"
+            break
+    folded = {fold(word) for word in tally}
+    if len(folded) < len(tally):
+        yield "two words differ in case or width alone"
+    joined = "\n".join(folded)
+    for word in common:
+        if joined.count(fold(word)) > 1:
+            yield f"reference '{word}' is part of another word of the list"
+    if row["evidence"]:
+        yield "a list has no needles, but there is evidence"
+    if not about.entry["exhausted"]:
+        longest = sorted(tally, key=len)[-_LONGEST:]
+        unit = max((about.count(f" {len(words) + 1}. {word}") for word in longest), default=0)
+        yield from about.not_full(row, unit * times.uncommon * 5 // 4)
+
+
+def longest_line(lines: Collection[str], count: Callable[[str], int]) -> int:
+    """Return the tokens that a further line like these may have, at most."""
+    longest = sorted(lines, key=len)[-_LONGEST:]
+    return max(count("\n" + line) for line in longest) * 5 // 4 + 2
+
+
+@lru_cache(maxsize=1 << 17)  # the words of a dictionary are in every row
+def fold(word: str) -> str:
+    """Return a word without differences of case and width."""
+    return unicodedata.normalize("NFKC", word).casefold()

@@ -1,0 +1,278 @@
+"""Needle in a haystack, eight tasks of it (section 3.1, Tables 2 and 5).
+
+    One of the special magic numbers for able-cat is: 1234567.
+
+Needles hide in the noise sentences, in the essays, or among other needles that are drawn anew for
+each row; one key or several are asked for. Numbers that stand in the essays are never values, so a
+value occurs only in its needle.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import filterfalse, islice
+from typing import Any
+
+import numpy as np
+
+from ruler_builder.common.randomness import distinct, iter_numbers, uuids
+from ruler_builder.context.haystacks import (
+    DEPTHS,
+    FEWEST_TOKENS_A_LINE,
+    Haystack,
+    LineHaystack,
+    Needle,
+)
+from ruler_builder.context.prompt_builder import PromptBuilder
+from ruler_builder.sources import word_lists
+from ruler_builder.sources.corpora import NOISE
+from ruler_builder.suites.params import MOST_NEEDLES, TaskParams
+from ruler_builder.suites.wording import Frame, filled
+from ruler_builder.tasks.audit_parts import (
+    AuditContext,
+    check_spans,
+    context_of,
+    longest_line,
+    only_in_evidence,
+    pattern_of,
+)
+from ruler_builder.tasks.base import NewRow, Task
+from ruler_common.rows import Row
+
+# ---- Parameters --------------------------------------------------------------------------------
+
+TYPES = {"words": "word", "numbers": "number", "uuids": "uuid"}
+"""Of keys and values, with the word for one."""
+_HAYSTACKS = ("noise", "essay", "needles")
+
+
+@dataclass(frozen=True, kw_only=True)
+class NiahParams(TaskParams):
+    """Haystack, types of key and value, and how many of each (Table 5)."""
+
+    haystack: str = "essay"
+    key_type: str = "words"
+    value_type: str = "numbers"
+    keys: int = 1
+    values: int = 1
+    queries: int = 1
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.need_one_of("haystack", _HAYSTACKS)
+        for name in (self.key_type, self.value_type):
+            self.need(name in TYPES, f"key_type and value_type must be of {', '.join(TYPES)}")
+        self.need(
+            min(self.keys, self.values, self.queries) >= 1, "keys, values, queries start at 1"
+        )
+        self.need(self.queries <= self.keys, "queries cannot be more than keys")
+        most = MOST_NEEDLES if self.haystack == "essay" else 1000
+        self.need(self.keys * self.values <= most, f"keys x values cannot be more than {most}")
+
+    def sources(self, language: str, instruction_language: str) -> tuple[str, ...]:
+        """The essays, where they are the haystack."""
+        return ("essays",) if self.haystack == "essay" else ()
+
+
+def niah_frame(templates: Mapping[str, Any], types: str, many: bool, query: str) -> Frame:
+    """The frame of a prompt that asks for values of the type `types` of the keys in `query`."""
+    return filled(templates["many" if many else "one"], type=TYPES[types], types=types, query=query)
+
+
+# ---- Rows --------------------------------------------------------------------------------------
+
+_KEY, _VALUE = "\0", "\1"  # signs that no wording has
+_FEWEST_TOKENS = {"words": 1, "numbers": 1, "uuids": 9}  # of a key or value
+
+
+@dataclass(frozen=True)
+class NiahQuestion:
+    """What a row asks: keys with their values, the asked keys first; and each needle's depth."""
+
+    pairs: list[tuple[str, list[str]]]
+    depths: list[float]
+
+
+class Niah(Task[NiahParams]):
+    """One niah task for one window."""
+
+    @property
+    def same_beginning(self) -> bool:
+        """Essays and noise are every row's; the other needles are a row's own."""
+        return self.params.haystack != "needles"
+
+    def row(self, index: int) -> NewRow:
+        """Row `index`: the same keys, values and depths at every length."""
+        asked = self._asked(index)
+        keyed = enumerate(asked.pairs)
+        pairs = [(number, key, value) for number, (key, values) in keyed for value in values]
+        needles = [
+            Needle(depth, self._needle(key, value), answer=number < self.params.queries)
+            for depth, (number, key, value) in zip(asked.depths, pairs, strict=True)
+        ]
+        frame = self._frame([key for key, _ in asked.pairs[: self.params.queries]])
+        haystack = self._haystack(index, asked)
+
+        def draft(units: int) -> PromptBuilder:
+            prompt = PromptBuilder(self.counter).add(frame.head)
+            return haystack.lay(prompt, units, needles, frame.tail + frame.prefix)
+
+        fitted = self.fit(draft, haystack.step, haystack.most)
+        outputs = self._references(asked)
+        repeats = haystack.repeats(fitted.units)
+        return self.finish(index, fitted.draft, frame, outputs, fitted.unit, repeats)
+
+    def references(self, index: int) -> list[str]:
+        """The values of the asked keys, in their order."""
+        return self._references(self._asked(index))
+
+    def _references(self, asked: NiahQuestion) -> list[str]:
+        return [value for _, values in asked.pairs[: self.params.queries] for value in values]
+
+    def _haystack(self, index: int, asked: NiahQuestion) -> Haystack:
+        if self.params.haystack == "essay":
+            return self.counted_sources.essays
+        if self.params.haystack == "noise":
+            return self.counted_sources.noise(self.key.max_length // FEWEST_TOKENS_A_LINE)
+        return self._other_needles(index, asked)
+
+    def _other_needles(self, index: int, asked: NiahQuestion) -> LineHaystack:
+        """Needles of the same types, enough for the window, with none of the asked strings."""
+        types = (self.params.key_type, self.params.value_type)
+        fewest = FEWEST_TOKENS_A_LINE + sum(_FEWEST_TOKENS[kind] for kind in types)
+        count = self.key.max_length // fewest
+        draw = self.key.draw_filling("haystack", index)
+        taken = {string for key, values in asked.pairs for string in (key, *values)}
+        keys = self._strings(draw, self.params.key_type, count, taken)
+        if self.params.key_type == self.params.value_type != "uuids":
+            drawn = list(keys)
+            taken |= set(drawn)
+            keys = iter(drawn)
+        values = self._strings(draw, self.params.value_type, count, taken)
+        return LineHaystack(map(self._needle, keys, values), count, self.counter)
+
+    def _asked(self, index: int) -> NiahQuestion:
+        """Distinct keys, each with distinct values; no two strings of the row are equal."""
+        draw, size = self.key.draw_asked(index), self.params.values
+        count = self.params.keys * size
+        keys = list(self._strings(draw, self.params.key_type, self.params.keys))
+        taken = self._in_the_text | set(keys)
+        values = list(self._strings(draw, self.params.value_type, count, taken))
+        pairs = [(key, values[i * size : (i + 1) * size]) for i, key in enumerate(keys)]
+        if self.params.haystack == "essay":
+            depths = [DEPTHS[i] / 100 for i in distinct(draw, len(DEPTHS), count)]
+        else:
+            depths = draw.random(count).tolist()
+        return NiahQuestion(pairs, depths)
+
+    @cached_property
+    def _in_the_text(self) -> set[str]:
+        """Strings of the value type that stand in the essays: as values they would be twice."""
+        if self.params.haystack != "essay" or self.params.value_type == "uuids":
+            return set()
+        if self.params.value_type == "numbers":
+            return set(self.counted_sources.essays.numbers)
+        adjectives, nouns = map(set, word_lists.key_words())
+        pairs = (pair.split("-") for pair in self.counted_sources.essays.hyphenated)
+        return {f"{one}-{two}" for one, two in pairs if one in adjectives and two in nouns}
+
+    @staticmethod
+    def _strings(
+        draw: np.random.Generator, kind: str, count: int, taken: Collection[str] = ()
+    ) -> Iterator[str]:
+        """Different strings of a type, none of them in `taken`; drawn now, written when read."""
+        if kind == "uuids":
+            return iter(uuids(draw, count))
+        if kind == "numbers":
+            return iter_numbers(draw, 7, count, taken)
+        adjectives, nouns = word_lists.key_words()
+        population = len(adjectives) * len(nouns)
+        picked = distinct(draw, population, count + len(taken))
+        first, second = (half.tolist() for half in np.divmod(picked, len(nouns)))
+        halves = map(adjectives.__getitem__, first), map(nouns.__getitem__, second)
+        pairs = map("{}-{}".format, *halves)
+        return islice(filterfalse(taken.__contains__, pairs), count)
+
+    @cached_property
+    def _needle_form(self) -> str:
+        """A needle with a sign in the place of its key and another in that of its value."""
+        template: str = self.templates["needle"]
+        return template.format(types=self.params.value_type, key=_KEY, value=_VALUE)
+
+    def _needle(self, key: str, value: str) -> str:
+        return self._needle_form.replace(_KEY, key).replace(_VALUE, value)
+
+    def _frame(self, keys: list[str]) -> Frame:
+        """The text before and after the context, the answer prefix and the question."""
+        many = len(keys) * self.params.values > 1
+        query = keys[0] if len(keys) == 1 else f"{', '.join(keys[:-1])}, and {keys[-1]}"
+        return niah_frame(self.templates, self.params.value_type, many, query)
+
+
+# ---- Audit: without the code that makes rows ---------------------------------------------------
+
+STRINGS = {
+    "words": r"[^\W\d_]+-[^\W\d_]+",
+    "numbers": r"[1-9][0-9]{6}",
+    "uuids": r"[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}",
+}
+"""How a key or a value of each type is written."""
+
+
+def audit(row: Row, about: AuditContext) -> Iterator[str]:
+    """Yield what is wrong with a niah row: needles, keys, values, references, evidence."""
+    params: NiahParams = about.params
+    context, start = context_of(row), row["context_start"]
+    template = about.templates["needle"].replace("{types}", params.value_type)
+    needle = pattern_of(template, key=STRINGS[params.key_type], value=STRINGS[params.value_type])
+    needles = list(needle.finditer(context))
+    asked = _asked_keys(row, about)
+    if len(set(asked)) != params.queries:
+        yield f"the question asks for {len(set(asked))} keys, not {params.queries}"
+    values: dict[str, list[str]] = {}
+    for match in needles:
+        values.setdefault(match["key"], []).append(match["value"])
+    for value, times in Counter(match["value"] for match in needles).items():
+        if times > 1:
+            yield f"value '{value}' occurs in {times} needles"
+    given = [
+        sorted(row["outputs"][at : at + params.values])
+        for at in range(0, len(row["outputs"]), params.values)
+    ]
+    if given != [sorted(values.get(key, [])) for key in asked]:
+        yield f"the references {row['outputs']} are not the values of {asked}, in this order"
+    yield from only_in_evidence(row)
+    drawn = needles
+    if params.haystack == "needles":  # the task's own needles are those in the evidence
+        listed = {span["start"] - start for span in row["evidence"]}
+        drawn = [match for match in needles if match["key"] in asked or match.start() in listed]
+    yield from check_spans(
+        row, [(start + m.start(), start + m.end(), m["key"] in asked) for m in drawn]
+    )
+    if len(drawn) != params.keys * params.values:
+        yield f"the context has {len(drawn)} needles, not {params.keys * params.values}"
+    keys = {match["key"] for match in drawn}
+    for key, found in values.items():
+        if len(found) != (params.values if key in keys else 1):
+            yield f"key '{key}' occurs in {len(found)} needles"
+    for key in asked:
+        if context.count(key) != sum(match[0].count(key) for match in needles):
+            yield f"the asked key '{key}' occurs in the context outside its needles"
+    if params.haystack == "needles":
+        yield from about.not_full(row, longest_line(context.split("\n"), about.count))
+    elif params.haystack == "noise":
+        yield from about.not_full(row, about.count(f"{NOISE}\n{NOISE}") - about.count(NOISE))
+
+
+def _asked_keys(row: Row, about: AuditContext) -> list[str]:
+    """Return the keys that the question asks for, in its order; none if it is another question."""
+    params: NiahParams = about.params
+    many = params.queries * params.values > 1
+    question = niah_frame(about.templates, params.value_type, many, "{query}").question
+    key = STRINGS[params.key_type]
+    keys = key if params.queries == 1 else rf"(?:{key}, )+and {key}"
+    match = pattern_of(question, query=keys).fullmatch(row["question"])
+    return [part.removeprefix("and ") for part in match["query"].split(", ")] if match else []

@@ -1,0 +1,277 @@
+"""Needle in a haystack in the 26 languages of ONERULER (section 2, Table 1; Figures 9 and 12).
+
+    The special magic number for "apple" is: 1234567.
+
+Needles hide between the sentences of a book. Row i asks the same noun with the same numbers at the
+same relative depths in every language, and the prompt asks for a word of its own ("none") if
+nothing is there. Text and instruction may be in two languages.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain
+from typing import Any
+
+import numpy as np
+
+from ruler_builder.common.randomness import distinct, numbers
+from ruler_builder.context.book_haystack import BookHaystack
+from ruler_builder.context.fit import fit
+from ruler_builder.context.haystacks import DEPTHS, Needle
+from ruler_builder.context.prompt_builder import PromptBuilder
+from ruler_builder.sources.registry import prompts_of
+from ruler_builder.suites.params import MOST_NEEDLES, TaskParams
+from ruler_builder.suites.wording import Frame, between_tags, split_at_context
+from ruler_builder.tasks.audit_parts import (
+    AuditContext,
+    check_spans,
+    context_of,
+    fold,
+    only_in_evidence,
+    pattern_of,
+)
+from ruler_builder.tasks.base import NewRow, Task
+from ruler_common.errors import RulerError
+from ruler_common.manifest_form import LanguageEntry
+from ruler_common.names import LANGUAGES
+from ruler_common.rows import Row
+
+# ---- Parameters --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class MultilingualNiahParams(TaskParams):
+    """How many keys hide, with how many values each, and how many keys are asked for.
+
+    `absent` asks for a key that hides nowhere. `none_sentence` is false for the ablation of Figure
+    14, which then asks as the task `same_as` does.
+    """
+
+    keys: int = 1
+    values: int = 1
+    queries: int = 1
+    absent: bool = False
+    none_sentence: bool = True
+    same_as: str = ""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.need(min(self.keys, self.values) >= 1, "keys and values start at 1")
+        self.need(1 <= self.queries <= 2, "queries must be 1 or 2: the prompts have no other form")
+        self.need(self.queries <= self.keys, "queries cannot be more than keys")
+        self.need(not self.absent or self.queries == 1, "one absent key can be asked for")
+        self.need(
+            self.none_sentence or not self.absent,
+            "an absent key needs the sentence that says what to answer: none_sentence = true",
+        )
+        most = MOST_NEEDLES
+        self.need(self.keys * self.values <= most, f"keys x values cannot be more than {most}")
+        self.need(self.keys <= 8, "keys cannot be more than 8, so that they differ clearly")
+
+    def sources(self, language: str, instruction_language: str) -> tuple[str, ...]:
+        """The book of the context's language, and the prompts of both."""
+        prompts = (prompts_of(code) for code in (language, instruction_language))
+        return (f"book-{language}", *chain.from_iterable(prompts))
+
+    right_answers = staticmethod(between_tags)
+
+
+def needle_frame(
+    parts: Mapping[str, str], separator: str, none_sentence: bool, keys: Sequence[str]
+) -> Frame:
+    """The text before and after the context, and the question."""
+    head, tail = split_at_context(parts["task"])
+    names = {f"query{i}": key for i, key in enumerate(keys, 1)}
+    asked = parts["question_one" if len(keys) == 1 else "question_many"].format(**names)
+    end = parts["if_no"]
+    if not none_sentence:  # what closes the question stays
+        end = end[end.rindex("</") :]
+    tail += separator.join([asked, parts["please_list"], end])
+    tail += parts["answer_prefix"] + separator + parts["answer"]
+    return Frame(head, tail, "", asked[asked.index(">") + 1 :].strip())
+
+
+# ---- Rows --------------------------------------------------------------------------------------
+
+_DIGITS = 7
+_NEAR = 0.05  # of the context: half of what a proof lets two languages differ
+
+
+@dataclass(frozen=True)
+class MultilingualQuestion:
+    """What a row asks, in no language: nouns by number, with their values; needles' depths.
+
+    The asked nouns come first; where an absent one is asked, it has no values.
+    """
+
+    nouns: list[int]
+    values: list[list[str]]
+    depths: list[float]
+
+
+class MultilingualNiah(Task[MultilingualNiahParams]):
+    """One niah task for one window."""
+
+    crosses_languages = True
+
+    same_beginning = True  # all rows hide their needles in the same book
+
+    @cached_property
+    def _text(self) -> LanguageEntry:
+        """The language of the book and the needles."""
+        return self.counted_sources.language(self.key.language)
+
+    @cached_property
+    def _instruction(self) -> LanguageEntry:
+        return self.counted_sources.language(self.key.instruction_language)
+
+    @cached_property
+    def _book(self) -> BookHaystack:
+        return self.counted_sources.book(self.key.language, self.key.max_length)
+
+    def row(self, index: int) -> NewRow:
+        """Row `index`: the same nouns, numbers and depths in every language, at every length."""
+        asked, book = self._asked(index), self._book
+        keys = [self._text["nouns"][noun] for noun in asked.nouns]
+        needle = self._text["parts"]["needle"]
+        pairs = [(n, value) for n, values in enumerate(asked.values) for value in values]
+        needles = [
+            Needle(depth, needle.format(key=keys[n], value=value), answer=n < self._carrying)
+            for depth, (n, value) in zip(asked.depths, pairs, strict=True)
+        ]
+        if clashes := book.numbers & {value for _, value in pairs}:
+            raise RulerError(f"The book holds {min(clashes)}, a value of row {index}.")
+        queried = [self._instruction["nouns"][noun] for noun in asked.nouns[: self.params.queries]]
+        instruction, none_sentence = self._instruction, self.params.none_sentence
+        frame = needle_frame(instruction["parts"], instruction["separator"], none_sentence, queried)
+
+        def draft(units: int) -> PromptBuilder:
+            return book.lay(PromptBuilder(self.counter).add(frame.head), units, needles, frame.tail)
+
+        fitted = fit(draft, self.room, book.step, book.most)
+        own = self.key.language not in LANGUAGES
+        if own and book.farthest(fitted.units, asked.depths) > _NEAR:
+            raise RulerError(
+                f"The book of '{self.key.language}' has too long sentences for a window of "
+                f"{self.key.max_length} tokens: each must end with a sign such as a full stop, and "
+                "where the script has capitals the next must begin with one."
+            )
+        none_word = instruction["none_word"] if none_sentence else ""
+        outputs, repeats = self._references(asked), book.repeats(fitted.units)
+        return self.finish(index, fitted.draft, frame, outputs, fitted.unit, repeats, none_word)
+
+    def references(self, index: int) -> list[str]:
+        """The values of the asked keys, or the word for none."""
+        return self._references(self._asked(index))
+
+    def _references(self, asked: MultilingualQuestion) -> list[str]:
+        values = asked.values[: self._carrying]
+        return [value for several in values for value in several] or [
+            self._instruction["none_word"]
+        ]
+
+    @property
+    def prompt_end(self) -> str:
+        """The form of an answer, as the published prompt shows it."""
+        return self._instruction["parts"]["answer"]
+
+    @property
+    def _carrying(self) -> int:
+        """How many of the first keys carry references."""
+        return 0 if self.params.absent else self.params.queries
+
+    def _asked(self, index: int) -> MultilingualQuestion:
+        draw = self.key.draw_asked(index, self.params.same_as or None)
+        keys, absent = self.params.keys, int(self.params.absent)
+        own = frozenset((self.key.language, self.key.instruction_language)).difference(LANGUAGES)
+        nouns = _apart(draw, self.counted_sources.noun_clashes(own), keys + absent)
+        drawn = numbers(draw, _DIGITS, keys * self.params.values)
+        values: list[list[str]] = [[]] * absent
+        values += [drawn[i::keys][: self.params.values] for i in range(keys)]
+        depths = [DEPTHS[i] / 100 for i in distinct(draw, len(DEPTHS), len(drawn))]
+        return MultilingualQuestion(nouns, values, depths)
+
+
+def _apart(draw: np.random.Generator, clashes: np.ndarray, count: int) -> list[int]:
+    """So many nouns in random order, none part of another in any language."""
+    chosen: list[int] = []
+    for noun in draw.permutation(len(clashes)).tolist():
+        if len(chosen) < count and not clashes[noun, chosen].any():
+            chosen.append(noun)
+    if len(chosen) < count:
+        raise RulerError(f"The noun list has no {count} nouns of which none is part of another.")
+    return chosen
+
+
+# ---- Audit: without the code that makes rows ---------------------------------------------------
+
+_LONG_NUMBER = re.compile(r"\d\d{6,}")  # in any script; found faster than by \d{7,}
+
+
+def audit(row: Row, about: AuditContext) -> Iterator[str]:
+    """Yield what is wrong with a multilingual niah row: needles, references, evidence."""
+    params: MultilingualNiahParams = about.params
+    text = about.languages[about.entry["language"]]
+    instruction = about.languages[about.entry["instruction_language"]]
+    context, start = context_of(row), row["context_start"]
+    pattern = pattern_of(
+        text["parts"]["needle"], key=_one_of(text["nouns"]), value=r"[1-9][0-9]{6}"
+    )
+    needles = list(pattern.finditer(context))
+    values: dict[str, list[str]] = {}
+    for match in needles:
+        values.setdefault(match["key"], []).append(match["value"])
+    if sorted(map(len, values.values())) != [params.values] * params.keys:
+        yield f"the context has {len(needles)} needles of {len(values)} keys"
+    asked = _asked_nouns(row, params, instruction)
+    if len(set(asked)) != params.queries:
+        yield f"the question asks for {len(set(asked))} nouns, not {params.queries}"
+    nouns = [text["nouns"][instruction["nouns"].index(noun)] for noun in asked]
+    expected = [sorted(values.get(noun, [])) for noun in nouns]
+    if params.absent:
+        expected, carrying = [[instruction["none_word"]]], set()
+        for noun in nouns:
+            for key in values:
+                if fold(noun) in fold(key) or fold(key) in fold(noun):
+                    yield f"the absent key '{noun}' occurs in a needle as '{key}'"
+    else:
+        carrying = set(nouns)
+        yield from only_in_evidence(row)
+    size = max(1, len(expected[0])) if expected else 1
+    outputs = row["outputs"]
+    if [sorted(outputs[at : at + size]) for at in range(0, len(outputs), size)] != expected:
+        yield f"the references {outputs} are not the right ones for {asked}, in this order"
+    none_word = instruction["none_word"] if params.none_sentence else ""
+    if row["none_word"] != none_word:
+        yield f"none_word is '{row['none_word']}', not '{none_word}'"
+    yield from check_spans(
+        row, [(start + m.start(), start + m.end(), m["key"] in carrying) for m in needles]
+    )
+    runs = " ".join(unicodedata.normalize("NFKC", run) for run in _LONG_NUMBER.findall(context))
+    for value, times in Counter(match["value"] for match in needles).items():
+        if times > 1 or runs.count(value) != 1:
+            yield f"value '{value}' occurs elsewhere in the context too"
+
+
+def _asked_nouns(row: Row, params: MultilingualNiahParams, instruction: Any) -> list[str]:
+    """Return the nouns that the question asks for, in its order; none if it is another question."""
+    names = {f"query{place + 1}": _one_of(instruction["nouns"]) for place in range(params.queries)}
+    frame = needle_frame(
+        instruction["parts"],
+        instruction["separator"],
+        params.none_sentence,
+        [f"{{{name}}}" for name in names],
+    )
+    match = pattern_of(frame.question, **names).fullmatch(row["question"])
+    return [match[name] for name in names] if match else []
+
+
+def _one_of(nouns: Collection[str]) -> str:
+    """Return a regular expression for any of these nouns, a longer one before its beginnings."""
+    return "|".join(re.escape(noun) for noun in sorted(nouns, key=len, reverse=True))

@@ -1,0 +1,89 @@
+"""Common words extraction in the 26 languages of ONERULER (section 2, Table 2; Figure 10).
+
+    <List> 1. garden 2. river 3. garden … </List>
+
+The words are nouns, adjectives and verbs of each language's dictionary; there is no solved example.
+A small dictionary may run out before the window is full: the row is then shorter.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from ruler_builder.context.counted_sources import CountedTexts
+from ruler_builder.sources.registry import prompts_of
+from ruler_builder.suites.params import ListParams
+from ruler_builder.suites.wording import Frame, between_tags, split_at_context
+from ruler_builder.tasks.audit_parts import AuditContext, check_list
+from ruler_builder.tasks.numbered_words import NumberedWords
+from ruler_common.rows import Row
+
+# ---- Parameters --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class MultilingualWordsParams(ListParams):
+    """Number of common words and the counts; the short ones apply up to 8000 tokens."""
+
+    longest_short = 8000
+
+    short_freq_cw: int = 10
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.need(self.num_cw == 10, "num_cw must be 10: the published prompts ask for ten words")
+
+    def sources(self, language: str, instruction_language: str) -> tuple[str, ...]:
+        """The language's dictionary, which English has in wonderwords, and the prompts."""
+        words = () if language == "en" else (f"words-{language}",)
+        return (*words, *prompts_of(instruction_language))
+
+    right_answers = staticmethod(between_tags)
+
+
+def list_frame(template: str) -> Frame:
+    """The frame of a prompt; its question is what stands between the first tags after the list."""
+    head, tail = split_at_context(template)
+    tagged = re.search(r"<([^<>/]+)>(.*?)</\1>", tail, re.DOTALL)
+    return Frame(head, tail, "", tagged[2].strip() if tagged else "")
+
+
+# ---- Rows --------------------------------------------------------------------------------------
+
+
+class MultilingualWords(NumberedWords[MultilingualWordsParams]):
+    """cwe_easy or cwe_hard for one window."""
+
+    @property
+    def words(self) -> CountedTexts:
+        """The words of the language's dictionary."""
+        return self.counted_sources.dictionary(self.key.language).words
+
+    def safe(self) -> np.ndarray:
+        """Where the words stand that no other contains."""
+        return self.counted_sources.dictionary(self.key.language).alone
+
+    @property
+    def prompt_end(self) -> str:
+        """What stands after the list."""
+        return self._frame.tail
+
+    @property
+    def _frame(self) -> Frame:
+        return list_frame(self.counted_sources.language(self.key.instruction_language)["cwe"])
+
+    def frame(self, draw: np.random.Generator, spare: np.ndarray) -> Frame:
+        """The published prompt around the list."""
+        return self._frame
+
+
+# ---- Audit: without the code that makes rows ---------------------------------------------------
+
+
+def audit(row: Row, about: AuditContext) -> Iterator[str]:
+    """Yield what is wrong with a cwe row: the counts of the words in the list."""
+    yield from check_list(row, about, about.params.counts(about.entry["max_length"]))

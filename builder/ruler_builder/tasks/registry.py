@@ -1,0 +1,104 @@
+"""The task families by the names that suites give them: a new one is one line of FAMILIES.
+
+    read_params("vt", {"family": "variable_tracking", "hops": 8, "max_new_tokens": 30}).hops    # 8
+    FAMILIES["variable_tracking"].task          # makes rows
+    FAMILIES["variable_tracking"].audit(row, about)             # what is wrong with a row
+
+Table 5 of RULER and section 2 of ONERULER have the usual parameters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any, NamedTuple
+
+from ruler_builder.suites.params import TaskParams
+from ruler_builder.tasks import (
+    common_words,
+    frequent_words,
+    niah,
+    oneruler_niah,
+    oneruler_words,
+    question_answering,
+    variable_tracking,
+)
+from ruler_builder.tasks.audit_parts import Audit
+from ruler_builder.tasks.base import Task
+from ruler_common.errors import RulerError
+from ruler_common.manifest_form import FileEntry, Manifest
+from ruler_common.names import check_name
+
+
+class Family(NamedTuple):
+    """The code of a task family."""
+
+    params: type[TaskParams]
+    task: type[Task[Any]]  # makes rows
+    audit: Audit  # yields what is wrong with a row, without the code that makes rows
+
+
+FAMILIES = {
+    "niah": Family(niah.NiahParams, niah.Niah, niah.audit),
+    "variable_tracking": Family(
+        variable_tracking.ChainParams, variable_tracking.VariableTracking, variable_tracking.audit
+    ),
+    "common_words": Family(common_words.CommonParams, common_words.CommonWords, common_words.audit),
+    "frequent_words": Family(
+        frequent_words.FrequentParams, frequent_words.FrequentWords, frequent_words.audit
+    ),
+    "question_answering": Family(
+        question_answering.QaParams, question_answering.QuestionAnswering, question_answering.audit
+    ),
+    "multilingual_niah": Family(
+        oneruler_niah.MultilingualNiahParams, oneruler_niah.MultilingualNiah, oneruler_niah.audit
+    ),
+    "multilingual_words": Family(
+        oneruler_words.MultilingualWordsParams,
+        oneruler_words.MultilingualWords,
+        oneruler_words.audit,
+    ),
+}
+_KINDS: dict[str, Any] = {"int": int, "float": (int, float), "str": str, "bool": bool}
+
+
+def read_params(task: str, described: Mapping[str, Any]) -> TaskParams:
+    """A task's parameters from its table, `family` and `max_new_tokens` among them.
+
+    Raises RulerError for what is unknown, of a wrong type or impossible.
+    """
+    kind = FAMILIES[described["family"]].params
+    known = {item.name: str(item.type) for item in fields(kind)}
+    values = {name: value for name, value in described.items() if name != "family"}
+    for name, value in values.items():
+        check_name(f"parameter of task '{task}'", name, known, "ruler_builder/suites")
+        of = known[name]
+        if not isinstance(value, _KINDS[of]) or isinstance(value, bool) != (of == "bool"):
+            raise RulerError(f"Task '{task}': {name} must be {of}, not {value!r}.")
+    try:
+        return kind(**values)
+    except RulerError as error:
+        raise RulerError(f"Task '{task}': {error}") from None
+
+
+def usual_of(family: str) -> dict[str, Any]:
+    """A family's optional parameters, as they are where neither suite nor manifest names them."""
+    if family not in FAMILIES:
+        return {}
+    params = FAMILIES[family].params
+    return {item.name: item.default for item in fields(params) if item.name in params.optional}
+
+
+def listed(family: str, params: TaskParams) -> dict[str, Any]:
+    """A task's family and parameters as a manifest lists them: optional ones unless as usual."""
+    usual = usual_of(family)
+    named = {name: v for name, v in vars(params).items() if name not in usual or v != usual[name]}
+    return {"family": family, **named}
+
+
+def sources_of(manifest: Manifest, entry: FileEntry) -> list[str]:
+    """The sources that the rows of a file are made of, by their names in sources.toml."""
+    task = entry["task"]
+    params = read_params(task, manifest["tasks"][task])
+    names = params.sources(entry["language"], entry["instruction_language"])
+    return list(dict.fromkeys(names))

@@ -1,0 +1,349 @@
+"""Variable tracking: follow a chain of assignments through noise (section 3.2).
+
+    VAR ABCDE = 12345
+    VAR FGHIJ = VAR ABCDE
+
+The names bound to the asked value are the references. A short solved example of the same form, with
+names of three letters, comes first. Layout `2025` has a line for each assignment; in `2024`, the
+layout of the paper's own code, lines of noise are joined by spaces and assignments stand between
+them; in the essays, which the reference code has too, they are sentences.
+"""
+
+from __future__ import annotations
+
+import re
+import string
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from ruler_builder.common.randomness import distinct, letters, numbers
+from ruler_builder.context.fit import fit
+from ruler_builder.context.haystacks import DEPTHS, FEWEST_TOKENS_A_LINE, Haystack, Needle
+from ruler_builder.context.prompt_builder import PromptBuilder
+from ruler_builder.sources.corpora import NOISE
+from ruler_builder.suites.params import LAYOUTS, MOST_NEEDLES, TaskParams
+from ruler_builder.suites.wording import filled
+from ruler_builder.tasks.audit_parts import AuditContext, check_spans, context_of, only_in_evidence
+from ruler_builder.tasks.base import NewRow, Task
+from ruler_common.rows import Row
+
+# ---- Parameters --------------------------------------------------------------------------------
+
+_HAYSTACKS = ("noise", "essay")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChainParams(TaskParams):
+    """How many chains and hops (Table 5), names' letters, solved examples, haystack and layout."""
+
+    optional = ("layout", "haystack", "name_letters", "examples")
+
+    chains: int = 1
+    hops: int = 4
+    layout: str = "2025"
+    haystack: str = "noise"
+    name_letters: int = 5
+    examples: int = 1
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.need(1 <= self.chains <= 100, "chains must be 1 to 100")
+        self.need(1 <= self.hops <= 100, "hops must be 1 to 100")
+        self.need_one_of("layout", LAYOUTS)
+        self.need_one_of("haystack", _HAYSTACKS)
+        self.need(4 <= self.name_letters <= 10, "name_letters must be 4 to 10: examples have 3")
+        self.need(0 <= self.examples <= 5, "examples must be 0 to 5")
+        if self.layout == "2024":
+            self.need(self.haystack == "noise", "layout 2024 has the noise haystack alone")
+            self.need(self.examples <= 1, "layout 2024 has one example at the most")
+        if self.haystack == "essay":
+            enough = self.chains * (self.hops + 1) <= MOST_NEEDLES
+            self.need(enough, f"in essays, chains x (hops + 1) cannot be over {MOST_NEEDLES}")
+
+    def sources(self, language: str, instruction_language: str) -> tuple[str, ...]:
+        """The essays, where they are the haystack."""
+        return ("essays",) if self.haystack == "essay" else ()
+
+    @staticmethod
+    def right_answers(references: Sequence[str], prompt_end: str) -> list[str]:
+        """The names, as in the solved example."""
+        return [f" {' '.join(references)}"]
+
+
+class ExampleFrame(NamedTuple):
+    """What stands before and after the context of a solved example, its prefix, and its end."""
+
+    head: str
+    tail: str
+    prefix: str
+    end: str
+
+
+def chain_example_frame(
+    templates: Mapping[str, str], layout: str, names: int, value: str
+) -> ExampleFrame:
+    """The frame of a solved example of vt, whose answer is `names` names.
+
+    The paper's own code (layout 2024) joined the words of the example's template by single spaces,
+    and put a space before the example and two more newlines after it.
+    """
+    lead, end = "", "\n\n"
+    if layout == "2024":
+        lead, end = " ", "\n\n\n\n"
+        templates = {**templates, "input": " ".join(templates["input"].split())}
+    frame = filled(templates, n=names, value=value)
+    return ExampleFrame(lead + frame.head, frame.tail, frame.prefix, end)
+
+
+# ---- Rows --------------------------------------------------------------------------------------
+
+_EXAMPLE_NAME, _VALUE = 3, 5  # letters, digits
+_MORE_NAMES = 50  # drawn beside twice as many as needed, some of which hold an example's name
+_EXAMPLE_TOKENS = 500  # of the whole example, its answer too
+_EVERY_ROW = -1  # the index by which an example is drawn that all rows share
+
+
+def _parts(name: str) -> set[str]:
+    """The pieces of a name that are as long as an example's name."""
+    return {name[at : at + _EXAMPLE_NAME] for at in range(len(name) - _EXAMPLE_NAME + 1)}
+
+
+@dataclass(frozen=True)
+class Chain:
+    """A value, the names bound to it, and the relative depth of each assignment, in order."""
+
+    value: str
+    names: list[str]
+    depths: list[float]
+
+    def assignments(self) -> list[str]:
+        """The chain's lines; where a name is assigned to another the line ends with a space.
+
+        So it does in the reference code.
+        """
+        return [
+            f"VAR {self.names[0]} = {self.value}",
+            *(
+                f"VAR {name} = VAR {source} "
+                for source, name in zip(self.names, self.names[1:], strict=False)
+            ),
+        ]
+
+    def placed(self, lines: int, answer: bool) -> list[tuple[int, Needle]]:
+        """The assignments, each with the line of noise, of so many, before which it stands.
+
+        A line at least stands between two of them and one after the last, as the reference code
+        lays them; without noise they stand in the order of their depths.
+        """
+        texts = self.assignments()
+        spare = lines - len(texts) + 1
+        return [
+            (int(depth * spare) + link if lines else 0, Needle(depth, text, answer))
+            for link, (depth, text) in enumerate(zip(self.depths, texts, strict=True))
+        ]
+
+    def sentences(self, answer: bool) -> list[Needle]:
+        """The assignments as sentences between those of an essay."""
+        texts = [f"{text.strip()}." for text in self.assignments()]
+        return [Needle(d, text, answer) for d, text in zip(self.depths, texts, strict=True)]
+
+
+class VariableTracking(Task[ChainParams]):
+    """One vt task for one window."""
+
+    cost = 1
+
+    same_beginning = True  # all rows hide their chains in the same text
+
+    @cached_property
+    def _haystack(self) -> Haystack:
+        """The essays, or lines of noise, enough for the window and the example."""
+        if self.params.haystack == "essay":
+            return self.counted_sources.essays
+        most = max(_EXAMPLE_TOKENS, self.key.max_length) // FEWEST_TOKENS_A_LINE + self._links
+        if self.params.layout == "2024":
+            return self.counted_sources.run_on_noise(most)
+        return self.counted_sources.noise(most)
+
+    @property
+    def _links(self) -> int:
+        """Assignments of one chain."""
+        return self.params.hops + 1
+
+    @property
+    def _least(self) -> int:
+        """The fewest lines of noise, or words of the essays, that a text with chains has."""
+        return 0 if self.params.haystack == "essay" else self._links
+
+    def row(self, index: int) -> NewRow:
+        """Row `index`: the same chains and depths at every length."""
+        chains, solved = self._asked(index)
+        examples = "".join(map(self._example, solved))
+        asked = chains[0]
+        frame = filled(self.templates, n=self._links, value=asked.value)
+
+        def draft(units: int) -> PromptBuilder:
+            prompt = PromptBuilder(self.counter).add(examples).add(frame.head)
+            return self._lay(prompt, units, chains, frame.tail + frame.prefix)
+
+        least = 0 if self.alone else self._least
+        fitted = self.fit(draft, self._haystack.step, self._haystack.most, least)
+        repeats = self._haystack.repeats(fitted.units)
+        return self.finish(index, fitted.draft, frame, asked.names, fitted.unit, repeats)
+
+    def references(self, index: int) -> list[str]:
+        """The names of the asked chain, in its order."""
+        return self._asked(index)[0][0].names
+
+    def _asked(self, index: int) -> tuple[list[Chain], list[list[Chain]]]:
+        """The chains of the task, the asked one first, and those of each solved example."""
+        draw, count = self.key.draw_asked(index), self.params.chains
+        needed = self._links * count
+        if self.params.layout == "2024":
+            shared = self._shared_example
+            taken = [chain.value for chain in shared]
+            values = numbers(draw, _VALUE, count, taken)
+            short = {name for chain in shared for name in chain.names}
+            names = self._names(draw, needed)
+            if any(not short.isdisjoint(_parts(name)) for name in names[: self._links]):
+                names = self._names(draw, 2 * needed + _MORE_NAMES)
+                names.sort(key=lambda name: not short.isdisjoint(_parts(name)))  # free ones first
+            chains = self._chains(draw, values, names[:needed])
+            return chains, [shared] * self.params.examples
+        values = numbers(draw, _VALUE, (1 + self.params.examples) * count)
+        chains = self._chains(draw, values[:count], self._names(draw, needed))
+        parts = {part for name in chains[0].names for part in _parts(name)}
+        others = [values[i : i + count] for i in range(count, len(values), count)]
+        return chains, [
+            self._chains(draw, some, self._example_names(draw, parts)) for some in others
+        ]
+
+    @cached_property
+    def _shared_example(self) -> list[Chain]:
+        """The chains of layout 2024's example, which is the same in every row."""
+        draw = self.key.draw_asked(_EVERY_ROW)
+        values = numbers(draw, _VALUE, self.params.chains)
+        return self._chains(draw, values, self._example_names(draw))
+
+    def _names(self, draw: np.random.Generator, count: int) -> list[str]:
+        """So many different names for a row's chains."""
+        length, taken = self.params.name_letters, self._in_the_text
+        return letters(draw, length, count, string.ascii_uppercase, taken)
+
+    def _example_names(self, draw: np.random.Generator, parts: Collection[str] = ()) -> list[str]:
+        """The names of an example's chains; none is one of the `parts` of references."""
+        count = self._links * self.params.chains
+        names = letters(draw, _EXAMPLE_NAME, count, string.ascii_uppercase)
+        if not set(names).isdisjoint(parts):
+            names = letters(draw, _EXAMPLE_NAME, count, string.ascii_uppercase, parts)
+        return names
+
+    def _chains(
+        self, draw: np.random.Generator, values: list[str], names: list[str]
+    ) -> list[Chain]:
+        """The chains of these values, whose names are `names` in order, at depths drawn here."""
+        size, count = self._links, len(values)
+        if self.params.haystack == "essay":
+            depths = self._depths_in_essays(draw, count)
+        else:
+            depths = np.sort(draw.random((count, size)), axis=1).tolist()
+        return [
+            Chain(value, names[i * size : (i + 1) * size], depths[i])
+            for i, value in enumerate(values)
+        ]
+
+    def _depths_in_essays(self, draw: np.random.Generator, chains: int) -> list[list[float]]:
+        """Different ones of the 40 depths for all assignments, the chains in random turns."""
+        turns = np.arange(chains).repeat(self._links)
+        depths = sorted(DEPTHS[i] / 100 for i in distinct(draw, len(DEPTHS), len(turns)))
+        draw.shuffle(turns)
+        return [
+            [depth for depth, turn in zip(depths, turns, strict=True) if turn == chain]
+            for chain in range(chains)
+        ]
+
+    @cached_property
+    def _in_the_text(self) -> frozenset[str]:
+        """Strings that stand in the essays: as names they would be there twice."""
+        if self.params.haystack != "essay":
+            return frozenset()
+        return self.counted_sources.essays.capitals(self.params.name_letters)
+
+    def _lay(
+        self, prompt: PromptBuilder, units: int, chains: Sequence[Chain], tail: str
+    ) -> PromptBuilder:
+        """So much of the haystack with the chains in it; the first chain is the asked one."""
+        if self.params.haystack == "essay":
+            needles = [n for i, chain in enumerate(chains) for n in chain.sentences(i == 0)]
+            return self._haystack.lay(prompt, units, needles, tail)
+        placed = [
+            pair for i, chain in enumerate(chains) for pair in chain.placed(units, answer=i == 0)
+        ]
+        return self._haystack.lay_at(prompt, units, placed, tail)
+
+    def _example(self, chains: Sequence[Chain]) -> str:
+        """A solved example of 500 tokens at the most, or as few as its chains need."""
+        names = " ".join(chains[0].names)
+        layout, value = self.params.layout, chains[0].value
+        frame = chain_example_frame(self.templates, layout, self._links, value)
+        solved = f"{frame.tail}{frame.prefix} {names}{frame.end}"
+
+        def draft(units: int) -> PromptBuilder:
+            return self._lay(PromptBuilder(self.counter).add(frame.head), units, chains, solved)
+
+        haystack, least = self._haystack, self._least
+        room = max(_EXAMPLE_TOKENS, draft(least).tokens)
+        return fit(draft, room, haystack.step, haystack.most, least).draft.text
+
+
+# ---- Audit: without the code that makes rows ---------------------------------------------------
+
+# A line that assigns a name to another name ends with a space, as in the reference code.
+_LINE = re.compile(r"VAR ([A-Z]+) = (?:([1-9][0-9]{4})|VAR ([A-Z]+) )")
+_SENTENCE = re.compile(r"VAR ([A-Z]+) = (?:([1-9][0-9]{4})|VAR ([A-Z]+))\.")
+
+
+def audit(row: Row, about: AuditContext) -> Iterator[str]:
+    """Yield what is wrong with a vt row: chains, names, references, evidence."""
+    params: ChainParams = about.params
+    context, start = context_of(row), row["context_start"]
+    pattern = _SENTENCE if params.haystack == "essay" else _LINE
+    assignments = list(pattern.finditer(context))
+    value_of: dict[str, str] = {}
+    for match in assignments:
+        name, value, source = match.groups()
+        if name in value_of:
+            yield f"variable '{name}' is assigned more than once"
+        elif source and source not in value_of:
+            yield f"'{source}' is used before it is assigned"
+        elif len(name) != params.name_letters:
+            yield f"the name '{name}' does not have {params.name_letters} letters"
+        value_of.setdefault(name, value or value_of.get(source, ""))
+    asked = re.search(r"[1-9][0-9]{4}", row["question"])
+    value = asked[0] if asked else ""
+    chain = [name for name, end in value_of.items() if end == value]
+    if row["outputs"] != chain:
+        yield f"the references {row['outputs']} are not the names bound to '{value}', in order"
+    sizes = sorted(Counter(value_of.values()).values())
+    if sizes != [params.hops + 1] * params.chains:
+        yield f"there are chains of {sizes} names, not {params.chains} of {params.hops + 1}"
+    yield from only_in_evidence(row)
+    yield from check_spans(
+        row, [(start + m.start(), start + m.end(), value_of[m[1]] == value) for m in assignments]
+    )
+    example = row["input"][:start]
+    for name in sorted(set(re.findall(r"VAR ([A-Z]+) =", example))):
+        if holding := [output for output in row["outputs"] if name in output]:
+            yield f"the example's name '{name}' is part of '{holding[0]}'"
+    if value in example:
+        yield f"the asked value {value} occurs in the example too"
+    if params.haystack == "noise":
+        unit = about.count(f"{NOISE}\n{NOISE}") - about.count(NOISE)
+        if params.layout == "2024":
+            unit = about.count(f"{NOISE}\n {NOISE}\n {NOISE}") - about.count(NOISE)
+        yield from about.not_full(row, unit)

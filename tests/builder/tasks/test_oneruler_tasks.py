@@ -1,0 +1,305 @@
+"""ONERULER's seven tasks, read back from their rows alone and held to the laws.
+
+`python -m tests.builder.tasks.test_oneruler_tasks` prints the digests of GOLDEN anew.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Callable
+from hashlib import sha256
+from pathlib import Path
+
+import pytest
+
+from ruler_builder.common.parquet_rows import digest_row
+from ruler_builder.context.counted_sources import CountedSources
+from ruler_builder.release.suite import read_suite
+from ruler_builder.sources.chosen_sources import Sources, parse_choice
+from ruler_builder.sources.download import Store
+from ruler_builder.tasks.base import NewRow, Task, TaskKey
+from ruler_builder.tokens.counters import TokenCounter
+from ruler_builder.tokens.tokenizers import load_counter
+from ruler_common.errors import RulerError
+from ruler_common.names import GROUPS, LANGUAGES, TASKS, parse_length
+from tests.shares import share
+
+ONERULER = GROUPS["oneruler"]["all"]
+NIAH, CWE = GROUPS["oneruler"]["niah"], GROUPS["oneruler"]["cwe"]
+GOLDEN = {
+    "niah_single en": "b7e4b5d7fbcc954154c705a45d83734593c06e88c2c9974d1040a946ab69a734",
+    "niah_multikey en": "9c2309a70e30618a07038c7b359a5eef21a460bcfb111a017565b3ca33e97bb2",
+    "niah_multivalue en": "52ca0300077923c9747454fab6a0141aabd384d99cee81b80216286c478272ce",
+    "niah_multiquery en": "1c51d7a63763b88f80a39687d40f2bc792e2a87993735d97bc8c39615cb75b93",
+    "niah_none en": "b572cd20b99cdbc98c0e55a5825514f5718758116c5cc6e18299009aec0b0c22",
+    "cwe_easy en": "bc61c16d378ada4f12fc8c0bc78d244d5418198c70b3633e734565891b5377fe",
+    "cwe_hard en": "976109fc9f8761cf389035e6a6b1435e2a707e98e86bcf5d2192a32db2e9ce2c",
+    "niah_single_nonone en": "24e5fa243a810d655e71772ffcb0e5b7e812cb9920acafc77baa49eeaea89a06",
+    "niah_single zh": "e29f378fd4af6964f32e1d7e08d567531bdfd16e392278fd49e8649268c85a7d",
+    "niah_multikey zh": "daf02eb92d4e9035d4cbee5a268f6b5ae8bbd943d1c4c6a146631bb9da30c2fd",
+    "niah_multivalue zh": "f50970f840ade066120342f9161cfe54faea9f218ed57a3d446e33cc142715d5",
+    "niah_multiquery zh": "9e23fb77eb62c201aaa3d0b7d882242f16c2711f5b80487e6d3b42394c7c0804",
+    "niah_none zh": "d48f50e37135321772d392a2b0d7bb8132d7a0792b91ce6cc7f7aceef6e64083",
+    "cwe_easy zh": "09f001213f9c1fc8553820d9efcdec48e6683c011380c5044e01b801e07e90dc",
+    "cwe_hard zh": "a3465d4b28cf43bc76dc6ef86764cae5472d1c0673140edfae4cc2e3b3d4eeca",
+    "niah_single_nonone zh": "94311dad73a4694cf365750d69717a187634c801b4c2f5dbfd4897bbf1c1fbd5",
+}
+
+
+def task_of(
+    counted_sources: CountedSources,
+    name: str,
+    code: str,
+    length: str = "8k",
+    instruction: str | None = None,
+) -> Task:
+    tokens = parse_length(length, "oneruler")
+    key = TaskKey(
+        dataset="oneruler",
+        task=name,
+        max_length=tokens,
+        reserve=128,
+        language=code,
+        instruction_language=instruction or code,
+    )
+    return read_suite("oneruler").task(key, counted_sources)
+
+
+def digests(counted_sources: CountedSources) -> dict[str, str]:
+    """sha256 of rows 0 to 2 of each task at 8k, in both embedded languages."""
+    found = {}
+    for code in ("en", "zh"):
+        for name in TASKS["oneruler"]:
+            task, digest = task_of(counted_sources, name, code), sha256()
+            for index in range(3):
+                digest_row(digest, task.row(index).columns())
+            found[f"{name} {code}"] = digest.hexdigest()
+    return found
+
+
+def needles(row: NewRow) -> list[tuple[str, str]]:
+    """Key and value of each needle, in the order of the text; whatever the language."""
+    texts = [row.input[found.start : found.end] for found in row.evidence]
+    pattern = r"[\"“„«「](.+?)[\"”“»」].*?(\d{7})"
+    return [re.search(pattern, text).groups() for text in texts]  # type: ignore[union-attr]
+
+
+@pytest.fixture(scope="session")
+def published(
+    mirror: Path, counter_of: Callable[[str], TokenCounter]
+) -> Callable[[str], CountedSources]:
+    """The published texts under a named tokenizer."""
+    return lambda name: CountedSources(Sources(Store(mirror)), counter_of(name))
+
+
+def test_the_rows_have_the_frozen_bytes(embedded: CountedSources) -> None:
+    assert digests(embedded) == GOLDEN
+
+
+def test_a_prompt_is_the_published_parts_in_their_order(embedded: CountedSources) -> None:
+    row = task_of(embedded, "niah_single", "en").row(0)
+    parts = embedded.language("en")["parts"]
+    head, tail = parts["task"].split("{context}")
+    key = needles(row)[0][0]
+    question = parts["question_one"].format(query1=key)
+    start, end = row.context
+    assert row.input[:start] == head
+    assert row.input[end:] == (
+        f"{tail}{question} {parts['please_list']} {parts['if_no']}"
+        f"{parts['answer_prefix']} {parts['answer']}"
+    )
+    assert row.answer_prefix == ""
+    assert question.endswith(row.question)
+    assert "<" not in row.question
+
+
+def test_a_chinese_prompt_is_joined_by_nothing(embedded: CountedSources) -> None:
+    row = task_of(embedded, "niah_multiquery", "zh").row(1)
+    parts = embedded.language("zh")["parts"]
+    end = parts["please_list"] + parts["if_no"] + parts["answer_prefix"] + parts["answer"]
+    assert row.input.endswith(f"{row.question}{end}")
+
+
+@pytest.mark.parametrize("code", ["en", "zh"])
+@pytest.mark.parametrize(
+    ("name", "keys", "values", "asked"),
+    [
+        ("niah_single", 1, 1, 1),
+        ("niah_multikey", 4, 1, 1),
+        ("niah_multivalue", 1, 4, 4),
+        ("niah_multiquery", 2, 1, 2),
+        ("niah_none", 4, 1, 0),
+    ],
+)
+def test_a_task_hides_and_asks_for_as_many_as_table_1_says(
+    embedded: CountedSources, code: str, name: str, keys: int, values: int, asked: int
+) -> None:
+    for index in range(6):
+        row = task_of(embedded, name, code).row(index)
+        found = needles(row)
+        assert set(Counter(key for key, _ in found).values()) == {values}
+        assert len(found) == keys * values
+        assert len({value for _, value in found}) == len(found)
+        carrying = [n for n, e in zip(found, row.evidence, strict=True) if e.answer]
+        assert len(carrying) == asked
+        none = embedded.language(code)["none_word"]
+        assert sorted(row.outputs) == (sorted(v for _, v in carrying) or [none])
+        assert row.none_word == none
+        for key, value in carrying:
+            assert key in row.question
+            assert row.input.count(value) == 1
+        if name == "niah_none":
+            assert not any(key in row.question for key, _ in found)
+
+
+@pytest.mark.parametrize("name", NIAH)
+def test_row_i_asks_the_same_noun_and_numbers_at_the_same_depths_in_every_language(
+    embedded: CountedSources, name: str
+) -> None:
+    english, chinese = (embedded.language(code)["nouns"] for code in ("en", "zh"))
+    for index in range(8):
+        rows = [task_of(embedded, name, code).row(index) for code in ("en", "zh")]
+        a, b = (needles(row) for row in rows)
+        assert [(english.index(key), value) for key, value in a] == [
+            (chinese.index(key), value) for key, value in b
+        ]
+        for one, other in zip(rows[0].evidence, rows[1].evidence, strict=True):
+            assert abs(one.depth - other.depth) < 0.05
+
+
+def test_a_longer_window_asks_the_same_at_the_same_depth(embedded: CountedSources) -> None:
+    for index in range(4):
+        short, long = (
+            task_of(embedded, "niah_multikey", "zh", length).row(index) for length in ("8k", "32k")
+        )
+        assert (short.question, short.outputs) == (long.question, long.outputs)
+        assert needles(short) == needles(long)
+        for one, other in zip(short.evidence, long.evidence, strict=True):
+            assert abs(one.depth - other.depth) < 0.05
+
+
+def test_the_ablation_differs_by_the_sentence_alone(embedded: CountedSources) -> None:
+    row = task_of(embedded, "niah_single", "en").row(3)
+    bare = task_of(embedded, "niah_single_nonone", "en").row(3)
+    if_no = embedded.language("en")["parts"]["if_no"]
+    sentence = if_no[: if_no.rindex("</")]
+    end, bare_end = row.input[row.context[1] :], bare.input[bare.context[1] :]
+    assert bare_end == end.replace(sentence, "")
+    assert (bare.outputs, bare.question, bare.none_word) == (row.outputs, row.question, "")
+
+
+def test_across_languages_the_text_is_in_one_and_the_question_in_the_other(
+    embedded: CountedSources,
+) -> None:
+    crossed = task_of(embedded, "niah_multikey", "en", instruction="zh").row(2)
+    english, chinese = (task_of(embedded, "niah_multikey", code).row(2) for code in ("en", "zh"))
+    assert needles(crossed) == needles(english)
+    assert crossed.question == chinese.question
+    assert crossed.none_word == chinese.none_word
+    assert crossed.outputs == english.outputs == chinese.outputs
+    columns = crossed.columns()
+    assert (columns["language"], columns["instruction_language"]) == ("en", "zh")
+
+
+@pytest.mark.parametrize("code", ["en", "zh"])
+@pytest.mark.parametrize(
+    ("name", "length", "common", "other"),
+    [
+        ("cwe_easy", "8k", 10, 1),
+        ("cwe_hard", "8k", 10, 5),
+        ("cwe_easy", "16k", 30, 3),
+        ("cwe_hard", "16k", 20, 10),
+    ],
+)
+def test_the_ten_common_words_lead_the_list(
+    embedded: CountedSources, code: str, name: str, length: str, common: int, other: int
+) -> None:
+    row = task_of(embedded, name, code, length).row(0)
+    text = row.input[slice(*row.context)]
+    items = re.findall(r"\d+\. (.+?)(?= \d+\. |$)", text)
+    tally = Counter(items)
+    assert text.startswith("1. ")
+    assert set(tally.values()) == {common, other}
+    assert sorted(row.outputs) == sorted(w for w, n in tally.items() if n == common)
+    assert len(row.outputs) == 10
+    for word in row.outputs:
+        assert sum(word in other for other in tally) == 1
+
+
+def test_a_small_dictionary_runs_out_and_the_row_says_so(embedded: CountedSources) -> None:
+    row = task_of(embedded, "cwe_easy", "zh", "32k").row(0)
+    assert row.unit is None
+    assert row.length < 16_000
+    assert task_of(embedded, "cwe_easy", "en", "32k").row(0).unit is not None
+
+
+@pytest.mark.parametrize("name", ONERULER)
+@pytest.mark.parametrize("code", ["en", "zh"])
+def test_a_window_is_full_to_the_sentence_and_counted_exactly(
+    embedded: CountedSources, tekken: TokenCounter, code: str, name: str
+) -> None:
+    row = task_of(embedded, name, code).row(4)
+    assert row.length == tekken.count(row.input) + row.max_new_tokens
+    spare = 8000 - 128 - row.length
+    assert spare >= 0
+    assert row.unit is None or spare < row.unit
+
+
+@pytest.mark.parametrize("name", share(3, ["qwen2.5", "gemma3", "o200k_base"]))
+def test_a_row_is_exact_and_asks_the_same_under_any_tokenizer(
+    published: Callable[[str], CountedSources], name: str
+) -> None:
+    counted_sources = published(name)
+    usual = published("cl100k_base")
+    for code in ("ja", "zh", "ko", "ta", "fa", "pl"):
+        for task in ("niah_multikey", "cwe_hard"):
+            row = task_of(counted_sources, task, code).row(1)
+            assert row.length == counted_sources.counter.count(row.input) + row.max_new_tokens
+            other = task_of(usual, task, code).row(1)
+            assert (row.question, row.outputs) == (other.question, other.outputs)
+
+
+@pytest.mark.nightly
+def test_every_language_asks_the_same_nouns(published: Callable[[str], CountedSources]) -> None:
+    counted_sources = published("cl100k_base")
+    found = set()
+    for code in LANGUAGES:
+        row = task_of(counted_sources, "niah_multivalue", code).row(5)
+        nouns = counted_sources.language(code)["nouns"]
+        found.add(str([(nouns.index(key), value) for key, value in needles(row)]))
+        assert row.input[row.context[0] :].count(needles(row)[0][0]) >= 4
+    assert len(found) == 1
+
+
+@pytest.mark.parametrize(
+    ("task", "said"),
+    [
+        ("queries = 3\nkeys = 3", "queries must be 1 or 2"),
+        ("queries = 2", "queries cannot be more than keys"),
+        ("absent = 1", "absent must be bool"),
+        ("absent = true\nkeys = 2\nqueries = 2", "one absent key"),
+        ("absent = true\nnone_sentence = false", "none_sentence = true"),
+        ("keys = 8\nvalues = 6", "cannot be more than 40"),
+        ("keys = 9", "keys cannot be more than 8"),
+        ('same_as = "none_such"', "none_such"),
+    ],
+)
+def test_parameters_that_cannot_be_are_refused(tmp_path: Path, task: str, said: str) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text(f'dataset = "oneruler"\n[tasks.mine]\nfamily = "multilingual_niah"\n{task}\n')
+    with pytest.raises(RulerError, match=said):
+        read_suite(path)
+
+
+def test_cwe_asks_for_ten_words_alone(tmp_path: Path) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text('dataset = "oneruler"\n[tasks.mine]\nfamily = "multilingual_words"\nnum_cw = 5')
+    with pytest.raises(RulerError, match="num_cw must be 10"):
+        read_suite(path)
+
+
+if __name__ == "__main__":
+    texts = Sources(Store(None), parse_choice(["embedded"]))
+    print(json.dumps(digests(CountedSources(texts, load_counter("tekken", Store(None)))), indent=4))

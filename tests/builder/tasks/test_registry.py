@@ -1,0 +1,55 @@
+"""The registry of task families, and the words and suites of each."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import sys
+from dataclasses import fields
+
+import pytest
+
+from ruler_builder.release.suite import read_suite
+from ruler_builder.suites.wording import own_wording, read_suite_file, suite_names
+from ruler_builder.tasks.registry import FAMILIES
+from ruler_common.names import TASKS
+
+
+def test_the_project_words_every_family() -> None:
+    worded = [family for dataset in TASKS for family in own_wording(dataset)]
+    assert sorted(worded) == sorted(FAMILIES)
+
+
+@pytest.mark.parametrize("dataset", TASKS)
+def test_the_benchmarks_own_suite_words_its_families_first(dataset: str) -> None:
+    own = read_suite_file(dataset)["families"]
+    assert list(own_wording(dataset).items())[: len(own)] == list(own.items())
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_optional_parameters_are_parameters(family: str) -> None:
+    params = FAMILIES[family].params
+    assert {*params.optional} <= {item.name for item in fields(params)}
+
+
+@pytest.mark.parametrize("name", suite_names())
+def test_every_task_of_the_projects_suites_can_be_read(name: str) -> None:
+    for params in read_suite(name).params.values():
+        assert params.max_new_tokens > 0
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_an_audit_uses_nothing_that_makes_rows(family: str) -> None:
+    """Below the line that begins the audit no name of the rows' part or of context/ is used."""
+    text = inspect.getsource(sys.modules[FAMILIES[family].task.__module__])
+    rows, audit = text.split("# ---- Rows")[1].split("# ---- Audit")
+    made = {node.name for node in ast.parse("#" + rows).body if isinstance(node, ast.ClassDef)}
+    made |= {node.name for node in ast.parse("#" + rows).body if isinstance(node, ast.FunctionDef)}
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.ImportFrom) and str(node.module).endswith((".base", "randomness")):
+            made |= {name.name for name in node.names}
+        if isinstance(node, ast.ImportFrom) and "ruler_builder.context" in str(node.module):
+            made |= {name.name for name in node.names}
+    used = {n.id for n in ast.walk(ast.parse("#" + audit)) if isinstance(n, ast.Name)}
+    assert FAMILIES[family].task.__name__ in made
+    assert not used & made

@@ -1,0 +1,98 @@
+"""Copy the sentence with a label, among many labelled sentences.
+
+Below are labelled sentences.
+kqzrte: a fox runs over hills.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from ruler_builder.common.randomness import letters
+from ruler_builder.context.haystacks import LineHaystack, Needle
+from ruler_builder.context.prompt_builder import PromptBuilder
+from ruler_builder.suites.params import TaskParams
+from ruler_builder.suites.wording import filled
+from ruler_builder.tasks.audit_parts import (
+    AuditContext,
+    check_spans,
+    context_of,
+    longest_line,
+    only_in_evidence,
+    pattern_of,
+)
+from ruler_builder.tasks.base import NewRow, Task
+from ruler_common.rows import Row
+
+
+@dataclass(frozen=True, kw_only=True)
+class LabelledParams(TaskParams):
+    """How many words a sentence has."""
+
+    words: int = 3
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.need(1 <= self.words <= 20, "words must be 1 to 20")
+
+
+class LabelledSentence(Task[LabelledParams]):
+    """One task of them for one window."""
+
+    def row(self, index: int) -> NewRow:
+        """Row `index`."""
+        label, text, depth = self._asked(index)
+        frame = filled(self.templates, label=label)
+        draw, most = self.key.draw_filling("haystack", index), self.key.max_length // 8
+        others = (self._line(*self._sentence(draw)) for _ in range(most))
+        lines = LineHaystack(others, most, self.counter)
+
+        def draft(units: int) -> PromptBuilder:
+            needle = Needle(depth, self._line(label, text), True)
+            prompt = PromptBuilder(self.counter).add(frame.head)
+            return lines.lay(prompt, units, [needle], frame.tail + frame.prefix)
+
+        fitted = self.fit(draft, lines.step, lines.most)
+        return self.finish(index, fitted.draft, frame, [text], fitted.unit)
+
+    def references(self, index: int) -> list[str]:
+        """The sentence."""
+        return [self._asked(index)[1]]
+
+    def _asked(self, index: int) -> tuple[str, str, float]:
+        draw = self.key.draw_asked(index)
+        return *self._sentence(draw), float(draw.random())
+
+    def _sentence(self, draw: np.random.Generator) -> tuple[str, str]:
+        label, *words = letters(draw, 6, 1 + self.params.words)
+        return label, " ".join(words)
+
+    def _line(self, label: str, text: str) -> str:
+        line: str = self.templates["line"].format(label=label, text=text)
+        return line
+
+
+def audit(row: Row, about: AuditContext) -> Iterator[str]:
+    """Yield what is wrong with a row: every line is a sentence, one has the asked label."""
+    words = " ".join(["[a-z]{6}"] * about.params.words)
+    line = pattern_of(about.templates["line"], label="[a-z]{6}", text=words)
+    asked = pattern_of(about.templates["question"], label="[a-z]{6}").fullmatch(row["question"])
+    label = asked["label"] if asked else ""
+    at, spans, right = row["context_start"], [], []
+    lines = context_of(row).split("\n")
+    for one in lines:
+        match = line.fullmatch(one)
+        if match is None:
+            yield f"a line is not a sentence: {one[:80]!r}"
+        elif match["label"] == label:
+            spans.append((at, at + len(one), True))
+            right.append(match["text"])
+        at += len(one) + 1
+    if right != row["outputs"]:
+        yield "the reference is not the labelled sentence"
+    yield from check_spans(row, spans)
+    yield from only_in_evidence(row)
+    yield from about.not_full(row, longest_line(lines, about.count))
