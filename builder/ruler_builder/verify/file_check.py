@@ -155,8 +155,8 @@ class FileChecker:
                 "rows_sha256 in the manifest is not that of the rows"
                 + (", which are not the frozen ones" if claims_frozen else "")
             )
-        for row, what in audit.finish() if audit else ():
-            report.add(what, row)
+        for index, what in audit.finish() if audit else ():
+            report.add(what, index)
         found.asked = audit.asked if audit else {}
         if found.entry is None:
             found.entry = self._entry_of_rows(entry, reading)
@@ -273,8 +273,8 @@ class FileChecker:
         finally:
             self.builder.forget(job)
         if reading.difference:
-            row, what = reading.difference
-            found.report.add(what, row)
+            place, what = reading.difference
+            found.report.add(what, place)
         elif found.entry:
             found.proved_by = "rebuilt"
         return reading
