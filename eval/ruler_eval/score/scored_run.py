@@ -17,7 +17,7 @@ from ruler_common.files import sha256_of
 from ruler_common.terminal import note
 from ruler_eval.score import results_file, scoring
 from ruler_eval.score.predictions import PredictionSource, files_of
-from ruler_eval.score.results_file import Results, ScoringOptions
+from ruler_eval.score.results_file import Results
 from ruler_eval.score.row_score import ScoringRules
 from ruler_eval.score.run_facts import RUN_FILE
 
@@ -72,9 +72,7 @@ def _score(folder: Path, stored: Results | None) -> Results:
         predictions, release = PredictionSource().open([folder])
         return scoring.score(predictions, release)
     dataset, rules = stored["dataset"], stored["rules"]
-    options: ScoringOptions = {"partial": False, "threshold": "chat", "claimed": None}
-    if "options" in stored:
-        options = stored["options"]
+    options = stored["options"]
     source = PredictionSource(
         dataset=dataset["source"], revision=dataset["revision"], name=stored["model"]
     )
