@@ -36,7 +36,6 @@ from typing_extensions import NotRequired, TypedDict
 
 from ruler_common.errors import RulerError
 from ruler_eval.score.effective_length import weights
-from ruler_eval.score.evidence_alone import is_alone
 from ruler_eval.score.intervals import (
     CONFIDENCE,
     FEWEST_ROWS,
@@ -58,6 +57,7 @@ from ruler_eval.score.results_file import (
     Interval,
     Results,
     answered_rows,
+    is_alone,
     lengths_of,
     rows_of,
     scores_in,
