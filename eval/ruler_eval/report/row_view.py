@@ -32,12 +32,12 @@ AROUND = 160  # characters shown before and after a piece of evidence
 LONGEST_REASON = 120  # characters of the error of a failed row
 LONGEST_PIECE = 1200  # characters of evidence that is a document, in the short view
 GOLD, DISTRACTOR = ("⟦", "⟧"), ("⟮", "⟯")
-"""What stands around an answer's evidence and around a distractor's."""
+"""The marks around the evidence of an answer, and around a distractor."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Piece:
-    """A piece of evidence: where it stands in `input`, in characters and as a share of the context.
+    """A piece of evidence: its place in `input`, in characters and as a share of the context.
 
     `answer` is false for a distractor.
     """
@@ -99,12 +99,12 @@ class RowView:
 
     @property
     def instruction(self) -> str:
-        """What stands before the context."""
+        """The text before the context."""
         return self.input[: self.context[0]]
 
     @property
     def after_context(self) -> str:
-        """What stands after the context: the question in its words."""
+        """The text after the context: the question in its words."""
         return self.input[self.context[1] :]
 
     def marked(self, start: int = 0, end: int | None = None) -> list[tuple[str, Piece | None]]:
