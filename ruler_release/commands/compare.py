@@ -102,7 +102,7 @@ def analyze(
 
     `ruler analyze --dataset oneruler --tokenizer cl100k_base --tokenizer o200k_base --lengths 128k`
     """
-    from ruler_eval.analysis.languages.language_scores import analyze as analyze_results
+    from ruler_eval.analysis.languages import analyze as analyze_results
     from ruler_eval.report import language_tables
 
     not_a_folder(out, "analysis.json")

@@ -151,11 +151,14 @@ def read_suite(path: str | Path = "ruler") -> Suite:
 def suite_in(manifest: Manifest) -> Suite:
     """The suite that a release was built with: one of the project's, or what its manifest says.
 
-    Raises RulerError for parameters that no task can have.
+    Raises RulerError for parameters that no task can have, and for wording that no family can have.
     """
     name, dataset = manifest.get("suite", OWN_SUITE), manifest["dataset"]
     if name in suite_names() and read_suite_file(name)["dataset"] == dataset:
         return read_suite(name)
+    own = own_wording(dataset)
+    known = {family: own[family] for family in manifest["families"] if family in own}
+    check_wording("families", manifest["families"], known)
     suite = Suite(
         dataset=dataset,
         groups={group: tuple(tasks) for group, tasks in manifest["groups"].items()},

@@ -67,7 +67,8 @@ def read_params(task: str, described: Mapping[str, Any]) -> TaskParams:
 
     Raises RulerError for what is unknown, of a wrong type or impossible.
     """
-    kind = FAMILIES[described["family"]].params
+    family = check_name("family", str(described["family"]), FAMILIES, "ruler_builder/suites")
+    kind = FAMILIES[family].params
     known = {item.name: str(item.type) for item in fields(kind)}
     values = {name: value for name, value in described.items() if name != "family"}
     for name, value in values.items():

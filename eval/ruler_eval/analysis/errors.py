@@ -18,8 +18,7 @@ from typing import Any
 from ruler_common.errors import RulerError
 from ruler_eval.frozen_release import PartialRow, Release
 from ruler_eval.prediction import Prediction
-from ruler_eval.score import join
-from ruler_eval.score.config_naming import read_name
+from ruler_eval.score.join import join_predictions
 from ruler_eval.score.predictions import Predictions
 from ruler_eval.score.row_score import RowScore, ScoringRules, row_score
 from ruler_eval.tasks import (
@@ -28,7 +27,6 @@ from ruler_eval.tasks import (
     family_of,
     find_whole,
     row_of_prompt,
-    scoring_task,
 )
 from ruler_score import language_text
 from ruler_score.language_text import Language, normalize, numbers, read_answer
@@ -247,8 +245,10 @@ def _refuses(
     """Return whether an answer without any reference says none, and names no value instead."""
     if task == "niah_none":
         return False
-    if answers == "values" and set(_values_in(text, references, task)) - _asked_keys(row):
-        return False
+    if answers == "values":  # shorter numbers, as in "100 times", are not meant as a value
+        named = set(_values_in(text, references, task)) - _asked_keys(row)
+        if any(2 * len(value) >= min(map(len, references)) for value in named):
+            return False
     if language is not None and answers == "values":
         none_word = row.get("none_word") or None
         if language_text.says_none(text, language, none_word):
@@ -339,41 +339,28 @@ def collect(
     rows are made from the prompts in the files. Raises RulerError for files without prompts, and
     for predictions of other rows than the release's.
     """
-    names, rules = release.names if release else predictions.names, rules.of(release)
-    groups = join.by_config(predictions, names)
+    rules = rules.of(release)
+    joined = join_predictions(predictions, release)
     known: dict[str, dict[int, str]] = {}
-    configs = list(groups)
+    names = list(joined)
     if release is not None:
-        join.same_data(predictions.run, release)
-        join.same_configurations(groups, release)
-        configs = [name for name in release.configs if name in groups]
-        given = {name: join.by_index(name, rows, False, [])[0] for name, rows in groups.items()}
-        known = answers_from_memory(given, release)
+        names = [name for name in release.configs if name in joined]
+        known = answers_from_memory({n: one.answers for n, one in joined.items()}, release)
     errors = []
-    for name in configs:
-        config = read_name(names, name)
-        task = scoring_task(config.task, config.dataset, release)
-        language = config.instruction_language if config.dataset == "oneruler" else None
-        answers, _ = join.by_index(name, groups[name], release is None, [])
+    for name in names:
+        answered, config = joined[name], joined[name].config
         memory: Mapping[int, str] = {}
         if release is None:
-            rows = _rows_of_prompts(answers, family_of(config.task, config.dataset))
+            rows = _rows_of_prompts(answered.answers, family_of(config.task, config.dataset))
         else:
-            join.same_rows(name, answers, range(release.size(name)), release)
-            rows = release.rows(name, COLUMNS)
+            rows = answered.rows(COLUMNS)
             memory = memory_of(name, release, known)
-        asked = join.rows_asked(name, predictions.run, release)
-        for row in rows:
-            index = int(row["index"])
-            answer = answers.get(index)
-            if answer is None and asked is not None and index not in asked:
-                continue  # a run with --limit was not asked for this row
-            join.same_references(row, answer)
-            row["memory"] = memory.get(index)
-            error = error_of(row, answer, task, language, rules, strict)
+        for row, answer in rows:
+            row["memory"] = memory.get(int(row["index"]))
+            error = error_of(row, answer, answered.task, answered.language, rules, strict)
             if error is None:
                 continue
-            place = {"config": name, "languages": config.languages, "index": index}
+            place = {"config": name, "languages": config.languages, "index": row["index"]}
             shown = {"outputs": row["outputs"], "prediction": answer.text if answer else None}
             item = {**place, **asdict(error), **shown}
             if row["memory"] is not None:
@@ -382,7 +369,9 @@ def collect(
     return errors
 
 
-def _rows_of_prompts(answers: Mapping[int, Prediction], family: TaskFamily) -> Iterator[PartialRow]:
+def _rows_of_prompts(
+    answers: Mapping[int, Prediction], family: TaskFamily
+) -> Iterator[tuple[PartialRow, Prediction | None]]:
     for index, answer in sorted(answers.items()):
         prompt = answer.known_prompt
         if prompt is None or not answer.outputs:
@@ -391,4 +380,4 @@ def _rows_of_prompts(answers: Mapping[int, Prediction], family: TaskFamily) -> I
                 "contexts: add --dataset."
             )
         row = row_of_prompt(prompt, answer.outputs, family, answer.columns)
-        yield {"index": index, **row}
+        yield {"index": index, **row}, answer

@@ -1,4 +1,4 @@
-"""What `ruler example` writes: a real model's answers in a folder of one's own.
+"""What `ruler example` writes: a real model's answers in a folder.
 
     write_example(Path("ruler-example"))      # its folders run, first-line and references
 

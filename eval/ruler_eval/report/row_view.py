@@ -19,7 +19,7 @@ from ruler_common.text import shortened
 from ruler_eval.analysis.errors import KINDS, answers_from_memory, error_of, memory_of
 from ruler_eval.frozen_release import PartialRow, Release
 from ruler_eval.prediction import Prediction
-from ruler_eval.score import join
+from ruler_eval.score.join import check_references, join_predictions
 from ruler_eval.score.predictions import PredictionSource
 from ruler_eval.score.row_score import ScoringRules, row_score
 from ruler_eval.tasks import scoring_task
@@ -32,12 +32,12 @@ AROUND = 160  # characters shown before and after a piece of evidence
 LONGEST_REASON = 120  # characters of the error of a failed row
 LONGEST_PIECE = 1200  # characters of evidence that is a document, in the short view
 GOLD, DISTRACTOR = ("⟦", "⟧"), ("⟮", "⟯")
-"""What stands around an answer's evidence and around a distractor's."""
+"""The marks around the evidence of an answer, and around a distractor."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Piece:
-    """A piece of evidence: where it stands in `input`, in characters and as a share of the context.
+    """A piece of evidence: its place in `input`, in characters and as a share of the context.
 
     `answer` is false for a distractor.
     """
@@ -99,12 +99,12 @@ class RowView:
 
     @property
     def instruction(self) -> str:
-        """What stands before the context."""
+        """The text before the context."""
         return self.input[: self.context[0]]
 
     @property
     def after_context(self) -> str:
-        """What stands after the context: the question in its words."""
+        """The text after the context: the question in its words."""
         return self.input[self.context[1] :]
 
     def marked(self, start: int = 0, end: int | None = None) -> list[tuple[str, Piece | None]]:
@@ -187,9 +187,8 @@ def pieces_of(row: PartialRow, around: int = AROUND) -> Iterator[Piece]:
 def _answer(release: Release, config: str, row: PartialRow, run: Path) -> RunAnswer:
     """How a run answered a row, by its files."""
     predictions, _ = PredictionSource(dataset=release.source, revision=release.revision).open([run])
-    join.same_data(predictions.run, release)
-    groups = join.by_config(predictions, release.names)
-    answers = {name: join.by_index(name, rows, False, [])[0] for name, rows in groups.items()}
+    joined = join_predictions(predictions, release)
+    answers = {name: configuration.answers for name, configuration in joined.items()}
     model = str(predictions.run.get("model") or run)
     given = answers.get(config, {}).get(int(row["index"]))
     memory = answers_from_memory(answers, release)
@@ -211,7 +210,7 @@ def run_answer(
     `memory` is what the run answers without documents (analysis/errors.py).
     """
     row = {**row, "memory": memory_of(config, release, memory).get(int(row["index"]))}
-    join.same_references(row, given)
+    check_references(row, given)
     parsed = release.parse(config)
     task = scoring_task(parsed.task, parsed.dataset, release)
     language = parsed.instruction_language if parsed.dataset == "oneruler" else None

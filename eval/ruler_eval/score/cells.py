@@ -1,7 +1,7 @@
 """A configuration's scores and counts, from its predictions; and which of its rows share documents.
 
-    scored_cell("vt_4k", config, predictions, release, rules, notes, run)["score"]      # 0 … 100
-    mark_documents(cells, release)      # cells["qa_1_4k"]["rows"]["document"][7] = "5f0c31aa"
+    scored_cell(joined["vt_4k"], rules, notes)["score"]                 # 0 … 100
+    with_documents(cells, release)      # cells["qa_1_4k"]["rows"]["document"][7] = "5f0c31aa"
 
 SQuAD's 500 rows of qa_1 ask about 132 paragraphs, and a model that misreads one answers several of
 them wrongly: on 18 published runs a mean's variance is 1.05 to 1.28 times that of independent
@@ -12,18 +12,17 @@ have the same documents. A row asks the same at every length, so the shortest is
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import compress
 
 import numpy as np
 
 from ruler_eval.frozen_release import PartialRow, Release
 from ruler_eval.prediction import Prediction, digest
-from ruler_eval.score import depth, intervals, join
-from ruler_eval.score.config_naming import ScoredConfig
+from ruler_eval.score import depth, intervals
+from ruler_eval.score.join import JoinedConfig
 from ruler_eval.score.results_file import Cell, RowScores
 from ruler_eval.score.row_score import RowScore, ScoringRules, row_score
-from ruler_eval.score.run_facts import RunFacts
 from ruler_eval.tasks import scoring_task
 from ruler_score import ruler_score as rules_of
 from ruler_score.ruler_score import QA_TASKS
@@ -31,42 +30,27 @@ from ruler_score.ruler_score import QA_TASKS
 _NOTHING = Prediction("", 0, "")  # in place of an answer that is missing
 
 
-def scored_cell(
-    name: str,
-    config: ScoredConfig,
-    predictions: Sequence[Prediction],
-    release: Release | None,
-    rules: ScoringRules,
-    notes: list[str],
-    run: RunFacts,
-) -> Cell:
+def scored_cell(joined: JoinedConfig, rules: ScoringRules, notes: list[str]) -> Cell:
     """Score the rows of a configuration; what is odd or lacks goes to `notes`.
 
     Raises RulerError for predictions that are of other rows.
     """
-    found, duplicated = join.by_index(name, predictions, release is None, notes)
-    rows = list(join.rows(name, release, found))
-    if release is not None:
-        join.same_rows(name, found, (row["index"] for row in rows), release)
-    rows_available = len(rows)
-    if (asked := join.rows_asked(name, run, release)) is not None:
-        rows = [row for row in rows if row["index"] in asked or row["index"] in found]
-    task = scoring_task(config.task, config.dataset, release)
-    language = config.instruction_language if config.dataset == "oneruler" else None
-    spoken = rules.languages.rules(language) if language else None
-    counted, results, credits = list[PartialRow](), list[RowScore](), list[tuple[float, float]]()
-    for row in rows:
-        prediction = found.get(row["index"])
-        join.same_references(row, prediction)
-        result = row_score(row, prediction, task, language, rules)
+    notes += joined.notes
+    name, config, task, found = joined.name, joined.config, joined.task, joined.answers
+    spoken = rules.languages.rules(joined.language) if joined.language else None
+    rows, credits = list[PartialRow](), list[tuple[float, float]]()
+    counted, results = list[PartialRow](), list[RowScore]()
+    for row, prediction, marks in _marked_rows(joined):
+        rows.append(row)
+        result = row_score(row, prediction, task, joined.language, rules)
         if result.state == "missing" and rules.partial:
             continue
         counted.append(row)
         results.append(result)
         hits = [False] * len(row["outputs"])
-        if row["marks"] and prediction is not None and result.counts:
+        if marks and prediction is not None and result.counts:
             hits = rules_of.references_found(prediction.text, row["outputs"], task, spoken)
-        credits += depth.credits(row["marks"], result.score, hits)
+        credits += depth.credits(marks, result.score, hits)
     if missing := [row["index"] for row in rows if row["index"] not in found]:
         notes.append(f"{name}: {len(missing)} rows are missing, the first is row {missing[0]}")
     kept = results
@@ -91,9 +75,9 @@ def scored_cell(
         "thinking_cut": sum(row.thinking == "cut" for row in results),
         "missing": len(missing),
         "rows_asked": len(rows),
-        "rows_available": rows_available,
-        "duplicated": duplicated,
-        "proof": join.proof_of(name, found, run, release),
+        "rows_available": joined.rows_available,
+        "duplicated": joined.duplicated,
+        "proof": joined.proof,
         "does_not_fit": sum(p.finish_reason == "does_not_fit" for p in found.values()),
         "depth": depth.by_depth(credits) if config.max_length else None,  # 0k has no depths
         "rows": _rows(counted, kept, found),
@@ -105,6 +89,30 @@ def scored_cell(
     if task.startswith("cwe_"):
         cell["words_right"] = _mean([float(row.found) * row.counts for row in kept])
     return cell
+
+
+def _marked_rows(
+    joined: JoinedConfig,
+) -> Iterator[tuple[PartialRow, Prediction | None, list[depth.Mark]]]:
+    """Yield the rows of a configuration, their answers, and where their references are."""
+    rows, release = list(joined.rows()), joined.release
+    alternatives = joined.task in QA_TASKS
+    spread = {
+        row["index"]
+        for row, _ in rows
+        if release is not None and depth.is_spread(row, alternatives)
+    }
+    texts: Iterator[PartialRow] = iter(())
+    if release is not None and spread:  # one text at a time: they are large
+        texts = release.rows(joined.name, ("index", "input"))
+    for row, prediction in rows:
+        if release is None:
+            yield row, prediction, []
+        elif row["index"] in spread:
+            text = next(text for text in texts if text["index"] == row["index"])
+            yield row, prediction, depth.marks({**row, **text}, alternatives)
+        else:
+            yield row, prediction, depth.marks(row, alternatives)
 
 
 def _rows(
@@ -148,19 +156,21 @@ def _percent(values: Sequence[float]) -> float | None:
     return None if mean is None else 100 * mean
 
 
-def mark_documents(cells: Mapping[str, Cell], release: Release) -> None:
-    """Enter documents and design effect where rows share any, and the interval that heeds them."""
+def with_documents(cells: Mapping[str, Cell], release: Release) -> dict[str, Cell]:
+    """Return the cells with documents and design effect if rows share any, and their interval."""
     lengths: dict[tuple[str, str | None], list[tuple[int, str]]] = {}
     for name, cell in cells.items():
         if scoring_task(cell["task"], release.dataset, release) in QA_TASKS:
             place = cell["task"], cell["tokenizer"]
             lengths.setdefault(place, []).append((cell["max_length"], name))
-    for found in lengths.values():
-        names = [name for _, name in sorted(found)]
+    found = dict(cells)
+    for places in lengths.values():
+        names = [name for _, name in sorted(places)]
         documents = _documents(names, release)
         if len({*documents.values()}) < len(documents):
             for name in names:
-                _mark(cells[name], documents)
+                found[name] = _clustered(cells[name], documents)
+    return found
 
 
 def _documents(names: Sequence[str], release: Release) -> dict[int, str]:
@@ -177,12 +187,17 @@ def _documents(names: Sequence[str], release: Release) -> dict[int, str]:
     return {}
 
 
-def _mark(cell: Cell, documents: Mapping[int, str]) -> None:
+def _clustered(cell: Cell, documents: Mapping[int, str]) -> Cell:
+    """Return a cell whose interval counts the rows on one document as a cluster."""
     rows = cell["rows"]
     if not rows["index"] or not documents.keys() >= {*rows["index"]}:
-        return
-    rows["document"] = [documents[index] for index in rows["index"]]
-    scores, clusters = np.array(rows["score"]), np.array(rows["document"])
-    cell["documents"] = len({*rows["document"]})
-    cell["design_effect"] = intervals.design_effect(scores, clusters)
-    cell["interval"] = intervals.percent([scores], None, [clusters])
+        return cell
+    labels = [documents[index] for index in rows["index"]]
+    scores, clusters = np.array(rows["score"]), np.array(labels)
+    return {
+        **cell,
+        "rows": {**rows, "document": labels},
+        "documents": len({*labels}),
+        "design_effect": intervals.design_effect(scores, clusters),
+        "interval": intervals.percent([scores], None, [clusters]),
+    }

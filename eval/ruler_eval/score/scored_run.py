@@ -72,7 +72,7 @@ def _score(folder: Path, stored: Results | None) -> Results:
         predictions, release = PredictionSource().open([folder])
         return scoring.score(predictions, release)
     dataset, rules = stored["dataset"], stored["rules"]
-    options = stored.get("options", {"partial": False, "threshold": "chat", "claimed": None})
+    options = stored["options"]
     source = PredictionSource(
         dataset=dataset["source"], revision=dataset["revision"], name=stored["model"]
     )

@@ -14,7 +14,8 @@ from ruler_builder.oneruler.language_pairs import Languages
 from ruler_builder.release.build import build
 from ruler_builder.release.order import BuildOrder
 from ruler_builder.verify import audit
-from ruler_builder.verify.verify import MAY_DIFFER, audit_release, differences, verify
+from ruler_builder.verify.manifest_check import MAY_DIFFER, differences
+from ruler_builder.verify.verify import audit_release, verify
 from ruler_common.manifest import read_manifest
 from ruler_common.manifest_form import MANIFEST
 from tests import in_process
@@ -364,3 +365,25 @@ def test_differences_are_placed() -> None:
         (("d",), "is missing"),
         (("e",), "does not belong there"),
     ]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda m: m["tasks"]["vt"].update(family="unknown"),
+        lambda m: m["families"].update(unknown={}) or m["tasks"]["vt"].update(family="unknown"),
+        lambda m: m["families"]["variable_tracking"].clear(),
+        lambda m: m["tasks"]["vt"].update(hops="many"),
+        lambda m: m["tasks"]["vt"].pop("chains"),
+    ],
+)
+def test_a_task_that_no_builder_knows_is_a_sentence_and_no_traceback(
+    root: Path, change: Any
+) -> None:
+    manifest = {**manifest_of(root), "suite": "own"}
+    change(manifest)
+    (root / MANIFEST).write_text(json.dumps(manifest), encoding="utf-8")
+    for flags in ((), ("--audit",)):
+        done = in_process.ruler("verify", root, *flags)
+        assert done.code in (1, 2)
+        assert "Traceback" not in done.stderr

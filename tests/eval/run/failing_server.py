@@ -1,11 +1,9 @@
 """A real HTTP server on loopback that answers well or fails as it is told; run as a process.
 
-    python failing_server.py '{"scripts": [["ok"], ["429", "ok"], ["hang"]]}'   # prints its port
+    python failing_server.py '{"scripts": [["ok"], ["429", "ok"]]}'   # prints its port
 
 The n-th new prompt gets the n-th script (cyclically), and each request for it the script's next
-step, the last one forever. Steps: ok, slow, 400, 401, 429, 500, 503, hang, disconnect, malformed,
-html, empty, null, shortened, cut-prompt, thinking, echo-key,
-long-key, long-echo, huge, no-tokens. GET /stats tells what was done.
+step, the last one forever. Steps: ok, or an HTTP status. GET /stats tells what was done.
 
 Answers wait `delay` seconds, or with `together` until so many requests wait at the same time.
 """
@@ -17,7 +15,6 @@ import hashlib
 import json
 import re
 import sys
-import zlib
 from typing import Any
 
 
@@ -40,7 +37,6 @@ class Server:
         self.steps: list[str] = []
         self.requests: list[dict[str, Any]] = []
         self.now = self.most = 0
-        self.words_now = self.most_words = 0
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         try:
@@ -74,7 +70,6 @@ class Server:
     ) -> bool:
         if path == "/stats":
             stats = {"steps": self.steps, "most": self.most, "requests": self.requests[:50]}
-            stats["most_words"] = self.most_words
             return await self.send(writer, 200, stats)
         if path == "/v1/models":
             return await self.send(writer, 200, {"object": "list", "data": self.models})
@@ -89,14 +84,8 @@ class Server:
         self.steps.append(step)
         if len(self.requests) < 50:
             self.requests.append({"path": path, **request})
-        words = len(str(asked).split())
-        self.words_now += words
-        self.most_words = max(self.most_words, self.words_now)
-        try:
-            await (self.others() if self.together else asyncio.sleep(self.delay))
-            return await self.act(writer, step, path, request, str(asked), headers)
-        finally:
-            self.words_now -= words
+        await (self.others() if self.together else asyncio.sleep(self.delay))
+        return await self.act(writer, step, path, request, str(asked))
 
     async def others(self) -> None:
         """Wait until enough requests wait, at most a minute."""
@@ -115,59 +104,17 @@ class Server:
         path: str,
         request: dict[str, Any],
         asked: str,
-        headers: dict[str, str],
     ) -> bool:
-        if step == "hang":
-            await asyncio.sleep(3600)
-        if step == "slow":
-            await asyncio.sleep(0.5)
         if step.isdigit():
             after = {"Retry-After": "0"} if step == "429" else {}
             return await self.send(writer, int(step), {"error": {"message": f"told {step}"}}, after)
-        self.authorization = headers.get("authorization", "")
-        if step == "long-key":
-            padded = f"{'x' * 470} {self.authorization}"
-            return await self.send(writer, 400, {"error": {"message": padded}})
-        if step == "echo-key":
-            sent = headers.get("authorization", "")
-            return await self.send(writer, 400, {"error": {"message": f"bad key {sent}"}})
-        if step == "huge":  # 256 MB of spaces, packed
-            packed = zlib.compressobj(wbits=31)
-            data = b"".join(packed.compress(b" " * (1 << 24)) for _ in range(16)) + packed.flush()
-            return await self.send(writer, 200, data, {"Content-Encoding": "gzip"})
-        if step == "disconnect":
-            writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n")
-            writer.write(b'Content-Length: 5000\r\n\r\n{"id": "x", "choices": [{"te')
-            await writer.drain()
-            return False
-        if step == "malformed":
-            return await self.send(writer, 200, b'{"id": "x", "choices": [{"text": "ab')
-        if step == "html":
-            return await self.send(writer, 200, b"<html>busy</html>", kind="text/html")
-        if step == "empty":
-            return await self.send(writer, 200, {"id": "x", "object": "y", "choices": []})
-        return await self.send(writer, 200, self.completion(step, path, request, asked))
+        return await self.send(writer, 200, self.completion(path, request, asked))
 
-    def completion(
-        self, step: str, path: str, request: dict[str, Any], asked: str
-    ) -> dict[str, Any]:
+    def completion(self, path: str, request: dict[str, Any], asked: str) -> dict[str, Any]:
         text = self.answer if self.answer is not None else read_answer(asked)
         usage = {"prompt_tokens": len(asked.split()), "completion_tokens": 5}
-        reason: str | None = "stop"
         message: dict[str, Any] = {"role": "assistant", "content": text}
-        if step == "shortened":
-            reason, usage["completion_tokens"] = "length", 3
-        if step == "cut-prompt":
-            usage["prompt_tokens"] = 10
-        if step == "null":
-            reason, message["content"] = None, None
-        if step == "long-echo":
-            message["content"] = text = f"{'x' * 480} {self.authorization}"
-        if step == "no-tokens":
-            usage = {"prompt_tokens": 0, "completion_tokens": 0}
-        if step == "thinking":
-            message["reasoning_content"] = "let me see"
-        choice = {"index": 0, "finish_reason": reason}
+        choice = {"index": 0, "finish_reason": "stop"}
         if path.endswith("/chat/completions"):
             choice |= {"message": message}
         else:

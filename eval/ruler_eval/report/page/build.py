@@ -173,8 +173,8 @@ def _errors(
         )
     if any(_without_texts(run) for _, run in lines):
         notes.append(
-            "Rows whose release is not at hand were sorted without their texts, so that no "
-            "distractor is known (--dataset)."
+            "Rows whose release was not found were sorted without their texts, so that no "
+            "distractor is known: name the release with --dataset."
         )
     return {
         "kinds": {kind: KINDS[kind] for kind, _ in times.most_common()},

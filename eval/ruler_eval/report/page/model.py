@@ -22,9 +22,9 @@ NEEDLES = "needle tasks"
 
 
 class ShownEvidence(TypedDict):
-    """A needle, assignment or document of a row, and the text around it where it is at hand.
+    """A needle, assignment or document of a row, and the text around it if it is known.
 
-    `text` is what stands before, the evidence itself, and what stands after.
+    `text` is the text before, the evidence itself, and the text after.
     """
 
     depth: float
@@ -247,7 +247,7 @@ class ComplexityPanel(TypedDict):
 
 
 class Languages(TypedDict):
-    """What ONERULER's paper draws, by series; see analysis/languages/language_scores.py."""
+    """What ONERULER's paper draws, by series; see analysis/languages.py."""
 
     heat_maps: list[HeatMap]
     models: list[dict[str, Any]]

@@ -16,7 +16,7 @@
     if (text !== null) made.textContent = text;
     return made;
   }
-  /* What stands compressed in a script element. */
+  /* The compressed content of a script element. */
   async function unpack(id) {
     const bytes = Uint8Array.from(atob(document.getElementById(id).textContent), (c) => c.charCodeAt(0));
     return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip")));
@@ -293,7 +293,7 @@
     const shown = passed.slice(0, most), left = passed.slice(most), n = parts.reduce((sum, part) => sum + part.n, 0);
     const wrong = parts.reduce((sum, part) => sum + part.wrong, 0);
     const about = `${n.toLocaleString("en")} rows, ${wrong.toLocaleString("en")} without the full score; ${passed.length.toLocaleString("en")} of them below`;
-    get("rows-about").textContent = !n ? "The rows behind this number are not in the page: the answers were not at hand."
+    get("rows-about").textContent = !n ? "The rows behind this number are not in the page: the files of the answers were not found."
       : beside ? `${about}, first those that one of the two models got right.` : `${about}, those first.`;
     const drawn = (some) => some.map((row) => article(row, parts.length > 1, beside, other(row)));
     list.replaceChildren(...drawn(shown));

@@ -5,7 +5,7 @@
 
 The page needs no network and runs no text of a run.
 
-Vega's runtime stands in the file once. The page's policy forbids every connection and every
+Vega's runtime is in the file once. The page's policy forbids every connection and every
 script but the two whose digests it names; Vega's expressions are interpreted, not compiled. The
 rows behind the cells are compressed, as their texts are most of the page.
 """

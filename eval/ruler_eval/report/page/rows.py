@@ -30,8 +30,8 @@ from ruler_eval.prediction import Prediction
 from ruler_eval.report.page.model import ShowCommand, ShownEvidence, ShownRow, ShownRows
 from ruler_eval.report.page.runs import ReportedRun
 from ruler_eval.report.row_view import pieces_of, state_of
-from ruler_eval.score import join
 from ruler_eval.score.config_naming import read_name
+from ruler_eval.score.join import check_references
 from ruler_eval.score.results_file import Cell
 from ruler_eval.tasks import family_of, row_of_prompt, scoring_task
 
@@ -118,7 +118,7 @@ class ConfigRows:
         """
         index = int(row["index"])
         answer = self.answers.get(index)
-        join.same_references(row, answer)
+        check_references(row, answer)
         if (release := self.run.release) is not None:
             row = {**row, "memory": memory_of(self.name, release, self.run.memory).get(index)}
         if "input" in row and self.scores[index] < 1 and index not in self.kinds:

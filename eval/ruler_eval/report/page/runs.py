@@ -22,7 +22,7 @@ from ruler_eval.analysis.errors import answers_from_memory
 from ruler_eval.frozen_release import Release
 from ruler_eval.prediction import Prediction
 from ruler_eval.release_languages import Languages
-from ruler_eval.score import join
+from ruler_eval.score.join import join_predictions
 from ruler_eval.score.predictions import Predictions, PredictionSource
 from ruler_eval.score.results_file import Results
 from ruler_eval.score.row_score import ScoringRules
@@ -131,11 +131,9 @@ def _with_answers(
     _same_files(predictions, results, label, path)
     if release is not None:
         _same_rows(results, release, label)
-    names = release.names if release else predictions.names
-    groups = join.by_config(predictions, names)
+    joined = join_predictions(predictions, release)
     answers = {
-        name: join.by_index(name, groups.get(name, []), release is None, [])[0]
-        for name in results["configurations"]
+        name: joined[name].answers if name in joined else {} for name in results["configurations"]
     }
     return ReportedRun(
         label=label, results=results, release=release, answers=answers, places=places

@@ -14,8 +14,7 @@ from ruler_common.errors import RulerError
 from ruler_common.names import languages_of
 from ruler_eval.analysis.compare import compare, mean_difference, paired_cells
 from ruler_eval.analysis.complexity import panels
-from ruler_eval.analysis.languages.language_groups import in_niah
-from ruler_eval.analysis.languages.language_scores import analyze
+from ruler_eval.analysis.languages import analyze, in_niah
 from ruler_eval.published.published_tables import newest_tables
 from ruler_eval.report.config_tables import TROUBLES
 from ruler_eval.report.page.model import (

@@ -9,7 +9,7 @@ import pytest
 from ruler_common.errors import RulerError
 from ruler_common.languages import facts
 from ruler_common.names import LANGUAGES
-from ruler_eval.analysis.languages.language_scores import (
+from ruler_eval.analysis.languages import (
     HIGH_RESOURCE,
     analyze,
     none_ablation,
@@ -264,6 +264,14 @@ def test_a_language_scored_on_other_cells_is_shown_without_a_rank(runs):
     assert one["wikipedia"]["languages"] == 3
     said = "Not ranked, scored on other tasks and lengths than most languages: pl ("
     assert said in report(found)
+
+
+def test_a_model_without_results_at_a_length_is_left_out(runs):
+    first, other = load(runs[0]), load(runs[1])
+    other["configurations"] = {"a": cell("niah_single", [1, 0]) | {"length": "16k"}}
+    found = analyze({"first": first, "other": other}, lengths=["8k"])
+    assert [*found["models"]] == ["first"]
+    assert (found["rankings"], found["over_models"]) == ({}, None)
 
 
 def test_results_of_two_datasets_and_missing_errors_are_refused(runs, tmp_path, write_run):

@@ -1,0 +1,564 @@
+"""The figures of ONERULER's paper: languages, resources, none, reasoning, words, errors.
+
+ONERULER (arXiv:2503.01996), sections 3 and 4, Figures 1, 3 to 6 and 17 to 25, from results.json:
+
+    found = analyze({"qwen": load(Path("runs/qwen"))})
+    found["models"]["qwen"]["languages"][0]      # {"language": "pl", "score": 88.0, …}
+
+Scores and intervals are 0 … 100; intervals are 95 %. Configurations are the rows of one table
+(`table_of_cells`), answers those of another (`table_of_rows`); a figure is a group-by of either.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import combinations, product
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from typing_extensions import TypedDict
+
+from ruler_common.errors import RulerError
+from ruler_common.languages import LanguageFacts
+from ruler_common.names import GROUPS, TASKS, languages_of
+from ruler_eval.release_languages import Languages
+from ruler_eval.score.aggregates import combine
+from ruler_eval.score.config_naming import ABLATION
+from ruler_eval.score.intervals import paired_interval, paired_mean
+from ruler_eval.score.results_file import Cell, Interval, Results, lengths_of, scores_in
+
+Cells = Mapping[str, Cell]
+NIAH, CWE = GROUPS["oneruler"]["niah"], GROUPS["oneruler"]["cwe"]
+HIGH_RESOURCE = 250_000
+"""Wikipedia articles (Table 2) from which a language is one of high resource (section 2)."""
+BEST = 5
+"""Languages among the best and among the worst, as in Figure 1A; fewer if there are fewer."""
+RESOURCES = ("english", "high", "low")
+"""English, and the other languages of high and of low resource, as Figure 5 has them."""
+
+
+class Score(TypedDict):
+    """A mean (0 … 100) with its interval, None if nothing was scored; and of how many languages."""
+
+    score: float | None
+    interval: Interval | None
+    languages: int
+
+
+NO_SCORE: Score = {"score": None, "interval": None, "languages": 0}
+
+
+class LanguageScore(TypedDict):
+    """A language's mean over the niah tasks and lengths, and its rank, 1 for the best.
+
+    `rank` is None if it was scored on other tasks and lengths (`cells` of them) than most.
+    """
+
+    language: str
+    rank: int | None
+    cells: int
+    score: float
+    interval: Interval | None
+    articles: int
+
+
+class WordsRight(TypedDict):
+    """How many of the ten words a model's cwe answers held; three kinds of rows apart.
+
+    `wrong` is the mean of rows that ended by themselves and were wrong, as in Figure 23.
+    """
+
+    length: str
+    task: str
+    right_rows: int
+    wrong_rows: int
+    wrong: float | None
+    truncated_rows: int
+    truncated: float | None
+
+
+def analyze(
+    results: Mapping[str, Results],
+    errors: Iterable[Mapping[str, Any]] = (),
+    lengths: Collection[str] | None = None,
+) -> dict[str, Any]:
+    """Return all figures that the results allow, by the models' names, at all lengths or at these.
+
+    A model without results at these lengths is left out. `errors` are lines of `ruler errors
+    --out`. Raises RulerError for a length that no results have, and for errors in configurations
+    that they lack.
+    """
+    places = {
+        config: (cell["task"], cell["length"])
+        for result in results.values()
+        for config, cell in result["configurations"].items()
+    }
+    if lengths and (unknown := {*lengths} - {length for _, length in places.values()}):
+        raise RulerError(f"No results here are at {min(unknown)}: leave it out of --lengths.")
+    chosen = {}
+    for name, result in results.items():
+        cells = result["configurations"].items()
+        if at_lengths := {n: c for n, c in cells if not lengths or c["length"] in lengths}:
+            chosen[name] = at_lengths
+    errors = _errors_at(lengths, errors, places)
+    languages = Languages.joined(one["dataset"].get("languages", {}) for one in results.values())
+    about = {code: languages.facts(code) for code in languages}
+    models = {name: _model(cells, about) for name, cells in chosen.items()}
+    return {
+        "format": 1,
+        "models": models,
+        "over_models": over_models([*models.values()]) if len(models) > 1 else None,
+        "rankings": {
+            f"{a} | {b}": kendall(models[a]["languages"], models[b]["languages"])
+            for a, b in combinations(models, 2)
+        },
+        "prompt_tokens": {
+            name: prompt_tokens(table_of_rows(cells)) for name, cells in chosen.items()
+        },
+        "errors": _count_kinds((str(error["languages"]), error) for error in errors),
+        "errors_by_task": _count_kinds((" ".join(places[e["config"]]), e) for e in errors),
+    }
+
+
+def _model(cells: Cells, about: Mapping[str, LanguageFacts]) -> dict[str, Any]:
+    """Return the figures of one model."""
+    table, rows = table_of_cells(cells, about), table_of_rows(cells)
+    niah = table[table.is_niah]
+    ranking = ranked(niah, cells, about)
+    best_first = [item["language"] for item in ranking if item["rank"] is not None]
+    largest_first = sorted(best_first, key=lambda code: -about[code].wikipedia_articles)
+    single = table[table.task == "niah_single"]
+    return {
+        "languages": ranking,
+        "best_and_worst": best_and_worst(best_first, niah, cells),
+        "largest_and_smallest": best_and_worst(largest_first, single, cells),
+        "tasks": by_task(table, cells),
+        "crossed": crossed(niah, cells),
+        "wikipedia": wikipedia(ranking),
+        "resources": resources(table, cells),
+        "scripts": scripts(niah, cells),
+        "none_ablation": none_ablation(cells),
+        "cross_lingual": cross_lingual(niah, cells),
+        "reasoning": reasoning(rows, cells),
+        "words_right": words_right(rows, cells),
+    }
+
+
+def in_niah(cells: Cells) -> dict[str, Cell]:
+    """Return the cells of the niah tasks."""
+    return {name: cell for name, cell in cells.items() if cell["task"] in NIAH}
+
+
+def table_of_cells(cells: Cells, about: Mapping[str, LanguageFacts]) -> pd.DataFrame:
+    """Return a row for each configuration, and what the figures group it by.
+
+    Pairs of languages have no resource and no script.
+    """
+    rows = []
+    for name, cell in cells.items():
+        languages, facts = languages_of(cell), about.get(languages_of(cell))
+        resource = None
+        if facts is not None:
+            resource = "high" if facts.wikipedia_articles >= HIGH_RESOURCE else "low"
+        row = {
+            "config": name,
+            "task": cell["task"],
+            "length": cell["length"],
+            "tokenizer": cell["tokenizer"] or "unknown",
+            "languages": languages,
+            "text": cell["language"],
+            "instruction": cell["instruction_language"],
+            "resource": resource,
+            "group": "english" if languages == "en" else resource,
+            "script": facts.script if facts is not None else None,
+            "is_niah": cell["task"] in NIAH,
+            "is_pair": "-" in languages,
+            "is_scored": cell["score"] is not None,
+        }
+        rows.append(row)
+    return pd.DataFrame(rows)
+
+
+def table_of_rows(cells: Cells) -> pd.DataFrame:
+    """Return a row for each answer: its place, score, words found, and tokens if they are known."""
+    parts = []
+    for cell in cells.values():
+        rows = cell["rows"]
+        truncated = {*rows["truncated"]}
+        part = pd.DataFrame(
+            {
+                "task": cell["task"],
+                "length": cell["length"],
+                "languages": languages_of(cell),
+                "score": rows["score"],
+                "found": rows["found"],
+                "truncated": [index in truncated for index in rows["index"]],
+            }
+        )
+        nothing: list[int | None] = [None] * len(part)
+        thinking, prompts = rows.get("thinking_tokens"), rows.get("prompt_tokens")
+        part["thinking_tokens"] = pd.Series(thinking or nothing, dtype="Int64")
+        part["prompt_tokens"] = pd.Series(prompts or nothing, dtype="Int64")
+        parts.append(part)
+    return pd.concat(parts, ignore_index=True)
+
+
+def mean_by(table: pd.DataFrame, cells: Cells, columns: Sequence[str]) -> dict[Any, Score]:
+    """Return the mean over the configurations of each value of some columns of the table."""
+    found: dict[Any, Score] = {}
+    for place, part in table.groupby([*columns], sort=False):
+        score, _, interval = combine({name: cells[name] for name in part.config})
+        languages = part.languages.nunique()
+        found[place] = {"score": score, "interval": interval, "languages": languages}
+    return found
+
+
+# Languages by rank, resource and script
+
+
+def ranked(
+    niah: pd.DataFrame, cells: Cells, about: Mapping[str, LanguageFacts]
+) -> list[LanguageScore]:
+    """Rank the single languages by their mean over the niah tasks and all lengths (Figure 4).
+
+    Languages are ranked if they were scored on the same tasks and lengths as most; the others come
+    after them, without a rank.
+    """
+    found = []
+    scored = niah[~niah.is_pair & niah.is_scored]
+    for language, part in scored.groupby("languages", sort=False):
+        score, _, interval = combine({name: cells[name] for name in part.config})
+        if score is not None:
+            places = frozenset(zip(part.task, part.length, part.tokenizer, strict=True))
+            found.append((score, str(language), interval, places))
+    sets = Counter(places for *_, places in found)
+    usual = max(sets, key=lambda places: (sets[places], len(places)), default=frozenset())
+    found.sort(key=lambda item: (item[3] != usual, -item[0]))
+    ranked_scores = [score for score, *_, places in found if places == usual]
+    return [
+        {
+            "language": language,
+            "rank": 1 + sum(other > score for other in ranked_scores) if places == usual else None,
+            "cells": len(places),
+            "score": score,
+            "interval": interval,
+            "articles": about[language].wikipedia_articles,
+        }
+        for score, language, interval, places in found
+    ]
+
+
+def wikipedia(ranking: Sequence[LanguageScore]) -> dict[str, float] | None:
+    """Correlate the scores with the logarithm of Wikipedia's size: Pearson's r, Spearman's rho.
+
+    None with fewer than three languages, or if all score the same.
+    """
+    from scipy.stats import pearsonr, spearmanr
+
+    items = [item for item in ranking if item["rank"]]
+    scores = [item["score"] for item in items]
+    if len(items) < 3 or len(set(scores)) == 1:
+        return None
+    sizes = np.log10([float(item["articles"]) for item in items])
+    return {
+        "languages": len(items),
+        "pearson": float(pearsonr(scores, sizes).statistic),
+        "spearman": float(spearmanr(scores, sizes).statistic),
+    }
+
+
+def kendall(
+    a: Sequence[LanguageScore], b: Sequence[LanguageScore]
+) -> dict[str, float | int] | None:
+    """Return Kendall's tau between two models' rankings of the languages that both have.
+
+    None with fewer than two.
+    """
+    from scipy.stats import kendalltau
+
+    ours = {item["language"]: item["score"] for item in a if item["rank"]}
+    theirs = {item["language"]: item["score"] for item in b if item["rank"]}
+    shared = [language for language in ours if language in theirs]
+    if len(shared) < 2:
+        return None
+    found = kendalltau([ours[name] for name in shared], [theirs[name] for name in shared])
+    if np.isnan(found.statistic):
+        return None
+    return {"languages": len(shared), "tau": float(found.statistic), "p": float(found.pvalue)}
+
+
+def best_and_worst(
+    ranking: Sequence[str], table: pd.DataFrame, cells: Cells
+) -> dict[str, Any] | None:
+    """Return the first and the last languages of a ranking at each length (Figure 1A).
+
+    None with fewer than two languages.
+    """
+    count = min(BEST, len(ranking) // 2)
+    if not count:
+        return None
+    sides = {"best": [*ranking[:count]], "worst": [*ranking[-count:]]}
+    side_of = {code: side for side, codes in sides.items() for code in codes}
+    means = mean_by(table.assign(side=table.languages.map(side_of)), cells, ["length", "side"])
+    lengths = [
+        {"length": length, **{side: means.get((length, side), NO_SCORE) for side in sides}}
+        for length in _lengths(table, cells)
+    ]
+    return {**sides, "lengths": lengths}
+
+
+def by_task(table: pd.DataFrame, cells: Cells) -> list[dict[str, Any]]:
+    """Return each task at each length: English, the other languages by resource (Figure 5)."""
+    means = mean_by(table, cells, ["length", "task", "group"])
+    found = []
+    for length, task in product(_lengths(table, cells), TASKS["oneruler"]):
+        groups = {group: means.get((length, task, group), NO_SCORE) for group in RESOURCES}
+        if any(one["languages"] for one in groups.values()):
+            found.append({"length": length, "task": task, **groups})
+    return found
+
+
+def resources(table: pd.DataFrame, cells: Cells) -> list[dict[str, Any]]:
+    """Return languages of high and of low resource by length: niah means, gap (Figures 1, 4)."""
+    means = mean_by(table[table.is_niah], cells, ["length", "resource"])
+    found = []
+    for length in _lengths(table, cells):
+        both = {group: means.get((length, group), NO_SCORE) for group in ("high", "low")}
+        high, low = both["high"]["score"], both["low"]["score"]
+        gap = None if high is None or low is None else high - low
+        found.append({"length": length, **both, "gap": gap})
+    return found
+
+
+def scripts(niah: pd.DataFrame, cells: Cells) -> list[dict[str, Any]]:
+    """Return the niah means of languages by the script of their books and by length."""
+    single = niah[~niah.is_pair]
+    means = mean_by(single, cells, ["script", "length"])
+    return [
+        {"script": script, "length": length, **means[script, length]}
+        for script, length in product(sorted({*single.script}), _lengths(single, cells))
+        if (script, length) in means
+    ]
+
+
+def _lengths(table: pd.DataFrame, cells: Cells) -> list[str]:
+    """Return the lengths of a table's configurations, shortest first."""
+    return lengths_of(cells[name] for name in table.config)
+
+
+# Text and instruction in two languages
+
+
+def crossed(niah: pd.DataFrame, cells: Cells) -> list[dict[str, Any]]:
+    """Return the niah means of pairs of languages by length (Figure 6A).
+
+    The two languages of a pair by themselves are listed too.
+    """
+    means, codes = mean_by(niah, cells, ["length", "text", "instruction"]), _codes_in_pairs(niah)
+    found = []
+    for length, text, instruction in product(_lengths(niah, cells), codes, codes):
+        mean = means.get((length, text, instruction), NO_SCORE)
+        if mean["score"] is not None:
+            place = {"length": length, "text": text, "instruction": instruction}
+            found.append({**place, **mean})
+    return found
+
+
+def cross_lingual(niah: pd.DataFrame, cells: Cells) -> dict[str, dict[str, float]]:
+    """Return the niah mean by the text's language, then by the instruction's (Figure 6A)."""
+    matrix: dict[str, dict[str, float]] = {}
+    means = mean_by(niah, cells, ["text", "instruction"])
+    for text, instruction in product(_codes_in_pairs(niah), repeat=2):
+        score = means.get((text, instruction), NO_SCORE)["score"]
+        if score is not None:
+            matrix.setdefault(text, {})[instruction] = score
+    return matrix
+
+
+def _codes_in_pairs(table: pd.DataFrame) -> list[str]:
+    """Return the languages that are part of a pair."""
+    pairs = table[table.is_pair]
+    return sorted({*pairs.text, *pairs.instruction})
+
+
+# The offer to answer "none"
+
+
+def none_ablation(cells: Cells) -> list[dict[str, Any]]:
+    """Compare niah_single with the offer to answer "none" with the same without (Figure 1B).
+
+    A paired difference within one model, over the rows that both have: with − without, negative
+    if the offer hurts. Raises RulerError if a row of the two does not ask the same.
+    """
+    found = []
+    offered = {_place(cell): cell for cell in cells.values() if cell["task"] == "niah_single"}
+    for cell in cells.values():
+        if cell["task"] != ABLATION or _place(cell) not in offered:
+            continue
+        twin = offered[_place(cell)]
+        with_none, without = scores_in(twin), scores_in(cell)
+        index = sorted(with_none.keys() & without.keys())
+        asked, again = (
+            dict(zip(one["rows"]["index"], one["rows"]["references"], strict=True))
+            for one in (twin, cell)
+        )
+        if any(asked[i] != again[i] for i in index):
+            raise RulerError(
+                f"The rows of niah_single and {ABLATION} at {cell['length']} in "
+                f"{languages_of(cell)} do not ask the same: they cannot be paired."
+            )
+        if not index:  # partial results, of other rows each
+            continue
+        ours, theirs = (np.array([one[i] for i in index]) for one in (with_none, without))
+        found.append(
+            {
+                "length": cell["length"],
+                "languages": languages_of(cell),
+                "with_none": 100 * float(ours.mean()),
+                "without": 100 * float(theirs.mean()),
+                "difference": 100 * float((ours - theirs).mean()),
+                "interval": [100 * end for end in paired_interval(paired_mean([ours - theirs]))],
+            }
+        )
+    return found
+
+
+def _place(cell: Cell) -> tuple[str, str, str, str | None]:
+    return cell["length"], cell["language"], cell["instruction_language"], cell["tokenizer"]
+
+
+# Answers
+
+
+def reasoning(rows: pd.DataFrame, cells: Cells) -> list[dict[str, Any]]:
+    """Return the mean reasoning tokens of right and wrong niah answers by length (Figure 20)."""
+    known = rows[rows.task.isin(NIAH) & rows.thinking_tokens.notna()]
+    means = known.groupby(["length", known.score == 1]).thinking_tokens.mean()
+    return [
+        {
+            "length": length,
+            "right": _number(means.get((length, True))),
+            "wrong": _number(means.get((length, False))),
+        }
+        for length in lengths_of(cells.values())
+        if length in {*known.length}
+    ]
+
+
+def words_right(rows: pd.DataFrame, cells: Cells) -> list[WordsRight]:
+    """Return how many of the ten words were right, by length and task (Figure 23)."""
+    kind = np.where(rows.truncated, "truncated", np.where(rows.score == 1, "right", "wrong"))
+    groups = rows.groupby(["length", "task", kind]).found.agg(["size", "mean"])
+    counts, means = groups["size"].to_dict(), groups["mean"].to_dict()
+    found: list[WordsRight] = []
+    for length, task in product(lengths_of(cells.values()), CWE):
+        sizes = {one: int(counts.get((length, task, one), 0)) for one in ("right", *_NOT_RIGHT)}
+        if any(sizes.values()):
+            wrong, truncated = (_number(means.get((length, task, one))) for one in _NOT_RIGHT)
+            found.append(
+                {
+                    "length": length,
+                    "task": task,
+                    "right_rows": sizes["right"],
+                    "wrong_rows": sizes["wrong"],
+                    "wrong": wrong,
+                    "truncated_rows": sizes["truncated"],
+                    "truncated": truncated,
+                }
+            )
+    return found
+
+
+_NOT_RIGHT = ("wrong", "truncated")
+
+
+def prompt_tokens(rows: pd.DataFrame) -> dict[str, dict[str, float]]:
+    """Return the mean prompt tokens as the model counted them, by length and languages (Figure 24).
+
+    Of models with several tokenizers on one release these are the same texts.
+    """
+    found: dict[str, dict[str, float]] = {}
+    known = rows[rows.prompt_tokens.fillna(0) > 0]
+    for place, part in known.groupby(["length", "languages"], sort=False):
+        length, languages = map(str, place)
+        found.setdefault(length, {})[languages] = float(part.prompt_tokens.mean())
+    return found
+
+
+def _number(value: Any) -> float | None:
+    return None if value is None else float(value)
+
+
+def _errors_at(
+    lengths: Collection[str] | None,
+    errors: Iterable[Mapping[str, Any]],
+    places: Mapping[str, tuple[str, str]],
+) -> list[Mapping[str, Any]]:
+    """Return the errors at some lengths. Raises RulerError for one without results."""
+    found = []
+    for error in errors:
+        if error.get("config") not in places:
+            raise RulerError(
+                f"The errors are in '{error.get('config')}', which no results here have: give "
+                "those of the same runs."
+            )
+        if not lengths or places[error["config"]][1] in lengths:
+            found.append(error)
+    return found
+
+
+def _count_kinds(errors: Iterable[tuple[str, Mapping[str, Any]]]) -> dict[str, dict[str, int]]:
+    """Count the kinds of errors by language or task (Figures 6B, 18 and 19)."""
+    found: dict[str, Counter[str]] = {}
+    for place, error in errors:
+        found.setdefault(place, Counter())[str(error["kind"])] += 1
+    return {place: dict(kinds.most_common()) for place, kinds in sorted(found.items())}
+
+
+# Several models
+
+
+def over_models(models: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the means over models of what `analyze` found of each, if every model has the same.
+
+    Without intervals: models that answer the same rows are no draws of a population. `lowest` and
+    `highest` are those of single models.
+    """
+    languages = []
+    for (language,), rows in _shared_rows(models, "languages", ("language",)):
+        if all(row["rank"] is not None for row in rows):
+            languages.append({"language": language, **_mean_of([row["score"] for row in rows])})
+    found: dict[str, Any] = {
+        "languages": sorted(languages, key=lambda row: -row["score"]),
+        "resources": [],
+        "tasks": [],
+    }
+    for (length,), rows in _shared_rows(models, "resources", ("length",)):
+        means = {group: _mean_of([row[group]["score"] for row in rows]) for group in RESOURCES[1:]}
+        found["resources"].append({"length": length, **means})
+    for (length, task), rows in _shared_rows(models, "tasks", ("length", "task")):
+        means = {group: _mean_of([row[group]["score"] for row in rows]) for group in RESOURCES}
+        found["tasks"].append({"length": length, "task": task, **means})
+    return found
+
+
+def _shared_rows(
+    models: Sequence[Mapping[str, Any]], figure: str, keys: Sequence[str]
+) -> list[tuple[tuple[str, ...], list[Mapping[str, Any]]]]:
+    """Return the rows of a figure that every model has, by their keys."""
+    tables = [{tuple(row[key] for key in keys): row for row in one[figure]} for one in models]
+    return [
+        (place, [table[place] for table in tables])
+        for place in tables[0]
+        if all(place in table for table in tables)
+    ]
+
+
+def _mean_of(scores: Sequence[float | None]) -> dict[str, Any]:
+    """Return the mean over models, the lowest and the highest; None if a model has no score."""
+    known = [score for score in scores if score is not None]
+    if len(known) < len(scores):
+        return {"score": None, "lowest": None, "highest": None}
+    return {"score": sum(known) / len(known), "lowest": min(known), "highest": max(known)}

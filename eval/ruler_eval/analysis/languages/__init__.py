@@ -1,1 +1,0 @@
-"""What ONERULER's paper draws of models, by language."""
