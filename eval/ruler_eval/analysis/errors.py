@@ -371,7 +371,7 @@ def collect(
 
 def _rows_of_prompts(
     answers: Mapping[int, Prediction], family: TaskFamily
-) -> Iterator[tuple[PartialRow, Prediction]]:
+) -> Iterator[tuple[PartialRow, Prediction | None]]:
     for index, answer in sorted(answers.items()):
         prompt = answer.known_prompt
         if prompt is None or not answer.outputs:
