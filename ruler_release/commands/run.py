@@ -123,9 +123,10 @@ def decide(
     from ruler_eval.run.run_order import parse_arguments, parse_price
 
     flags.not_a_folder(json_out, "decision.json", "--json")
+    prices = parse_price(price)
     read = {
         "configs": flags.names_in(configs) if configs else None,
-        "price": parse_price(price),
+        "price": prices,
         "arguments": parse_arguments(engine_arg) if engine_arg else None,
     }
     options = {"model": model, "backend": backend, "out": out, "dataset": dataset, **more, **read}
@@ -142,7 +143,7 @@ def decide(
         given.setdefault("out", other)
         decided = api.decide_run(base, max_drop=max_drop, on_look=show, progress=True, **given)
         found = decided.decision
-        lines = [*decided.summary.lines(), *saved(decided.remaining_tokens, read["price"])]
+        lines = [*decided.summary.lines(), *saved(decided.remaining_tokens, prices)]
     flags.write_json(json_out, found)
     typer.echo("\n" + "\n".join(map(sentences, [*lines, sequential_verdict(found)])))
     raise typer.Exit(EXIT_CODES[found["verdict"]])

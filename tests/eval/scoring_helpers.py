@@ -67,6 +67,7 @@ def whole_results(found):
         "format": 3,
         "score_version": "1",
         "partial": False,
+        "options": {"partial": False, "threshold": "chat", "claimed": None},
         "model": None,
         "mode": None,
         "run": {},

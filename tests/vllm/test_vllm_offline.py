@@ -201,6 +201,7 @@ def test_an_engine_that_cannot_start_ends_in_one_sentence_below_its_log(
     (defaults,) = [line for line in lines if line.startswith("No GPU: ")]
     assert defaults.startswith("No GPU: vLLM runs on the CPU with gpu_memory_utilization=0.")
     assert defaults.endswith("VLLM_CPU_KVCACHE_SPACE=100000 (GiB).")
-    assert lines[-1].startswith(f"Error: vLLM cannot start '{order.options.model}': ")
-    assert lines[-1].endswith("vLLM's own messages above name it.")
+    (sentence,) = [line for line in lines if line.startswith("Error: ")]
+    assert sentence.startswith(f"Error: vLLM cannot start '{order.options.model}': ")
+    assert sentence.endswith("vLLM's own messages above name it.")
     assert "is less than requested memory for kv (100000.0 GiB)" in done.stderr  # vLLM's own

@@ -6,10 +6,10 @@
 
 Two models are paired by row. Differences are A − B in points (−100 … 100); intervals and p values
 are those of score/intervals.py. `p_holm` is adjusted for all tests of the comparison by Holm's
-method. `better` names the model that these rows show to be better: the interval excludes 0, p is
-below 0.05, and there are ten independent rows or more. `detectable` is the difference found with
-95 % confidence in 80 % of repetitions, given the observed variance of the rows; `least` the
-smallest 0/1 difference that can be significant at all: six rows.
+method. `better` names the model that these rows show to be better: the interval excludes 0,
+`p_holm` is below 0.05, and there are ten independent rows or more. `detectable` is the difference
+found with 95 % confidence in 80 % of repetitions, given the observed variance of the rows; `least`
+the smallest 0/1 difference that can be significant at all: six rows.
 
 The rows of two seeds ask something else, so no row has a partner. The interval of such a difference
 is made of the two scores' own intervals by the method of variance estimates recovery (Zou and
@@ -36,7 +36,6 @@ from typing_extensions import NotRequired, TypedDict
 
 from ruler_common.errors import RulerError
 from ruler_eval.score.effective_length import weights
-from ruler_eval.score.evidence_alone import is_alone
 from ruler_eval.score.intervals import (
     CONFIDENCE,
     FEWEST_ROWS,
@@ -58,6 +57,7 @@ from ruler_eval.score.results_file import (
     Interval,
     Results,
     answered_rows,
+    is_alone,
     lengths_of,
     rows_of,
     scores_in,
@@ -427,7 +427,7 @@ def _over_answered(
 
 def _cell_difference(name: str, cells: Pairs, a: Results, test: ExactTest) -> CellDifference:
     found = mean_difference([name], cells, a)
-    if test["p"] is not None and test["p"] >= 1 - CONFIDENCE:
+    if test["p_holm"] is not None and test["p_holm"] >= 1 - CONFIDENCE:
         found = {**found, "better": None}
     return {"n": len(cells[name]["index"]), **found, **test}
 

@@ -245,8 +245,10 @@ def _refuses(
     """Return whether an answer without any reference says none, and names no value instead."""
     if task == "niah_none":
         return False
-    if answers == "values" and set(_values_in(text, references, task)) - _asked_keys(row):
-        return False
+    if answers == "values":  # shorter numbers, as in "100 times", are not meant as a value
+        named = set(_values_in(text, references, task)) - _asked_keys(row)
+        if any(2 * len(value) >= min(map(len, references)) for value in named):
+            return False
     if language is not None and answers == "values":
         none_word = row.get("none_word") or None
         if language_text.says_none(text, language, none_word):
@@ -369,7 +371,7 @@ def collect(
 
 def _rows_of_prompts(
     answers: Mapping[int, Prediction], family: TaskFamily
-) -> Iterator[tuple[PartialRow, Prediction]]:
+) -> Iterator[tuple[PartialRow, Prediction | None]]:
     for index, answer in sorted(answers.items()):
         prompt = answer.known_prompt
         if prompt is None or not answer.outputs:

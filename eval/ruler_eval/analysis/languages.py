@@ -197,9 +197,10 @@ def table_of_rows(cells: Cells) -> pd.DataFrame:
                 "truncated": [index in truncated for index in rows["index"]],
             }
         )
-        for column in ("thinking_tokens", "prompt_tokens"):
-            counts = rows.get(column) or [None] * len(part)
-            part[column] = pd.array(counts, dtype="Int64")
+        nothing: list[int | None] = [None] * len(part)
+        thinking, prompts = rows.get("thinking_tokens"), rows.get("prompt_tokens")
+        part["thinking_tokens"] = pd.Series(thinking or nothing, dtype="Int64")
+        part["prompt_tokens"] = pd.Series(prompts or nothing, dtype="Int64")
         parts.append(part)
     return pd.concat(parts, ignore_index=True)
 
@@ -480,9 +481,9 @@ def prompt_tokens(rows: pd.DataFrame) -> dict[str, dict[str, float]]:
     """
     found: dict[str, dict[str, float]] = {}
     known = rows[rows.prompt_tokens.fillna(0) > 0]
-    means = known.groupby(["length", "languages"], sort=False).prompt_tokens.mean()
-    for (length, languages), mean in means.items():
-        found.setdefault(length, {})[languages] = float(mean)
+    for place, part in known.groupby(["length", "languages"], sort=False):
+        length, languages = map(str, place)
+        found.setdefault(length, {})[languages] = float(part.prompt_tokens.mean())
     return found
 
 

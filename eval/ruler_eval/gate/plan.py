@@ -19,8 +19,7 @@ from ruler_common.rows import row_order
 from ruler_eval.gate.betting import LOOK_EVERY, LOOKED_AT
 from ruler_eval.run.runner import OpenRun
 from ruler_eval.run.work_plan import WAVE, WAVE_OVER_LENGTHS
-from ruler_eval.score.evidence_alone import is_alone
-from ruler_eval.score.results_file import Results, Scores
+from ruler_eval.score.results_file import Results, Scores, is_alone
 from ruler_eval.score.stopped import stopped_at
 
 Stratum = tuple[str, str]

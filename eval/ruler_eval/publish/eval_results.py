@@ -85,7 +85,7 @@ def publish(
     from huggingface_hub import eval_result_entries_to_yaml
 
     if not is_repository(model):
-        raise RulerError(f"'{model}' is no model repository: --model takes ORG/MODEL.")
+        raise RulerError(f"'{model}' is not a model repository: --model takes ORG/MODEL.")
     results = open_results(path)
     path = path / "results.json" if path.is_dir() else path
     benchmark, unchecked = benchmark_of(results, dataset_repo, revision), None
@@ -157,7 +157,7 @@ def benchmark_of(results: Results, repo: str | None, revision: str | None) -> Be
     if not dataset.get("rows"):
         raise RulerError("These results do not say of which rows: score with --dataset RELEASE.")
     if repo is not None and not is_repository(repo):
-        raise RulerError(f"'{repo}' is no data set on the Hub: --dataset-repo takes ORG/NAME.")
+        raise RulerError(f"'{repo}' is not a data set on the Hub: --dataset-repo takes ORG/NAME.")
     if repo is None and dataset.get("revision"):
         repo = dataset["source"]
     if repo is None or not is_repository(repo):

@@ -30,7 +30,7 @@ def entries_in(text: str, where: str, model: str) -> list[Entry]:
         found: list[Entry] = parse_yaml(text) or []
         merged(found, [])
     except (ValueError, TypeError, KeyError) as error:
-        raise RulerError(f"'{where}' is no file of results: move it away.") from error
+        raise RulerError(f"'{where}' is not a file of results: move it away.") from error
     return found
 
 

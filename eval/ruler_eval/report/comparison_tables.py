@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _SIZES = {"n": "n", "n A": "n_a", "n B": "n_b"}
 _TESTS = """p is of one test alone; p (Holm) is adjusted for all {tests} of this table."""
 _BETTER = """better: the model that these rows show to be better: the 95 % interval (from, to) does
-not hold 0, p (where there is one) is below 0.05, and there are 10 rows or more."""
+not hold 0, p (Holm) is below 0.05 if there is one, and there are 10 rows or more."""
 _VERDICTS: dict[Verdict, str] = {
     "smaller": "surely less than",
     "larger": "surely more than",
@@ -68,11 +68,12 @@ def comparison_verdict(found: Mapping[str, Any], markdown: bool = False) -> str:
     shown = [first, decision(found["decision"])] if "decision" in found else [first]
     shown += unanswered(found)
     better = {side: sum(cell["better"] == side for cell in cells) for side in ("a", "b")}
-    sure = sum(cell["p_holm"] is not None and cell["p_holm"] < 0.05 for cell in cells)
     tests = sum(cell["p"] is not None for cell in cells)
     if count > 1:
-        holm = f"; after Holm's adjustment {sure} of {tests} tests stand" * (tests > 0)
-        shown += [f"Taken one by one, A is better in {better['a']} and B in {better['b']}{holm}."]
+        text = f"A is better in {number_of(better['a'], 'configuration')} and B in {better['b']}"
+        if tests:
+            text += f", after Holm's adjustment for {number_of(tests, 'test')}"
+        shown.append(f"{text}.")
     return "\n".join(sentences(text, markdown) for text in shown)
 
 

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, cast, get_args
 
@@ -156,13 +156,15 @@ class Records:
         pattern = re.compile(re.escape(config) + r"(\.\d+of\d+)?\.jsonl")
         return sorted(path for path in self.folder.glob("*.jsonl") if pattern.fullmatch(path.name))
 
-    def of(self, config: str) -> dict[int, Record]:
+    def of(self, config: str, without_failed: bool = False) -> dict[int, Record]:
         """Return the records of a configuration by row index; an answer replaces a failure."""
         found: dict[int, Record] = {}
         for path in self.files(config):
             for record in read_lines(path):
-                if record["index"] not in found or record["finish_reason"] != "error":
-                    found[int(record["index"])] = record
+                failed = record["finish_reason"] == "error"
+                if failed and (without_failed or record["index"] in found):
+                    continue
+                found[record["index"]] = record
         return found
 
     def check(self, configs: Sequence[str]) -> None:
@@ -178,13 +180,17 @@ class Records:
                             "move the file away, or name a new --out."
                         )
 
-    def repair(self, config: str, again: Callable[[Record], bool]) -> None:
-        """Rewrite this writer's file without a half-written line and rows that are to run again."""
+    def repair(self, config: str, drop_failed: bool) -> None:
+        """Drop a half-written line from this writer's file and, if asked, the failed rows."""
         path = self.path(config)
         if not path.is_file():
             return
-        kept = [record for record in read_lines(path) if not again(record)]
-        text = "".join(map(_line, kept))
+        kept = [
+            _line(record)
+            for record in read_lines(path)
+            if not (drop_failed and record["finish_reason"] == "error")
+        ]
+        text = "".join(kept)
         if text.encode() != path.read_bytes():
             write_whole(path, text)
 

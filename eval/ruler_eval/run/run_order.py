@@ -30,7 +30,7 @@ from ruler_eval.run.backends.secrets import check_argument
 from ruler_eval.run.backends.start import BACKENDS, check_options
 from ruler_eval.run.prompts import MODES, ChatTemplate
 from ruler_eval.run.reasoning import Reasoning
-from ruler_eval.run.records import Record, Records, RunSettings, Session, check_settings
+from ruler_eval.run.records import Records, RunSettings, Session, check_settings
 from ruler_eval.run.work_plan import Part, Waves
 
 VERSIONS = ("ruler-release", "transformers", "tokenizers", "torch", "openai", "datasets")
@@ -218,27 +218,21 @@ class CheckedRun:
         Rows are in the frozen order, of which `limit` takes the first. If the folder can be
         written, half-written lines and the failed rows to try again are removed from its files.
         """
-        order, records = self.order, self.records
+        records, retry_failed = self.records, self.order.retry_failed
         entries = {file["config"]: file for file in self.manifest["files"].values()}
-        rows = {
-            config: indices_of(self.manifest, entries[config])[: order.limit]
-            for config in self.digests
-        }
-        sizes = {
-            config: len(indices) * entries[config]["max_length"] for config, indices in rows.items()
-        }
-        mine = records.shard.chosen(sizes) if records.shard else set(sizes)
-
-        def again(record: Record) -> bool:
-            return order.retry_failed and record["finish_reason"] == "error"
-
+        rows: dict[str, list[int]] = {}
+        tokens: dict[str, int] = {}
+        for config in self.digests:
+            rows[config] = indices_of(self.manifest, entries[config])[: self.order.limit]
+            tokens[config] = len(rows[config]) * entries[config]["max_length"]
+        mine = records.shard.chosen(tokens) if records.shard else set(tokens)
         parts = []
         for config, indices in rows.items():
             missing: list[int] = []
             if config in mine:
                 if writable:
-                    records.repair(config, again)
-                done = {index for index, record in records.of(config).items() if not again(record)}
+                    records.repair(config, retry_failed)
+                done = records.of(config, without_failed=retry_failed)
                 missing = [index for index in indices if index not in done]
             parts.append(Part(config, tuple(indices), tuple(missing)))
         return parts

@@ -8,13 +8,16 @@
         "relative_effective_length"}
 
 Groups of ruler are `all` (Tables 3 and 12) and the four categories (Tables 13 to 16), of oneruler
-`niah`, `cwe` and `all` (of pairs of two languages, which have no cwe, the niah tasks); of a suite
-of one's own, its groups. A length counts in the averages and
-for the effective length only if every task of the group was scored at it; `tasks` says how many
-were. The control `0k` counts in none of them; where it was scored, a length has `relative_to_0k`,
-its mean in percent of that there. Where there are several languages, `*` is the mean over them;
-pairs of two languages are apart from it, and `*-*` is the mean over those. `area` is the area under
-the scores over the logarithm of the length, in percent of a model's that is right everywhere.
+`niah`, `cwe` and `all` (of pairs of two languages, which have no cwe, the niah tasks); of a custom
+suite, its groups. A length counts in the averages and for the effective length only if every task
+of the group was scored at it; `tasks` says how many were. If there are several languages, `*` is
+the mean over them; pairs of two languages are apart from it, and `*-*` is the mean over those.
+`area` is the area under the scores over the logarithm of the length, in percent of that of a model
+which is right everywhere.
+
+The control `0k` counts in no average: there a row is its evidence alone, so a low score says that
+the task is not understood, and a score that falls from there that the length is the cause. If it
+was scored, a length has `relative_to_0k`, its mean in percent of that at `0k`.
 """
 
 from __future__ import annotations
@@ -35,13 +38,13 @@ from ruler_eval.score.effective_length import (
     relative_effective_length,
     weights,
 )
-from ruler_eval.score.evidence_alone import mean_relative
 from ruler_eval.score.results_file import (
     Cell,
     GroupSummary,
     LengthMean,
     Mean,
     Summary,
+    is_alone,
     lengths_of,
     scores_in,
 )
@@ -118,7 +121,7 @@ def group(
             "tasks": len(tasks),
             "lacking": [task for task in category.tasks if task not in tasks],
         }
-        if (relative := mean_relative(here, mine)) is not None:
+        if (relative := _mean_relative(here, mine)) is not None:
             lengths[length]["relative_to_0k"] = relative
         scored = sum(cell["score"] is not None for cell in here.values())
         if tokens and scored == len(category.tasks) * len(pairs):
@@ -185,3 +188,48 @@ def in_languages(cell: Cell, languages: str) -> bool:
     """Whether a cell is of `pl`, of `en-ko`, of any one language (*), of any pair (*-*)."""
     pair = languages_of(cell)
     return languages in (pair, EVERY_PAIR if "-" in pair else EVERY_LANGUAGE)
+
+
+def with_relative(cells: Cells) -> dict[str, Cell]:
+    """Return the cells with `relative_to_0k`, if their task has a score above 0 at `0k`."""
+    alone = _scores_alone(cells)
+    found: dict[str, Cell] = {}
+    for name, cell in cells.items():
+        control = alone.get(_place(cell))
+        if is_alone(cell) or cell["score"] is None or not control:
+            found[name] = cell
+        else:
+            found[name] = {**cell, "relative_to_0k": 100 * cell["score"] / control}
+    return found
+
+
+def _mean_relative(here: Cells, cells: Cells) -> float | None:
+    """Return the mean score of some cells by the mean of their tasks at `0k`.
+
+    None if one of them was not scored there.
+    """
+    alone = _scores_alone(cells)
+    if not alone:
+        return None
+    scores, controls = list[float](), list[float]()
+    for cell in here.values():
+        if cell["score"] is None or is_alone(cell):
+            continue
+        control = alone.get(_place(cell))
+        if control is None:
+            return None
+        scores.append(cell["score"])
+        controls.append(control)
+    return 100 * sum(scores) / sum(controls) if sum(controls) else None
+
+
+def _scores_alone(cells: Cells) -> dict[tuple[str, str | None, str], float]:
+    return {
+        _place(cell): cell["score"]
+        for cell in cells.values()
+        if is_alone(cell) and cell["score"] is not None
+    }
+
+
+def _place(cell: Cell) -> tuple[str, str | None, str]:
+    return cell["task"], cell["tokenizer"], languages_of(cell)

@@ -1,7 +1,7 @@
 """A configuration's scores and counts, from its predictions; and which of its rows share documents.
 
     scored_cell(joined["vt_4k"], rules, notes)["score"]                 # 0 … 100
-    mark_documents(cells, release)      # cells["qa_1_4k"]["rows"]["document"][7] = "5f0c31aa"
+    with_documents(cells, release)      # cells["qa_1_4k"]["rows"]["document"][7] = "5f0c31aa"
 
 SQuAD's 500 rows of qa_1 ask about 132 paragraphs, and a model that misreads one answers several of
 them wrongly: on 18 published runs a mean's variance is 1.05 to 1.28 times that of independent
@@ -156,19 +156,21 @@ def _percent(values: Sequence[float]) -> float | None:
     return None if mean is None else 100 * mean
 
 
-def mark_documents(cells: Mapping[str, Cell], release: Release) -> None:
-    """Enter documents and design effect where rows share any, and the interval that heeds them."""
+def with_documents(cells: Mapping[str, Cell], release: Release) -> dict[str, Cell]:
+    """Return the cells with documents and design effect if rows share any, and their interval."""
     lengths: dict[tuple[str, str | None], list[tuple[int, str]]] = {}
     for name, cell in cells.items():
         if scoring_task(cell["task"], release.dataset, release) in QA_TASKS:
             place = cell["task"], cell["tokenizer"]
             lengths.setdefault(place, []).append((cell["max_length"], name))
-    for found in lengths.values():
-        names = [name for _, name in sorted(found)]
+    found = dict(cells)
+    for places in lengths.values():
+        names = [name for _, name in sorted(places)]
         documents = _documents(names, release)
         if len({*documents.values()}) < len(documents):
             for name in names:
-                _mark(cells[name], documents)
+                found[name] = _clustered(cells[name], documents)
+    return found
 
 
 def _documents(names: Sequence[str], release: Release) -> dict[int, str]:
@@ -185,12 +187,17 @@ def _documents(names: Sequence[str], release: Release) -> dict[int, str]:
     return {}
 
 
-def _mark(cell: Cell, documents: Mapping[int, str]) -> None:
+def _clustered(cell: Cell, documents: Mapping[int, str]) -> Cell:
+    """Return a cell whose interval counts the rows on one document as a cluster."""
     rows = cell["rows"]
     if not rows["index"] or not documents.keys() >= {*rows["index"]}:
-        return
-    rows["document"] = [documents[index] for index in rows["index"]]
-    scores, clusters = np.array(rows["score"]), np.array(rows["document"])
-    cell["documents"] = len({*rows["document"]})
-    cell["design_effect"] = intervals.design_effect(scores, clusters)
-    cell["interval"] = intervals.percent([scores], None, [clusters])
+        return cell
+    labels = [documents[index] for index in rows["index"]]
+    scores, clusters = np.array(rows["score"]), np.array(labels)
+    return {
+        **cell,
+        "rows": {**rows, "document": labels},
+        "documents": len({*labels}),
+        "design_effect": intervals.design_effect(scores, clusters),
+        "interval": intervals.percent([scores], None, [clusters]),
+    }

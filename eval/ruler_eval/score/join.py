@@ -76,10 +76,10 @@ class JoinedConfig:
                 yield {"index": index, "outputs": outputs, "question": answer.question}, answer
             return
         for row in self.release.rows(self.name, columns):
-            answer = self.answers.get(int(row["index"]))
-            check_references(row, answer)
-            if answer is not None or self.asked is None or row["index"] in self.asked:
-                yield row, answer
+            found = self.answers.get(int(row["index"]))
+            check_references(row, found)
+            if found is not None or self.asked is None or row["index"] in self.asked:
+                yield row, found
 
 
 def check_references(row: PartialRow, answer: Prediction | None) -> None:

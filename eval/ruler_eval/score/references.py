@@ -131,7 +131,7 @@ def _data_lines(file: Path, changed: int, size: int, keep_prompts: bool) -> list
     try:
         return [_line(row_number(line["index"]), line, keep_prompts) for line in lines]
     except (ValueError, TypeError) as error:
-        raise RulerError(f"'{file}' is no data file: {error}.") from None
+        raise RulerError(f"'{file}' is not a data file: {error}.") from None
 
 
 def _line(index: int, line: Mapping[str, Any], keep_prompts: bool) -> ReferenceLine:

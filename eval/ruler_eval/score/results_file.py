@@ -61,6 +61,7 @@ from typing_extensions import NotRequired, TypedDict
 from ruler_common.errors import RulerError
 from ruler_common.files import read_bytes, write_whole
 from ruler_common.frozen_rows import rows_label
+from ruler_common.names import EVIDENCE_ALONE
 from ruler_common.parsing import parse_json
 from ruler_eval.score.run_facts import RunFacts
 
@@ -244,6 +245,11 @@ Summary = dict[str, dict[str, dict[str, GroupSummary]]]
 """Aggregates by tokenizer, languages and group."""
 
 
+def is_alone(cell: Cell) -> bool:
+    """Return whether a cell is of the control `0k`: rows that are their evidence alone."""
+    return cell["length"] == EVIDENCE_ALONE
+
+
 class RulesUsed(TypedDict):
     """The options that a score depends on."""
 
@@ -284,7 +290,7 @@ class Results(TypedDict):
     score_version: str
     partial: bool
     rules: RulesUsed
-    options: NotRequired[ScoringOptions]
+    options: ScoringOptions
     dataset: ScoredDataset
     model: str | None
     mode: str | None

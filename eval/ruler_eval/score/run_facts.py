@@ -100,4 +100,4 @@ def check_times(run: RunFacts, where: Path) -> None:
             try:
                 datetime.fromisoformat(time) if time else None
             except ValueError:
-                raise RulerError(f"'{where}' is damaged: {time!r} is no time.") from None
+                raise RulerError(f"'{where}' is damaged: {time!r} is not a time.") from None

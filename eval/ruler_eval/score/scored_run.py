@@ -15,10 +15,8 @@ from pathlib import Path
 from ruler_common.errors import RulerError
 from ruler_common.files import sha256_of
 from ruler_common.terminal import note
-from ruler_eval.score import results_file, scoring
-from ruler_eval.score.predictions import PredictionSource, files_of
+from ruler_eval.score import results_file
 from ruler_eval.score.results_file import Results
-from ruler_eval.score.row_score import ScoringRules
 from ruler_eval.score.run_facts import RUN_FILE
 
 
@@ -33,7 +31,8 @@ def open_results(path: Path) -> Results:
         return results_file.load(path)
     place = path / "results.json"
     stored = results_file.load(place) if place.exists() else None
-    digests = {sha256_of(file) for file in _answer_files(path)}
+    answers = [file for file in path.glob("*.jsonl") if not file.name.startswith("tmp_")]
+    digests = {sha256_of(file) for file in answers}
     if stored is not None:
         if not digests or digests == {*stored["predictions"].values()}:
             return stored
@@ -59,20 +58,18 @@ def open_results(path: Path) -> Results:
     return results
 
 
-def _answer_files(folder: Path) -> list[Path]:
-    try:
-        return files_of(folder)
-    except RulerError:  # results that were kept without the answers
-        return []
-
-
 def _score(folder: Path, stored: Results | None) -> Results:
     """Score a run, in the way its results were made if it has any."""
+    # most results are not scored again, and need none of this
+    from ruler_eval.score import scoring
+    from ruler_eval.score.predictions import PredictionSource
+    from ruler_eval.score.row_score import ScoringRules
+
     if stored is None:
         predictions, release = PredictionSource().open([folder])
         return scoring.score(predictions, release)
     dataset, rules = stored["dataset"], stored["rules"]
-    options = stored.get("options", {"partial": False, "threshold": "chat", "claimed": None})
+    options = stored["options"]
     source = PredictionSource(
         dataset=dataset["source"], revision=dataset["revision"], name=stored["model"]
     )

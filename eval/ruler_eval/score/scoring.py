@@ -17,15 +17,14 @@ from ruler_common.frozen_rows import own_because
 from ruler_common.manifest import has_threshold
 from ruler_common.names import Names
 from ruler_eval.frozen_release import Release, place_of
-from ruler_eval.score.aggregates import summary
-from ruler_eval.score.cells import mark_documents, scored_cell
+from ruler_eval.score.aggregates import summary, with_relative
+from ruler_eval.score.cells import scored_cell, with_documents
 from ruler_eval.score.effective_length import Baseline
-from ruler_eval.score.evidence_alone import mark_relative
 from ruler_eval.score.join import join_predictions
 from ruler_eval.score.predictions import Predictions
 from ruler_eval.score.results_file import FORMAT, Results, ScoredDataset
 from ruler_eval.score.row_score import ScoringRules
-from ruler_eval.score.stopped import is_part, mark_stopped
+from ruler_eval.score.stopped import is_part, without_intervals
 from ruler_score.ruler_score import SCORE_VERSION
 
 
@@ -56,9 +55,9 @@ def score(
         raise RulerError("--compat authors is for ONERULER: RULER's rule is its authors' own.")
     joined = join_predictions(predictions, release)
     cells = {name: scored_cell(joined[name], rules, notes) for name in progress([*joined])}
-    mark_relative(cells)
     if release is not None:
-        mark_documents(cells, release)
+        cells = with_documents(cells, release)
+    cells = with_relative(cells)
     run = predictions.run
     standard = has_threshold(release.manifest) if release else None
     results: Results = {
@@ -76,9 +75,7 @@ def score(
         "summary": summary(cells, names, standard is not False, baseline, claimed),
         "notes": notes,
     }
-    if stopped:
-        mark_stopped(results)
-    return results
+    return without_intervals(results) if stopped else results
 
 
 def _dataset(

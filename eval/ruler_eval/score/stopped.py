@@ -32,32 +32,30 @@ def is_part(run: RunFacts, predictions: Iterable[Prediction]) -> bool:
     return min(answered.values(), default=0) < found["of"]
 
 
-def mark_stopped(results: Results) -> None:
-    """Take out the intervals that do not hold after stopping, and say so in the notes."""
+def without_intervals(results: Results) -> Results:
+    """Return the results of a stopped run without the intervals that do not hold, and a note."""
     found = stopped_at(results["run"])
     if found is None:
-        return
+        return results
     low, high = found["interval"]
-    by, holds = "ruler decide", "the verdict that stands in run.json"
+    by, holds = "ruler decide", "the verdict in run.json"
     if (score := found.get("score")) is not None:
         by, holds = "ruler run --until", f"the mean over all, {score:.1f} ({low:.1f} to {high:.1f})"
-    results["notes"].insert(
-        0,
+    note = (
         f"`{by}` stopped this run after {found['rows']} of {found['of']} rows of each task, when "
-        f"its scores said so. What holds is {holds}; no other interval is given.",
+        f"its scores said so. What holds is {holds}; no other interval is given."
     )
-    _without_intervals(results["configurations"])
-    _without_intervals(results["summary"])
+    cells = {n: {**cell, "interval": None} for n, cell in results["configurations"].items()}
+    summary = _without_intervals(results["summary"])
+    changed: Any = {"notes": [note, *results["notes"]], "configurations": cells, "summary": summary}
+    return {**results, **changed}
 
 
-def _without_intervals(found: Any) -> None:
-    if isinstance(found, dict):
-        for name in ("interval", "effective_length_interval"):
-            if name in found:
-                found[name] = None
-        for name, value in found.items():
-            if name != "rows":
-                _without_intervals(value)
+def _without_intervals(value: Any) -> Any:
+    if not isinstance(value, dict):
+        return value
+    names = ("interval", "effective_length_interval")
+    return {k: None if k in names else _without_intervals(v) for k, v in value.items()}
 
 
 def refuse_stopped(results: Results) -> None:

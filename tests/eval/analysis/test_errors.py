@@ -127,6 +127,8 @@ CASES = [
     ("refused", VALUES, "niah_multivalue", "I'm sorry, but I can't help with that."),
     ("refused", A_KEY, "niah_multikey_3", f"The uuid {KEY} is not present in the text."),
     ("refused", QUESTION, "qa_1", "The answer is not provided in the documents."),
+    ("refused", VALUES, "niah_multivalue", "There is no number in this, 100 times repeated."),
+    ("other", VALUES, "niah_multivalue", "It is not mentioned. But 9876543 is."),
     ("refused", QUESTION, "qa_1", "As an AI, I have no opinion.\nBellhaven"),
     ("from memory", {**QUESTION, "memory": "In the Alps."}, "qa_1", "in the alps\nas I know"),
     ("other", {**QUESTION, "memory": "In the Alps."}, "qa_1", "The Alps"),

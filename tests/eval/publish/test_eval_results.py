@@ -175,7 +175,7 @@ def test_another_models_file_is_not_added_to(run, tmp_path):
         file.write_text(text)
         _, error, code = ruler("results", folder, "--model", MODEL, *flags)
         assert code == 2
-        assert "is no file of results: move it away." in error
+        assert "is not a file of results: move it away." in error
         assert file.read_text() == text
 
 
@@ -263,8 +263,8 @@ def test_what_is_no_whole_frozen_result_is_refused_in_a_sentence(run, built, tmp
 
     assert "add --dataset-repo" in refused(folder)
     for name in ("no-repository", "org/a--b"):
-        assert f"'{name}' is no data set on the Hub" in refused(folder, "--dataset-repo", name)
-    assert "no model repository" in refused(folder, "--model", "model")
+        assert f"'{name}' is not a data set on the Hub" in refused(folder, "--dataset-repo", name)
+    assert "is not a model repository" in refused(folder, "--model", "model")
     assert "is not a results.json" in refused(folder / "run.json")
     assert "name a scored RUN folder" in refused(tmp_path / "nothing")
     ruler("score", folder, "--dataset", built, "--partial")

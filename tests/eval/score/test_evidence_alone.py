@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ruler_common.names import Names, parse_length
-from ruler_eval.score.aggregates import summary
-from ruler_eval.score.evidence_alone import mark_relative
+from ruler_eval.score.aggregates import summary, with_relative
 
 
 def cells(**scores: float) -> dict[str, Any]:
@@ -29,8 +28,7 @@ def cells(**scores: float) -> dict[str, Any]:
 
 
 def test_a_score_is_given_in_percent_of_the_same_tasks_at_0k() -> None:
-    found = cells(vt_0k=80, vt_4k=60, cwe_4k=50, fwe_0k=0, fwe_4k=10)
-    mark_relative(found)
+    found = with_relative(cells(vt_0k=80, vt_4k=60, cwe_4k=50, fwe_0k=0, fwe_4k=10))
     relative = {n: cell["relative_to_0k"] for n, cell in found.items() if "relative_to_0k" in cell}
     assert relative == {"vt_4k": 75}  # cwe has no control, and nothing is a share of 0
 

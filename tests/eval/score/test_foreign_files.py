@@ -140,7 +140,7 @@ def test_references_of_other_rows_are_refused(tmp_path):
     said = "has other references than"
     assert said in ruler("score", own, "--references", folder)[1]
     lines(tmp_path / "4096/data/vt.jsonl", {"index": 7, "outputs": [None]})
-    said = "is no data file: the references are '[None]', not a list of texts."
+    said = "is not a data file: the references are '[None]', not a list of texts."
     assert said in ruler("score", own, "--references", folder)[1]
 
 

@@ -95,6 +95,8 @@ class OpenAIServer(Backend):
         self._mode = ""
         self._extra: dict[str, Any] = {}
         self._described = False
+        self._last_cause: str | None = None
+        self._failures_in_a_row = 0
         try:
             self.provider, self.version, window = self._ask_server()
             self.limit = options.max_model_len or window
@@ -292,19 +294,27 @@ class OpenAIServer(Backend):
             self._described = True
             self.on_note(self._describe_server())
         self._retries.note_answer()
-        last_cause, in_a_row = None, 0
         with closing(self._answer_all(prompts)) as completions:
             for completion in completions:
                 yield completion
-                cause = completion.error and completion.error.partition(":")[0]
-                in_a_row = in_a_row + 1 if cause == last_cause else 1
-                last_cause = cause
-                if cause and in_a_row == MAX_FAILURES_IN_A_ROW:
-                    raise RulerError(
-                        f"{in_a_row} rows in a row failed with one cause: {completion.error}. "
-                        "They are recorded as failed, the rows after them are missing. Correct the "
-                        "cause, then run the same command with --retry-failed."
-                    )
+                self._check_failures(completion)
+
+    def _check_failures(self, completion: Completion) -> None:
+        """Raise RulerError after MAX_FAILURES_IN_A_ROW rows that failed with one cause."""
+        cause = None if completion.error is None else completion.error.partition(":")[0]
+        if cause is None or cause != self._last_cause:
+            self._failures_in_a_row = 0
+        self._last_cause = cause
+        if cause is None:
+            return
+        self._failures_in_a_row += 1
+        if self._failures_in_a_row == MAX_FAILURES_IN_A_ROW:
+            self._failures_in_a_row = 0
+            raise RulerError(
+                f"{MAX_FAILURES_IN_A_ROW} rows in a row failed with one cause: {completion.error}. "
+                "They are recorded as failed, the rows after them are missing. Correct the cause, "
+                "then run the same command with --retry-failed."
+            )
 
     def _answer_all(self, prompts: Iterator[Prompt]) -> Generator[Completion, None, None]:
         """Yield a completion of each prompt in the order in which they finish."""

@@ -12,6 +12,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import replace
 from email.utils import formatdate
 from pathlib import Path
@@ -22,6 +23,8 @@ import pytest
 from ruler_common.errors import RulerError
 from ruler_eval.run.backends.backend import ModelOptions
 from ruler_eval.run.backends.server import retries
+from ruler_eval.run.backends.server.backend import OpenAIServer
+from ruler_eval.run.prompts import Prompt
 from ruler_eval.run.reasoning import Reasoning
 from ruler_eval.run.records import Records
 from ruler_eval.run.run_order import RunOrder
@@ -114,6 +117,28 @@ def test_32_rows_that_fail_with_one_cause_stop_the_run_and_stay_recorded(
     with model_server() as server:  # the next run goes on behind them
         assert run(at(order, server)).total == {"stop": 68, "error": 32}
         assert run(replace(at(order, server), retry_failed=True)).total == {"stop": 100}
+
+
+def test_failures_in_a_row_are_counted_over_waves(order: RunOrder) -> None:
+    """`ruler decide` asks for a few rows at a time, of one server."""
+    prompts = [
+        Prompt(config="vt_4k", index=i, messages=(), text=f"{i}", token_ids=None, max_new_tokens=9)
+        for i in range(40)
+    ]
+    answered: list[int] = []
+
+    def answer_in_waves(backend: OpenAIServer) -> None:
+        for first in range(0, 40, 5):
+            for completion in backend.generate(iter(prompts[first : first + 5])):
+                answered.append(completion.prompt.index)
+
+    with model_server(lambda _: Reply(400)) as server:
+        backend = OpenAIServer(at(order, server).options)
+        with closing(backend):
+            backend.check_mode("completion", {})
+            with pytest.raises(RulerError, match="32 rows in a row failed"):
+                answer_in_waves(backend)
+    assert len(answered) == 32
 
 
 def test_failures_with_different_causes_end_no_run(order: RunOrder, rows100: Path) -> None:
