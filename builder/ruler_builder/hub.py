@@ -101,7 +101,7 @@ def push(order: PushOrder, note: Callable[[str], None]) -> None:
             note(f"'{repo}' holds this release already, as {', '.join(there) or 'main'}.")
             return
     deleted = _replaced_files(manifest, published, state, order) if published else []
-    if tag in state.tags:
+    if tag is not None and tag in state.tags:
         raise RulerError(
             f"'{repo}' has a tag {tag} that names another commit, and a tag is never moved. Give "
             f"this one a tag of its own: --revision {_free_tag(tag, state.tags)}"
@@ -331,9 +331,9 @@ def fetch(
         raise RulerError(f"'{repo}' is not a Hub repository: write ORG/NAME.")
     with alone_in(root):
         here = _existing(root)
-        path = hub_file(repo, MANIFEST, revision)
-        commit = path.parent.name  # snapshots/<commit>/manifest.json
-        theirs = parse_manifest(read_bytes(path), f"{MANIFEST} of {repo}")
+        cached = hub_file(repo, MANIFEST, revision)
+        commit = cached.parent.name  # snapshots/<commit>/manifest.json
+        theirs = parse_manifest(read_bytes(cached), f"{MANIFEST} of {repo}")
         asked = _asked_files(repo, theirs, list(configs), list(tokenizers))
         manifest = _joined(here, theirs, asked, root)
         new = [path for path in asked if not _has_digest(root / path, manifest["files"][path])]
@@ -383,9 +383,10 @@ def _asked_files(
     if not configs:
         return [p for p, e in files.items() if not tokenizers or e["tokenizer"] in tokenizers]
     wanted: set[str] = set()
+    chosen: list[str | None] = [*tokenizers] or [None]
     try:
         for config in configs:
-            for tokenizer in tokenizers or [None]:
+            for tokenizer in chosen:
                 wanted |= {*files_of(config, manifest, tokenizer)}
     except RulerError as error:  # it speaks of a folder, or of building
         message = str(error).replace("ruler list DIR", see).replace("ruler build --help", see)
