@@ -22,7 +22,7 @@ OPENAI = f"{RUN} --backend openai --model m"
     ("command", "sentence"),
     [
         ("compare base/RUN-ruler nope", "There is no 'nope': name a scored RUN folder"),
-        ("results base/RUN-ruler --model a/b --dataset-repo nope", "'nope' is no data set on the"),
+        ("results base/RUN-ruler --model a/b --dataset-repo nope", "'nope' is not a data set"),
         ("score base/RUN-ruler --config nope", "'nope' is not a ruler configuration"),
         ("score base/RUN-ruler --length nope", "Unknown length 'nope'"),
         ("fetch org/ruler --configs ,, --to case/OUT", "--configs names no configuration"),
