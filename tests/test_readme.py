@@ -243,6 +243,7 @@ def test_every_block_of_code_is_run_by_a_test() -> None:
         ("docs/run.md", "Modes and reasoning", "jinja"),  # tests/eval/run/test_chat_template.py
         ("docs/experiments.md", "RULER", "bash"),  # tests/test_experiments.py
         ("docs/experiments.md", "ONERULER", "bash"),
+        ("docs/formats.md", "Other harnesses", "bash"),  # tests/eval/score/test_forms.py
         ("docs/score.md", "Commands", "bash"),  # tests/eval/score/test_scoring_readme.py
         ("docs/score.md", "The metric alone", "python"),
         ("docs/publish.md", "Commands", "bash"),  # tests/builder/hub/test_readme_publishing.py

@@ -3,7 +3,8 @@
     python failing_server.py '{"scripts": [["ok"], ["429", "ok"]]}'   # prints its port
 
 The n-th new prompt gets the n-th script (cyclically), and each request for it the script's next
-step, the last one forever. Steps: ok, or an HTTP status. GET /stats tells what was done.
+step, the last one forever. Steps: ok, no-usage (an answer without its token counts), or an HTTP
+status. GET /stats tells what was done.
 
 Answers wait `delay` seconds, or with `together` until so many requests wait at the same time.
 """
@@ -108,7 +109,10 @@ class Server:
         if step.isdigit():
             after = {"Retry-After": "0"} if step == "429" else {}
             return await self.send(writer, int(step), {"error": {"message": f"told {step}"}}, after)
-        return await self.send(writer, 200, self.completion(path, request, asked))
+        answer = self.completion(path, request, asked)
+        if step == "no-usage":
+            del answer["usage"]
+        return await self.send(writer, 200, answer)
 
     def completion(self, path: str, request: dict[str, Any], asked: str) -> dict[str, Any]:
         text = self.answer if self.answer is not None else read_answer(asked)
