@@ -204,7 +204,6 @@ TEXTS = {  # what no prompt may be, or no facts
     "none without quotes": ("niah.txt", 'yoksa yanıt \\"hiçbiri\\"', "yoksa", "quotation marks"),
     "a digit beside the value": ("niah.txt", "{value}", "{value}0", "a digit touches"),
     "another closing tag": ("niah.txt", "</Soru>", "</Metin>", "the tag that closes"),
-    "a name twice": ("niah.txt", '"none":', '"none": "x", "none":', "stands there twice"),
     "half a character": ("niah.txt", "Hepsini", "\\ud800", "surrogates"),
     "nothing before the list": ("cwe.txt", None, "{context}<Yanıt> 10 </Yanıt>", "after a text"),
     "a code that means all": ("language.toml", '"tr"', '"all"', "has the code 'all'"),
@@ -320,24 +319,6 @@ def test_a_manifest_cannot_change_the_rules_of_the_26(
         (tmp_path / "manifest.json").write_text(json.dumps(manifest), encoding="utf-8")
         with pytest.raises(RulerError, match=re.escape(says)):
             read_manifest(tmp_path)
-
-
-def test_results_say_what_their_own_languages_are(done: tuple[Path, str], tmp_path: Path) -> None:
-    text = (done[0] / "runs/turkish/results.json").read_text(encoding="utf-8")
-    own = json.loads(text)["dataset"]["languages"]["tr"]
-    for languages, says in (
-        ({}, "is in 'tr', of which dataset.languages says nothing"),
-        ({"tr": own, "pl": own}, "has 'pl', which is no language of its own"),
-        ({"tr": own, "../tr": own}, "has '../tr', which is no language of its own"),
-        ({"tr": {**own, "fold": [["a"]]}}, "fold is no list of pairs"),
-    ):
-        results = json.loads(text)
-        results["dataset"]["languages"] = languages
-        (tmp_path / "results.json").write_text(json.dumps(results), encoding="utf-8")
-        for command in ("report", "analyze", "compare"):
-            shown = in_process.ruler(command, *["results.json"] * 2, cwd=tmp_path)
-            assert shown.code == 2, command
-            assert says in " ".join(shown.stderr.split())
 
 
 def test_results_of_two_languages_of_one_code_are_refused() -> None:
