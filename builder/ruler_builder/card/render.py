@@ -72,27 +72,6 @@ def files_of_config(paths: Sequence[str]) -> str:
     return f"data_dir: {folder}, data_files: [{{split: {SPLIT}, path: [{names}]}}]"
 
 
-def configs_in_full(metadata: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """A card's configurations in one form, whichever of its forms they have: whole paths in lists.
-
-    Every entry and every field of it is kept, those too that no card of this project has.
-    """
-    return [
-        {
-            **{key: value for key, value in config.items() if key != "data_dir"},
-            "data_files": [
-                {**files, "path": _joined(config.get("data_dir", ""), files["path"])}
-                for files in config["data_files"]
-            ],
-        }
-        for config in metadata["configs"]
-    ]
-
-
-def _joined(folder: str, paths: str | list[str]) -> list[str]:
-    return [posixpath.join(folder, path) for path in ([paths] if isinstance(paths, str) else paths)]
-
-
 def first_row(root: Path, manifest: Manifest) -> dict[str, Any] | None:
     """The first row of the card's example configuration; None where its file cannot be read."""
     import pyarrow as pa

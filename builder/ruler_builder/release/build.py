@@ -10,11 +10,9 @@ that what it lists is complete. Neither workers, order nor interruptions change 
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from hashlib import sha256
 from pathlib import Path
 
 from ruler_builder.card.card_files import card_files
@@ -133,12 +131,6 @@ def _refuse_other_rows(files: Mapping[str, FileEntry], jobs: list[FileJob], root
                 f"'{root}' holds {entry['rows']} rows of '{job.config.name}', not {job.rows}: "
                 f"ask for --samples {entry['rows']} or give a new folder."
             )
-
-
-def digest_of(manifest: Manifest) -> str:
-    """One digest of all rows of a release, whatever wrote the files."""
-    rows = {path: entry["rows_sha256"] for path, entry in manifest["files"].items()}
-    return sha256(json.dumps(rows, sort_keys=True).encode()).hexdigest()
 
 
 @dataclass(frozen=True)

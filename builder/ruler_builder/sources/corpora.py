@@ -46,11 +46,6 @@ class Corpus:
         """The documents, to ask whether a text is one."""
         return frozenset(self.documents)
 
-    @cached_property
-    def shortest_first(self) -> list[str]:
-        """The documents by their number of characters."""
-        return sorted(self.documents, key=len)
-
 
 _BETWEEN = re.compile(r"[\s,\]]*")  # two entries of a JSON list, and its end
 _MOST_KEPT = 4

@@ -78,7 +78,6 @@ class Session(TypedDict):
     seconds: NotRequired[float]
     tokens: NotRequired[dict[str, int]]
     cached_share: NotRequired[float | None]
-    tokenized_by: NotRequired[str]
     window: NotRequired[int]
     prompt_token_differences: NotRequired[int]
 

@@ -31,9 +31,6 @@ from ruler_eval.score.config_naming import path_facts, read_name
 if TYPE_CHECKING:
     from ruler_eval.score.predictions import Predictions
 
-MOST_CHARACTERS = 20_000_000
-"""Of a prompt that a line holds pieces of."""
-
 
 @dataclass(frozen=True, kw_only=True)
 class ReferenceLine:
@@ -170,7 +167,7 @@ def _is_spread(line: Mapping[str, Any]) -> bool:
     if "pieces" not in line:
         return True
     try:
-        ends = [(start, start + len(text + "")) for start, text in line["pieces"]]
+        ends = [(start, start + len(text)) for start, text in line["pieces"]]
         spans = [(span["start"], span["end"]) for span in line["evidence"]]
         marks = [line["context_start"], line["context_end"], line["characters"]]
         numbers = [*marks, *chain.from_iterable(ends), *chain.from_iterable(spans)]
@@ -184,5 +181,4 @@ def _is_spread(line: Mapping[str, Any]) -> bool:
         and 0 <= min(numbers) <= max(numbers) <= line["characters"]
         and in_order == sorted(in_order)
         and all(depths + answers)
-        and line["characters"] <= MOST_CHARACTERS
     )

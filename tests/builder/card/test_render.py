@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import posixpath
 import re
 import subprocess
 import sys
@@ -17,7 +18,6 @@ from huggingface_hub import DatasetCard, DatasetCardData, metadata_load
 
 from ruler_builder.card.card_files import EVAL_YAML, croissant, eval_yaml
 from ruler_builder.card.render import (
-    configs_in_full,
     configurations,
     files_of_config,
     first_row,
@@ -119,6 +119,20 @@ def test_every_configuration_is_listed_and_loads(root: Path, manifest: Manifest)
         first = next(iter(load_dataset(str(root), config["name"], split="test", streaming=True)))
         assert list(first) == list(COLUMNS)
         assert first["task"] == Path(files[0]).stem
+
+
+def configs_in_full(metadata: dict[str, Any]) -> list[dict[str, Any]]:
+    """A card's configurations with every path written out, whichever form they have."""
+    configs = []
+    for config in metadata["configs"]:
+        folder = config.get("data_dir", "")
+        data_files = []
+        for files in config["data_files"]:
+            paths = [files["path"]] if isinstance(files["path"], str) else files["path"]
+            data_files.append({**files, "path": [posixpath.join(folder, path) for path in paths]})
+        others = {key: value for key, value in config.items() if key != "data_dir"}
+        configs.append({**others, "data_files": data_files})
+    return configs
 
 
 def test_the_metadata_name_every_file_whatever_their_form(root: Path, manifest: Manifest) -> None:

@@ -20,7 +20,7 @@ from typer.testing import CliRunner
 
 import ruler_release.app
 from ruler_builder.common.build_folder import BUILD_FOLDER
-from ruler_builder.release.build import build, digest_of
+from ruler_builder.release.build import build
 from ruler_builder.release.order import BuildOrder
 from ruler_builder.tokens.counters import TokenCounter
 from ruler_builder.verify.verify import verify
@@ -307,16 +307,6 @@ def test_the_rows_of_a_smaller_release_are_the_first_of_a_larger_one(
     for path in build(order, Silent()).manifest["files"]:
         large = pq.read_table(release / path).to_pylist()
         assert pq.read_table(order.root / path).to_pylist() == large[:6]
-
-
-def test_the_digest_of_a_release_is_over_its_rows_alone(release: Path, tmp_path: Path) -> None:
-    import pyarrow.parquet as pq
-
-    root = Path(shutil.copytree(release, tmp_path / "rewritten"))
-    path = root / "data/tekken/4k/vt.parquet"
-    pq.write_table(pq.read_table(path), path, compression="snappy")
-    assert sha256_of(path) != sha256_of(release / "data/tekken/4k/vt.parquet")
-    assert digest_of(read_manifest(root)) == digest_of(read_manifest(release))
 
 
 def test_the_manifest_names_sources_tokenizers_words_and_every_file(release: Path) -> None:

@@ -95,22 +95,6 @@ def cwe_row(rng: random.Random, words: int) -> Row:
     return {"input": one_shot + head, "answer_prefix": prefix, "max_new_tokens": 120, **asked}
 
 
-def fwe_row(rng: random.Random, words: int) -> Row:
-    names = ["..."] + ["".join(rng.choices("abcdefghij", k=6)) for _ in range(20)]
-    coded = [name for rank, name in enumerate(names, 1) for _ in range(words // rank**2)]
-    rng.shuffle(coded)
-    return {
-        "input": "Read the following coded text and track the frequency of each coded word. Find "
-        f"the three most frequently appeared coded words. {' '.join(coded)}\nQuestion: Do not "
-        "provide any explanation. Please ignore the dots '....'. What are the three most "
-        "frequently appeared words in the above coded text?",
-        "answer_prefix": " Answer: According to the coded text above, the three most frequently "
-        "appeared words are:",
-        "outputs": names[1:4],
-        "max_new_tokens": 50,
-    }
-
-
 def qa_row(rng: random.Random, documents: int) -> Row:
     towns = [f"Town{i}{rng.randrange(100)}" for i in range(documents)]
     mayors = [f"Mayor {chr(65 + i % 26)}{rng.randrange(1000)}" for i in range(documents)]
