@@ -321,6 +321,17 @@ def test_a_manifest_cannot_change_the_rules_of_the_26(
             read_manifest(tmp_path)
 
 
+def test_results_that_do_not_describe_their_language_are_refused(
+    done: tuple[Path, str], tmp_path: Path
+) -> None:
+    results = json.loads((done[0] / "runs/turkish/results.json").read_text(encoding="utf-8"))
+    results["dataset"]["languages"] = {}
+    (tmp_path / "results.json").write_text(json.dumps(results), encoding="utf-8")
+    shown = in_process.ruler("analyze", "results.json", cwd=tmp_path)
+    assert shown.code == 2
+    assert "rows in 'tr', a language that they do not describe" in " ".join(shown.stderr.split())
+
+
 def test_results_of_two_languages_of_one_code_are_refused() -> None:
     table = _table()
     other = {**table, "script": "Arabic"}

@@ -105,6 +105,17 @@ def analyze(
     errors = _errors_at(lengths, errors, places)
     languages = Languages.joined(one["dataset"].get("languages", {}) for one in results.values())
     about = {code: languages.facts(code) for code in languages}
+    spoken = {
+        code
+        for cells in chosen.values()
+        for cell in cells.values()
+        for code in languages_of(cell).split("-")
+    }
+    if undescribed := sorted(spoken - about.keys()):
+        raise RulerError(
+            f"The results have rows in '{undescribed[0]}', a language that they do not describe: "
+            "score the run again with `ruler score`."
+        )
     models = {name: _model(cells, about) for name, cells in chosen.items()}
     return {
         "format": 1,
