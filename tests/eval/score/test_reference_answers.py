@@ -62,7 +62,6 @@ def test_pieces_stand_where_they_stood():
         {"pieces": [[0]]},
         {"pieces": [[True, "x"]]},
         {"pieces": "text"},
-        {"characters": 10**12},
         {"context_end": None},
         {"evidence": [{}]},
         {"evidence": [{**GOLD_SPAN, "end": 9999}]},
