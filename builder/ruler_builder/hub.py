@@ -104,7 +104,7 @@ def push(order: PushOrder, note: Callable[[str], None]) -> None:
     if tag is not None and tag in state.tags:
         raise RulerError(
             f"'{repo}' has a tag {tag} that names another commit, and a tag is never moved. Give "
-            f"this one a tag of its own: --revision {_free_tag(tag, state.tags)}"
+            f"this release another tag: --revision {_free_tag(tag, state.tags)}"
         )
     files = _release_files(root, manifest, repo)
     note(_verified(order))
@@ -323,9 +323,9 @@ def fetch(
 ) -> Fetched:
     """Bring the configurations that are asked for (all if none) and not in the folder yet.
 
-    A part is a release of its own: manifest and card list that part alone. `planned` is called with
-    the bytes to bring, `on_progress` with those brought so far. Offline, files come from the Hub's
-    cache. Raises RulerError.
+    A part is a release in itself: its manifest and card list only that part. `planned` is called
+    with the bytes to bring, `on_progress` with those brought so far. Offline, files come from the
+    Hub's cache. Raises RulerError.
     """
     if not is_repository(repo):
         raise RulerError(f"'{repo}' is not a Hub repository: write ORG/NAME.")

@@ -3,8 +3,8 @@
     The special magic number for "apple" is: 1234567.
 
 Needles hide between the sentences of a book. Row i asks the same noun with the same numbers at the
-same relative depths in every language, and the prompt asks for a word of its own ("none") if
-nothing is there. Text and instruction may be in two languages.
+same relative depths in every language, and the prompt names the word to answer ("none") if
+the text holds no such number. Text and instruction may be in two languages.
 """
 
 from __future__ import annotations

@@ -534,8 +534,8 @@ def _count_kinds(errors: Iterable[tuple[str, Mapping[str, Any]]]) -> dict[str, d
 def over_models(models: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Return the means over models of what `analyze` found of each, if every model has the same.
 
-    Without intervals: models that answer the same rows are no draws of a population. `lowest` and
-    `highest` are those of single models.
+    Without intervals: models that answer the same rows are not draws from a population. `lowest`
+    and `highest` are those of single models.
     """
     languages = []
     for (language,), rows in _shared_rows(models, "languages", ("language",)):

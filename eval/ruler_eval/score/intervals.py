@@ -316,7 +316,8 @@ def signed_p(differences: np.ndarray) -> float | None:
     if units is None:
         return None
     whole = np.rint(differences * units).astype(int)
-    sizes, times = np.unique([*abs(whole), *[units] * _ADDED], return_counts=True)
+    added = np.full(_ADDED, units)
+    sizes, times = np.unique(np.concatenate([abs(whole), added]), return_counts=True)
     largest, seen = int(sizes @ times), abs(int(whole.sum()))
     if not seen:
         return 1.0

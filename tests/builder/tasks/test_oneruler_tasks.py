@@ -1,6 +1,6 @@
 """ONERULER's seven tasks, read back from their rows alone and held to the laws.
 
-`python -m tests.builder.tasks.test_oneruler_tasks` prints the digests of GOLDEN anew.
+`python -m tests.builder.tasks.test_oneruler_tasks` prints the digests of GOLDEN again.
 """
 
 from __future__ import annotations

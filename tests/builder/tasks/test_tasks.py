@@ -1,6 +1,6 @@
 """The 13 tasks, read back from their rows alone and held to the reference's wording and the laws.
 
-`python -m tests.builder.tasks.test_tasks` prints the digests of GOLDEN anew.
+`python -m tests.builder.tasks.test_tasks` prints the digests of GOLDEN again.
 """
 
 from __future__ import annotations

@@ -39,7 +39,7 @@ def check_options(name: str, options: ModelOptions) -> None:
         raise RulerError("--give-up-after takes seconds, 0 or more.")
     if options.chat_template is not None and name not in ("vllm", "hf"):
         raise RulerError(
-            "--chat-template is for --backend vllm and hf: a server has a template of its own "
+            "--chat-template is for --backend vllm and hf: a server uses its own template "
             "(vllm serve MODEL --chat-template FILE)."
         )
     if name != "openai" and (options.omit or options.provider or options.stream):

@@ -446,7 +446,7 @@ class OpenAIServer(Backend):
 
 
 def _make_client(base_url: str | None, key: str, timeout: float) -> openai.AsyncOpenAI:
-    """Return a client without retries and timeouts of its own but for making a connection.
+    """Return a client that does not retry and whose only timeout is for connecting.
 
     Raises RulerError if the variables of the environment do not allow for one.
     """
