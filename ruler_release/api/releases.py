@@ -77,8 +77,8 @@ def build(
     from ruler_builder.release.build import build as build_release
     from ruler_builder.release.build import size_of
     from ruler_builder.release.order import BuildOrder
-    from ruler_builder.sources.language_folder import language_folders as read_folders
-    from ruler_builder.sources.language_folder import restrictions
+    from ruler_builder.text.language_folder import language_folders as read_folders
+    from ruler_builder.text.language_folder import restrictions
     from ruler_common.terminal import rows_bar
 
     own_sources = read_folders(paths(language_folders))

@@ -34,8 +34,8 @@ def list_sources(
     if context.invoked_subcommand is not None:
         return
     from ruler_builder.release.suite import read_suite
-    from ruler_builder.sources.download import Store
-    from ruler_builder.sources.registry import states
+    from ruler_builder.text.download import Store
+    from ruler_builder.text.registry import states
     from ruler_common.names import TASKS
     from ruler_release.tables import source_tables
 
@@ -57,8 +57,8 @@ def fetch(
 
     Example: `ruler sources fetch essays squad`, `ruler sources fetch oneruler-nouns pl ko`
     """
-    from ruler_builder.sources.download import Store
-    from ruler_builder.sources.registry import named_sources
+    from ruler_builder.text.download import Store
+    from ruler_builder.text.registry import named_sources
     from ruler_builder.tokens.tokenizers import named, pinned_files
     from ruler_common import terminal
 

@@ -22,8 +22,8 @@ from itertools import accumulate, islice
 import numpy as np
 
 from ruler_builder.context.prompt_builder import PromptBuilder
-from ruler_builder.sources.sentences import sentence_starts
 from ruler_builder.suites.params import MOST_NEEDLES
+from ruler_builder.text.sentences import sentence_starts
 from ruler_builder.tokens.counters import TokenCounter
 
 FEWEST_TOKENS_A_LINE = 8

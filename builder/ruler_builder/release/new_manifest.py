@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any, cast
 
 from ruler_builder.release.suite import Suite
-from ruler_builder.sources import word_lists
 from ruler_builder.tasks.base import DATA_VERSION
+from ruler_builder.text import word_lists
 from ruler_common.errors import RulerError
 from ruler_common.manifest_form import FORMAT_VERSION, OWN_SUITE, FileEntry, Manifest
 from ruler_common.names import parse_length

@@ -15,11 +15,11 @@ from functools import cached_property
 import numpy as np
 
 from ruler_builder.context.counted_sources import CountedTexts
-from ruler_builder.sources import word_lists
 from ruler_builder.suites.params import LAYOUTS, ListCounts, ListParams
 from ruler_builder.suites.wording import Frame, filled, wording_of
 from ruler_builder.tasks.audit_parts import AuditContext, check_list
 from ruler_builder.tasks.numbered_words import FEWEST_TOKENS, NumberedWords
+from ruler_builder.text import word_lists
 from ruler_common.rows import Row
 
 # ---- Parameters --------------------------------------------------------------------------------

@@ -27,8 +27,6 @@ from ruler_builder.context.haystacks import (
     Needle,
 )
 from ruler_builder.context.prompt_builder import PromptBuilder
-from ruler_builder.sources import word_lists
-from ruler_builder.sources.corpora import NOISE
 from ruler_builder.suites.params import MOST_NEEDLES, TaskParams
 from ruler_builder.suites.wording import Frame, filled
 from ruler_builder.tasks.audit_parts import (
@@ -40,6 +38,8 @@ from ruler_builder.tasks.audit_parts import (
     pattern_of,
 )
 from ruler_builder.tasks.base import NewRow, Task
+from ruler_builder.text import word_lists
+from ruler_builder.text.corpora import NOISE
 from ruler_common.rows import Row
 
 # ---- Parameters --------------------------------------------------------------------------------

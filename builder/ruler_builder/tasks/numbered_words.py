@@ -18,10 +18,10 @@ import numpy as np
 from ruler_builder.common.randomness import all_but, distinct
 from ruler_builder.context.counted_sources import CountedTexts
 from ruler_builder.context.prompt_builder import PromptBuilder
-from ruler_builder.sources.word_lists import WordParts
 from ruler_builder.suites.params import ListCounts, ListParams
 from ruler_builder.suites.wording import Frame
 from ruler_builder.tasks.base import NewRow, Task
+from ruler_builder.text.word_lists import WordParts
 from ruler_common.errors import RulerError
 
 FEWEST_TOKENS = 3  # of one item, " 17. word"

@@ -25,7 +25,6 @@ from ruler_builder.context.book_haystack import BookHaystack
 from ruler_builder.context.fit import fit
 from ruler_builder.context.haystacks import DEPTHS, Needle
 from ruler_builder.context.prompt_builder import PromptBuilder
-from ruler_builder.sources.registry import prompts_of
 from ruler_builder.suites.params import MOST_NEEDLES, TaskParams
 from ruler_builder.suites.wording import Frame, between_tags, split_at_context
 from ruler_builder.tasks.audit_parts import (
@@ -37,6 +36,7 @@ from ruler_builder.tasks.audit_parts import (
     pattern_of,
 )
 from ruler_builder.tasks.base import NewRow, Task
+from ruler_builder.text.registry import prompts_of
 from ruler_common.errors import RulerError
 from ruler_common.manifest_form import LanguageEntry
 from ruler_common.names import LANGUAGES

@@ -15,11 +15,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from ruler_builder.context.counted_sources import CountedTexts
-from ruler_builder.sources.registry import prompts_of
 from ruler_builder.suites.params import ListParams
 from ruler_builder.suites.wording import Frame, between_tags, split_at_context
 from ruler_builder.tasks.audit_parts import AuditContext, check_list
 from ruler_builder.tasks.numbered_words import NumberedWords
+from ruler_builder.text.registry import prompts_of
 from ruler_common.rows import Row
 
 # ---- Parameters --------------------------------------------------------------------------------

@@ -14,12 +14,12 @@ from ruler_builder.card.provenance import languages
 from ruler_builder.oneruler.languages import language
 from ruler_builder.release.new_manifest import new_settings, with_files
 from ruler_builder.release.suite import suite_in
-from ruler_builder.sources import word_lists
-from ruler_builder.sources.chosen_sources import Sources, choice_in, entry_of
-from ruler_builder.sources.download import Store
-from ruler_builder.sources.registry import prompts_of, registry
 from ruler_builder.tasks.base import DATA_VERSION
 from ruler_builder.tasks.registry import sources_of
+from ruler_builder.text import word_lists
+from ruler_builder.text.chosen_sources import Sources, choice_in, entry_of
+from ruler_builder.text.download import Store
+from ruler_builder.text.registry import prompts_of, registry
 from ruler_builder.tokens.reference_counter import ReleaseAtHand
 from ruler_builder.tokens.tokenizers import known_digests, named
 from ruler_builder.verify.file_check import CheckedFile, short

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from ruler_builder.common.build_folder import is_unfinished
 from ruler_builder.common.processes import worker_pool
-from ruler_builder.sources.language_folder import language_folders as read_folders
+from ruler_builder.text.language_folder import language_folders as read_folders
 from ruler_builder.tokens.reference_counter import ReleaseAtHand, check_places, places
 from ruler_builder.verify.audit import check_paired
 from ruler_builder.verify.file_check import CheckedFile, FileChecker

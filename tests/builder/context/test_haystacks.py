@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from ruler_builder.context.haystacks import EssayHaystack, LineHaystack, Needle
 from ruler_builder.context.prompt_builder import PromptBuilder
-from ruler_builder.sources.corpora import NOISE
-from ruler_builder.sources.sentences import sentence_starts
+from ruler_builder.text.corpora import NOISE
+from ruler_builder.text.sentences import sentence_starts
 from ruler_builder.tokens.counters import TokenCounter
 from tests.shares import examples
 

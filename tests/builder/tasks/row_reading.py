@@ -12,8 +12,8 @@ import pytest
 
 from ruler_builder.context.counted_sources import CountedSources
 from ruler_builder.release.suite import Suite, read_suite
-from ruler_builder.sources import corpora
 from ruler_builder.tasks.base import NewRow, Task, TaskKey
+from ruler_builder.text import corpora
 from ruler_builder.tokens.counters import TokenCounter
 from ruler_common.names import TASKS, parse_length
 

@@ -61,7 +61,7 @@ def test_common_words_is_worded_as_the_reference_code_words_it(
 def test_beyond_128k_common_words_adds_the_most_frequent_other_words(
     embedded: CountedSources,
 ) -> None:
-    from ruler_builder.sources import word_lists
+    from ruler_builder.text import word_lists
 
     known = {word.casefold() for word in word_lists.vocabulary()}
     task = task_of(embedded, "cwe", "256k")

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from ruler_builder.context.counted_sources import CountedSources
-from ruler_builder.sources import corpora
+from ruler_builder.text import corpora
 from ruler_builder.tokens.counters import TokenCounter
 from tests.builder.tasks.row_reading import (
     RESERVE,

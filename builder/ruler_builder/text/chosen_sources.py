@@ -15,8 +15,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import cast
 
-from ruler_builder.sources.download import Store
-from ruler_builder.sources.registry import (
+from ruler_builder.text.download import Store
+from ruler_builder.text.registry import (
     CANONICAL,
     EMBEDDED,
     SEE,

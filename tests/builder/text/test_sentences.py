@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ruler_builder.sources.sentences import iter_starts, sentence_starts, split
+from ruler_builder.text.sentences import iter_starts, sentence_starts, split
 from ruler_common.languages import facts
 from tests.shares import examples
 

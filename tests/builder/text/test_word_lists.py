@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ruler_builder.common.randomness import distinct, rng
-from ruler_builder.sources import word_lists
+from ruler_builder.text import word_lists
 from tests.shares import examples
 
 
@@ -90,7 +90,7 @@ def test_the_extension_starts_with_the_most_frequent_words() -> None:
 def test_without_wordfreq_the_extension_is_refused_with_the_remedy() -> None:
     program = (
         "import sys\nsys.modules['wordfreq'] = None\n"  # as if it were not installed
-        "from ruler_builder.sources import word_lists\nfrom ruler_dataset import RulerError\n"
+        "from ruler_builder.text import word_lists\nfrom ruler_dataset import RulerError\n"
         "try:\n    word_lists.extension()\nexcept RulerError as error:\n    print(error)\n"
     )
     found = subprocess.run(

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from filelock import BaseFileLock, FileLock, Timeout
 
-from ruler_builder.sources.download import cache_dir
+from ruler_builder.text.download import cache_dir
 from ruler_common.errors import RulerError
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from ruler_builder.release.build import build
 from ruler_builder.release.order import BuildOrder
-from ruler_builder.sources.folder_lock import alone_in
+from ruler_builder.text.folder_lock import alone_in
 from ruler_common.errors import RulerError
 from tests.conftest import Silent
 

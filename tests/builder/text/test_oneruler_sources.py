@@ -5,9 +5,9 @@ from urllib.parse import unquote
 
 import pytest
 
-from ruler_builder.sources.chosen_sources import Sources, parse_choice
-from ruler_builder.sources.download import Store
-from ruler_builder.sources.registry import (
+from ruler_builder.text.chosen_sources import Sources, parse_choice
+from ruler_builder.text.download import Store
+from ruler_builder.text.registry import (
     CANONICAL,
     embedded_languages,
     named_sources,

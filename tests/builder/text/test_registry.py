@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from ruler_builder.sources.chosen_sources import Sources, parse_choice
-from ruler_builder.sources.download import Store
-from ruler_builder.sources.registry import CANONICAL, EMBEDDED, named_sources, registry, states
+from ruler_builder.text.chosen_sources import Sources, parse_choice
+from ruler_builder.text.download import Store
+from ruler_builder.text.registry import CANONICAL, EMBEDDED, named_sources, registry, states
 from ruler_common.errors import RulerError
 
 

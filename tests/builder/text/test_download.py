@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from ruler_builder.sources.download import Pinned, Store, cache_dir, download
+from ruler_builder.text.download import Pinned, Store, cache_dir, download
 from ruler_builder.tokens.tokenizers import named, pinned_files
 from ruler_common.errors import RulerError
 from tests.full_disk import files_of_at_most
@@ -291,7 +291,7 @@ def test_two_processes_that_want_one_file_download_it_once(tmp_path: Path) -> No
         url = f"http://127.0.0.1:{server.server_port}/file"
         digest = hashlib.sha256(data).hexdigest()
         code = (
-            "from ruler_builder.sources.download import Pinned, Store\n"
+            "from ruler_builder.text.download import Pinned, Store\n"
             f"file = Pinned(path='a/file', sha256='{digest}', bytes={len(data)}, urls=('{url}',))\n"
             "print(Store().get(file))"
         )

@@ -16,8 +16,8 @@ from importlib.resources import files
 from typing import Any, Literal, cast
 from urllib.parse import quote
 
-from ruler_builder.sources.download import Pinned, Store
-from ruler_builder.sources.package_wheels import WheelMember
+from ruler_builder.text.download import Pinned, Store
+from ruler_builder.text.package_wheels import WheelMember
 from ruler_common.languages import language_table
 from ruler_common.manifest_form import BookRights, Variant
 from ruler_common.names import CODE, LANGUAGES, check_name
@@ -87,7 +87,7 @@ def prompts_of(code: str) -> tuple[str, ...]:
 @cache
 def registry() -> dict[str, Source]:
     """All sources of sources.toml, by name: ruler's, then ONERULER's."""
-    tables = read_toml(files("ruler_builder.sources") / "sources.toml")
+    tables = read_toml(files("ruler_builder.text") / "sources.toml")
     oneruler, wheels = tables.pop("oneruler"), tables.pop("wheels")
     sources = {}
     for name, entry in tables.items():

