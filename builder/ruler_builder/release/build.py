@@ -22,13 +22,13 @@ from ruler_builder.common.build_folder import (
     is_unfinished,
     read_finished,
 )
+from ruler_builder.common.folder_lock import alone_in
 from ruler_builder.common.processes import worker_pool
 from ruler_builder.release.file_builder import FileBuilder, FileJob
 from ruler_builder.release.new_manifest import join_manifests, new_settings
 from ruler_builder.release.order import BuildOrder, file_jobs, refuse_two_kinds
 from ruler_builder.release.suite import read_suite
-from ruler_builder.text.chosen_sources import parse_choice
-from ruler_builder.text.folder_lock import alone_in
+from ruler_builder.text.sources import parse_choice
 from ruler_common.errors import RulerError
 from ruler_common.files import write_whole
 from ruler_common.manifest import manifest_text, read_manifest

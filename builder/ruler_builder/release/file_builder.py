@@ -25,8 +25,7 @@ from ruler_builder.release.parquet_files import (
 )
 from ruler_builder.release.suite import Suite
 from ruler_builder.tasks.base import NewRow, Task, TaskKey
-from ruler_builder.text.chosen_sources import SourceChoice, Sources
-from ruler_builder.text.download import Store
+from ruler_builder.text.sources import SourceChoice, Sources, Store
 from ruler_builder.tokens.counters import TokenCounter
 from ruler_builder.tokens.second_engine import EngineMismatch, confirm, is_sampled, with_engine
 from ruler_builder.tokens.tokenizers import load_counter

@@ -13,7 +13,7 @@ from pathlib import Path
 from ruler_builder.oneruler.language_pairs import Languages, pairs
 from ruler_builder.release.file_builder import FileJob
 from ruler_builder.release.suite import Suite
-from ruler_builder.text.registry import SourceFile
+from ruler_builder.text.sources import SourceFile
 from ruler_builder.tokens.tokenizers import split_spec
 from ruler_common.errors import RulerError
 from ruler_common.names import (

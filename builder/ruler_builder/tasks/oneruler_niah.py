@@ -36,7 +36,7 @@ from ruler_builder.tasks.audit_parts import (
     pattern_of,
 )
 from ruler_builder.tasks.base import NewRow, Task
-from ruler_builder.text.registry import prompts_of
+from ruler_builder.text.sources import prompts_of
 from ruler_common.errors import RulerError
 from ruler_common.manifest_form import LanguageEntry
 from ruler_common.names import LANGUAGES

@@ -19,7 +19,7 @@ from ruler_builder.suites.params import ListParams
 from ruler_builder.suites.wording import Frame, between_tags, split_at_context
 from ruler_builder.tasks.audit_parts import AuditContext, check_list
 from ruler_builder.tasks.numbered_words import NumberedWords
-from ruler_builder.text.registry import prompts_of
+from ruler_builder.text.sources import prompts_of
 from ruler_common.rows import Row
 
 # ---- Parameters --------------------------------------------------------------------------------

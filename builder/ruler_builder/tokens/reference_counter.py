@@ -11,8 +11,7 @@ from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from ruler_builder.text.download import Store
-from ruler_builder.text.registry import SourceFile
+from ruler_builder.text.sources import SourceFile, Store
 from ruler_builder.tokens.counters import TokenCounter
 from ruler_builder.tokens.tokenizers import counter_in, load_counter, named, pinned_files
 from ruler_common.errors import RulerError

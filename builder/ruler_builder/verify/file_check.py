@@ -32,8 +32,7 @@ from ruler_builder.release.file_builder import (
 from ruler_builder.release.suite import suite_in
 from ruler_builder.tasks.base import DATA_VERSION
 from ruler_builder.tasks.registry import sources_of
-from ruler_builder.text.chosen_sources import Sources, choice_in
-from ruler_builder.text.download import Store
+from ruler_builder.text.sources import Sources, Store, choice_in
 from ruler_builder.tokens.counters import TokenCounter
 from ruler_builder.tokens.reference_counter import (
     OtherTokenizer,

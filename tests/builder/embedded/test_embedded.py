@@ -12,7 +12,7 @@ import pytest
 from ruler_builder.context.counted_sources import CountedSources
 from ruler_builder.text import corpora
 from ruler_builder.text.corpora import Corpus
-from ruler_builder.text.registry import registry
+from ruler_builder.text.sources import registry
 
 
 def squad(embedded: CountedSources) -> Corpus:

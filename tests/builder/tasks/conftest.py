@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from ruler_builder.context.counted_sources import CountedSources
-from ruler_builder.text.chosen_sources import Sources, parse_choice
-from ruler_builder.text.download import Store
+from ruler_builder.text.sources import Sources, Store, parse_choice
 from ruler_builder.tokens.counters import TokenCounter
 
 

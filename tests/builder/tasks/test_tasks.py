@@ -19,8 +19,7 @@ import pytest
 from ruler_builder.common.parquet_rows import digest_row
 from ruler_builder.context.counted_sources import CountedSources
 from ruler_builder.tasks.base import NewRow
-from ruler_builder.text.chosen_sources import Sources, parse_choice
-from ruler_builder.text.download import Store
+from ruler_builder.text.sources import Sources, Store, parse_choice
 from ruler_builder.tokens.counters import TokenCounter
 from ruler_builder.tokens.second_engine import with_engine
 from ruler_builder.tokens.tokenizers import load_counter

@@ -15,7 +15,7 @@ from hypothesis import given
 
 from ruler_builder.release.build import build
 from ruler_builder.release.order import BuildOrder
-from ruler_builder.text.download import Store
+from ruler_builder.text.sources import Store
 from ruler_builder.tokens import second_engine
 from ruler_builder.tokens.counters import TokenCounter
 from ruler_builder.tokens.second_engine import (
