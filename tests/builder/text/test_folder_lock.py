@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ruler_builder.release.build import build
-from ruler_builder.release.order import BuildOrder
+from ruler_builder.release.plan import BuildOrder
 from ruler_builder.text.folder_lock import alone_in
 from ruler_common.errors import RulerError
 from tests.conftest import Silent
