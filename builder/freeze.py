@@ -17,7 +17,7 @@ from pathlib import Path
 
 from ruler_builder.release.manifest import is_unfinished
 from ruler_builder.suites.suite import read_suite
-from ruler_builder.text.registry import CANONICAL
+from ruler_builder.text.sources import CANONICAL
 from ruler_builder.verify.verify import audit_release
 from ruler_common.errors import RulerError
 from ruler_common.files import write_whole

@@ -19,8 +19,7 @@ from hypothesis import settings
 from ruler_builder.oneruler.language_pairs import Languages
 from ruler_builder.release.build import build
 from ruler_builder.release.plan import BuildOrder
-from ruler_builder.text.chosen_sources import Sources, parse_choice
-from ruler_builder.text.download import Store
+from ruler_builder.text.sources import Sources, Store, parse_choice
 from ruler_builder.tokens.counting import TokenCounter
 from ruler_builder.tokens.tokenizers import load_counter
 from ruler_builder.window.counted_sources import CountedSources

@@ -42,8 +42,7 @@ def folder(tmp_path: Path, cache: Path) -> Path:
 @pytest.fixture(scope="session")
 def audited(mirror: Path, once: Once) -> dict[str, Any]:
     """What is found in ONERULER's published files, by published_audit.py."""
-    from ruler_builder.text.chosen_sources import Sources
-    from ruler_builder.text.download import Store
+    from ruler_builder.text.sources import Sources, Store
     from ruler_builder.tokens.tokenizers import load_counter
     from tests.builder.oneruler.published_audit import audit
 

@@ -16,7 +16,7 @@ import yaml  # type: ignore[import-untyped]
 from ruler_builder.oneruler import errata
 from ruler_builder.project_files import project_file
 from ruler_builder.tasks.registry import sources_of
-from ruler_builder.text.registry import EMBEDDED
+from ruler_builder.text.sources import EMBEDDED
 from ruler_common import frozen_rows
 from ruler_common.manifest_form import BookRights, Manifest, SourceEntry
 from ruler_common.names import LANGUAGES

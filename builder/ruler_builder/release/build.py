@@ -20,6 +20,7 @@ from pyarrow import Schema
 
 from ruler_builder.card.card_files import card_files
 from ruler_builder.release.executor import worker_pool
+from ruler_builder.release.folder_lock import alone_in
 from ruler_builder.release.manifest import (
     begin_build,
     end_build,
@@ -40,9 +41,7 @@ from ruler_builder.release.plan import (
 )
 from ruler_builder.suites.suite import Suite, read_suite
 from ruler_builder.tasks.base import NewRow, Task, TaskKey
-from ruler_builder.text.chosen_sources import SourceChoice, Sources, parse_choice
-from ruler_builder.text.download import Store
-from ruler_builder.text.folder_lock import alone_in
+from ruler_builder.text.sources import SourceChoice, Sources, Store, parse_choice
 from ruler_builder.tokens.counting import (
     EngineMismatch,
     TokenCounter,

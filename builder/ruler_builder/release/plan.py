@@ -17,7 +17,7 @@ from ruler_builder.release.manifest import (
     is_unfinished,
 )
 from ruler_builder.suites.suite import Suite, read_suite
-from ruler_builder.text.registry import SourceFile
+from ruler_builder.text.sources import SourceFile
 from ruler_builder.tokens.tokenizers import split_spec
 from ruler_common.errors import RulerError
 from ruler_common.manifest import read_manifest

@@ -31,7 +31,7 @@ from ruler_builder.tasks.audit_parts import (
 from ruler_builder.tasks.base import NewRow, Task, TaskParams, between_tags
 from ruler_builder.tasks.randomness import distinct, numbers
 from ruler_builder.tasks.templates import Frame, split_at_context
-from ruler_builder.text.registry import prompts_of
+from ruler_builder.text.sources import prompts_of
 from ruler_builder.window.fit import fit
 from ruler_builder.window.haystacks import DEPTHS, MOST_NEEDLES, BookHaystack, Needle
 from ruler_builder.window.prompt import PromptBuilder

@@ -18,7 +18,7 @@ from ruler_builder.tasks.audit_parts import AuditContext
 from ruler_builder.tasks.base import between_tags
 from ruler_builder.tasks.common_words import ListParams, NumberedWords, check_list
 from ruler_builder.tasks.templates import Frame, split_at_context
-from ruler_builder.text.registry import prompts_of
+from ruler_builder.text.sources import prompts_of
 from ruler_builder.window.counted_sources import CountedTexts
 from ruler_common.rows import Row
 

@@ -28,9 +28,7 @@ from ruler_builder.release.plan import FileJob
 from ruler_builder.suites.suite import suite_in
 from ruler_builder.tasks.base import DATA_VERSION
 from ruler_builder.tasks.registry import sources_of
-from ruler_builder.text.chosen_sources import Sources, choice_in
-from ruler_builder.text.download import Store
-from ruler_builder.text.registry import SourceFile
+from ruler_builder.text.sources import SourceFile, Sources, Store, choice_in
 from ruler_builder.tokens.counting import EngineMismatch, TokenCounter, WatchedCounter
 from ruler_builder.tokens.tokenizers import counter_in, load_counter, named, pinned_files
 from ruler_builder.verify.audit import WHOLE_FILE, FileAudit

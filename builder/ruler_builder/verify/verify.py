@@ -41,10 +41,8 @@ from ruler_builder.suites.suite import suite_in
 from ruler_builder.tasks.base import DATA_VERSION
 from ruler_builder.tasks.registry import sources_of
 from ruler_builder.text import word_lists
-from ruler_builder.text.chosen_sources import Sources, choice_in, entry_of
-from ruler_builder.text.download import Store
 from ruler_builder.text.language_folder import language_folders as read_folders
-from ruler_builder.text.registry import prompts_of, registry
+from ruler_builder.text.sources import Sources, Store, choice_in, entry_of, prompts_of, registry
 from ruler_builder.tokens.tokenizers import known_digests, named
 from ruler_builder.verify.audit import check_paired
 from ruler_builder.verify.file_check import (

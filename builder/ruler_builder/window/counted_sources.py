@@ -11,7 +11,7 @@ import numpy as np
 
 from ruler_builder.oneruler import languages
 from ruler_builder.text import corpora
-from ruler_builder.text.chosen_sources import Sources
+from ruler_builder.text.sources import Sources
 from ruler_builder.text.word_lists import places_alone
 from ruler_builder.tokens.counting import TokenCounter
 from ruler_builder.window.haystacks import BookHaystack, EssayHaystack, LineHaystack, RunOnHaystack

@@ -11,7 +11,7 @@ import pytest
 
 from ruler_builder.text import corpora
 from ruler_builder.text.corpora import Corpus
-from ruler_builder.text.registry import registry
+from ruler_builder.text.sources import registry
 from ruler_builder.window.counted_sources import CountedSources
 
 

@@ -18,8 +18,7 @@ import pytest
 
 from ruler_builder.release.parquet import digest_row
 from ruler_builder.tasks.base import NewRow
-from ruler_builder.text.chosen_sources import Sources, parse_choice
-from ruler_builder.text.download import Store
+from ruler_builder.text.sources import Sources, Store, parse_choice
 from ruler_builder.tokens.counting import TokenCounter, with_engine
 from ruler_builder.tokens.tokenizers import load_counter
 from ruler_builder.window.counted_sources import CountedSources

@@ -15,7 +15,7 @@ from hypothesis import given
 
 from ruler_builder.release.build import build
 from ruler_builder.release.plan import BuildOrder
-from ruler_builder.text.download import Store
+from ruler_builder.text.sources import Store
 from ruler_builder.tokens import counting as second_engine
 from ruler_builder.tokens.counting import (
     Engine,
