@@ -17,11 +17,11 @@ from filelock import FileLock
 from hypothesis import settings
 
 from ruler_builder.context.counted_sources import CountedSources
-from ruler_builder.oneruler.language_pairs import Languages
 from ruler_builder.release.build import build
 from ruler_builder.release.order import BuildOrder
 from ruler_builder.text.chosen_sources import Sources, parse_choice
 from ruler_builder.text.download import Store
+from ruler_builder.text.language_choice import LanguageChoice
 from ruler_builder.tokens.counters import TokenCounter
 from ruler_builder.tokens.tokenizers import load_counter
 from tests.shares import ALL, TURN, files_are_named, leave_out_nightly
@@ -375,7 +375,7 @@ def oneruler(once: Once) -> Path:
             root,
             suite="oneruler",
             lengths=("8k",),
-            languages=Languages(("en", "zh", "en-zh", "zh-en")),
+            languages=LanguageChoice(("en", "zh", "en-zh", "zh-en")),
             samples=6,
             sources=("embedded",),
         )

@@ -1,6 +1,6 @@
 """Where a release comes from, for its card: sources, rights, errata and versions.
 
-All of it is read: from the manifest, oneruler/errata.toml and CHANGELOG.md; citation_file() has
+All of it is read: from the manifest, text/errata.toml and CHANGELOG.md; citation_file() has
 what CITATION.cff says.
 """
 
@@ -14,12 +14,12 @@ from typing import Any, NamedTuple
 import yaml  # type: ignore[import-untyped]
 
 from ruler_builder.common.project_files import project_file
-from ruler_builder.oneruler import errata
 from ruler_builder.tasks.registry import sources_of
+from ruler_builder.text import errata
 from ruler_builder.text.registry import EMBEDDED
 from ruler_common import frozen_rows
 from ruler_common.manifest_form import BookRights, Manifest, SourceEntry
-from ruler_common.names import LANGUAGES
+from ruler_common.names import LANGUAGES, Config
 
 KINDS = ("niah", "cwe", "book", "words")
 """ONERULER's sources of a language: two prompts, the book, the dictionary."""
@@ -38,7 +38,8 @@ def languages(manifest: Manifest) -> list[str]:
 
 def sources(manifest: Manifest) -> dict[str, SourceEntry]:
     """The sources of which the rows of the files are made."""
-    here = {name for entry in manifest["files"].values() for name in sources_of(manifest, entry)}
+    configs = [Config.of(manifest["dataset"], entry) for entry in manifest["files"].values()]
+    here = {name for config in configs for name in sources_of(manifest, config)}
     return {name: source for name, source in manifest["sources"].items() if name in here}
 
 

@@ -28,7 +28,7 @@ from ruler_builder.suites.wording import own_wording, standard_tasks
 from ruler_builder.tasks.registry import FAMILIES, usual_of
 from ruler_common.errors import RulerError
 from ruler_common.frozen_rows import custom_because, sentence_of
-from ruler_common.languages import facts_in, own_languages
+from ruler_common.languages import release_languages
 from ruler_common.manifest_form import Manifest
 from ruler_common.names import DEFAULT_TOKENIZER, SPLIT, Config, Names, in_tokens, languages_of
 from ruler_common.parquet import open_parquet
@@ -142,7 +142,7 @@ _ORIGINS = (  # what a template calls as provenance.py does
 
 def _facts(manifest: Manifest, row: Mapping[str, Any] | None) -> dict[str, Any]:
     """What the templates tell of a release."""
-    configs, spoken = configurations(manifest), manifest.get("languages") or {}
+    configs, facts = configurations(manifest), release_languages(manifest)
     entries = list(manifest["files"].values())
     by_task = tables.by_task(manifest)
     texts = tables.by_languages(manifest) if manifest["dataset"] == "oneruler" else by_task
@@ -158,8 +158,8 @@ def _facts(manifest: Manifest, row: Mapping[str, Any] | None) -> dict[str, Any]:
         "whole": whole,
         "size": tables.size_category(whole.rows),
         "texts": origins.text_languages(manifest),
-        "said": {code: facts_in(spoken, code).none for code in sorted(spoken)},
-        "own": {code: facts_in(spoken, code) for code in own_languages(spoken)},
+        "said": {code: about.none for code, about in facts.items()},
+        "own": {code: about for code, about in facts.items() if about.is_custom},
         "pairs": sorted({names for names in map(languages_of, entries) if "-" in names}),
         "tokenizers": tables.tokenizers(manifest),
         "families": _families(manifest),

@@ -75,7 +75,7 @@ def _build(order: BuildOrder, report: RowsBar) -> Built:
         _write_card_files(root, release)  # a newer version may word the card differently
         return Built(release, [])
     mirror = str(order.mirror.resolve()) if order.mirror else None
-    arguments = (suite, mirror, parse_choice(order.sources, order.own_sources), root.resolve())
+    arguments = (suite, mirror, parse_choice(order.sources, order.custom_sources), root.resolve())
     workers = order.workers or processes_for(sum(job.tokens for job in todo))
     with worker_pool(workers, FileBuilder, arguments, order.engine, order.address) as run:
         report.planned(len(todo), sum(job.rows for job in todo), len(jobs) - len(todo))

@@ -25,6 +25,7 @@ from ruler_builder.release.parquet_files import (
 )
 from ruler_builder.release.suite import Suite
 from ruler_builder.tasks.base import NewRow, Task, TaskKey
+from ruler_builder.tasks.registry import sources_of
 from ruler_builder.text.chosen_sources import SourceChoice, Sources
 from ruler_builder.text.download import Store
 from ruler_builder.tokens.counters import TokenCounter
@@ -179,14 +180,12 @@ class FileBuilder:
     def _settings(self, job: FileJob) -> Manifest:
         """The manifest of the job's file, without the file."""
         config, task = job.config, self.task(job)
-        languages = config.language, config.instruction_language
         counted_sources = task.counted_sources
         settings = new_settings(self.suite, job.seed, job.reserve, [config.length])
-        for name in task.params.sources(*languages):
+        for language in task.languages:
+            settings["languages"][language.code] = language.entry
+        for name in sources_of(settings, config):
             settings["sources"][name] = counted_sources.sources.used[name]
-        for code, wording in counted_sources.wording.items():
-            if code in languages:
-                settings["languages"][code] = wording
         settings["tokenizers"][config.tokenizer] = counted_sources.counter.about
         return settings
 

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
+from ruler_builder.text.registry import LanguageSources
 from ruler_common.errors import RulerError
 
 MOST_NEEDLES = 40
@@ -43,8 +44,8 @@ class TaskParams:
         """Refuse a parameter that is none of these words."""
         self.need(getattr(self, name) in known, f"{name} must be one of {', '.join(known)}")
 
-    def sources(self, language: str, instruction_language: str) -> tuple[str, ...]:
-        """The sources, by their names in sources.toml, that rows of these languages are made of."""
+    def sources(self, text: LanguageSources, instruction: LanguageSources) -> tuple[str, ...]:
+        """Return the names of the sources that rows are made of: those of these languages."""
         return ()
 
     @staticmethod

@@ -21,6 +21,7 @@ from ruler_builder.context.fit import Fitted, Impossible, fit
 from ruler_builder.context.prompt_builder import Evidence, PromptBuilder
 from ruler_builder.suites.params import TaskParams
 from ruler_builder.suites.wording import Frame
+from ruler_builder.text.languages import Language
 from ruler_common.rows import COLUMNS, canary_of
 
 DATA_VERSION = "1.0.0"
@@ -116,6 +117,11 @@ class Task(ABC, Generic[P]):
             _NO_WINDOW if self.alone else key.max_length - key.reserve - params.max_new_tokens
         )
         """Tokens that `input` and `answer_prefix` may take together."""
+
+    @property
+    def languages(self) -> tuple[Language, ...]:
+        """The languages whose prompts and nouns rows are made of; none in RULER."""
+        return ()
 
     @property
     def same_beginning(self) -> bool:

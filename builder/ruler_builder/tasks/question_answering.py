@@ -29,6 +29,7 @@ from ruler_builder.suites.wording import Frame, frame_of
 from ruler_builder.tasks.audit_parts import AuditContext, context_of
 from ruler_builder.tasks.base import NewRow, Task
 from ruler_builder.text.corpora import Question
+from ruler_builder.text.registry import LanguageSources
 from ruler_common.errors import RulerError
 from ruler_common.rows import Row
 
@@ -58,7 +59,7 @@ class QaParams(TaskParams):
         self.need_one_of("dataset", _CORPORA)
         self.need(self.documents >= 0, "documents must be 1 or more, or 0 for as many as fit")
 
-    def sources(self, language: str, instruction_language: str) -> tuple[str, ...]:
+    def sources(self, text: LanguageSources, instruction: LanguageSources) -> tuple[str, ...]:
         """The corpus."""
         return (self.dataset,)
 

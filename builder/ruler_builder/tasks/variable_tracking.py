@@ -30,6 +30,7 @@ from ruler_builder.suites.wording import filled
 from ruler_builder.tasks.audit_parts import AuditContext, check_spans, context_of, only_in_evidence
 from ruler_builder.tasks.base import NewRow, Task
 from ruler_builder.text.corpora import NOISE
+from ruler_builder.text.registry import LanguageSources
 from ruler_common.rows import Row
 
 # ---- Parameters --------------------------------------------------------------------------------
@@ -65,7 +66,7 @@ class ChainParams(TaskParams):
             enough = self.chains * (self.hops + 1) <= MOST_NEEDLES
             self.need(enough, f"in essays, chains x (hops + 1) cannot be over {MOST_NEEDLES}")
 
-    def sources(self, language: str, instruction_language: str) -> tuple[str, ...]:
+    def sources(self, text: LanguageSources, instruction: LanguageSources) -> tuple[str, ...]:
         """The essays, where they are the haystack."""
         return ("essays",) if self.haystack == "essay" else ()
 

@@ -22,7 +22,6 @@ from ruler_builder.text.registry import (
     SEE,
     SourceFile,
     embedded_languages,
-    is_given,
     registry,
 )
 from ruler_common.errors import RulerError
@@ -86,11 +85,6 @@ class Sources:
         """The file that stands for a source: the canonical one, or the project's own text."""
         if name in self.choice.given:
             return self.choice.given[name]
-        if is_given(name):
-            raise RulerError(
-                f"Unknown language '{name.rpartition('-')[2]}': it is none of the 26, and no "
-                "--language-folder describes it."
-            )
         source = registry()[check_name("source", name, registry(), SEE)]
         if self.choice.variants.get(name, CANONICAL) == CANONICAL:
             return source.canonical
@@ -100,6 +94,10 @@ class Sources:
                 f"{', '.join(embedded_languages())}; for others do without --sources embedded."
             )
         return source.embedded
+
+    def file_in_words(self, name: str) -> str:
+        """Return what an error calls a source: its file in a language's folder, else its name."""
+        return f"'{self.file(name).path if name in self.choice.given else name}'"
 
     def read(self, name: str) -> bytes:
         """The checked bytes of a source. Raises RulerError with the remedy."""
@@ -129,7 +127,7 @@ def entry_of(chosen: SourceFile) -> SourceEntry:
 
 
 def _other_way(name: str) -> str:
-    if is_given(name):
+    if name not in registry():
         return ""
     own = embedded_languages() if registry()[name].dataset == "oneruler" else []
     which = f" ({', '.join(own)})" if own else ""

@@ -8,7 +8,6 @@ sources.toml has the corpora; of a language its own file does, ruler_common/lang
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -20,7 +19,7 @@ from ruler_builder.text.download import Pinned, Store
 from ruler_builder.text.package_wheels import WheelMember
 from ruler_common.languages import language_table
 from ruler_common.manifest_form import BookRights, Variant
-from ruler_common.names import CODE, LANGUAGES, check_name
+from ruler_common.names import LANGUAGES, check_name
 from ruler_common.parsing import read_toml
 
 CANONICAL: Variant = "canonical"
@@ -45,6 +44,11 @@ class SourceFile:
     file: Pinned
     book: BookRights | None = None
     folder: str = ""
+
+    @property
+    def path(self) -> str:
+        """Where the file is: in a language's folder, else below the project or the mirror."""
+        return f"{self.folder}/{self.file.path}" if self.folder else self.file.path
 
     @property
     def is_embedded(self) -> bool:
@@ -75,13 +79,25 @@ class Source:
     language: str = ""  # of an ONERULER source; empty for the nouns, and in ruler
 
 
-def prompts_of(code: str) -> tuple[str, ...]:
-    """The sources of a language's prompts and nouns in ONERULER.
+@dataclass(frozen=True)
+class LanguageSources:
+    """The names of the sources that a language of ONERULER is read from."""
 
-    One that is none of the 26 describes itself, and says which noun stands for which of the list.
+    prompts: tuple[str, ...]  # its prompts and nouns
+    book: str
+    words: str | None  # None for English, whose words are wonderwords', as in RULER
+
+
+def language_sources(code: str, custom: bool) -> LanguageSources:
+    """Return the names of a language's sources; `custom`: it comes from a folder.
+
+    The files of a custom language also describe it, and translate the English nouns.
     """
-    own = () if code in LANGUAGES else (f"language-{code}", f"nouns-{code}")
-    return f"niah-{code}", f"cwe-{code}", NOUNS, *own
+    prompts = (f"niah-{code}", f"cwe-{code}", NOUNS)
+    book, words = f"book-{code}", f"words-{code}"
+    if custom:
+        return LanguageSources((*prompts, f"language-{code}", f"nouns-{code}"), book, words)
+    return LanguageSources(prompts, book, words if words in registry() else None)
 
 
 @cache
@@ -174,14 +190,6 @@ def restricted() -> dict[str, str]:
     """The languages whose book may not be free everywhere: code -> what is known of its rights."""
     books = [(source.language, source.canonical.book) for source in registry().values()]
     return {code: book["status"] for code, book in books if book and book["restricted"]}
-
-
-def is_given(name: str) -> bool:
-    """Whether a source is of a language that is none of the 26."""
-    code = name.rpartition("-")[2]
-    return bool(re.fullmatch(f"(?:language|niah|cwe|book|words|nouns)-{CODE}", name)) and (
-        code not in LANGUAGES
-    )
 
 
 def embedded_languages() -> list[str]:

@@ -11,7 +11,6 @@ from collections.abc import Iterator, Mapping
 from typing import cast
 
 from ruler_builder.card.provenance import languages
-from ruler_builder.oneruler.languages import language
 from ruler_builder.release.new_manifest import new_settings, with_files
 from ruler_builder.release.suite import suite_in
 from ruler_builder.tasks.base import DATA_VERSION
@@ -19,11 +18,13 @@ from ruler_builder.tasks.registry import sources_of
 from ruler_builder.text import word_lists
 from ruler_builder.text.chosen_sources import Sources, choice_in, entry_of
 from ruler_builder.text.download import Store
-from ruler_builder.text.registry import prompts_of, registry
+from ruler_builder.text.languages import read_language
+from ruler_builder.text.registry import language_sources, registry
 from ruler_builder.tokens.reference_counter import ReleaseAtHand
 from ruler_builder.tokens.tokenizers import known_digests, named
 from ruler_builder.verify.file_check import CheckedFile, short
 from ruler_common.errors import RulerError
+from ruler_common.languages import custom_languages
 from ruler_common.manifest_form import (
     FileEntry,
     LanguageEntry,
@@ -31,6 +32,7 @@ from ruler_common.manifest_form import (
     SourceEntry,
     TokenizerEntry,
 )
+from ruler_common.names import Config
 
 MAY_DIFFER = (
     "builder_version",
@@ -88,7 +90,7 @@ def _source_entries(manifest: Manifest, sources: Sources) -> dict[str, SourceEnt
     """Return what a manifest says of the sources that its files are made of."""
     found: dict[str, SourceEntry] = {}
     for entry in manifest["files"].values():
-        for name in sources_of(manifest, entry):
+        for name in sources_of(manifest, Config.of(manifest["dataset"], entry)):
             try:
                 found[name] = entry_of(sources.file(name))
             except RulerError:  # of a language whose folder was not given
@@ -102,11 +104,12 @@ def _source_entries(manifest: Manifest, sources: Sources) -> dict[str, SourceEnt
 def _language_entries(manifest: Manifest, sources: Sources) -> dict[str, LanguageEntry]:
     """Return the wording of the languages, from their prompts if they are on this machine."""
     found: dict[str, LanguageEntry] = {}
+    custom = custom_languages(manifest)
     for code in languages(manifest):
         try:
-            files = [sources.file(name) for name in prompts_of(code)]
-            if all(file.is_here(sources.store) for file in files):
-                found[code] = language(code, sources)
+            names = language_sources(code, custom=code in custom).prompts
+            if all(sources.file(name).is_here(sources.store) for name in names):
+                found[code] = read_language(code, sources).entry
         except RulerError:  # its folder was not given, or a file of it is damaged
             pass
         if code not in found and code in manifest["languages"]:
