@@ -137,8 +137,8 @@ def test_its_letters_fold_as_it_writes_them() -> None:
 
 def _table() -> dict[str, Any]:
     given = language_folders([FOLDER])
-    from ruler_builder.text.download import Store
     from ruler_builder.text.language_folder import describe
+    from ruler_builder.text.sources import Store
 
     return dict(describe(given["language-tr"].read(Store(None)), "language.toml").table)
 

@@ -13,7 +13,6 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any, NamedTuple
 
-from ruler_builder.suites.params import TaskParams
 from ruler_builder.tasks import (
     common_words,
     frequent_words,
@@ -24,8 +23,8 @@ from ruler_builder.tasks import (
     variable_tracking,
 )
 from ruler_builder.tasks.audit_parts import Audit
-from ruler_builder.tasks.base import Task
-from ruler_builder.text.registry import language_sources
+from ruler_builder.tasks.base import Task, TaskParams
+from ruler_builder.text.sources import language_sources
 from ruler_common.errors import RulerError
 from ruler_common.languages import custom_languages
 from ruler_common.manifest_form import Manifest

@@ -18,7 +18,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from ruler_builder.text.registry import language_sources
+from ruler_builder.text.sources import language_sources
 from ruler_common.parsing import read_toml
 
 ALL = ("all",)

@@ -16,8 +16,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
-from ruler_builder.text.download import Pinned
-from ruler_builder.text.registry import GIVEN, SourceFile
+from ruler_builder.text.sources import GIVEN, Pinned, SourceFile
 from ruler_common.errors import RulerError
 from ruler_common.files import read_bytes
 from ruler_common.languages import BUILDER_FIELDS, LanguageFacts, custom_facts

@@ -24,10 +24,9 @@ from functools import lru_cache
 from typing import Any
 
 from ruler_builder.text import errata
-from ruler_builder.text.chosen_sources import Sources
 from ruler_builder.text.language_folder import describe
-from ruler_builder.text.registry import CANONICAL, NOUNS, LanguageSources, language_sources
 from ruler_builder.text.sentences import split
+from ruler_builder.text.sources import CANONICAL, NOUNS, LanguageSources, Sources, language_sources
 from ruler_builder.text.word_lists import vocabulary
 from ruler_common.errors import RulerError
 from ruler_common.languages import LanguageFacts, language_facts

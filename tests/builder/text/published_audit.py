@@ -18,10 +18,9 @@ from math import ceil
 from typing_extensions import NotRequired, TypedDict
 
 from ruler_builder.text import errata
-from ruler_builder.text.chosen_sources import Sources
 from ruler_builder.text.languages import Language, read_language, word_entries
-from ruler_builder.text.registry import NOUNS, registry
-from ruler_builder.tokens.counters import TokenCounter
+from ruler_builder.text.sources import NOUNS, Sources, registry
+from ruler_builder.tokens.counting import TokenCounter
 from ruler_common.names import LANGUAGES, parse_length
 from tests.builder.text import published_faults as faults
 

@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 
 from ruler_builder.text import corpora
-from ruler_builder.text.chosen_sources import Sources
 from ruler_builder.text.corpora import Corpus, Question
-from ruler_builder.text.download import Store
+from ruler_builder.text.sources import Sources, Store
 from ruler_common.errors import RulerError
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from ruler_builder.text.download import Pinned, Store, cache_dir, download
+from ruler_builder.text.sources import Pinned, Store, cache_dir
 from ruler_builder.tokens.tokenizers import named, pinned_files
 from ruler_common.errors import RulerError
 from tests.full_disk import files_of_at_most
@@ -35,13 +35,14 @@ def put(folder: Path, data: bytes = TEXT, path: str = PATH) -> Path:
 
 
 class Served:
-    """What a test server gives, and the Range header of each request it had."""
+    """What a test server sends, and how often it was asked.
 
-    def __init__(
-        self, data: bytes = TEXT, ranges: bool = True, stop_after: int = 0, status: int = 200
-    ) -> None:
-        self.data, self.ranges, self.stop_after, self.status = data, ranges, stop_after, status
-        self.asked: list[str | None] = []
+    The connection breaks in the middle of the first `broken` answers.
+    """
+
+    def __init__(self, data: bytes = TEXT, broken: int = 0, status: int = 200) -> None:
+        self.data, self.broken, self.status = data, broken, status
+        self.requests = 0
 
 
 Serve = Callable[[Served], str]
@@ -56,17 +57,12 @@ def serve(monkeypatch: pytest.MonkeyPatch) -> Iterator[Serve]:
     def start(served: Served) -> str:
         class Handler(BaseHTTPRequestHandler):
             def do_GET(self) -> None:
-                wanted = self.headers["Range"]
-                served.asked.append(wanted)
-                first = int(wanted[6:].split("-")[0]) if wanted and served.ranges else 0
-                body = served.data[first:]
-                self.send_response(206 if wanted and served.ranges else served.status)
-                if wanted and served.ranges:
-                    last = len(served.data) - 1
-                    self.send_header("Content-Range", f"bytes {first}-{last}/{last + 1}")
-                self.send_header("Content-Length", str(len(body)))
+                served.requests += 1
+                self.send_response(served.status)
+                self.send_header("Content-Length", str(len(served.data)))
                 self.end_headers()
-                self.wfile.write(body[: served.stop_after or None])  # then the line goes dead
+                half = served.requests <= served.broken
+                self.wfile.write(served.data[: len(served.data) // 2] if half else served.data)
 
             def log_message(self, *_: Any) -> None:
                 pass
@@ -95,7 +91,7 @@ def test_the_cache_is_searched_before_the_network(cache: Path, folder: Path, ser
     served = Served()
     there = put(cache)
     assert Store(folder).get(pinned(serve(served))) == there
-    assert served.asked == []
+    assert served.requests == 0
 
 
 def test_the_network_is_asked_last_and_fills_the_cache(
@@ -106,7 +102,7 @@ def test_the_network_is_asked_last_and_fills_the_cache(
     assert Store(folder).read(file) == TEXT
     assert (cache / PATH).read_bytes() == TEXT
     assert Store(folder).read(file) == TEXT
-    assert served.asked == [None]
+    assert served.requests == 1
 
 
 def test_nothing_of_a_download_stays_on_a_full_disk(
@@ -146,20 +142,27 @@ def test_the_cache_is_the_users_unless_the_environment_names_one(
 # ---- Every byte is checked ---------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("where", ["mirror", "cache"])
-def test_a_changed_byte_is_refused_and_the_file_is_left_alone(
-    where: str, cache: Path, folder: Path, serve: Serve
+CHANGED = TEXT[:7] + b"X" + TEXT[8:]
+
+
+def test_a_damaged_file_in_the_mirror_is_named_and_left_alone(
+    cache: Path, folder: Path, serve: Serve
 ) -> None:
-    changed = TEXT[:7] + b"X" + TEXT[8:]
-    found = hashlib.sha256(changed).hexdigest()
-    there = put(folder if where == "mirror" else cache, changed)
+    there = put(folder, CHANGED)
     served = Served()
     with pytest.raises(RulerError) as refusal:
         Store(folder).read(pinned(serve(served)))
-    for message in (str(there), f"expected sha256 {DIGEST}", f"found {found}", "not deleted"):
+    found = hashlib.sha256(CHANGED).hexdigest()
+    for message in (f"'{there}' is damaged", found, f"expected {DIGEST}", "Replace it"):
         assert message in str(refusal.value)
-    assert there.read_bytes() == changed
-    assert served.asked == []
+    assert there.read_bytes() == CHANGED
+    assert served.requests == 0
+
+
+def test_a_damaged_file_in_the_cache_is_downloaded_again(cache: Path, serve: Serve) -> None:
+    put(cache, CHANGED)
+    assert Store(None).read(pinned(serve(Served()))) == TEXT
+    assert (cache / PATH).read_bytes() == TEXT
 
 
 def test_every_pinned_tokenizer_file_is_what_the_mirror_holds(store: Store, mirror: Path) -> None:
@@ -184,85 +187,53 @@ def test_no_network_and_no_mirror_is_one_sentence_with_the_remedy(cache: Path) -
     assert not (cache / PATH).exists()
 
 
-def test_a_second_url_is_tried_where_the_first_does_not_answer(cache: Path, serve: Serve) -> None:
-    assert download(pinned(CLOSED, serve(Served()))).read_bytes() == TEXT
+def test_a_second_url_is_tried_if_the_first_does_not_answer(cache: Path, serve: Serve) -> None:
+    assert Store(None).read(pinned(CLOSED, serve(Served()))) == TEXT
 
 
-def test_a_download_resumes_where_it_stopped(cache: Path, serve: Serve) -> None:
-    served = Served(stop_after=700_000)
-    file = pinned(serve(served))
-    with pytest.raises(RulerError):
-        download(file)
-    part = cache / (PATH + ".part")
-    have = part.stat().st_size
-    assert 0 < have <= 700_000
-    assert not (cache / PATH).exists()
-    served.stop_after = 0
-    assert download(file).read_bytes() == TEXT
-    assert served.asked == [None, f"bytes={have}-"]
-    assert [path.name for path in (cache / PATH).parent.iterdir()] == [Path(PATH).name]
+def test_a_broken_download_is_tried_again(cache: Path, serve: Serve) -> None:
+    served = Served(broken=1)
+    assert Store(None).read(pinned(serve(served))) == TEXT
+    assert served.requests == 2
 
 
-def test_a_download_starts_anew_where_the_server_ignores_ranges(cache: Path, serve: Serve) -> None:
-    put(cache, TEXT[:500_000], PATH + ".part")
-    served = Served(ranges=False)
-    assert download(pinned(serve(served))).read_bytes() == TEXT
-    assert served.asked == ["bytes=500000-"]
+def test_a_download_that_always_breaks_leaves_nothing_behind(cache: Path, serve: Serve) -> None:
+    served = Served(broken=99)
+    with pytest.raises(RulerError, match=r"Cannot download 'corpus/text\.txt'"):
+        Store(None).get(pinned(serve(served)))
+    assert served.requests == 3
+    assert list((cache / PATH).parent.iterdir()) == []
 
 
-def test_a_whole_part_is_used_without_a_request(cache: Path, serve: Serve) -> None:
-    put(cache, TEXT, PATH + ".part")
-    served = Served()
-    assert download(pinned(serve(served))).read_bytes() == TEXT
-    assert served.asked == []
-
-
-def test_a_file_has_no_final_name_before_it_is_whole(cache: Path, serve: Serve) -> None:
+def test_progress_reaches_the_size_before_the_file_has_its_name(cache: Path, serve: Serve) -> None:
     seen: list[tuple[int, bool]] = []
 
     def progress(done: int) -> None:
         seen.append((done, (cache / PATH).exists()))
 
-    download(pinned(serve(Served())), progress)
+    Store(None).get(pinned(serve(Served())), progress)
     assert len(seen) > 1
     assert seen == sorted(seen)
     assert seen[-1] == (len(TEXT), False)
-    assert not any(there for _, there in seen)
 
 
-def test_progress_counts_what_was_there_already(cache: Path, serve: Serve) -> None:
-    put(cache, TEXT[:500_000], PATH + ".part")
-    seen: list[int] = []
-    download(pinned(serve(Served())), seen.append)
-    assert seen[0] > 500_000
-    assert seen[-1] == len(TEXT)
+def test_a_downloaded_file_can_be_read_by_other_users_of_the_cache(
+    cache: Path, serve: Serve
+) -> None:
+    Store(None).get(pinned(serve(Served())))
+    assert (cache / PATH).stat().st_mode & 0o777 == 0o644
 
 
 @pytest.mark.parametrize("wrong", [TEXT[:-1] + b"X", TEXT + b"more", b"<html>Moved</html>"])
-def test_a_wrong_download_is_kept_aside_and_not_used(
-    wrong: bytes, cache: Path, serve: Serve
-) -> None:
-    with pytest.raises(RulerError) as refusal:
-        download(pinned(serve(Served(wrong))))
-    aside = cache / (PATH + ".wrong")
-    assert aside.read_bytes()[:18] == wrong[:18]
-    found = hashlib.sha256(aside.read_bytes()).hexdigest()
-    assert f"sha256 {found}, not {DIGEST}; kept as '{aside}'" in str(refusal.value)
-    assert not (cache / PATH).exists()
-    assert not (cache / (PATH + ".part")).exists()
-
-
-def test_a_damaged_part_does_not_spoil_the_next_download(cache: Path, serve: Serve) -> None:
-    put(cache, b"X" * 500_000, PATH + ".part")
-    file = pinned(serve(Served()))
-    with pytest.raises(RulerError, match="kept as"):
-        download(file)
-    assert download(file).read_bytes() == TEXT
+def test_a_wrong_download_is_not_kept(wrong: bytes, cache: Path, serve: Serve) -> None:
+    with pytest.raises(RulerError, match="its sha256 is another; it was not kept"):
+        Store(None).get(pinned(serve(Served(wrong))))
+    assert list((cache / PATH).parent.iterdir()) == []
 
 
 def test_a_missing_page_leaves_nothing_behind(cache: Path, serve: Serve) -> None:
     with pytest.raises(RulerError, match="HTTPError"):
-        download(pinned(serve(Served(status=404))))
+        Store(None).get(pinned(serve(Served(status=404))))
     assert list((cache / PATH).parent.iterdir()) == []
 
 
@@ -291,7 +262,7 @@ def test_two_processes_that_want_one_file_download_it_once(tmp_path: Path) -> No
         url = f"http://127.0.0.1:{server.server_port}/file"
         digest = hashlib.sha256(data).hexdigest()
         code = (
-            "from ruler_builder.text.download import Pinned, Store\n"
+            "from ruler_builder.text.sources import Pinned, Store\n"
             f"file = Pinned(path='a/file', sha256='{digest}', bytes={len(data)}, urls=('{url}',))\n"
             "print(Store().get(file))"
         )

@@ -2,8 +2,6 @@ from __future__ import annotations
 
 import pytest
 
-from ruler_builder.text.chosen_sources import Sources
-from ruler_builder.text.download import Store
 from ruler_builder.text.errata import (
     applied,
     errata,
@@ -15,6 +13,7 @@ from ruler_builder.text.errata import (
     wording,
 )
 from ruler_builder.text.languages import read_language
+from ruler_builder.text.sources import Sources, Store
 from ruler_common.names import LANGUAGES
 
 CHAPTER = "बयान – 1\n" + 600 * "क " + "\n(पहला समाप्त)"

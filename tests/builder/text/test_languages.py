@@ -7,11 +7,10 @@ from itertools import islice, pairwise
 import pytest
 
 from ruler_builder.text import sentences as splitting
-from ruler_builder.text.chosen_sources import Sources, parse_choice
-from ruler_builder.text.download import Store
 from ruler_builder.text.errata import applied, fix, identity, is_word
 from ruler_builder.text.languages import Language, read_language
 from ruler_builder.text.sentences import split
+from ruler_builder.text.sources import Sources, Store, parse_choice
 from ruler_builder.text.word_lists import vocabulary
 from ruler_common.errors import RulerError
 from ruler_common.languages import language_facts

@@ -5,12 +5,13 @@ from urllib.parse import unquote
 
 import pytest
 
-from ruler_builder.text.chosen_sources import Sources, parse_choice
-from ruler_builder.text.download import Store
-from ruler_builder.text.registry import (
+from ruler_builder.text.sources import (
     CANONICAL,
+    Sources,
+    Store,
     embedded_languages,
     named_sources,
+    parse_choice,
     registry,
     restricted,
 )

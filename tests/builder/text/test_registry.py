@@ -5,9 +5,16 @@ from pathlib import Path
 
 import pytest
 
-from ruler_builder.text.chosen_sources import Sources, parse_choice
-from ruler_builder.text.download import Store
-from ruler_builder.text.registry import CANONICAL, EMBEDDED, named_sources, registry, states
+from ruler_builder.text.sources import (
+    CANONICAL,
+    EMBEDDED,
+    Sources,
+    Store,
+    named_sources,
+    parse_choice,
+    registry,
+    states,
+)
 from ruler_common.errors import RulerError
 
 
@@ -77,7 +84,7 @@ def test_a_damaged_file_is_not_replaced(folder: Path) -> None:
     damaged.parent.mkdir()
     damaged.write_bytes(b"damaged")
     sources = Sources(Store(folder))
-    with pytest.raises(RulerError, match="expected sha256"):
+    with pytest.raises(RulerError, match="is damaged"):
         sources.read("squad")
     assert sources.used == {}
 

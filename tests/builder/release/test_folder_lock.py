@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from ruler_builder.release.build import build
-from ruler_builder.release.order import BuildOrder
-from ruler_builder.text.folder_lock import alone_in
+from ruler_builder.release.folder_lock import alone_in
+from ruler_builder.release.plan import BuildOrder
 from ruler_common.errors import RulerError
 from tests.conftest import Silent
 
@@ -17,7 +17,7 @@ def test_a_second_build_in_a_folder_is_refused_and_writes_nothing(
     tmp_path: Path, cache: Path
 ) -> None:
     order = BuildOrder(root=tmp_path / "ruler", lengths=("4k",), samples=1, sources=("embedded",))
-    refused = pytest.raises(RulerError, match=r"is at work in '.*': wait until it has ended")
+    refused = pytest.raises(RulerError, match=r"is running in '.*': wait until it has ended")
     with alone_in(order.root), refused:
         build(order, Silent())
     assert not order.root.exists()
@@ -36,7 +36,7 @@ def test_another_machine_on_the_same_disk_is_kept_out(
     root = tmp_path / "shared/ruler"
     with alone_in(root):
         monkeypatch.setenv("RULER_CACHE", str(tmp_path / "another"))  # its own user's cache
-        with pytest.raises(RulerError, match="is at work in"), alone_in(root):
+        with pytest.raises(RulerError, match="is running in"), alone_in(root):
             raise AssertionError
     assert not root.parent.exists()
     with alone_in(root):
