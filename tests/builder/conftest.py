@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from ruler_builder.text.language_choice import LanguageChoice
 from ruler_builder.release.build import build
 from ruler_builder.release.plan import BuildOrder
+from ruler_builder.text.language_choice import LanguageChoice
 from ruler_common.manifest import read_manifest
 from tests.conftest import Once, Silent
 from tests.shares import ALL, share

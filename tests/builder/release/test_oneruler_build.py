@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from ruler_builder.text.language_choice import LanguageChoice
 from ruler_builder.release.build import build
 from ruler_builder.release.plan import BuildOrder
+from ruler_builder.text.language_choice import LanguageChoice
 from ruler_builder.text.sources import restricted
 from ruler_builder.verify.verify import verify
 from ruler_common.errors import RulerError

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from ruler_builder.text.language_choice import LanguageChoice
 from ruler_builder.release.build import build
 from ruler_builder.release.plan import BuildOrder
+from ruler_builder.text.language_choice import LanguageChoice
 from ruler_common.manifest import read_manifest
 from ruler_common.names import LANGUAGES
 from ruler_eval.run.run_order import RunOrder
