@@ -15,7 +15,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ruler_builder.card.card_files import card_files
 from ruler_builder.common.build_folder import (
     begin_build,
     end_build,
@@ -24,6 +23,7 @@ from ruler_builder.common.build_folder import (
 )
 from ruler_builder.common.folder_lock import alone_in
 from ruler_builder.common.processes import worker_pool
+from ruler_builder.release.card_files import card_files
 from ruler_builder.release.file_builder import FileBuilder, FileJob
 from ruler_builder.release.new_manifest import join_manifests, new_settings
 from ruler_builder.release.order import BuildOrder, file_jobs, refuse_two_kinds

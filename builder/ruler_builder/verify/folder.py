@@ -11,16 +11,16 @@ from typing import Any
 
 import yaml  # type: ignore[import-untyped]
 
-from ruler_builder.card.card_files import (
+from ruler_builder.common.build_folder import BUILD_FOLDER
+from ruler_builder.common.project_files import DISTRIBUTION
+from ruler_builder.release.card import first_row
+from ruler_builder.release.card_files import (
     CARD,
     CROISSANT,
     EVAL_YAML,
     card_files,
     described_repository,
 )
-from ruler_builder.card.render import first_row
-from ruler_builder.common.build_folder import BUILD_FOLDER
-from ruler_builder.common.project_files import DISTRIBUTION
 from ruler_builder.verify.report import common_length
 from ruler_common.errors import RulerError
 from ruler_common.files import read_text

@@ -10,8 +10,8 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import cast
 
-from ruler_builder.card.provenance import languages
 from ruler_builder.oneruler.languages import language
+from ruler_builder.release.card import languages
 from ruler_builder.release.new_manifest import new_settings, with_files
 from ruler_builder.release.suite import suite_in
 from ruler_builder.tasks.base import DATA_VERSION

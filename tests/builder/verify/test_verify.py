@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from ruler_builder.card.card_files import card_files
 from ruler_builder.oneruler.language_pairs import Languages
 from ruler_builder.release.build import build
+from ruler_builder.release.card_files import card_files
 from ruler_builder.release.order import BuildOrder
 from ruler_builder.verify import audit
 from ruler_builder.verify.manifest_check import MAY_DIFFER, differences
