@@ -21,11 +21,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ruler_builder.common.build_folder import is_unfinished
-from ruler_builder.common.folder_lock import alone_in
 from ruler_builder.release import card
 from ruler_builder.release.card_files import EVAL_YAML, card_files
-from ruler_builder.release.new_manifest import join_manifests
+from ruler_builder.release.folder_lock import alone_in
+from ruler_builder.release.manifest import is_unfinished, join_manifests
 from ruler_builder.verify.verify import verify
 from ruler_common.errors import RulerError
 from ruler_common.files import read_bytes, sha256_of, write_whole

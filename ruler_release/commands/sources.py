@@ -33,7 +33,7 @@ def list_sources(
     """
     if context.invoked_subcommand is not None:
         return
-    from ruler_builder.release.suite import read_suite
+    from ruler_builder.suites.suite import read_suite
     from ruler_builder.text.sources import Store, states
     from ruler_common.names import TASKS
     from ruler_release.tables import source_tables

@@ -10,7 +10,7 @@ import pytest
 
 from ruler_builder.oneruler.language_pairs import Languages
 from ruler_builder.release.build import build
-from ruler_builder.release.order import BuildOrder
+from ruler_builder.release.plan import BuildOrder
 from ruler_common.manifest import read_manifest
 from tests.conftest import Once, Silent
 from tests.shares import ALL, share

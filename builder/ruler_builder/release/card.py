@@ -21,10 +21,10 @@ from typing import Any, NamedTuple
 import jinja2
 import yaml  # type: ignore[import-untyped]
 
-from ruler_builder.common.project_files import project_file
 from ruler_builder.oneruler import errata
+from ruler_builder.project_files import project_file
 from ruler_builder.release import card_tables
-from ruler_builder.suites.wording import own_wording, standard_tasks
+from ruler_builder.suites.suite import own_wording, standard_tasks
 from ruler_builder.tasks.registry import FAMILIES, sources_of, usual_of
 from ruler_builder.text.sources import EMBEDDED
 from ruler_common import frozen_rows

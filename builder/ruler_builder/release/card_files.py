@@ -16,7 +16,7 @@ import re
 from pathlib import Path
 from typing import Any
 
-from ruler_builder.common.project_files import project_file
+from ruler_builder.project_files import project_file
 from ruler_builder.release.card import (
     citation_file,
     citations,

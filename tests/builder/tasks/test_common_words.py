@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from ruler_builder.context.counted_sources import CountedSources
+from ruler_builder.window.counted_sources import CountedSources
 from tests.builder.tasks.row_reading import (
     check,
     numbered,

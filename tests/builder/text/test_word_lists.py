@@ -11,7 +11,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ruler_builder.common.randomness import distinct, rng
+from ruler_builder.tasks.randomness import distinct, rng
 from ruler_builder.text import word_lists
 from tests.shares import examples
 

@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from ruler_builder.text.sources import Store
-from ruler_builder.tokens.counters import TiktokenCounter, TokenCounter
+from ruler_builder.tokens.counting import TiktokenCounter, TokenCounter
 from ruler_builder.tokens.tokenizers import load_counter, named, pinned_files, split_spec
 from ruler_common.errors import RulerError
 from tests.shares import examples, share

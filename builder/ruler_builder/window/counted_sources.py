@@ -9,13 +9,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ruler_builder.context.book_haystack import BookHaystack
-from ruler_builder.context.haystacks import EssayHaystack, LineHaystack, RunOnHaystack
 from ruler_builder.oneruler import languages
 from ruler_builder.text import corpora
 from ruler_builder.text.sources import Sources
 from ruler_builder.text.word_lists import places_alone
-from ruler_builder.tokens.counters import TokenCounter
+from ruler_builder.tokens.counting import TokenCounter
+from ruler_builder.window.haystacks import BookHaystack, EssayHaystack, LineHaystack, RunOnHaystack
 from ruler_common.manifest_form import LanguageEntry
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ruler_builder.context.fit import Fitted, fit
+from ruler_builder.window.fit import Fitted, fit
 from ruler_common.errors import RulerError
 from tests.shares import examples
 

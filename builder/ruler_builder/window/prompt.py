@@ -1,20 +1,20 @@
 r"""A prompt under construction, in pieces, so that it is counted without being tokenised again.
 
     prompt = PromptBuilder(counter)
-    prompt.add("A special magic number …\n")             # counted when asked for
+    prompt.add("A special magic number …\n")              # counted when asked for
     prompt.add_counted(text, tokens=131_000)             # a long piece whose count is known
     prompt.add_evidence(" One of the special magic numbers …", answer=True, lead=1)
     prompt.tokens                                        # exact: pieces meet at split points
 
-Where two pieces do not meet at a split point they are counted as one; where the tokenizer has no
-split points the whole text is. So `tokens` is always what the reference tokenizer gives for `text`.
+Pieces that do not meet at a split point are counted as one; if the tokenizer has no split points,
+the whole text is. So `tokens` is always what the reference tokenizer gives for `text`.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ruler_builder.tokens.counters import TokenCounter
+from ruler_builder.tokens.counting import TokenCounter
 
 
 @dataclass(frozen=True)

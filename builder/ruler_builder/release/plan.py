@@ -1,7 +1,8 @@
-"""What to build: the order of a user, and the files it asks for.
+"""What to build: the order of a user, the files it asks for, and their size.
 
 order = BuildOrder(Path("ruler"), tokenizers=("tekken",), lengths=("4k",))
 file_jobs(order, suite)        # one FileJob a Parquet file, the longest first
+size_of(order).rows            # what the release still lacks
 """
 
 from __future__ import annotations
@@ -9,13 +10,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 from ruler_builder.oneruler.language_pairs import Languages, pairs
-from ruler_builder.release.file_builder import FileJob
-from ruler_builder.release.suite import Suite
+from ruler_builder.release.manifest import (
+    is_unfinished,
+)
+from ruler_builder.suites.suite import Suite, read_suite
 from ruler_builder.text.sources import SourceFile
 from ruler_builder.tokens.tokenizers import split_spec
 from ruler_common.errors import RulerError
+from ruler_common.manifest import read_manifest
+from ruler_common.manifest_form import MANIFEST, Manifest
 from ruler_common.names import (
     EVIDENCE_ALONE,
     Config,
@@ -58,6 +64,27 @@ class BuildOrder:
     engine: str = "processes"  # one of ENGINES
     address: str | None = None
     own_sources: Mapping[str, SourceFile] = field(default_factory=dict)
+
+
+class FileJob(NamedTuple):
+    """One file to make: its configuration, tokenizer as given, rows asked for, seed, reserve.
+
+    With `skip_impossible` it is left out if its window cannot hold the task; with `fast` a second
+    engine may count, if there is one (tokens/counting.py).
+    """
+
+    config: Config
+    tokenizer: str
+    rows: int
+    seed: int
+    reserve: int
+    skip_impossible: bool = False
+    fast: bool = True
+
+    @property
+    def tokens(self) -> int:
+        """The tokens of its rows if every window is full."""
+        return self.rows * self.config.max_length
 
 
 def file_jobs(order: BuildOrder, suite: Suite) -> list[FileJob]:
@@ -118,3 +145,53 @@ def refuse_two_kinds(lengths: Iterable[str], root: Path) -> None:
             f"'{root}' cannot hold both {kinds[False]} (binary thousands) and {kinds[True]} "
             "(tokens): build each kind into a folder of its own."
         )
+
+
+def existing_release(root: Path) -> Manifest | None:
+    """The manifest of the release in a folder; None if there is none.
+
+    Raises RulerError for a folder with other files.
+    """
+    if (root / MANIFEST).exists():
+        return read_manifest(root)
+    others = [path.name for path in root.iterdir()] if root.is_dir() else []
+    if others and not is_unfinished(root):
+        raise RulerError(f"'{root}' holds other files ({others[0]}): give a new folder.")
+    return None
+
+
+# Of the builds in tests/bench/RELEASE.md, which had the extra `fast`; texts of other languages or
+# sources may differ by half.
+_BYTES = {"ruler": 0.34, "oneruler": 0.18}  # a token; ONERULER's rows share their books
+_SECONDS_OF_ROW = 0.004
+_SECONDS_OF_TOKEN = 1.1e-7
+
+
+@dataclass(frozen=True)
+class BuildSize:
+    """What an order asks for and the release lacks; tokens are those of full windows."""
+
+    dataset: str
+    files: int
+    rows: int
+    tokens: int
+
+    @property
+    def bytes(self) -> float:
+        """What its files take on disk, about."""
+        return self.tokens * _BYTES[self.dataset]
+
+    @property
+    def cpu_seconds(self) -> float:
+        """What all processes together take, about, with the extra `fast`."""
+        return self.rows * _SECONDS_OF_ROW + self.tokens * _SECONDS_OF_TOKEN
+
+
+def size_of(order: BuildOrder) -> BuildSize:
+    """The size of what is to be made. Raises RulerError as `build` does."""
+    suite = read_suite(order.suite)
+    jobs = file_jobs(order, suite)
+    release = existing_release(order.root)
+    todo = [job for job in jobs if not release or job.config.path not in release["files"]]
+    rows, tokens = sum(job.rows for job in todo), sum(job.tokens for job in todo)
+    return BuildSize(suite.dataset, len(todo), rows, tokens)

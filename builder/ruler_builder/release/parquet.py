@@ -1,10 +1,10 @@
-"""The rows of a release's Parquet file: their form there, read by row group, summed up in a digest.
+"""The rows of one configuration in one Parquet file: written and read by row group, and digested.
 
-    digest = hashlib.sha256()
-    for row in read_rows(path):
-        digest_row(digest, row)           # digest.hexdigest() is the manifest's `rows_sha256`
+    with parquet_file(path, schema, rows_in_group(131072), level=9) as file:
+        file.add(row)
+    file.digest.hexdigest()           # the manifest's `rows_sha256`
 
-The digest is over the rows themselves: equal rows give an equal one whatever wrote the file.
+The digest is over the rows themselves: equal rows have the same digest, whatever wrote the file.
 """
 
 from __future__ import annotations
@@ -12,16 +12,17 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from contextlib import contextmanager
+from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import Any, Protocol, cast
 
-from ruler_common.files import UNREADABLE
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from ruler_common.files import UNREADABLE, temporary_beside
 from ruler_common.parquet import open_parquet
 from ruler_common.rows import COLUMNS, Row
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 _STATISTICS = ["index", "length", "max_length"]  # of long texts they would bloat the footer
 FORM: dict[str, Any] = {
@@ -94,3 +95,58 @@ def rows_of(table: pa.Table) -> Iterator[Row]:
     """The rows of a table, one at a time: as objects of Python they take twice its memory."""
     for batch in table.to_batches(max_chunksize=1):
         yield from cast(list[Row], batch.to_pylist())
+
+
+_GROUP_TOKENS = 50 * 131072  # rows a group: 50 up to 128k, fewer above, never below 10
+
+
+def rows_in_group(max_length: int) -> int:
+    """How many rows a row group holds at a length in tokens."""
+    return max(10, min(50, _GROUP_TOKENS // max(1, max_length)))
+
+
+@dataclass
+class RowWriter:
+    """Collects rows into row groups of `group` rows, and a digest of them all."""
+
+    writer: pq.ParquetWriter
+    schema: pa.Schema
+    group: int
+    _: KW_ONLY
+    rows: list[dict[str, Any]] = field(default_factory=list)
+    digest: Digest = field(default_factory=hashlib.sha256)
+
+    def add(self, row: dict[str, Any]) -> None:
+        """Append a row, in the columns of ruler_common/rows.py."""
+        digest_row(self.digest, row)
+        self.rows.append(row)
+        if len(self.rows) == self.group:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write the rows collected so far as a row group; none if there are none."""
+        if not self.rows:
+            return
+        columns = [
+            pa.array([row[name] for row in self.rows], type=self.schema.field(name).type)
+            for name in COLUMNS
+        ]
+        self.writer.write_batch(pa.record_batch(columns, schema=self.schema))
+        self.rows.clear()
+
+
+@contextmanager
+def parquet_file(path: Path, schema: pa.Schema, group: int, level: int) -> Iterator[RowWriter]:
+    """What writes a Parquet file of `group` rows a row group; zstd at the given level.
+
+    The file has a temporary name until the block ends well; if it does not, nothing stays.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    packing = {"compression": "zstd", "compression_level": level}
+    with (
+        temporary_beside(path) as temporary,
+        pq.ParquetWriter(temporary, schema, **packing, **FORM) as writer,
+    ):
+        rows = RowWriter(writer, schema, group)
+        yield rows
+        rows.flush()

@@ -10,7 +10,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ruler_builder.common.randomness import all_but, distinct, letters, numbers, rng, uuids
+from ruler_builder.tasks.randomness import all_but, distinct, letters, numbers, rng, uuids
 from tests.shares import examples
 
 LETTERS = st.characters(min_codepoint=32, exclude_categories=["Cs"])
@@ -20,7 +20,7 @@ SEEDS = st.integers(0, 2**32)
 LAWS = settings(max_examples=examples(60))
 
 DRAWS = """
-from ruler_builder.common.randomness import distinct, letters, numbers, rng, uuids
+from ruler_builder.tasks.randomness import distinct, letters, numbers, rng, uuids
 draw = rng("1.0.0", 0, "ruler", "vt", 17, "ask")
 print(distinct(draw, 4959, 5), numbers(draw, 7, 3, {"1234567"}), letters(draw, 5, 4))
 print(uuids(draw, 2), draw.random(3).tolist(), draw.permutation(9).tolist())

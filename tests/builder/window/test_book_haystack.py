@@ -8,10 +8,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ruler_builder.context.book_haystack import BookHaystack
-from ruler_builder.context.haystacks import Needle
-from ruler_builder.context.prompt_builder import PromptBuilder
-from ruler_builder.tokens.counters import TokenCounter
+from ruler_builder.tokens.counting import TokenCounter
+from ruler_builder.window.haystacks import BookHaystack, Needle
+from ruler_builder.window.prompt import PromptBuilder
 from tests.shares import examples, share
 
 ENGLISH = [f"The {n}th day was grey, and Mrs. Hale's boat lay still." for n in range(1, 40)]

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from ruler_builder.common.processes import worker_pool
 from ruler_builder.release.build import build
-from ruler_builder.release.order import BuildOrder
+from ruler_builder.release.executor import worker_pool
+from ruler_builder.release.plan import BuildOrder
 from ruler_common.errors import RulerError
 from ruler_common.files import sha256_of
 from tests.conftest import Silent

@@ -1,7 +1,7 @@
 """A suite: the tasks of a dataset, their parameters and wording, read from TOML.
 
     suite = read_suite("ruler_2024")          # ruler_builder/suites/ruler_2024.toml
-    suite = read_suite(Path("mine.toml"))     # a file of one's own
+    suite = read_suite(Path("mine.toml"))     # a custom suite
     task = suite.task(key, counted_sources)   # the task named by key.task
 
 Unknown or impossible parameters are refused with a sentence.
@@ -10,28 +10,22 @@ Unknown or impossible parameters are refused with a sentence.
 from __future__ import annotations
 
 import re
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
+from importlib.resources import files
 from pathlib import Path
+from string import Formatter
 from typing import Any
 
 from typing_extensions import TypedDict
 
-from ruler_builder.context.counted_sources import CountedSources
-from ruler_builder.suites.params import TaskParams
-from ruler_builder.suites.wording import (
-    check_wording,
-    groups_of,
-    own_wording,
-    read_suite_file,
-    suite_names,
-    worded_families,
-)
-from ruler_builder.tasks.base import Task, TaskKey
+from ruler_builder.tasks.base import Task, TaskKey, TaskParams
 from ruler_builder.tasks.registry import FAMILIES, listed, read_params
+from ruler_builder.window.counted_sources import CountedSources
 from ruler_common.errors import RulerError
 from ruler_common.manifest_form import OWN_SUITE, Manifest
-from ruler_common.names import LENGTHS, TASKS, Names, check_name, length_name, parse_length
+from ruler_common.names import GROUPS, LENGTHS, TASKS, Names, check_name, length_name, parse_length
 from ruler_common.parsing import check_type, read_toml
 
 
@@ -175,3 +169,133 @@ _NAME = re.compile(
     r"(?!.*_(?:\d+[kmKM]|\d{4,7})(?:_|$))[A-Za-z0-9_]+"
 )  # a configuration's name adds the length
 _NAME_HINT = "letters, digits and '_', and no length (4k, 4000)"
+_SUITES = files("ruler_builder.suites")
+
+
+def suite_names() -> list[str]:
+    """The project's suites: the names of the TOML files in ruler_builder/suites."""
+    names = (file.name for file in _SUITES.iterdir())
+    return sorted(name.removesuffix(".toml") for name in names if name.endswith(".toml"))
+
+
+@cache
+def read_suite_file(name: str) -> dict[str, Any]:
+    """What the file of one of the project's suites says; not to be changed."""
+    return read_toml(_SUITES / f"{name}.toml")
+
+
+@cache
+def own_wording(dataset: str) -> dict[str, dict[str, Any]]:
+    """The wording of each family as the project has it: its dataset's suite's, or its own suite's.
+
+    A family that the benchmark's own suite does not word is worded by another of its dataset.
+    """
+    worded = dict(read_suite_file(dataset)["families"])
+    others = (found for found in map(read_suite_file, suite_names()) if found["dataset"] == dataset)
+    for found in others:
+        for family, text in found.get("families", {}).items():
+            worded.setdefault(family, text)
+    return worded
+
+
+def worded_families(
+    dataset: str, suite: Mapping[str, Any], tasks: Mapping[str, Mapping[str, Any]]
+) -> dict[str, dict[str, Any]]:
+    """The wording of a suite's families: its own texts take the place of the project's.
+
+    Its families are those of the dataset's own suite, and any other that it words or has a task of.
+    """
+    worded: Mapping[str, Any] = suite.get("families", {})
+    there = {*read_suite_file(dataset)["families"], *worded}
+    there |= {str(table.get("family")) for table in tasks.values()}
+    own = {family: text for family, text in own_wording(dataset).items() if family in there}
+    return _in_place(own, worded)
+
+
+def _in_place(own: Mapping[str, Any], mine: Mapping[str, Any]) -> dict[str, Any]:
+    """Tables of wording, in which the texts of `mine` take the place of those of `own`."""
+    return {
+        **{key: value for key, value in mine.items() if key not in own},
+        **{
+            key: _in_place(value, part)
+            if isinstance(value, dict) and isinstance(part := mine.get(key, {}), dict)
+            else mine.get(key, value)
+            for key, value in own.items()
+        },
+    }
+
+
+def standard_tasks(dataset: str) -> dict[str, dict[str, Any]]:
+    """The tasks of the dataset's own suite, `ruler` or `oneruler`, as in a manifest.
+
+    Its file names every parameter, so that nothing that builds rows is needed to read it.
+    """
+    found = read_suite_file(dataset)
+    usual = {name: family["max_new_tokens"] for name, family in found["families"].items()}
+    return {
+        task: {"max_new_tokens": usual[table["family"]], **table}
+        for task, table in found["tasks"].items()
+    }
+
+
+def groups_of(
+    dataset: str, tasks: Collection[str], suite: Mapping[str, Any]
+) -> dict[str, tuple[str, ...]]:
+    """The groups of a suite: the dataset's whose tasks it has, `all`, and those it names."""
+    found = {name: group for name, group in GROUPS[dataset].items() if {*group} <= {*tasks}}
+    found["all"] = tuple(tasks)
+    return {**found, **{name: tuple(group) for name, group in suite.get("groups", {}).items()}}
+
+
+def check_wording(where: str, wording: Mapping[str, Any], own: Mapping[str, Any]) -> None:
+    """Hold tables of templates to the families' own: the same keys, the same kinds.
+
+    A template has no other placeholders than the family's own, and those without which a row
+    cannot be read back; {context} stands in it once, before the question. Raises RulerError.
+    """
+    for key in {**own, **wording}:
+        name = f"{where}.{key}"
+        if key not in own or key not in wording:
+            raise RulerError(f"'{name}' is {'missing' if key in own else 'unknown'}.")
+        mine, usual = wording[key], own[key]
+        if type(mine) is not type(usual):
+            raise RulerError(f"'{name}' must be of the kind {usual!r} is, not {mine!r}.")
+        if isinstance(usual, dict):
+            check_wording(name, mine, usual)
+        elif isinstance(usual, str):
+            _check_template(name, key, mine, placeholders(usual))
+        elif mine < 1:
+            raise RulerError(f"'{name}' must be at least 1.")
+
+
+def _check_template(name: str, key: str, template: str, known: list[str]) -> None:
+    found = placeholders(template)
+    if strange := set(found) - set(known):
+        allowed = ", ".join(f"{{{one}}}" for one in known)
+        raise RulerError(
+            f"The template '{name}' may use {allowed or 'no placeholder'}, not {{{min(strange)}}}."
+        )
+    needed = [] if key == "prefix" else [one for one in known if one not in _MAY_LACK]
+    for one in needed:
+        once = one in ("context", "document")
+        if one not in found or (once and template.count(f"{{{one}}}") != 1):
+            raise RulerError(f"The template '{name}' must have {{{one}}}{' once' * once}.")
+    if key == "input" and found.index("question") < found.index("context"):
+        raise RulerError(f"The template '{name}' must have {{question}} after {{context}}.")
+
+
+# Placeholders without which a row can be read back.
+_MAY_LACK = ("type", "types", "n")
+
+
+def placeholders(template: str) -> list[str]:
+    """The names in braces, in their order; RulerError for a brace that is not closed."""
+    try:
+        found = [
+            name + f"!{conversion}" * bool(conversion) + f":{form}" * bool(form)
+            for _, name, form, conversion in Formatter().parse(template)
+            if name is not None
+        ]
+    except ValueError as error:
+        raise RulerError(f"The template {template!r} is malformed: {error}.") from None
+    return found

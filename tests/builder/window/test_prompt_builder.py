@@ -7,8 +7,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ruler_builder.context.prompt_builder import Evidence, PromptBuilder
-from ruler_builder.tokens.counters import TokenCounter
+from ruler_builder.tokens.counting import TokenCounter
+from ruler_builder.window.prompt import Evidence, PromptBuilder
 from tests.shares import examples, share
 
 LAWS = settings(

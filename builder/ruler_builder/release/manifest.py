@@ -1,21 +1,28 @@
-"""Make the manifest of a release: that of one file, and the manifests of many files joined.
+"""The manifest of a release: that of each finished file, and all of them joined.
 
-settings = new_settings(suite, 0, 128, ["4k"])        # a manifest without files
-manifest = with_files(settings, files)
-manifest = join_manifests([manifest, other], root)    # refuses what does not go together
+    settings = new_settings(suite, 0, 128, ["4k"])        # a manifest without files
+    write_finished(root, with_files(settings, files))     # .build/data/tekken/4k/vt.json
+    manifest = join_manifests(read_finished(root).values(), root)
+
+A worker writes vt.parquet and then its own manifest, vt.json in the folder `.build`; each gets its
+name when it is whole. The manifest of the release joins them, refuses what does not go together,
+and is written last; then the folder is removed.
 """
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterable, Mapping
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, cast
 
-from ruler_builder.release.suite import Suite
+from ruler_builder.suites.suite import Suite
 from ruler_builder.tasks.base import DATA_VERSION
 from ruler_builder.text import word_lists
 from ruler_common.errors import RulerError
+from ruler_common.files import read_bytes, write_whole
+from ruler_common.manifest import manifest_text, parse_manifest
 from ruler_common.manifest_form import FORMAT_VERSION, OWN_SUITE, FileEntry, Manifest
 from ruler_common.names import parse_length
 from ruler_common.rows import canary_of
@@ -113,3 +120,51 @@ def new_settings(suite: Suite, seed: int, reserve: int, lengths: Iterable[str] =
         "tokenizers": {},
         "files": {},
     }
+
+
+BUILD_FOLDER = ".build"
+
+
+def is_unfinished(root: Path) -> bool:
+    """Whether a build of this folder was begun and has not written its manifest."""
+    return (root / BUILD_FOLDER).is_dir()
+
+
+def begin_build(root: Path) -> None:
+    """Mark the folder as one that is being built; remove half-written files of a stopped build."""
+    (root / BUILD_FOLDER).mkdir(parents=True, exist_ok=True)
+    for begun in [*root.glob("data/**/.*.tmp"), *(root / BUILD_FOLDER).glob("**/.*.tmp")]:
+        begun.unlink()
+
+
+def end_build(root: Path) -> None:
+    """Remove what only an unfinished build needs."""
+    shutil.rmtree(root / BUILD_FOLDER, ignore_errors=True)
+
+
+def write_finished(root: Path, manifest: Manifest) -> None:
+    """Record that the one file of a manifest is finished."""
+    (path,) = manifest["files"]
+    write_whole(_record(root, path), manifest_text(manifest))
+
+
+def read_finished(root: Path) -> dict[str, Manifest]:
+    """The manifests of the finished files, by path.
+
+    A damaged one is left out, and one whose file is missing or has another size: that file is
+    built again.
+    """
+    found = {}
+    for record in sorted((root / BUILD_FOLDER).glob("data/**/*.json")):
+        try:
+            manifest = parse_manifest(read_bytes(record), record)
+        except RulerError:
+            continue
+        for path, entry in manifest["files"].items():
+            if (root / path).is_file() and (root / path).stat().st_size == entry["bytes"]:
+                found[path] = manifest
+    return found
+
+
+def _record(root: Path, path: str) -> Path:
+    return (root / BUILD_FOLDER / path).with_suffix(".json")

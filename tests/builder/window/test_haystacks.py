@@ -7,11 +7,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ruler_builder.context.haystacks import EssayHaystack, LineHaystack, Needle
-from ruler_builder.context.prompt_builder import PromptBuilder
 from ruler_builder.text.corpora import NOISE
 from ruler_builder.text.sentences import sentence_starts
-from ruler_builder.tokens.counters import TokenCounter
+from ruler_builder.tokens.counting import TokenCounter
+from ruler_builder.window.haystacks import EssayHaystack, LineHaystack, Needle
+from ruler_builder.window.prompt import PromptBuilder
 from tests.shares import examples
 
 LAWS = settings(

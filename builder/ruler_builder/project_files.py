@@ -16,7 +16,7 @@ from ruler_common.errors import RulerError
 DISTRIBUTION = "ruler-release"
 _SHARE = f"share/{DISTRIBUTION}"
 # In a checkout its builder/, else what holds the installed packages.
-_ROOT = Path(__file__).resolve().parents[2]
+_ROOT = Path(__file__).resolve().parents[1]
 
 
 def project_file(name: str) -> Path:

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from ruler_builder.common.folder_lock import alone_in
 from ruler_builder.release.build import build
-from ruler_builder.release.order import BuildOrder
+from ruler_builder.release.folder_lock import alone_in
+from ruler_builder.release.plan import BuildOrder
 from ruler_common.errors import RulerError
 from tests.conftest import Silent
 
