@@ -18,7 +18,7 @@ from typing import Any
 
 from pyarrow import Schema
 
-from ruler_builder.card.card_files import card_files
+from ruler_builder.release.card_files import card_files
 from ruler_builder.release.executor import worker_pool
 from ruler_builder.release.folder_lock import alone_in
 from ruler_builder.release.manifest import (

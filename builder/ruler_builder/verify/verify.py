@@ -24,16 +24,15 @@ from typing import Any, cast
 
 import yaml  # type: ignore[import-untyped]
 
-from ruler_builder.card.card_files import (
+from ruler_builder.project_files import DISTRIBUTION
+from ruler_builder.release.card import first_row, languages
+from ruler_builder.release.card_files import (
     CARD,
     CROISSANT,
     EVAL_YAML,
     card_files,
     described_repository,
 )
-from ruler_builder.card.provenance import languages
-from ruler_builder.card.render import first_row
-from ruler_builder.project_files import DISTRIBUTION
 from ruler_builder.release.executor import worker_pool
 from ruler_builder.release.manifest import BUILD_FOLDER, is_unfinished, new_settings, with_files
 from ruler_builder.suites.suite import suite_in

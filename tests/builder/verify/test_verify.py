@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from ruler_builder.card.card_files import card_files
 from ruler_builder.release.build import build
+from ruler_builder.release.card_files import card_files
 from ruler_builder.release.plan import BuildOrder
 from ruler_builder.text.language_choice import LanguageChoice
 from ruler_builder.verify import audit
