@@ -56,14 +56,14 @@ def model() -> Path:
 def release(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two tasks of 2 rows at 1k, and ROWS of niah_single_1 at 4k."""
     from ruler_builder.release.build import build
-    from ruler_builder.release.order import BuildOrder
+    from ruler_builder.release.plan import BuildOrder
     from ruler_common import terminal
 
     root = tmp_path_factory.mktemp("real") / "ruler"
     order = BuildOrder(root, tokenizers=(f"smollm2={model}",), sources=("embedded",))
     short = replace(order, tasks=("niah_multikey_1", "vt"), lengths=("1k",), samples=2)
     for one in (short, replace(order, tasks=("niah_single_1",), lengths=("4k",), samples=ROWS)):
-        with terminal.rows_bar("Building") as bar:
+        with terminal.files_bar("Building") as bar:
             build(one, bar)
     return root
 
@@ -72,7 +72,7 @@ def release(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_examples_answers_are_to_the_rows_of_today(model: Path, tmp_path: Path) -> None:
     """Where this fails, the rows that differ are to be answered anew, and run.json's digests."""
     from ruler_builder.release.build import build
-    from ruler_builder.release.order import BuildOrder
+    from ruler_builder.release.plan import BuildOrder
     from ruler_common import terminal
 
     folder = Path(ruler_eval.example.__file__).parent
@@ -81,7 +81,7 @@ def test_the_examples_answers_are_to_the_rows_of_today(model: Path, tmp_path: Pa
     if os.environ.get("RULER_MIRROR"):  # the others' texts are not the project's
         tasks = ()
     order = BuildOrder(tmp_path, tokenizers=(f"smollm2={model}",), lengths=("4k",), samples=20)
-    with terminal.rows_bar("Building") as bar:
+    with terminal.files_bar("Building") as bar:
         build(replace(order, tasks=tasks) if tasks else order, bar)
     made = Release.open(str(tmp_path))
     assert {name: made.rows_sha256(name) for name in made.configs} == {

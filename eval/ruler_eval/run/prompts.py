@@ -60,6 +60,7 @@ class Prompt:
     except that completion's text needs none. `max_new_tokens` is the answer's, `reasoning_tokens`
     the room for reasoning. `row_tokens` is the row's own count under its file's tokenizer,
     `counted_tokens` the tokens of the templated prompt as they were counted before it was sent.
+    `cache_salt` keeps a prompt out of the cached prefixes of prompts with another salt (vLLM).
     """
 
     config: str
@@ -71,6 +72,7 @@ class Prompt:
     reasoning_tokens: int = 0
     row_tokens: int = 0
     counted_tokens: int | None = None
+    cache_salt: str | None = None
 
     @property
     def tokens(self) -> int | None:

@@ -19,10 +19,10 @@ import pytest
 from typer.testing import CliRunner
 
 import ruler_release.app
-from ruler_builder.common.build_folder import BUILD_FOLDER
 from ruler_builder.release.build import build
-from ruler_builder.release.order import BuildOrder
-from ruler_builder.tokens.counters import TokenCounter
+from ruler_builder.release.manifest import BUILD_FOLDER
+from ruler_builder.release.plan import BuildOrder
+from ruler_builder.tokens.counting import TokenCounter
 from ruler_builder.verify.verify import verify
 from ruler_common.errors import RulerError
 from ruler_common.files import sha256_of
@@ -60,8 +60,8 @@ def test_workers_and_order_change_no_byte(release: Path, tmp_path: Path) -> None
     report = Silent()
     build(order, report)
     assert files(tmp_path / "two") == files(release)
-    assert report.plan == (13, 260, 0)
-    assert report.made == 260
+    assert report.plan == (13, 260 * 4096, 0)
+    assert report.made == 260 * 4096
 
 
 def test_workers_are_processes_or_actors_of_ray(

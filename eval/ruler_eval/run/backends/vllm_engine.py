@@ -129,7 +129,9 @@ class VLLM(Backend):
 
         # every sampler is set here, so that none of the model's generation_config.json applies
         sampling = SamplingParams(**self.options.sampling, max_tokens=prompt.max_tokens)
-        tokens = {"prompt_token_ids": list(prompt.token_ids or ())}
+        tokens: dict[str, Any] = {"prompt_token_ids": list(prompt.token_ids or ())}
+        if prompt.cache_salt is not None:
+            tokens["cache_salt"] = prompt.cache_salt
         renderer: Any = getattr(self.llm.llm_engine, "renderer", None)
         if hasattr(renderer, "render_cmpl"):  # what newer engines want to be given
             return renderer.render_cmpl([tokens])[0], sampling

@@ -1,0 +1,175 @@
+"""Run the steps of a worker on many items, in processes of this machine or of a Ray cluster.
+
+    with worker_pool(2, FileBuilder, (suite, mirror, choice, root)) as run:
+        for result in run(FileBuilder.build, jobs):    # build(builder, job), in any order
+            …
+
+Each process makes one worker and shares nothing. On a cluster every node must see the same paths
+(shared storage) and have this project installed.
+"""
+
+from __future__ import annotations
+
+import logging
+import multiprocessing
+import os
+import signal
+import socket
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import Any
+
+from ruler_common.errors import RulerError
+from ruler_common.text import one_line
+
+Run = Callable[[Callable[[Any, Any], Any], Iterable[Any]], Iterator[Any]]
+"""Runs a method of the worker, named through its class, on each item; yields the results."""
+_DIED = (
+    "A worker process died, probably because memory ran out; finished files are kept. "
+    "Run the command again, with fewer --workers."
+)
+# Variables that the workers of a cluster get from here.
+_PASSED_ON = ("RULER_CACHE", "RULER_MIRROR", "HF_HOME", "HF_HUB_OFFLINE")
+_IF_IT_DIES = {"max_restarts": 2, "max_task_retries": 2}  # a worker of a cluster, with its node
+
+
+def worker_pool(
+    workers: int,
+    make: Callable[..., Any],
+    arguments: tuple[Any, ...],
+    engine: str = "processes",
+    address: str | None = None,
+) -> AbstractContextManager[Run]:
+    """Start `workers` processes that each hold `make(*arguments)`, and yield what runs steps.
+
+    Args:
+        workers: With one worker of the engine `processes`, everything happens in this process.
+        make: Makes a worker.
+        arguments: What it is made from.
+        engine: `processes` of this machine, or `ray`.
+        address: Of a Ray cluster; by default that of this machine, or one made for this work.
+
+    An error in a step ends the work; a process that died raises RulerError.
+    """
+    if engine == "ray":
+        return _ray_actors(workers, make, arguments, address)
+    if workers > 1:
+        return _local_processes(workers, make, arguments)
+    worker = make(*arguments)
+    return nullcontext(lambda step, items: (step(worker, item) for item in items))
+
+
+@contextmanager
+def _local_processes(
+    workers: int, make: Callable[..., Any], arguments: tuple[Any, ...]
+) -> Iterator[Run]:
+    context = multiprocessing.get_context("spawn")
+    executor = ProcessPoolExecutor(workers, context, _start_process, (make, arguments))
+
+    def run(step: Callable[[Any, Any], Any], items: Iterable[Any]) -> Iterator[Any]:
+        for future in as_completed([executor.submit(_in_process, step, item) for item in items]):
+            yield future.result()
+
+    try:
+        yield run
+    except BrokenProcessPool:
+        raise RulerError(_DIED) from None
+    except BaseException:
+        for process in list((executor._processes or {}).values()):
+            process.terminate()
+        raise
+    finally:
+        executor.shutdown(cancel_futures=True)
+
+
+_worker: Any = None  # of a process of the pool
+
+
+def _start_process(make: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
+    """In a new process: leave Ctrl-C to the parent, end when the parent ends, make the worker."""
+    global _worker
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+    _worker = make(*arguments)
+
+
+def _end_with_parent() -> None:
+    if parent := multiprocessing.parent_process():
+        parent.join()
+        os._exit(1)
+
+
+def _in_process(step: Callable[[Any, Any], Any], item: Any) -> Any:
+    return step(_worker, item)
+
+
+class _Actor:
+    """The worker of a process of a cluster; paths are relative to the folder of the command."""
+
+    def __init__(self, folder: str, make: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
+        if os.path.isdir(folder):
+            os.chdir(folder)
+        self.worker = make(*arguments)
+
+    def run(self, step: Callable[[Any, Any], Any], item: Any) -> Any:
+        return step(self.worker, item)
+
+
+@contextmanager
+def _ray_actors(
+    workers: int, make: Callable[..., Any], arguments: tuple[Any, ...], address: str | None
+) -> Iterator[Run]:
+    ray = connect(address)
+    if ray.cluster_resources().get("CPU", 0) < workers:
+        raise RulerError(f"The cluster has fewer than {workers} CPUs: give fewer --workers.")
+    environment = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
+    options = {"scheduling_strategy": "SPREAD", "runtime_env": {"env_vars": environment}}
+    actor = ray.remote(_Actor).options(num_cpus=1, **options, **_IF_IT_DIES)
+    actors = [actor.remote(os.getcwd(), make, arguments) for _ in range(workers)]
+
+    def run(step: Callable[[Any, Any], Any], items: Iterable[Any]) -> Iterator[Any]:
+        pool = ray.util.ActorPool(actors)
+        found: Iterator[Any] = pool.map_unordered(
+            lambda one, item: one.run.remote(step, item), items
+        )
+        return found
+
+    try:
+        yield run
+    except ray.exceptions.RayTaskError as error:
+        raise error.cause from None
+    except ray.exceptions.RayError:
+        raise RulerError(_DIED) from None
+    finally:
+        for each in actors:
+            ray.kill(each)
+
+
+def connect(address: str | None) -> Any:
+    """Return the ray package, connected to the cluster of an address, or of this machine.
+
+    Raises RulerError without the package, or if no cluster answers.
+    """
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    try:
+        import ray
+    except ModuleNotFoundError as error:
+        raise RulerError(
+            "--engine ray needs the package 'ray': pip install 'ruler-release[ray]'"
+        ) from error
+    if ray.is_initialized():
+        return ray
+    options = {"include_dashboard": False, "log_to_driver": False, "logging_level": logging.ERROR}
+    try:
+        host, _, port = (address or "").rpartition(":")
+        if port.isdigit() and "/" not in host:  # Ray itself would try for minutes
+            socket.create_connection((host, int(port)), timeout=10).close()
+        ray.init(address=address, **options)
+    except (OSError, ValueError, RuntimeError) as error:
+        raise RulerError(
+            f"No Ray cluster at {address or 'this machine'}: {one_line(error)}. See --address."
+        ) from error
+    return ray

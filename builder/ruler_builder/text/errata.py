@@ -1,0 +1,180 @@
+"""Correct the errors of ONERULER's published files that ruler_builder/text/errata.toml lists.
+
+    errata.fix("cwe", "vi", [template])      # the template with every erratum of vi/cwe.txt applied
+    errata.applied("vi")                     # those errata, for the manifest and the card
+    errata.wording("vi")                     # errors left as published, listed in the card
+
+Structural errors are corrected while a file is read; what native speakers wrote is left alone.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from ruler_builder.text.sources import language_sources
+from ruler_common.parsing import read_toml
+
+ALL = ("all",)
+"""The `languages` of an erratum that applies to every language."""
+_FIRST = "'’"
+# Signs allowed inside a word; only an apostrophe may also start one, and none may end it.
+_INNER = _FIRST + "ʼ -\u200c"
+# Categories of letters; without modifier letters (Lm), which several scripts share.
+_LETTERS = {"Lu", "Ll", "Lt", "Lo"}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Erratum:
+    """A structural error in a published file, why it matters, and the rule that corrects it."""
+
+    id: str
+    file: str
+    languages: tuple[str, ...]
+    rule: str
+    what: str
+    why: str
+    part: str = ""
+    pattern: str = ""
+    replacement: str = ""
+
+    def holds_for(self, code: str) -> bool:
+        """Whether it changes what is read for a language; an erratum of the nouns does for each."""
+        return self.file == "nouns" or self.languages == ALL or code in self.languages
+
+
+@dataclass(frozen=True, kw_only=True)
+class Wording:
+    """An error of wording that is left as published: its language, its file, and how to find it.
+
+    `sign` is a piece of the file's text that shows the error; or `check` names the measure in
+    faults.py that finds it.
+    """
+
+    language: str
+    file: str
+    what: str
+    sign: str = ""
+    check: str = ""
+
+
+@cache
+def _tables() -> dict[str, list[dict[str, Any]]]:
+    return read_toml(files("ruler_builder.text") / "errata.toml")
+
+
+@cache
+def errata() -> tuple[Erratum, ...]:
+    """Every erratum of errata.toml, in the order in which they are applied."""
+    return tuple(
+        Erratum(**(table | {"languages": tuple(table["languages"])}))
+        for table in _tables()["erratum"]
+    )
+
+
+def applied(code: str) -> list[Erratum]:
+    """Return the errata of one of the 26: of its files, the noun list and the authors' script.
+
+    Those of the dictionaries apply to the languages that have one, all but English.
+    """
+    has_words = language_sources(code, custom=False).words is not None
+    return [
+        erratum
+        for erratum in errata()
+        if erratum.holds_for(code) and (has_words or erratum.file != "words")
+    ]
+
+
+def wording(code: str | None = None) -> list[Wording]:
+    """The errors of wording that are left as published, in one language or in all."""
+    found = []
+    for table in _tables()["wording"]:
+        about = {key: table[key] for key in ("file", "what", "check") if key in table}
+        signs = table["signs"] if "signs" in table else dict.fromkeys(table["languages"], "")
+        found += [Wording(language=one, sign=sign, **about) for one, sign in signs.items()]
+    return [fault for fault in found if code in (None, fault.language)]
+
+
+def fix(file: str, code: str, items: Sequence[str], part: str = "") -> list[str]:
+    """The texts or words of a file, or of one part of it, with its errata applied in order."""
+    fixed = list(items)
+    for erratum in errata():
+        if (erratum.file, erratum.part) == (file, part) and erratum.holds_for(code):
+            fixed = _apply(erratum, fixed)
+    return fixed
+
+
+def _apply(erratum: Erratum, items: list[str]) -> list[str]:
+    match erratum.rule:
+        case "replace":
+            changed = re.compile(erratum.pattern)
+            return [changed.sub(erratum.replacement, item) for item in items]
+        case "drop":
+            return [item for item in items if not re.search(erratum.pattern, item)]
+        case "nfc":
+            return [unicodedata.normalize("NFC", item) for item in items]
+        case "one-script":
+            return [item for item in items if len(scripts(item)) < 2]
+        case "signs":
+            return [item for item in items if is_word(item)]
+        case "unique":
+            return list({identity(item): item for item in reversed(items)}.values())[::-1]
+        case _:  # "reading", and the rules that need every column of the nouns: see kept_rows
+            return items
+
+
+def identity(word: str) -> str:
+    """The form in which two spellings are equal: NFKC, case-folded, no zero-width signs."""
+    if word.isascii():
+        return word.lower()
+    folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", word).casefold())
+    return "".join(char for char in folded if unicodedata.category(char) != "Cf")
+
+
+def is_word(text: str) -> bool:
+    """Whether a text is a word: letters, marks; inside it hyphens, apostrophes, single spaces."""
+    if text.isalpha():
+        return True
+    kinds = [unicodedata.category(char)[0] for char in text]
+    whole = all(kind in "LM" or char in _INNER for char, kind in zip(text, kinds, strict=True))
+    ends = bool(text) and (kinds[0] == "L" or text[0] in _FIRST) and kinds[-1] in "LM"
+    return whole and ends and "  " not in text
+
+
+def scripts(text: str) -> Counter[str]:
+    """Count a text's letters by script: LATIN, CYRILLIC, …; Japanese counts as CJK."""
+    return Counter(filter(None, map(_script, text)))
+
+
+@cache
+def _script(char: str) -> str:
+    """The script of a letter; an empty text for any other character."""
+    if unicodedata.category(char) not in _LETTERS:
+        return ""
+    name = unicodedata.name(char, "UNNAMED").split(" ")[0]
+    return "CJK" if name in ("HIRAGANA", "KATAKANA") else name
+
+
+def kept_rows(columns: Mapping[str, Sequence[str]]) -> list[int]:
+    """The rows of the noun list that keys are drawn from: unique everywhere, not ambiguous."""
+    ambiguous = [erratum.pattern for erratum in errata() if erratum.rule == "drop-rows"]
+    return [
+        row
+        for row in unique_rows(list(columns.values()))
+        if not any(re.fullmatch(pattern, columns["en"][row]) for pattern in ambiguous)
+    ]
+
+
+def unique_rows(columns: Sequence[Sequence[str]]) -> list[int]:
+    """The rows whose item is unique in every one of the parallel columns, ascending."""
+    rows = set(range(len(columns[0])))
+    for column in columns:
+        count = Counter(map(identity, column))
+        rows -= {place for place, item in enumerate(column) if count[identity(item)] > 1}
+    return sorted(rows)

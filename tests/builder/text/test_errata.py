@@ -1,0 +1,224 @@
+from __future__ import annotations
+
+import pytest
+
+from ruler_builder.text.errata import (
+    applied,
+    errata,
+    fix,
+    identity,
+    is_word,
+    kept_rows,
+    unique_rows,
+    wording,
+)
+from ruler_builder.text.languages import read_language
+from ruler_builder.text.sources import Sources, Store
+from ruler_common.names import LANGUAGES
+
+CHAPTER = "बयान – 1\n" + 600 * "क " + "\n(पहला समाप्त)"
+MENDED: dict[str, tuple[str, list[str], list[str]]] = {
+    "niah-needle-space": ("en", ["of {key}: {value} "], ["of {key}: {value}"]),
+    "niah-inner-spaces": ("sw", ["nambari   gani"], ["nambari gani"]),
+    "niah-none-word": ("fa", ["a b"], ["a\u200cb"]),
+    "cwe-context-twice": (
+        "vi",
+        ["Read.\\n{context}\\nWhich?\n\n<List> {context} </List>"],
+        ["Read.\n\n<List> {context} </List>"],
+    ),
+    "cwe-spaces": ("ko", ["One. \n\ntwo  three"], ["One.\n\ntwo three"]),
+    "cwe-last-lines": (
+        "pl",
+        ["<Answer> the words </Answer>\n\n"],
+        ["<Answer> the words </Answer>"],
+    ),
+    "nouns-spaces": ("en", ["apple ", "green apple"], ["apple", "green apple"]),
+    "words-line-breaks": ("ta", ["அகல்\n", "வில்"], ["அகல்", "வில்"]),
+    "words-not-composed": ("hi", ["\u0958"], ["\u0915\u093c"]),
+    "words-joiners": ("fa", ["\u200d\u200dپدر", "زفا\u200dف"], ["پدر", "زفاف"]),
+    "words-two-spellings": ("ja", ["堅; 硬; 固い", "机"], ["堅", "机"]),
+    "words-digits": ("ko", ["가다01", "길"], ["길"]),
+    "words-signs": (
+        "ru",
+        ["-дом", "дом-", "дом.", "юго-запад", "а  б", "", "під'їзд", "'mapa"],
+        ["юго-запад", "під'їзд", "'mapa"],
+    ),
+    "words-mixed-scripts": ("ru", ["паpень", "парень", "жар-птица"], ["парень", "жар-птица"]),
+    "words-ligature-ij": ("nl", ["\u0133s", "blijven", "bl\u0133ven"], ["ijs", "blijven"]),
+    "words-twice": ("uk", ["Дім", "дім", "сад", "са\u200dд"], ["Дім", "сад"]),
+    "book-publisher": (
+        "sw",
+        ["Mwisho.\n 12\n\fKumbukumbu\n\f LIBRARY\n\fISBN 1\n"],
+        ["Mwisho.\n"],
+    ),
+    "book-running-titles": (
+        "sw",
+        ["Moja\n\f  Maisha Yangu na Baada ya Miaka Hamsini\nmbili"],
+        ["Moja\n\n\nmbili"],
+    ),
+    "book-page-numbers": (
+        "sw",
+        ["Moja\n\n  22\n\fmbili\n Ill\n\ftatu 3"],
+        ["Moja\n\nmbili\ntatu 3"],
+    ),
+    "book-form-feeds": ("sw", ["Moja\fmbili"], ["Moja\nmbili"]),
+    "book-soft-hyphens": ("pl", ["dobro\u00adczynna"], ["dobroczynna"]),
+    "book-tags": ("it", ["un <B>nome</B>", "1 < 2"], ["un nome", "1 < 2"]),
+    "book-chapters-twice": (
+        "hi",
+        [f"अनुक्रम\n{CHAPTER}\nशीर्षक\n{CHAPTER}\nबयान – 2"],
+        [f"{CHAPTER}\nबयान – 2"],
+    ),
+    "book-page-marks": ("de", ["Schnee{14}resten, »{7}so {sehr}«"], ["Schneeresten, »so {sehr}«"]),
+    "book-note-digits": ("pt", ["alma1! sou11 eu, 1982, n.º 3"], ["alma! sou eu, 1982, n.º 3"]),
+    "book-stray-letters": ("fr", ["rosses,\n\u07d1\u07d1L’espace"], ["rosses,\nL’espace"]),
+    "book-editors-notes": ("ja", ["私に［＃「私に」は誤植］固より"], ["私に固より"]),
+    "book-entities": ("ta", ["மூடமதே!&#8217; என்று"], ["மூடமதே!’ என்று"]),
+    "book-rules": ("ta", ["முதல்\n-----*****-----\nஇரண்டு - * _"], ["முதல்\n\nஇரண்டு - * _"]),
+    "book-contents": ("hi", ["अनुक्रम\nबयान\n"], ["बयान\n"]),
+}
+"""By erratum: a language, an invented text or words with the fault, and what becomes of them."""
+READ = {
+    "book-reported-speech",
+    *("niah-urdu-stop", "niah-hindi-stop", "nouns-newlines", "nouns-not-unique"),
+    *("nouns-ambiguous", "words-newlines", "words-read-as-missing", "book-newlines"),
+}
+"""Errata that reading mends: shown on the published files below."""
+
+
+@pytest.fixture(scope="module")
+def published(mirror: object, store: Store) -> Sources:
+    """The published files."""
+    return Sources(store)
+
+
+def test_every_erratum_is_shown_here() -> None:
+    ids = [erratum.id for erratum in errata()]
+    assert len(ids) == len(set(ids))
+    assert set(ids) == set(MENDED) | READ
+    assert not set(MENDED) & READ
+
+
+@pytest.mark.parametrize("name", MENDED)
+def test_an_erratum_mends_its_fault(name: str) -> None:
+    code, faulty, mended = MENDED[name]
+    erratum = next(erratum for erratum in errata() if erratum.id == name)
+    assert fix(erratum.file, code, faulty, erratum.part) == mended
+    assert faulty != mended
+
+
+def test_an_erratum_is_for_its_own_languages_file_and_part_alone() -> None:
+    assert fix("words", "de", ["-a", "a1", "b; c", "Art", "art"]) == [
+        "-a",
+        "a1",
+        "b; c",
+        "Art",
+        "art",
+    ]
+    assert fix("book", "en", ["a\u00adb\f<B>"]) == ["a\u00adb\f<B>"]
+    assert fix("niah", "en", ["{value} "], "please_list") == ["{value} "]
+    assert fix("script", "fa", ["{value} "]) == ["{value} "]
+
+
+def test_every_erratum_says_where_what_and_why() -> None:
+    for erratum in errata():
+        assert erratum.file in {"niah", "cwe", "nouns", "words", "book", "script"}
+        assert erratum.languages == ("all",) or set(erratum.languages) <= set(LANGUAGES)
+        assert len(erratum.what) > 15
+        assert len(erratum.why) > 15
+        assert bool(erratum.pattern) == (erratum.rule in {"replace", "drop", "drop-rows"})
+
+
+def test_a_language_has_its_own_errata_and_those_of_the_nouns() -> None:
+    ids = [erratum.id for erratum in applied("fa")]
+    assert {"niah-none-word", "niah-urdu-stop", "words-joiners", "nouns-not-unique"} <= set(ids)
+    assert "cwe-context-twice" not in ids
+    assert not any(erratum.file == "words" for erratum in applied("en"))
+
+
+def test_what_stays_is_listed_by_language_with_what_shows_it() -> None:
+    assert {one.language for one in wording()} <= set(LANGUAGES)
+    assert {one.file for one in wording("de")} == {"niah", "cwe"}
+    assert wording("en") == []
+    for one in wording():
+        assert bool(one.sign) != bool(one.check)
+    asks = {code for code in LANGUAGES for one in wording(code) if "translation" in one.what}
+    assert asks == {"de", "es", "fa", "fr", "hi", "nl", "sv"}
+
+
+# ---- Errata that reading mends -----------------------------------------------------------------
+
+
+def test_no_carriage_return_is_read(published: Sources) -> None:
+    assert b"\r\n" in published.read("oneruler-nouns")
+    assert b"\r\n" in published.read("words-da")
+    assert b"\r\n" in published.read("book-sw")
+    danish = read_language("da", published)
+    read = [
+        *danish.nouns,
+        *read_language("da", published).words(),
+        *read_language("sw", published).sentences(),
+    ]
+    assert not any("\r" in text for text in read)
+
+
+def test_persian_needles_end_with_the_full_stop_of_their_book(published: Sources) -> None:
+    needle = read_language("fa", published).parts["needle"]
+    assert needle.endswith(".")
+    assert "۔" not in needle
+
+
+def test_hindi_needles_end_with_the_full_stop_of_their_book(published: Sources) -> None:
+    needle = read_language("hi", published).parts["needle"]
+    assert needle.endswith("{value}।")
+    book = list(read_language("hi", published).sentences())
+    ends = [sum(sentence.endswith(stop) for sentence in book) for stop in "।."]
+    assert ends[0] > 100 * ends[1]
+
+
+def test_no_key_is_one_of_the_five_ambiguous_nouns(published: Sources) -> None:
+    ambiguous = {"earth", "field", "house", "month", "moon"}
+    assert ambiguous < {
+        line.split()[0] for line in published.read("oneruler-nouns").decode().splitlines()
+    }
+    assert not ambiguous & {*read_language("en", published).nouns}
+
+
+def test_a_word_called_nan_is_read(published: Sources) -> None:
+    assert "nan" in read_language("vi", published).words()
+
+
+def test_rows_of_an_ambiguous_english_noun_are_left_out() -> None:
+    assert kept_rows({"en": ["apple", "moon", "moonlight"], "pl": ["a", "b", "c"]}) == [0, 2]
+
+
+def test_only_rows_that_are_unique_in_every_column_are_kept() -> None:
+    columns = [["a", "b", "c", "d"], ["x", "Y", "y", "z"], ["1", "2", "3", "１"]]
+    assert unique_rows(columns) == []
+    assert unique_rows(columns[:2]) == [0, 3]
+    assert unique_rows(columns[:1]) == [0, 1, 2, 3]
+
+
+# ---- What a word is ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "word", ["hus", "tương lai", "юго-запад", "ng'ombe", "'mapa", "संख्या", "می\u200cرود", "りんご"]
+)
+def test_letters_and_what_stands_inside_a_word_make_a_word(word: str) -> None:
+    assert is_word(word)
+
+
+@pytest.mark.parametrize(
+    "word",
+    ["", " ", "a1", "a/b", "-a", "a-", "a ", " a", "a  b", "a.", "～a", "\ue488", "a\n", "'"],
+)
+def test_anything_else_is_no_word(word: str) -> None:
+    assert not is_word(word)
+
+
+def test_words_are_the_same_whatever_their_case_form_and_invisible_signs() -> None:
+    assert identity("Straße") == identity("STRASSE")
+    assert identity("ｎａｎ") == identity("nan")
+    assert identity("می\u200cرود") == identity("میرود")
+    assert identity("dom") != identity("dum")

@@ -1,0 +1,230 @@
+from __future__ import annotations
+
+import re
+import unicodedata
+from itertools import islice, pairwise
+
+import pytest
+
+from ruler_builder.text import sentences as splitting
+from ruler_builder.text.errata import applied, fix, identity, is_word
+from ruler_builder.text.languages import Language, read_language
+from ruler_builder.text.sentences import split
+from ruler_builder.text.sources import Sources, Store, parse_choice
+from ruler_builder.text.word_lists import vocabulary
+from ruler_common.errors import RulerError
+from ruler_common.languages import language_facts
+from ruler_common.names import LANGUAGES
+from tests.shares import share
+
+UNSPACED = {"ja", "zh"}
+HOLDERS = {
+    "task": ["context"],
+    "needle": ["key", "value"],
+    "question_one": ["query1"],
+    "question_many": ["query1", "query2"],
+    "please_list": [],
+    "if_no": [],
+    "answer_prefix": [],
+    "answer": [],
+}
+every_language = pytest.mark.parametrize("code", share(5, LANGUAGES))
+
+
+@pytest.fixture(scope="module")
+def published(mirror: object, store: Store) -> Sources:
+    """The published files."""
+    return Sources(store)
+
+
+@pytest.fixture(scope="module")
+def own(store: Store) -> Sources:
+    """The project's own stand-ins."""
+    return Sources(store, parse_choice(["embedded"]))
+
+
+def folded(code: str, sources: Sources) -> str:
+    """A language's book as one line, its errata applied."""
+    text = sources.read(f"book-{code}").decode("utf-8").replace("\r\n", "\n")
+    return " ".join(fix("book", code, [text])[0].split())
+
+
+# ---- Prompts and nouns -------------------------------------------------------------------------
+
+
+def check_prompts(spoken: Language) -> None:
+    assert list(spoken.parts) == list(HOLDERS)
+    for part, text in spoken.parts.items():
+        assert re.findall(r"\{(.*?)\}", text) == HOLDERS[part]
+        assert "  " not in text
+    assert spoken.parts["needle"].endswith(spoken.facts.sentences.stop)
+    assert spoken.parts["needle"] == spoken.parts["needle"].strip()
+    assert not spoken.parts["needle"].endswith((" .", ".."))
+    assert spoken.none_word in spoken.parts["if_no"]
+    assert spoken.cwe.count("{context}") == 1
+    assert spoken.cwe.endswith(">")
+    assert "\\n" not in spoken.cwe
+    assert spoken.separator == ("" if spoken.code in UNSPACED else " ")
+    assert spoken.facts.sentences.stop == {"ja": "。", "zh": "。", "hi": "।"}.get(spoken.code, ".")
+    for noun in spoken.nouns:
+        assert noun == noun.strip() != ""
+    assert len(set(map(identity, spoken.nouns))) == len(spoken.nouns)
+
+
+@every_language
+def test_the_prompts_and_nouns_of_a_language_are_whole(code: str, published: Sources) -> None:
+    spoken = read_language(code, published)
+    check_prompts(spoken)
+    assert len(spoken.nouns) == 79
+    assert spoken.errata == tuple(erratum.id for erratum in applied(code))
+
+
+def test_the_parts_are_what_native_speakers_wrote(published: Sources) -> None:
+    polish = read_language("pl", published)
+    assert polish.parts["needle"] == "Specjalna magiczna liczba dla hasła „{key}” to: {value}."
+    assert polish.none_word == "brak"
+    assert polish.parts["task"].count("\n") == 6
+
+
+def test_a_place_is_the_same_noun_in_every_language(published: Sources) -> None:
+    spoken = [read_language(code, published).nouns for code in ("en", "pl", "ja", "sr", "da")]
+    assert ("apple", "jabłko", "りんご", "jabuka", "æble") in set(zip(*spoken, strict=True))
+    assert not {"moon", "month", "coat", "jacket", "house"} & set(spoken[0])
+
+
+def test_persian_asks_for_the_word_it_compares(published: Sources) -> None:
+    persian = read_language("fa", published)
+    assert "\u200c" in persian.none_word
+    assert f'"{persian.none_word}"' in persian.parts["if_no"]
+    assert persian.parts["needle"].endswith("{value}.")
+
+
+@pytest.mark.parametrize("code", ["en", "zh"])
+def test_a_stand_in_is_read_like_a_published_language(code: str, own: Sources) -> None:
+    spoken = read_language(code, own)
+    check_prompts(spoken)
+    assert len(spoken.nouns) >= 60
+    assert spoken.errata == ()
+    assert len(read_language("en", own).nouns) == len(spoken.nouns)
+
+
+def test_an_unknown_language_is_refused(own: Sources) -> None:
+    with pytest.raises(RulerError, match="Unknown language 'xx'"):
+        read_language("xx", own)
+
+
+def test_a_language_without_a_stand_in_is_refused_with_the_remedy(own: Sources) -> None:
+    with pytest.raises(RulerError, match=r"no text of its own for 'niah-pl'.*languages are en, zh"):
+        read_language("pl", own)
+
+
+# ---- Books -------------------------------------------------------------------------------------
+
+
+@every_language
+def test_a_book_splits_into_sentences_between_words(code: str, published: Sources) -> None:
+    text = folded(code, published)
+    found = list(islice(read_language(code, published).sentences(), 400))
+    separator = "" if code in UNSPACED else " "
+    at = 0
+    for before, after in pairwise(found):
+        assert text.startswith(before, at)
+        at += len(before)
+        if separator:  # a needle goes where a space is
+            assert text[at] == " "
+        else:  # or after a sign, which no word or number holds
+            assert not text[at - 1].isalnum() or text[at] == " "
+        at += text[at] == " "
+        assert text.startswith(after, at)
+    lengths = sorted(map(len, found))
+    assert 10 < lengths[len(lengths) // 2] < 200
+    assert lengths[-1] < 4000
+    assert not any(unicodedata.category(char) == "Cc" for char in "".join(found))
+
+
+@every_language
+def test_a_sentence_ends_where_the_language_ends_one(code: str, published: Sources) -> None:
+    """The needles are sentences native speakers wrote: run together they come apart again."""
+    spoken = read_language(code, published)
+    needles = [
+        spoken.parts["needle"].format(key=noun, value=1234567 + 1111 * place)
+        for place, noun in enumerate(spoken.nouns[:6])
+    ]
+    assert (
+        list(split(spoken.separator.join(needles), code, language_facts(code).sentences)) == needles
+    )
+
+
+@pytest.mark.parametrize("code", ["ko", "sw", "ja", "zh", "uk"])
+def test_the_sentences_of_a_whole_book_are_its_text(code: str, published: Sources) -> None:
+    text = folded(code, published)
+    whole = "".join(read_language(code, published).sentences()).replace(" ", "")
+    assert whole == text.replace(" ", "")
+    if code not in UNSPACED:
+        assert " ".join(read_language(code, published).sentences()) == text
+
+
+def test_a_book_is_split_only_as_far_as_it_is_asked_for(
+    published: Sources, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    windows = []
+    real = splitting._inner_starts
+
+    def counted(window: str, code: str) -> list[int]:
+        windows.append(len(window))
+        return real(window, code)
+
+    monkeypatch.setattr(splitting, "_inner_starts", counted)
+    list(islice(read_language("ru", published).sentences(), 100))
+    assert 0 < sum(windows) < 100_000 < len(folded("ru", published))
+
+
+def test_no_book_holds_a_number_as_long_as_a_value(published: Sources) -> None:
+    for code in LANGUAGES:
+        assert re.findall(r"\d{7,}", folded(code, published)) == []
+
+
+# ---- Dictionaries ------------------------------------------------------------------------------
+
+
+@every_language
+def test_a_dictionary_holds_each_word_once(code: str, published: Sources) -> None:
+    words = read_language(code, published).words()
+    assert len(words) > 2000
+    assert len(set(map(identity, words))) == len(words)
+    if code != "en":  # wonderwords has its own tests
+        assert [word for word in words if not is_word(word)] == []
+        assert [word for word in words if unicodedata.normalize("NFC", word) != word] == []
+
+
+def test_english_has_wonderwords(own: Sources) -> None:
+    assert read_language("en", own).words() == vocabulary()
+
+
+def test_the_stand_ins_words_are_clean_and_enough_for_a_short_list(own: Sources) -> None:
+    words = read_language("zh", own).words()
+    assert len(set(map(identity, words))) == len(words) > 400
+    assert all(map(is_word, words))
+
+
+def test_words_that_look_like_missing_values_are_words(published: Sources) -> None:
+    assert "nan" in read_language("vi", published).words()
+
+
+def test_vietnamese_words_keep_their_spaces_and_numbered_korean_ones_are_left_out(
+    published: Sources,
+) -> None:
+    vietnamese = read_language("vi", published).words()
+    assert sum(" " in word for word in vietnamese) > 4000
+    korean = read_language("ko", published).words()
+    assert "가다" not in korean  # stands as 가다01 alone
+    assert not any(re.search(r"\d", word) for word in vietnamese + korean)
+
+
+def test_only_words_of_exactly_one_class_of_cwe_are_kept(published: Sources) -> None:
+    """As the authors select: `verb,noun`, `verb, noun` and `动词` are none of the three labels."""
+    sizes = {code: len(read_language(code, published).words()) for code in ("zh", "ko", "pt")}
+    assert sizes == {"zh": 2173, "ko": 2605, "pt": 7617}
+    table = published.read("words-zh").decode("utf-8")
+    assert '工作,"noun,verb"' in table
+    assert not {"工作", "任何", "所以"} & set(read_language("zh", published).words())
