@@ -38,7 +38,7 @@ from ruler_eval.gate.waves import ScoredRows, open_waves
 from ruler_eval.run.progress import RunSummary
 from ruler_eval.run.run_order import RunOrder
 from ruler_eval.score.intervals import FEWEST_ROWS, paired_interval, paired_mean, units
-from ruler_eval.score.results_file import Results, scores_of
+from ruler_eval.score.results import Results, documents_of, row_values
 
 RULE = "bets 3"
 """The name of rule and order of rows together; another number for another rule."""
@@ -174,7 +174,7 @@ def decide_run(
 
 def fixed_settings(base: Results, max_drop: float) -> dict[str, Any]:
     """Return what is fixed before the first row: the limit, the rule, and the scores of model A."""
-    scores = {name: [*rows.items()] for name, rows in scores_of(base).items()}
+    scores = {name: [*rows.items()] for name, rows in row_values(base, "score").items()}
     digest = hashlib.blake2b(json.dumps(scores).encode(), digest_size=8).hexdigest()
     fixed = {"max_drop": float(max_drop), "rule": RULE, "alpha": ALPHA, "base": base["model"]}
     return {"decide": {**fixed, "base_scores": digest}}
@@ -203,6 +203,7 @@ class SequentialTest:
     def __init__(self, plan: LookPlan, base: Results, max_drop: float) -> None:
         self.plan, self.max_drop = plan, max_drop
         self.base, self._cells = ScoredRows.from_results(base), base["configurations"]
+        self._documents = documents_of(base)
         self._drops = np.empty((0, len(plan.order)))
         self._answered = np.empty((0, len(plan.order)), dtype=bool)
         self._looks: list[Look] = []
@@ -309,7 +310,7 @@ class SequentialTest:
                     for index in self.plan.order[place]
                     if is_left_out is None or not is_left_out(name, index, other)
                 }
-        found = paired_mean(*units(drops, {name: self._cells[name] for name in drops}))
+        found = paired_mean(*units(drops, self._cells, None, self._documents))
         if found.rows < FEWEST_ROWS:
             return -100.0, 100.0
         low, high = paired_interval(found, 1 - 2 * ALPHA_LAST)

@@ -19,8 +19,8 @@ from ruler_common.rows import row_order
 from ruler_eval.gate.betting import LOOK_EVERY, LOOKED_AT
 from ruler_eval.run.runner import OpenRun
 from ruler_eval.run.work_plan import WAVE, WAVE_OVER_LENGTHS
-from ruler_eval.score.results_file import Results, Scores, is_alone
-from ruler_eval.score.stopped import stopped_at
+from ruler_eval.score.results import Results, Scores, is_alone, row_values
+from ruler_eval.score.run_facts import stopped_at
 
 Stratum = tuple[str, str]
 """A task and a length."""
@@ -99,13 +99,14 @@ def plan_of_results(base: Results, other: Results | None = None) -> LookPlan:
     stopped = stopped_at(base["run"]) if base["partial"] else None
     order: dict[Stratum, list[int]] = {}
     configs: dict[Stratum, list[str]] = {}
+    scores = row_values(base, "score")
     for name, cell in base["configurations"].items():
         if is_alone(cell):  # the control without a haystack counts in no mean
             continue
         place = cell["task"], cell["length"]
         version = data["data_version"] or ""
         frozen = row_order(version, data["name"], *place, cell["rows_available"])
-        if {*frozen[: cell["n"]]} != {*cell["rows"]["index"]}:
+        if {*frozen[: cell["n"]]} != {*scores[name]}:
             raise RulerError(
                 f"The rows of '{name}' are not the first ones of the frozen order: score the "
                 "whole run without --partial, or run it with --limit."

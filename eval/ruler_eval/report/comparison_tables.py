@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 from ruler_common.terminal import narrow_table, sentences
 from ruler_common.text import number_of
-from ruler_eval.analysis.compare import ComparedModel, Decision, Ranking, RowCounts, Verdict
+from ruler_eval.analysis.compare import ComparedModel, Decision, RowCounts, Verdict
 from ruler_eval.report.table_parts import bounds, number, p_value, picked
 
 if TYPE_CHECKING:
+    from ruler_eval.analysis.ranks import Ranking
     from ruler_eval.gate.decide import LookedAtRows, SequentialDecision
     from ruler_eval.gate.until import MeanEstimate
 

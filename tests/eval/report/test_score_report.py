@@ -12,7 +12,7 @@ from ruler_eval.published.published_tables import newest_tables
 from ruler_eval.report.published_beside import beside_published
 from ruler_eval.report.score_report import report
 from ruler_eval.score import aggregates
-from ruler_eval.score.results_file import load
+from ruler_eval.score.results import load
 from tests.eval.scoring_helpers import right, ruler, write_oneruler
 
 
