@@ -273,12 +273,12 @@ def losses(groups: Mapping[str, GroupSummary], markdown: bool = False) -> str:
 
 
 def _change(loss: LengthLoss) -> str:
-    """`−6.2 ± 0.8`."""
+    """`−6.2±0.8`."""
     text = f"{loss['difference']:+.1f}".replace("-", "−")
     if loss["interval"] is None:
         return text
     low, high = loss["interval"]
-    return f"{text} ± {(high - low) / 2:.1f}"
+    return f"{text}±{(high - low) / 2:.1f}"
 
 
 def relative_name(group: GroupSummary) -> str:
