@@ -4,7 +4,7 @@
     render(manifest, first_row(root, manifest))    # with a row of the release in it
 
 The card's text is in dataset_cards/ruler.md and oneruler.md, and in _parts.md what both say. Its
-facts come from the manifest, oneruler/errata.toml, CHANGELOG.md and CITATION.cff; card_tables.py
+facts come from the manifest, text/errata.toml, CHANGELOG.md and CITATION.cff; card_tables.py
 adds up the figures.
 """
 
@@ -21,15 +21,15 @@ from typing import Any, NamedTuple
 import jinja2
 import yaml  # type: ignore[import-untyped]
 
-from ruler_builder.oneruler import errata
 from ruler_builder.project_files import project_file
 from ruler_builder.release import card_tables
 from ruler_builder.suites.suite import own_wording, standard_tasks
 from ruler_builder.tasks.registry import FAMILIES, sources_of, usual_of
+from ruler_builder.text import errata
 from ruler_builder.text.sources import EMBEDDED
 from ruler_common import frozen_rows
 from ruler_common.errors import RulerError
-from ruler_common.languages import facts_in, own_languages
+from ruler_common.languages import release_languages
 from ruler_common.manifest_form import Manifest, SourceEntry
 from ruler_common.names import (
     DEFAULT_TOKENIZER,
@@ -66,7 +66,7 @@ def render(
     repo = repo or f"ORG/{manifest['dataset']}"
     configs = configurations(manifest)
     entries = list(manifest["files"].values())
-    spoken = manifest.get("languages") or {}
+    facts = release_languages(manifest)
     families = _families(manifest)
     sources = used_sources(manifest)
     books = _books(manifest, sources)
@@ -110,8 +110,8 @@ def render(
             kinds=KINDS,
             languages=languages(manifest),
             pairs=sorted({name for name in map(languages_of, entries) if "-" in name}),
-            none_facts={code: facts_in(spoken, code).none for code in sorted(spoken)},
-            own_languages={code: facts_in(spoken, code) for code in own_languages(spoken)},
+            none_facts={code: about.none for code, about in facts.items()},
+            custom_languages={code: about for code, about in facts.items() if about.is_custom},
             books=books,
             restricted=[code for code, book in books.items() if book["restricted"]],
             corrected=_corrected(manifest, sources),
@@ -304,7 +304,7 @@ def used_sources(manifest: Manifest) -> dict[str, SourceEntry]:
     """Return the sources of which the files of a manifest are made."""
     used: set[str] = set()
     for entry in manifest["files"].values():
-        used.update(sources_of(manifest, entry))
+        used.update(sources_of(manifest, Config.of(manifest["dataset"], entry)))
     return {name: source for name, source in manifest["sources"].items() if name in used}
 
 

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 import yaml
 
-from ruler_builder.oneruler.errata import ALL, errata, wording
 from ruler_builder.release import card
 from ruler_builder.release.card import render
+from ruler_builder.text.errata import ALL, errata, wording
 from ruler_builder.text.sources import restricted
 from ruler_common import frozen_rows
 from ruler_common.manifest import read_manifest

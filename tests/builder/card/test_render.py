@@ -16,7 +16,6 @@ import pyarrow.parquet as pq
 import pytest
 from huggingface_hub import DatasetCard, DatasetCardData, metadata_load
 
-from ruler_builder.oneruler.language_pairs import Languages, pairs
 from ruler_builder.release.card import (
     configurations,
     files_of_config,
@@ -24,6 +23,7 @@ from ruler_builder.release.card import (
     render,
 )
 from ruler_builder.release.card_files import EVAL_YAML, croissant, eval_yaml
+from ruler_builder.text.language_choice import LanguageChoice, pairs
 from ruler_builder.text.sources import registry
 from ruler_common.frozen_rows import read_frozen
 from ruler_common.manifest import read_manifest
@@ -194,7 +194,7 @@ def test_the_card_of_a_whole_release_stays_small_and_quick(oneruler: Path, tmp_p
         manifest["tokenizers"][tokenizer] = manifest["tokenizers"]["tekken"]
         for task in manifest["tasks"]:
             for length in LENGTHS["oneruler"]:
-                for pair in pairs("oneruler", Languages()):
+                for pair in pairs("oneruler", LanguageChoice()):
                     if not (pair.is_one or task.startswith("niah")):
                         continue
                     named = {"task": task, "length": length, "tokenizer": tokenizer}
