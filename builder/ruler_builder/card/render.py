@@ -24,7 +24,7 @@ import jinja2
 from ruler_builder.card import figures as tables
 from ruler_builder.card import provenance as origins
 from ruler_builder.project_files import project_file
-from ruler_builder.suites.suite import own_wording, standard_tasks
+from ruler_builder.suites.suite import read_suite
 from ruler_builder.tasks.registry import FAMILIES, usual_of
 from ruler_common.errors import RulerError
 from ruler_common.frozen_rows import custom_because, sentence_of
@@ -215,7 +215,8 @@ def _families(manifest: Manifest) -> dict[str, dict[str, dict[str, Any]]]:
 
 def _of_their_own(manifest: Manifest) -> list[str]:
     """The tasks of a user's suite: others than the dataset's, or with other parameters or words."""
-    wording, known = own_wording(manifest["dataset"]), standard_tasks(manifest["dataset"])
+    standard = read_suite(manifest["dataset"])
+    wording, known = standard.families, standard.described()
     return [
         task
         for family, tasks in _families(manifest).items()
