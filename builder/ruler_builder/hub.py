@@ -21,8 +21,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ruler_builder.card import provenance
-from ruler_builder.card.card_files import EVAL_YAML, card_files
+from ruler_builder.release import card
+from ruler_builder.release.card_files import EVAL_YAML, card_files
 from ruler_builder.release.folder_lock import alone_in
 from ruler_builder.release.manifest import is_unfinished, join_manifests
 from ruler_builder.verify.verify import verify
@@ -401,8 +401,8 @@ def _joined(here: Manifest | None, theirs: Manifest, paths: list[str], root: Pat
     part: Manifest = {**theirs, "files": files}
     tokenizers = sorted({entry["tokenizer"] for entry in files.values()})
     part["tokenizers"] = {name: theirs["tokenizers"][name] for name in tokenizers}
-    part["sources"] = provenance.sources(part)
-    codes = provenance.languages(part)
+    part["sources"] = card.used_sources(part)
+    codes = card.languages(part)
     part["languages"] = {code: e for code, e in theirs["languages"].items() if code in codes}
     if here is None:
         return join_manifests([part], root)
