@@ -27,8 +27,8 @@ from ruler_release.commands.flags import (
 if TYPE_CHECKING:
     from ruler_eval.score.results_file import Results
 
-_MAX_DROP = "Points that B may lose against A over all. Exit code 0: surely lost less, "
-_MAX_DROP += "1: surely more, 3: these rows cannot tell."
+_MAX_DROP = "Points that B may lose against A over all. Exit code 0: it loses less, also on "
+_MAX_DROP += "other rows like these, 1: it loses more, 3: these rows cannot tell."
 _RESULTS = "RUN folders, or results.json files."
 _TEXTS = "A release whose texts are counted."
 _COUNTED_BY = "Counts them: a NAME, NAME=hf:ORG/NAME or NAME=FOLDER; repeatable."

@@ -47,6 +47,7 @@ from ruler_eval.score.intervals import (
     interval,
     mcnemar,
     moments,
+    noninferiority_interval,
     paired_interval,
     paired_mean,
     signed_p,
@@ -110,13 +111,15 @@ class ComparedModel(TypedDict):
 class Difference(TypedDict):
     """Two means (0 … 100) and their difference, in points; see the module's docstring.
 
-    `spread` is the standard error of the difference.
+    `spread` is the standard error of the difference; `noninferiority` is the 95 % interval that is
+    compared with a limit (intervals.noninferiority_interval).
     """
 
     a: float
     b: float
     difference: float
     interval: Interval
+    noninferiority: Interval
     detectable: float
     spread: float
     independent_rows: float
@@ -282,12 +285,13 @@ def compare(a: Results, b: Results) -> Comparison:
 
 
 def decision(found: Comparison, max_drop: float) -> Decision:
-    """Hold the drop from A to B over all configurations against the largest that is allowed.
+    """Compare the drop from A to B over all configurations with the largest that is allowed.
 
-    The drop is surely smaller if its whole 95 % interval lies below `max_drop` (points), surely
-    larger if it lies above; of fewer than FEWEST_ROWS independent rows it is unknown. The interval
-    is that of one look, at rows whose number was chosen before: gate/ has the rule for several
-    looks. Raises RulerError for a limit that is not a number.
+    The question is about other rows like these: the verdict is `smaller` if the whole
+    noninferiority interval lies below `max_drop` (points), `larger` if it lies above, and unknown
+    otherwise, or with fewer than FEWEST_ROWS independent rows. It holds for one look at a number
+    of rows chosen in advance; gate/ has the rule for several looks. Raises RulerError for a limit
+    that is not a number.
     """
     if not math.isfinite(max_drop):
         raise RulerError(f"--max-drop {max_drop} is not a number of points, such as 1.5.")
@@ -296,7 +300,7 @@ def decision(found: Comparison, max_drop: float) -> Decision:
     decided = Decision(
         max_drop=max_drop,
         drop=every["difference"],
-        interval=[*every["interval"]],
+        interval=[*every["noninferiority"]],
         verdict=_verdict(every, max_drop),
         rows=round(sum(sizes) / len(sizes)),
         whole=found["a"]["whole"] and found["b"]["whole"],
@@ -308,8 +312,8 @@ def decision(found: Comparison, max_drop: float) -> Decision:
 
 
 def _verdict(difference: Difference, max_drop: float) -> Verdict:
-    """Hold one difference of two means against the limit."""
-    low, high = difference["interval"]
+    """Compare one difference of two means with the limit."""
+    low, high = difference["noninferiority"]
     if difference["independent_rows"] < FEWEST_ROWS:
         return "unknown"
     return "smaller" if high < max_drop else "larger" if low > max_drop else "unknown"
@@ -452,6 +456,7 @@ def mean_difference(names: Sequence[str], cells: Pairs, a: Results) -> Differenc
         "b": 100 * float(np.mean([cells[name]["b"].mean() for name in names])),
         "difference": 100 * found.mean,
         "interval": [100 * low, 100 * high],
+        "noninferiority": [100 * end for end in noninferiority_interval(found)],
         "detectable": 100 * detectable(error),
         "spread": 100 * found.error,
         "independent_rows": found.rows,

@@ -19,7 +19,7 @@ from ruler_eval.gate.plan import plan_of_run
 from ruler_eval.prediction import Prediction, digest
 from ruler_eval.run.progress import RunSummary
 from ruler_eval.run.records import Record
-from ruler_eval.run.run_order import RunOrder
+from ruler_eval.run.run_order import RowOrder, RunOrder
 from ruler_eval.run.runner import OpenRun
 from ruler_eval.run.work_plan import Part
 from ruler_eval.score import results_file, scoring
@@ -57,17 +57,22 @@ class ScoredRows:
 
 @contextmanager
 def open_waves(
-    order: RunOrder, fixed: Mapping[str, Any], max_rows: int, base: Results | None = None
+    order: RunOrder,
+    fixed: Mapping[str, Any],
+    max_rows: int,
+    base: Results | None = None,
+    order_rows: RowOrder | None = None,
 ) -> Iterator[RunInWaves]:
     """Open a run in waves of at most `max_rows` rows of each configuration.
 
     What is `fixed` is written to run.json before the first row. Rows are scored by the rules of the
-    base, if there is one. Raises RulerError as OpenRun does, if the rows cannot go round in waves,
-    and if the base lacks rows or has others.
+    base, if there is one, and sent in the order of `order_rows`; by default the frozen order.
+    Raises RulerError as OpenRun does, if there are too many configurations for waves, and if the
+    base lacks rows or has others.
     """
     if order.shard is not None:
         raise RulerError("A run that scores stop needs every task at each look: leave --shard out.")
-    with OpenRun(order, fixed, max_rows) as work:
+    with OpenRun(order, fixed, max_rows, order_rows) as work:
         yield RunInWaves(work, base)
 
 
@@ -90,7 +95,7 @@ class RunInWaves:
         if base is not None:
             self._check_base(base)
         rules = base["rules"] if base else {"compat": None, "cut": "protocol"}
-        model = self.order.options.model
+        self.model = model = self.order.options.model
         self._rules = ScoringRules(rules["compat"], rules["cut"], model=model).of(release)
         self._errors: dict[str, dict[int, str]] = {name: {} for name in configs}
         self.rows = ScoredRows(

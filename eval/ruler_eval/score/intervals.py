@@ -65,6 +65,8 @@ SMALLEST_MCNEMAR = 6
 """Rows that must differ, all one way, before the exact McNemar test gives p < 0.05."""
 _ADDED = 2
 """Rows that are added to paired differences: one each way."""
+ADDED_AT_A_LIMIT = 2
+"""Rows that are added at each end of an interval that is compared with a limit."""
 _DOUBT = 0.5
 """Rows of full size by which the size of the rows that differ is doubted."""
 _MAX_UNITS = 2520
@@ -293,6 +295,26 @@ def paired_interval(found: PairedMean, confidence: float = CONFIDENCE) -> tuple[
     squares = rows * (found.error**2 * (rows - 1) + found.mean**2) + _ADDED * found.size**2
     half = float(ndtri(upper)) * ((squares / every - centre**2) / every) ** 0.5
     return max(-1.0, centre - half), min(1.0, centre + half)
+
+
+def noninferiority_interval(found: PairedMean) -> tuple[float, float]:
+    """Return the 95 % interval of a mean difference that is compared with a limit, −1 … 1.
+
+    Rare losses are skewed: few rows hold none or few of them, and the normal interval then ends
+    below a limit that is not met in up to 6.6 instead of 2.5 % of repetitions. So at each end
+    ADDED_AT_A_LIMIT rows are added that differ by all in that direction. For rows that are whole
+    or lost, 50 to 6,500 of them, each end then misses in at most 2.5 % (bench_noninferiority.py).
+    """
+    from scipy.special import ndtri
+
+    rows, every = found.rows, found.rows + ADDED_AT_A_LIMIT
+    squares = rows * (found.error**2 * (rows - 1) + found.mean**2) + ADDED_AT_A_LIMIT
+    ends = []
+    for side in (-1, 1):
+        centre = (found.mean * rows + side * ADDED_AT_A_LIMIT) / every
+        error = ((squares / every - centre**2) / (every - 1)) ** 0.5
+        ends.append(centre + side * float(ndtri((1 + CONFIDENCE) / 2)) * error)
+    return max(-1.0, ends[0]), min(1.0, ends[1])
 
 
 def detectable(standard_error: float) -> float:
