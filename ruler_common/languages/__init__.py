@@ -1,20 +1,14 @@
 """What is known of each of ONERULER's 26 languages, a TOML each, and above all its words.
 
-    facts("pl").none.published      # ('brak',)
+    facts("pl").none.prompt         # ('brak',)
 
-A file has the tags an answer may stand in (the published one first), the words for "and", the words
-of a lead-in and of a count beside a word of a list, what passes as "there is no such number", the
-commonest function words, how its letters fold and its sentences end, the script of its book, and
-the size of its Wikipedia; and for the builder the book's rights and the published files' digests.
+A file has the tags an answer may be in (the published one first), the words for "and", the forms of
+the prompt's word for "none", the commonest function words, which letters are equal, how sentences
+end, the script of its book, and the size of its Wikipedia; and for the builder the book's rights
+and the published files' digests.
 A language that a release brings along (`ruler build --language-folder`)
 has the same in the manifest: `facts_in`.
 The metric works alone, so docs/embed_languages.py writes what it reads of them into it.
-
-What passes as none has four sources, kept apart and printed so in the card: `published` is the word
-that the prompt asks for, with the variants that the authors' script accepts; `inflected` are other
-forms of it, and the short answers that mean the same; `prompt` is how the prompt itself says that
-there is none; `usual` is how the language usually says so. The last three are this project's own
-lists; no native speaker has checked them yet.
 """
 
 from __future__ import annotations
@@ -41,35 +35,18 @@ _FOLDS = ([1, 1], [1, 2])  # characters of a letter and of what it becomes
 
 @dataclass(frozen=True, kw_only=True)
 class NoneFacts:
-    """What passes as "there is no such number".
+    """The prompt's own word for "none", and its forms: two to eight in all.
 
-    `published` passes anywhere in an answer, and an answer of numbers that holds it is wrong.
-    `inflected` passes as the whole answer; `prompt` and `usual` anywhere, where … stands for up to
-    three words. Where no space sets words apart, the published word may end a longer word, but not
-    after `not_after`; may follow one of the letters of `may_follow`; may stand before
-    `may_end_before`; or begin what the regular expression `may_begin` matches.
+    `prompt` is the word in each of its spellings. `forms` are its inflections and its everyday
+    short form, each with its source. `exceptions` contain a form and do not say none (无法); one
+    stands for all words that begin with it.
     """
 
     __pydantic_config__ = ONLY_FIELDS
 
-    published: tuple[str, ...]
-    inflected: tuple[str, ...]
     prompt: tuple[str, ...]
-    usual: tuple[str, ...]
-    not_after: tuple[str, ...] = ()
-    may_follow: str = ""
-    may_end_before: tuple[str, ...] = ()
-    may_begin: str = ""
-
-
-@dataclass(frozen=True, kw_only=True)
-class ListFacts:
-    """`lead_in`: the words that may stand before a list; `counts`: beside a number in it."""
-
-    __pydantic_config__ = ONLY_FIELDS
-
-    lead_in: tuple[str, ...]
-    counts: tuple[str, ...]
+    forms: dict[str, str]
+    exceptions: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,9 +82,11 @@ class LanguageFacts:
     """What is known of a language.
 
     `name` is English; `script` that of its book; `wikipedia_articles` as the paper counts them
-    (Table 2); `function_words` are the commonest; where `touching`, an "and" may touch the words
-    beside it. `fold` are letters whose case folds in a way of the language's own, each with what
-    it becomes. `written_by` says who wrote the files of a language that is not one of the 26.
+    (Table 2); `function_words` are the commonest. If `touching`, words are written without spaces
+    or with endings, so an "and" may touch the words beside it, and so may particles: those of
+    `may_precede` the word after them, those of `may_follow` the word before them. `fold` are equal
+    letters, each with what it becomes before its case is folded, such as Russian ё and е.
+    `written_by` says who wrote the files of a language that is not one of the 26.
     """
 
     __pydantic_config__ = ONLY_FIELDS
@@ -119,9 +98,10 @@ class LanguageFacts:
     conjunctions: tuple[str, ...]
     function_words: tuple[str, ...]
     none: NoneFacts
-    cwe: ListFacts
     sentences: SentenceFacts = field(default_factory=SentenceFacts)
     touching: bool = False
+    may_precede: tuple[str, ...] = ()
+    may_follow: tuple[str, ...] = ()
     fold: tuple[tuple[str, ...], ...] = ()
     written_by: str = ""
 
@@ -156,12 +136,12 @@ def own_languages(languages: Mapping[str, LanguageEntry]) -> list[str]:
 def own_facts(table: Mapping[str, Any], where: str | Path) -> LanguageFacts:
     """The facts of a language that is none of the 26. Raises RulerError for another table.
 
-    It says who wrote it, and has no regular expression: a stranger's could take any time, and so
-    could lists without end.
+    It says who wrote it, and its lists are short.
     """
     found = facts_of(table, where)
-    for name, lists in (("none", found.none), ("cwe", found.cwe), ("sentences", found.sentences)):
+    for name, lists in (("none", found.none), ("sentences", found.sentences)):
         _check_words(vars(lists), f"{name}.", where)
+    _check_words({"forms": tuple(found.none.forms)}, "none.", where)
     _check_words(vars(found), "", where)
     if not found.written_by.strip():
         raise _wrong(where, "written_by does not say who wrote its prompts and words")
@@ -172,10 +152,6 @@ def own_facts(table: Mapping[str, Any], where: str | Path) -> LanguageFacts:
         raise _wrong(where, "fold has what is no letter")
     if found.wikipedia_articles > _MOST_ARTICLES:
         raise _wrong(where, f"wikipedia_articles is above {_MOST_ARTICLES:,}")
-    if found.none.may_begin:
-        raise _wrong(where, "none.may_begin, a regular expression, is for the 26 languages alone")
-    if any(phrase.count("…") > 2 for phrase in (*found.none.prompt, *found.none.usual)):
-        raise _wrong(where, "a phrase of none.prompt or none.usual has more than two …")
     return found
 
 
@@ -200,8 +176,8 @@ def facts_of(table: Mapping[str, Any], where: str | Path) -> LanguageFacts:
         raise _wrong(where, str(error)) from None
     if any([len(part) for part in pair] not in _FOLDS for pair in found.fold):
         raise _wrong(where, "fold is no list of pairs: a letter, and one or two that it becomes")
-    if not all((found.answer_tags, found.none.published, found.sentences.stop)):
-        raise _wrong(where, "it has no answer_tags, no none.published or no sentences.stop")
+    if not all((found.answer_tags, found.none.prompt, found.sentences.stop)):
+        raise _wrong(where, "it has no answer_tags, no none.prompt or no sentences.stop")
     if found.wikipedia_articles < 1:
         raise _wrong(where, "wikipedia_articles is below 1")
     return found
