@@ -16,9 +16,9 @@ import pytest
 from filelock import FileLock
 from hypothesis import settings
 
-from ruler_builder.oneruler.language_pairs import Languages
 from ruler_builder.release.build import build
 from ruler_builder.release.plan import BuildOrder
+from ruler_builder.text.language_choice import LanguageChoice
 from ruler_builder.text.sources import Sources, Store, parse_choice
 from ruler_builder.tokens.counting import TokenCounter
 from ruler_builder.tokens.tokenizers import load_counter
@@ -268,17 +268,13 @@ def made(once: Once, embedded_text: str) -> Callable[[str], Path]:
 class Silent:
     """Keeps the progress of a build and shows nothing."""
 
-    def planned(self, files: int, rows: int, kept: int) -> None:
-        """So many files and rows to make."""
-        self.plan = files, rows, kept
+    def planned(self, files: int, tokens: int, kept: int = 0) -> None:
+        """Begin the work on `files` files of `tokens` tokens."""
+        self.plan, self.made = (files, tokens, kept), 0
 
-    def rows(self, count: int) -> None:
-        """So many more rows are made."""
-        self.made = getattr(self, "made", 0) + count
-
-    def note(self, text: str) -> None:
-        """Something that the user should know."""
-        self.notes = [*getattr(self, "notes", []), text]
+    def finished(self, tokens: int) -> None:
+        """Count a file of `tokens` tokens as finished."""
+        self.made += tokens
 
 
 @pytest.fixture(scope="session")
@@ -374,7 +370,7 @@ def oneruler(once: Once) -> Path:
             root,
             suite="oneruler",
             lengths=("8k",),
-            languages=Languages(("en", "zh", "en-zh", "zh-en")),
+            languages=LanguageChoice(("en", "zh", "en-zh", "zh-en")),
             samples=6,
             sources=("embedded",),
         )

@@ -21,8 +21,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from ruler_builder.card import provenance
-from ruler_builder.card.card_files import EVAL_YAML, card_files
+from ruler_builder.release import card
+from ruler_builder.release.card_files import EVAL_YAML, card_files
 from ruler_builder.release.folder_lock import alone_in
 from ruler_builder.release.manifest import is_unfinished, join_manifests
 from ruler_builder.verify.verify import verify
@@ -32,7 +32,7 @@ from ruler_common.hub_access import hub_errors, hub_file, is_repository
 from ruler_common.manifest import manifest_text, parse_manifest, read_manifest
 from ruler_common.manifest_form import MANIFEST, FileEntry, Manifest
 from ruler_common.names import check_name
-from ruler_common.terminal import rows_bar
+from ruler_common.terminal import files_bar
 from ruler_common.text import number_of
 from ruler_common.work import OnBytes
 from ruler_dataset import files_of
@@ -279,15 +279,14 @@ def _verified(order: PushOrder) -> str:
     root = order.root
     if order.skip_verify:
         return "Not verified: the files have the manifest's digests."
-    with rows_bar("Verifying") as bar:
+    with files_bar("Verifying") as bar:
         report = verify(
             root,
             order.workers,
             order.mirror,
             order.tokenizers,
-            planned=bar.total,
-            on_progress=bar.rows,
             language_folders=order.language_folders,
+            bar=bar,
         )
     if not report.ok:
         raise RulerError(f"'{root}' does not verify and is not pushed. Run: ruler verify {root}")
@@ -402,8 +401,8 @@ def _joined(here: Manifest | None, theirs: Manifest, paths: list[str], root: Pat
     part: Manifest = {**theirs, "files": files}
     tokenizers = sorted({entry["tokenizer"] for entry in files.values()})
     part["tokenizers"] = {name: theirs["tokenizers"][name] for name in tokenizers}
-    part["sources"] = provenance.sources(part)
-    codes = provenance.languages(part)
+    part["sources"] = card.used_sources(part)
+    codes = card.languages(part)
     part["languages"] = {code: e for code, e in theirs["languages"].items() if code in codes}
     if here is None:
         return join_manifests([part], root)

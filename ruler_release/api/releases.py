@@ -74,15 +74,15 @@ def build(
     Returns:
         The release's manifest, and which of its files are new. Raises RulerError.
     """
-    from ruler_builder.oneruler.language_pairs import Languages
     from ruler_builder.release.build import build as build_release
     from ruler_builder.release.plan import BuildOrder, size_of
+    from ruler_builder.text.language_choice import LanguageChoice
     from ruler_builder.text.language_folder import language_folders as read_folders
     from ruler_builder.text.language_folder import restrictions
-    from ruler_common.terminal import rows_bar
+    from ruler_common.terminal import files_bar
 
-    own_sources = read_folders(paths(language_folders))
-    own = restrictions(own_sources)
+    folders = read_folders(paths(language_folders))
+    custom = restrictions(folders)
     order = filled(
         BuildOrder,
         locals(),
@@ -90,14 +90,14 @@ def build(
         tokenizers=several(tokenizers),
         lengths=several(lengths),
         tasks=several(tasks),
-        languages=Languages(several(languages), instruction_language, skip_restricted, own),
-        own_sources=own_sources,
+        languages=LanguageChoice(several(languages), instruction_language, skip_restricted, custom),
+        custom_sources=folders,
         mirror=path(mirror),
         sources=several(sources),
     )
     if on_size is not None:
         on_size(size_of(order))
-    with rows_bar("Building", progress) as bar:
+    with files_bar("Building", progress) as bar:
         return build_release(order, bar)
 
 
@@ -128,19 +128,18 @@ def verify(
         release, its manifest is damaged, or a given tokenizer differs.
     """
     from ruler_builder.verify.verify import verify as verify_release
-    from ruler_common.terminal import rows_bar
+    from ruler_common.terminal import files_bar
 
     specs = several(tokenizers)
-    with rows_bar("Verifying", progress) as bar:
+    with files_bar("Verifying", progress) as bar:
         return verify_release(
             Path(root),
             workers,
             path(mirror),
             specs,
             audit,
-            planned=bar.total,
-            on_progress=bar.rows,
             language_folders=paths(language_folders),
+            bar=bar,
         )
 
 

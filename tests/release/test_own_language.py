@@ -17,7 +17,7 @@ from ruler_builder.text.language_folder import FILES, language_folders
 from ruler_common.errors import RulerError
 from ruler_common.manifest import read_manifest
 from ruler_dataset import load
-from ruler_eval.release_languages import Languages
+from ruler_eval.release_languages import ReleaseLanguages
 from ruler_score import ruler_score as rules_of
 from ruler_score.language_text import normalize
 from tests import documents, in_process
@@ -69,7 +69,7 @@ def test_the_release_says_who_wrote_the_language(done: tuple[Path, str]) -> None
     assert "**Turkish (tr) is not a language of ONERULER.**" in card
     assert "Written by: The maintainers of this project, not native speakers" in card
     assert "| tr | Göldeki değirmen" in card
-    assert "| tr | hiçbiri | hiç, hiçbirisi, yok" in card
+    assert "| tr | hiçbiri | hiçbirisi: longer form" in card
 
 
 def test_the_metric_alone_scores_it_by_the_manifest(
@@ -108,7 +108,7 @@ def test_without_its_folder_the_rows_are_not_made_anew(done: tuple[Path, str]) -
 
 def test_another_folder_of_the_same_code_is_named(done: tuple[Path, str], copy: Path) -> None:
     change(copy / "book.txt", "mektup", "telgraf")
-    change(copy / "language.toml", '"yok"', '"yoktur"')
+    change(copy / "language.toml", '"hiç" =', '"hiçte" =')
     report = ruler.verify(done[0] / "turkish", language_folders=copy)
     found = [what for file in report.files.values() for _, what in file.problems]
     assert not report.ok
@@ -122,11 +122,11 @@ def test_another_folder_of_the_same_code_is_named(done: tuple[Path, str], copy: 
 
 
 def test_its_letters_fold_as_it_writes_them() -> None:
-    spoken = Languages({"tr": _table()})
+    spoken = ReleaseLanguages({"tr": _table()})
     tr = spoken.rules("tr")
     assert normalize("HİÇBİRİ IŞIK", tr) == "hiçbiri ışık"
     assert normalize("I\u0307", tr) == "i"  # the same letter of two characters
-    for said in ("HİÇBİRİ", "<YANIT> Hiçbiri </YANIT>", "Böyle bir sayı yok."):
+    for said in ("HİÇBİRİ", "<YANIT> Hiçbiri </YANIT>", "Hiçbir sayı geçmiyor."):
         assert rules_of.score_row(said, ["hiçbiri"], "niah_none", tr).score == 1, said
     listed = "Yanıt: KIRMIZI, ışık, İnek ve 3. araba (30 kez)"
     words = ["kırmızı", "ışık", "inek", "araba"]
@@ -153,8 +153,7 @@ FAULTS = {
         "is unknown",
     ),
     "a number as text": ("language.toml", "600_000", '"many"', "should be a valid integer"),
-    "a regular expression": ("language.toml", "[cwe]", "may_begin = '(a+)+'\n[cwe]", "may_begin"),
-    "two dots": ("language.toml", '"sayı yok"', '"sayı … … … yok"', "more than two …"),
+    "a form without a source": ("language.toml", '"hiç" = "', '"hiç" = 1 #', "should be a valid string"),
     "rights that lack": ("language.toml", "restricted = false", "", "restricted"),
     "another tag": (
         "language.toml",
@@ -162,7 +161,7 @@ FAULTS = {
         '["Cevap"]',
         "does not ask for",
     ),
-    "another none": ("niah.txt", '"none": "hiçbiri"', '"none": "hiç"', "which none.published"),
+    "another none": ("niah.txt", '"none": "hiçbiri"', '"none": "hiç"', "which none.prompt"),
     "a needle without value": (
         "niah.txt",
         "veriyor: {value}",
@@ -174,11 +173,11 @@ FAULTS = {
     "a noun twice": ("nouns.tsv", "walnut\tceviz", "walnut\tşemsiye", "'şemsiye' for two nouns"),
     "no list": ("cwe.txt", "{context}", "", "must hold {context} once"),
     "a noun with a brace": ("nouns.tsv", "ceviz", "{value}", "a noun holds no digit, brace"),
-    "a book without a text": ("book.txt", None, " \n", "'book-tr' has no text"),
-    "a book without sentences": ("book.txt", None, "kedi " * 20_000, "too long sentences"),
+    "a book without a text": ("book.txt", None, " \n", "has no text"),
+    "a book without sentences": ("book.txt", None, "kedi " * 20_000, "sentences of"),
     "words without a header": ("words.csv", "words,pos\n", "", "the header words,pos"),
     "a word without a class": ("words.csv", "kitap,noun", "kitap", "the header words,pos"),
-    "one word": ("words.csv", None, "words,pos\nev,noun\n", "that are part of no other word"),
+    "one word": ("words.csv", None, "words,pos\nev,noun\n", "1 words that are not part of another"),
 }
 
 
@@ -193,6 +192,8 @@ def test_a_fault_of_a_folder_is_one_sentence(fault: str, copy: Path, tmp_path: P
     )
     assert shown.code == 2
     assert says in " ".join(shown.stderr.split())
+    file = "niah.txt" if fault == "another tag" else name  # it lacks the tag that the TOML names
+    assert f"tr/{file}" in "".join(shown.stderr.split())  # a long path is broken over lines
     assert not (tmp_path / "out").exists()
 
 
@@ -209,16 +210,8 @@ TEXTS = {  # what no prompt may be, or no facts
     "a code that means all": ("language.toml", '"tr"', '"all"', "has the code 'all'"),
     "an empty word": ("language.toml", '"ve", "ile"', '"ve", ""', "no letter and no digit"),
     "a tag of signs": ("language.toml", '"Cevap"', '".*"', "no letter and no digit"),
-    "a list without end": (
-        "language.toml",
-        '"sayı yok"',
-        ", ".join(['"a"'] * 101),
-        "more than 100 entries",
-    ),
-    "a text without end": ("language.toml", '"sayı yok"', f'"{"a" * 101}"', "longer than 100"),
-    "a space that folds": ("language.toml", '["İ", "i"]', '[" ", "i"]', "what is no letter"),
-    "a name of two lines": ("language.toml", '"Turkish"', '"Tur\\nkish"', "of one line"),
-    "articles without end": ("language.toml", "600_000", "9" * 30, "is above 1,000,000,000"),
+    "a space that folds": ("language.toml", '["İ", "i"]', '[" ", "i"]', "not a letter"),
+    "a name of two lines": ("language.toml", '"Turkish"', '"Tur\\nkish"', "one line of text"),
 }
 
 
@@ -241,33 +234,26 @@ def test_another_encoding_is_named(name: str, encoding: str, copy: Path) -> None
 
 def test_lists_that_are_empty_say_nothing() -> None:
     table = _table()
-    none = {**table["none"], "inflected": [], "prompt": [], "usual": []}
-    few = {**table, "and": [], "none": none, "cwe": {"lead_in": [], "counts": []}}
+    few = {**table, "and": [], "none": {"prompt": [], "forms": {}}}
     few["touching"] = True
-    tr = Languages({"tr": few}).rules("tr")
+    tr = ReleaseLanguages({"tr": few}).rules("tr")
     for said, score in (("hiçbiri", 1), ("Bilmiyorum.", 0), ("", 0), ("?! ...", 0)):
         assert rules_of.score_row(said, ["hiçbiri"], "niah_none", tr).score == score, said
     assert rules_of.score_row("ev, su", ["ev", "su"], "cwe_easy", tr).score == 1
 
 
-def test_a_digit_in_a_phrase_is_no_gap() -> None:
-    none = {**_table()["none"], "usual": ["0 sayı", "yok … sayı"]}
-    tr = Languages({"tr": {**_table(), "none": none}}).rules("tr")
-    for said, score in (("0 sayı", 1), ("yok ki bir sayı", 1), ("Bir çok sayı var", 0)):
-        assert rules_of.score_row(said, ["hiçbiri"], "niah_none", tr).score == score, said
-
-
 def test_no_description_makes_scoring_slow() -> None:
-    """Words of which each begins the next, and as many phrases with gaps as may be."""
+    """Words of which each begins the next, as many as a list may plausibly have."""
     table = _table()
-    table["cwe"] = {"lead_in": [], "counts": ["a" * n for n in range(1, 101)]}
-    table["none"] = {**table["none"], "usual": [f"… a{n} … b" for n in range(100)]}
-    tr = Languages({"tr": {**table, "touching": True}}).rules("tr")
+    nested = ["a" * size for size in range(1, 101)]
+    table["none"] = {"prompt": ["x"], "forms": dict.fromkeys(nested, "none"), "exceptions": nested}
+    table |= {"touching": True, "and": nested, "may_precede": nested, "may_follow": nested}
+    tr = ReleaseLanguages({"tr": table}).rules("tr")
     begun = time.process_time()
     for said in ("a" * 20_000, "a " * 10_000, "x30 aaa " * 2_500):
         assert rules_of.score_row(said, ["ev"], "cwe_easy", tr).score == 0
         assert rules_of.score_row(said, ["hiçbiri"], "niah_none", tr).score == 0
-    assert time.process_time() - begun < 10  # less than one here; minutes without the bounds
+    assert time.process_time() - begun < 10  # about one here
 
 
 @pytest.mark.parametrize("rules", [["tr"], {"tr": None}, {"tr": "ve"}, {"tr": {}}, {"en": {}}])
@@ -278,7 +264,7 @@ def test_the_metric_names_rules_of_another_form(rules: object) -> None:
 
 def test_the_metric_takes_no_text_for_a_list() -> None:
     for wrong in ({"answer_tags": "Yanıt"}, {"and": [7]}, {"fold": [["ab", "c"]]}):
-        with pytest.raises(ValueError, match="no table of a language"):
+        with pytest.raises(ValueError, match="does not describe a language"):
             rules_of.compute(
                 ["a"], [["b"]], "niah_none", ["tr"], language_rules={"tr": {**_table(), **wrong}}
             )
@@ -306,9 +292,12 @@ def test_a_manifest_cannot_change_the_rules_of_the_26(
             lambda m: m["languages"]["en"].update(facts=own),
             "one of the 26",
         ),
-        (lambda m: m["languages"]["tr"].pop("facts"), "no language of oneruler"),
-        (lambda m: m["languages"]["tr"]["facts"].update(fold=[["a"]]), "fold is no list of pairs"),
-        (lambda m: m["languages"]["tr"]["facts"]["none"].update(may_begin="(a+)+$"), "may_begin"),
+        (lambda m: m["languages"]["tr"].pop("facts"), "not a language of oneruler"),
+        (
+            lambda m: m["languages"]["tr"]["facts"].update(fold=[["a"]]),
+            "fold must be a list of pairs",
+        ),
+        (lambda m: m["languages"]["tr"]["facts"]["none"].update(usual=["yok"]), "none.usual"),
         (
             lambda m: m["languages"]["tr"]["facts"].update(answer_tags=[7]),
             "answer_tags.0 should be",
@@ -336,7 +325,7 @@ def test_results_of_two_languages_of_one_code_are_refused() -> None:
     table = _table()
     other = {**table, "script": "Arabic"}
     with pytest.raises(RulerError, match="two languages named 'tr'"):
-        Languages.joined([{"tr": table}, {"tr": other}])
+        ReleaseLanguages.joined([{"tr": table}, {"tr": other}])
 
 
 def test_an_export_scores_it_too(done: tuple[Path, str], tmp_path: Path) -> None:

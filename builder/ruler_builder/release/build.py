@@ -18,7 +18,7 @@ from typing import Any
 
 from pyarrow import Schema
 
-from ruler_builder.card.card_files import card_files
+from ruler_builder.release.card_files import card_files
 from ruler_builder.release.executor import worker_pool
 from ruler_builder.release.folder_lock import alone_in
 from ruler_builder.release.manifest import (
@@ -41,6 +41,7 @@ from ruler_builder.release.plan import (
 )
 from ruler_builder.suites.suite import Suite, read_suite
 from ruler_builder.tasks.base import NewRow, Task, TaskKey
+from ruler_builder.tasks.registry import sources_of
 from ruler_builder.text.sources import SourceChoice, Sources, Store, parse_choice
 from ruler_builder.tokens.counting import (
     EngineMismatch,
@@ -57,7 +58,7 @@ from ruler_common.files import sha256_of, write_whole
 from ruler_common.manifest import manifest_text
 from ruler_common.manifest_form import MANIFEST, FileEntry, Manifest
 from ruler_common.rows import arrow_schema
-from ruler_common.terminal import RowsBar
+from ruler_common.terminal import FilesBar
 from ruler_common.work import processes_for
 
 log = logging.getLogger(__name__)
@@ -71,7 +72,7 @@ class Built:
     new: list[str]
 
 
-def build(order: BuildOrder, report: RowsBar) -> Built:
+def build(order: BuildOrder, report: FilesBar) -> Built:
     """Make what the order asks for and the release lacks.
 
     Raises RulerError before any work, also if another build or fetch is at work in the folder.
@@ -80,7 +81,7 @@ def build(order: BuildOrder, report: RowsBar) -> Built:
         return _build(order, report)
 
 
-def _build(order: BuildOrder, report: RowsBar) -> Built:
+def _build(order: BuildOrder, report: FilesBar) -> Built:
     suite, root = read_suite(order.suite), order.root
     jobs = file_jobs(order, suite)
     release, finished = existing_release(root), read_finished(root)
@@ -94,10 +95,10 @@ def _build(order: BuildOrder, report: RowsBar) -> Built:
         _write_card_files(root, release)  # a newer version may word the card differently
         return Built(release, [])
     mirror = str(order.mirror.resolve()) if order.mirror else None
-    arguments = (suite, mirror, parse_choice(order.sources, order.own_sources), root.resolve())
+    arguments = (suite, mirror, parse_choice(order.sources, order.custom_sources), root.resolve())
     workers = order.workers or processes_for(sum(job.tokens for job in todo))
     with worker_pool(workers, FileBuilder, arguments, order.engine, order.address) as run:
-        report.planned(len(todo), sum(job.rows for job in todo), len(jobs) - len(todo))
+        report.planned(len(todo), sum(job.tokens for job in todo), len(jobs) - len(todo))
         checked = {one.job.config.path: one for one in run(FileBuilder.check, todo)}
         possible = {path: one for path, one in checked.items() if not one.impossible}
         shared = join_manifests([shared, *(one.settings for one in possible.values())], root)
@@ -107,11 +108,11 @@ def _build(order: BuildOrder, report: RowsBar) -> Built:
         if not (shared["files"] or possible):
             raise RulerError(f"Nothing can be built. {next(iter(left_out.values()))}")
         todo = [possible[job.config.path].job for job in todo if job.config.path in possible]
-        report.planned(len(todo), sum(job.rows for job in todo), len(jobs) - len(todo))
+        report.planned(len(todo), sum(job.tokens for job in todo), len(jobs) - len(todo))
         begin_build(root)
         for manifest in run(FileBuilder.build, todo):
             for path, entry in manifest["files"].items():
-                report.rows(entry["rows"])
+                report.finished(entry["rows"] * entry["max_length"])
                 finished[path] = manifest
                 log.debug("%s: %d rows", path, entry["rows"])
     joined = join_manifests([shared, *finished.values()], root)
@@ -260,14 +261,12 @@ class FileBuilder:
     def _settings(self, job: FileJob) -> Manifest:
         """The manifest of the job's file, without the file."""
         config, task = job.config, self.task(job)
-        languages = config.language, config.instruction_language
         counted_sources = task.counted_sources
         settings = new_settings(self.suite, job.seed, job.reserve, [config.length])
-        for name in task.params.sources(*languages):
+        for language in task.languages:
+            settings["languages"][language.code] = language.entry
+        for name in sources_of(settings, config):
             settings["sources"][name] = counted_sources.sources.used[name]
-        for code, wording in counted_sources.wording.items():
-            if code in languages:
-                settings["languages"][code] = wording
         settings["tokenizers"][config.tokenizer] = counted_sources.counter.about
         return settings
 

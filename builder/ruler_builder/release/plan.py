@@ -12,11 +12,11 @@ from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from ruler_builder.oneruler.language_pairs import Languages, pairs
 from ruler_builder.release.manifest import (
     is_unfinished,
 )
 from ruler_builder.suites.suite import Suite, read_suite
+from ruler_builder.text.language_choice import LanguageChoice, pairs
 from ruler_builder.text.sources import SourceFile
 from ruler_builder.tokens.tokenizers import split_spec
 from ruler_common.errors import RulerError
@@ -41,10 +41,10 @@ class BuildOrder:
 
     Lengths by name; `suite` is the name of one of the suites, or the path of a TOML file; `tasks`
     are names of tasks and groups, or `default` for every task of the suite; `samples` in rows a
-    file (None: 500, in oneruler 50); `languages` as ruler_builder/oneruler/language_pairs.py reads
+    file (None: 500, in oneruler 50); `languages` as ruler_builder/text/language_choice.py reads
     them; `skip_impossible`: leave out what cannot be built for its window, and build the rest;
     `address` of a running Ray cluster (None: the one this machine belongs to, else one made for
-    the build); `own_sources`: of languages that are none of the 26 (language_folder.py).
+    the build); `custom_sources`: of languages that are none of the 26 (language_folder.py).
     """
 
     root: Path
@@ -53,7 +53,7 @@ class BuildOrder:
     tokenizers: tuple[str, ...] = ("tekken",)
     lengths: tuple[str, ...] = ("all",)
     tasks: tuple[str, ...] = ("default",)
-    languages: Languages | None = None
+    languages: LanguageChoice | None = None
     samples: int | None = None
     seed: int = 0
     reserve: int = 128
@@ -63,7 +63,7 @@ class BuildOrder:
     skip_impossible: bool = False
     engine: str = "processes"  # one of ENGINES
     address: str | None = None
-    own_sources: Mapping[str, SourceFile] = field(default_factory=dict)
+    custom_sources: Mapping[str, SourceFile] = field(default_factory=dict)
 
 
 class FileJob(NamedTuple):

@@ -130,6 +130,11 @@ class NumberedWords(Task[P]):
         return self.params.counts(self.key.max_length)
 
     @property
+    def words_in_words(self) -> str:
+        """What an error calls the list of words."""
+        return "The list of words"
+
+    @property
     @abstractmethod
     def words(self) -> CountedTexts:
         """The words a list is made of, counted with the space before each."""
@@ -208,7 +213,8 @@ class NumberedWords(Task[P]):
         safe, unfit, count = self.safe(), self.unfit, self.params.num_cw + self.spare
         if len(safe) < count:
             raise RulerError(
-                f"The list of words has {len(safe)} that are part of no other word, not {count}."
+                f"{self.words_in_words} has {len(safe)} words that are not part of another word: "
+                f"{count} are needed."
             )
         picked = safe[distinct(draw, len(safe), count)]
         if unfit.isdisjoint(picked.tolist()):

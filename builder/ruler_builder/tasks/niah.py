@@ -31,6 +31,7 @@ from ruler_builder.tasks.randomness import distinct, iter_numbers, uuids
 from ruler_builder.tasks.templates import Frame, filled
 from ruler_builder.text import word_lists
 from ruler_builder.text.corpora import NOISE
+from ruler_builder.text.sources import LanguageSources
 from ruler_builder.window.haystacks import (
     DEPTHS,
     FEWEST_TOKENS_A_LINE,
@@ -72,7 +73,7 @@ class NiahParams(TaskParams):
         most = MOST_NEEDLES if self.haystack == "essay" else 1000
         self.need(self.keys * self.values <= most, f"keys x values cannot be more than {most}")
 
-    def sources(self, language: str, instruction_language: str) -> tuple[str, ...]:
+    def sources(self, text: LanguageSources, instruction: LanguageSources) -> tuple[str, ...]:
         """The essays, where they are the haystack."""
         return ("essays",) if self.haystack == "essay" else ()
 

@@ -25,6 +25,7 @@ from ruler_builder.tasks.base import NewRow, Task, TaskParams
 from ruler_builder.tasks.randomness import all_but
 from ruler_builder.tasks.templates import Frame, frame_of
 from ruler_builder.text.corpora import Question
+from ruler_builder.text.sources import LanguageSources
 from ruler_builder.window.counted_sources import CountedTexts
 from ruler_builder.window.fit import Documents, Pool, pack, refuse_if_over
 from ruler_builder.window.prompt import PromptBuilder
@@ -57,7 +58,7 @@ class QaParams(TaskParams):
         self.need_one_of("dataset", _CORPORA)
         self.need(self.documents >= 0, "documents must be 1 or more, or 0 for as many as fit")
 
-    def sources(self, language: str, instruction_language: str) -> tuple[str, ...]:
+    def sources(self, text: LanguageSources, instruction: LanguageSources) -> tuple[str, ...]:
         """The corpus."""
         return (self.dataset,)
 

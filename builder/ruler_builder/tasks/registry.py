@@ -24,9 +24,11 @@ from ruler_builder.tasks import (
 )
 from ruler_builder.tasks.audit_parts import Audit
 from ruler_builder.tasks.base import Task, TaskParams
+from ruler_builder.text.sources import language_sources
 from ruler_common.errors import RulerError
-from ruler_common.manifest_form import FileEntry, Manifest
-from ruler_common.names import check_name
+from ruler_common.languages import custom_languages
+from ruler_common.manifest_form import Manifest
+from ruler_common.names import Config, check_name
 
 
 class Family(NamedTuple):
@@ -96,9 +98,12 @@ def listed(family: str, params: TaskParams) -> dict[str, Any]:
     return {"family": family, **named}
 
 
-def sources_of(manifest: Manifest, entry: FileEntry) -> list[str]:
-    """The sources that the rows of a file are made of, by their names in sources.toml."""
-    task = entry["task"]
-    params = read_params(task, manifest["tasks"][task])
-    names = params.sources(entry["language"], entry["instruction_language"])
-    return list(dict.fromkeys(names))
+def sources_of(manifest: Manifest, config: Config) -> list[str]:
+    """Return the names of the sources that the rows of a release's configuration are made of."""
+    params = read_params(config.task, manifest["tasks"][config.task])
+    custom = custom_languages(manifest)
+    text, instruction = (
+        language_sources(code, custom=code in custom)
+        for code in (config.language, config.instruction_language)
+    )
+    return list(dict.fromkeys(params.sources(text, instruction)))

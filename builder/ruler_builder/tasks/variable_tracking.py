@@ -26,6 +26,7 @@ from ruler_builder.tasks.base import LAYOUTS, NewRow, Task, TaskParams
 from ruler_builder.tasks.randomness import distinct, letters, numbers
 from ruler_builder.tasks.templates import filled
 from ruler_builder.text.corpora import NOISE
+from ruler_builder.text.sources import LanguageSources
 from ruler_builder.window.fit import fit
 from ruler_builder.window.haystacks import (
     DEPTHS,
@@ -70,7 +71,7 @@ class ChainParams(TaskParams):
             enough = self.chains * (self.hops + 1) <= MOST_NEEDLES
             self.need(enough, f"in essays, chains x (hops + 1) cannot be over {MOST_NEEDLES}")
 
-    def sources(self, language: str, instruction_language: str) -> tuple[str, ...]:
+    def sources(self, text: LanguageSources, instruction: LanguageSources) -> tuple[str, ...]:
         """The essays, where they are the haystack."""
         return ("essays",) if self.haystack == "essay" else ()
 

@@ -23,7 +23,7 @@ from typing_extensions import TypedDict
 from ruler_common.errors import RulerError
 from ruler_common.languages import LanguageFacts
 from ruler_common.names import GROUPS, TASKS, languages_of
-from ruler_eval.release_languages import Languages
+from ruler_eval.release_languages import ReleaseLanguages
 from ruler_eval.score.aggregates import combine
 from ruler_eval.score.config_naming import ABLATION
 from ruler_eval.score.intervals import paired_interval, paired_mean
@@ -103,7 +103,9 @@ def analyze(
         if at_lengths := {n: c for n, c in cells if not lengths or c["length"] in lengths}:
             chosen[name] = at_lengths
     errors = _errors_at(lengths, errors, places)
-    languages = Languages.joined(one["dataset"].get("languages", {}) for one in results.values())
+    languages = ReleaseLanguages.joined(
+        one["dataset"].get("languages", {}) for one in results.values()
+    )
     about = {code: languages.facts(code) for code in languages}
     spoken = {
         code

@@ -13,7 +13,7 @@ from ruler_common.errors import RulerError
 from ruler_common.names import check_name
 from ruler_eval.frozen_release import Release
 from ruler_eval.prediction import Prediction
-from ruler_eval.release_languages import Languages
+from ruler_eval.release_languages import ReleaseLanguages
 from ruler_eval.score.results_file import Compat, CutRule
 from ruler_score import ruler_score as rules_of
 from ruler_score.oneruler_rules import authors_leave_out
@@ -43,7 +43,7 @@ class ScoringRules:
     _: KW_ONLY
     model: str = ""
     """The model's name: ONERULER's authors treat some models in ways of their own (`compat`)."""
-    languages: Languages = field(default_factory=Languages)
+    languages: ReleaseLanguages = field(default_factory=ReleaseLanguages)
     """With those that the release brings along (`of`)."""
 
     def of(self, release: Release | None) -> ScoringRules:

@@ -106,6 +106,6 @@ def _dataset(
         "rows": {name: release.rows_sha256(name) for name in cells},
         "own_because": own_because(manifest, cells),
     }
-    if release.languages.own:
-        found["languages"] = {code: dict(own) for code, own in release.languages.own.items()}
+    if release.languages.custom:
+        found["languages"] = {code: dict(own) for code, own in release.languages.custom.items()}
     return found

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from ruler_builder.card.card_files import CARD, CROISSANT, EVAL_YAML
+from ruler_builder.release.card_files import CARD, CROISSANT, EVAL_YAML
 from ruler_builder.text.corpora import NOISE
 from ruler_builder.tokens.counting import TokenCounter
 from ruler_builder.verify.verify import VerifyReport, audit_release, verify

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from ruler_common.errors import RulerError
-from ruler_common.languages import facts
+from ruler_common.languages import language_facts
 from ruler_common.names import LANGUAGES
 from ruler_eval.analysis.languages import (
     HIGH_RESOURCE,
@@ -96,7 +96,7 @@ def test_languages_by_the_script_of_their_books(found):
 
 
 def test_the_papers_figures_of_wikipedia_have_four_languages_of_low_resource():
-    low = {code for code in LANGUAGES if facts(code).wikipedia_articles < HIGH_RESOURCE}
+    low = {code for code in LANGUAGES if language_facts(code).wikipedia_articles < HIGH_RESOURCE}
     assert low == {"hi", "st", "sw", "ta"}
 
 

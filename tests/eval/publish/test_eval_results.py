@@ -8,7 +8,7 @@ import pytest
 import yaml
 from huggingface_hub import EvalResultEntry, parse_eval_result_entries
 
-from ruler_builder.card.card_files import eval_yaml
+from ruler_builder.release.card_files import eval_yaml
 from ruler_common.names import GROUPS, LANGUAGES, Names
 from ruler_eval.frozen_release import Release
 from ruler_eval.publish import eval_results as publishing

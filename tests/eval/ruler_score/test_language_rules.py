@@ -10,7 +10,7 @@ import pytest
 
 from docs import embed_languages
 from ruler_common.errors import RulerError
-from ruler_common.languages import facts, facts_of
+from ruler_common.languages import language_facts, read_facts
 from ruler_common.names import LANGUAGES as CODES
 from ruler_common.parsing import read_toml
 from ruler_score import ruler_score as rules
@@ -80,7 +80,7 @@ def test_a_wrong_word_behind_a_lead_in_or_with_a_count_stays_wrong(language):
 
 @EVERY
 def test_a_language_has_two_to_eight_forms_of_none_each_with_a_source(language):
-    none = facts(language).none
+    none = language_facts(language).none
     assert 2 <= len({*none.prompt, *none.forms}) <= 8
     assert all(none.forms.values())
     forms = [normalize(form, language) for form in (*none.prompt, *none.forms)]
@@ -141,20 +141,22 @@ def test_the_metric_holds_the_facts_of_today():
 )
 def test_facts_of_another_form_are_refused_in_one_sentence(change, why):
     path = embed_languages.FOLDER / "pl.toml"
-    known = {
-        name: value
-        for name, value in read_toml(path).items()
-        if name not in ("code", "licence", "book", "files")
-    }
+    table = read_toml(path)
+    facts = {name: value for name, value in table.items() if name not in BUILDER_FIELDS}
     with pytest.raises(RulerError, match=why):
-        facts_of({**known, **change}, path)
+        read_facts({**facts, **change}, path)
+
+
+def test_an_unknown_language_is_named():
+    with pytest.raises(RulerError, match="Unknown language 'pq'"):
+        language_facts("pq")
 
 
 @EVERY
 def test_the_published_none_word_and_tag_are_the_first(mirror, language):
     path = mirror / f"oneruler/prompt/{language}/niah.txt"
     parts = json.loads(path.read_text(encoding="utf-8-sig"))
-    of = facts(language)
+    of = language_facts(language)
     assert of.none.prompt[0] == parts["none"]
     assert parts["answer_numbers"].startswith(f"<{of.answer_tags[0]}>")
 

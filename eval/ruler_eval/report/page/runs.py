@@ -21,7 +21,7 @@ from ruler_common.text import shortened
 from ruler_eval.analysis.errors import answers_from_memory
 from ruler_eval.frozen_release import Release
 from ruler_eval.prediction import Prediction
-from ruler_eval.release_languages import Languages
+from ruler_eval.release_languages import ReleaseLanguages
 from ruler_eval.score.join import join_predictions
 from ruler_eval.score.predictions import Predictions, PredictionSource
 from ruler_eval.score.results_file import Results
@@ -68,7 +68,7 @@ class ReportedRun:
             rules["cut"],
             self.results["partial"],
             model=self.results["model"] or "",
-            languages=Languages(self.results["dataset"].get("languages", {})),
+            languages=ReleaseLanguages(self.results["dataset"].get("languages", {})),
         )
 
 

@@ -1,0 +1,182 @@
+"""The languages of ONERULER: facts about each, above all the words that scoring looks for.
+
+    language_facts("pl").none.prompt         # ('brak',)
+    release_languages(manifest)["tr"].name   # 'Turkish', of a release that brings it along
+
+Each of the 26 has a TOML file in languages/. It has the tags that an answer may be in (the
+published one first), the words for "and", the forms of the prompt's word for "none" with their
+sources, the commonest function words, which letters are equal, how sentences end, the script of the
+book, and the size of its Wikipedia; and for the builder the rights of the book and the digests of
+the published files. A custom language (`ruler build --language-folder`) has the same facts in the
+manifest of its release. The metric works alone, so docs/embed_languages.py writes into it what it
+needs of these files.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from ruler_common.errors import RulerError
+from ruler_common.manifest_form import Manifest
+from ruler_common.names import LANGUAGES, check_name
+from ruler_common.parsing import ONLY_FIELDS, read_as, read_toml
+
+FOLDER = Path(__file__).parent / "languages"
+"""The folder of the 26 languages' files: `pl.toml`."""
+BUILDER_FIELDS = ("code", "licence", "book", "files")
+"""The fields of a language's TOML that only the builder reads; they are not among its facts."""
+_FOLDS = ([1, 1], [1, 2])  # characters of a letter and of what it becomes
+
+
+@dataclass(frozen=True, kw_only=True)
+class NoneFacts:
+    """The prompt's own word for "none", and its forms: two to eight in all."""
+
+    __pydantic_config__ = ONLY_FIELDS
+
+    prompt: tuple[str, ...]  # the word, in each of its spellings
+    forms: dict[str, str]  # its inflections and everyday short form, each with its source
+    exceptions: tuple[str, ...] = ()  # what contains a form and does not say none, such as 无法
+
+
+@dataclass(frozen=True, kw_only=True)
+class SentenceFacts:
+    """How sentences begin and end in the language's book, beyond what sentencex knows.
+
+    `spaced`: whether spaces separate words and sentences. `stop` ends a sentence, and so a needle.
+    In a script with spaces and without capitals a closing quotation mark ends a sentence only if
+    the paragraph ends too, and never unless `quotation_ends`; and what begins with one of
+    `reported`, and none of `not_reported`, belongs to the speech before it, quoted or not.
+    """
+
+    __pydantic_config__ = ONLY_FIELDS
+
+    spaced: bool = True
+    stop: str = "."
+    quotation_ends: bool = True
+    reported: tuple[str, ...] = ()
+    not_reported: tuple[str, ...] = ()
+
+    @property
+    def separator(self) -> str:
+        """What stands between sentences, and between the parts of a prompt: a space or nothing."""
+        return " " if self.spaced else ""
+
+    def reports(self, text: str, at: int = 0) -> bool:
+        """Return whether the words at an offset report the speech before them."""
+        return text.startswith(self.reported, at) and not text.startswith(self.not_reported, at)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LanguageFacts:
+    """What scoring, analysis and the builder need to know about a language."""
+
+    __pydantic_config__ = ONLY_FIELDS
+
+    name: str  # in English
+    script: str  # of its book
+    wikipedia_articles: int  # as the paper counts them (ONERULER, Table 2)
+    answer_tags: tuple[str, ...]
+    conjunctions: tuple[str, ...]
+    function_words: tuple[str, ...]  # the commonest
+    none: NoneFacts
+    sentences: SentenceFacts = field(default_factory=SentenceFacts)
+    touching: bool = False  # whether words, such as "and", may touch without a space
+    may_precede: tuple[str, ...] = ()  # if so, particles that touch the word after them,
+    may_follow: tuple[str, ...] = ()  # and those that touch the word before them
+    fold: tuple[tuple[str, ...], ...] = ()  # equal letters, each with what it becomes
+    written_by: str = ""  # who wrote the files of a custom language; empty for the 26
+
+    @property
+    def is_custom(self) -> bool:
+        """Whether it is not one of the 26: no rows of it are frozen."""
+        return bool(self.written_by)
+
+
+@cache
+def language_table(code: str) -> dict[str, Any]:
+    """Return the file of one of the 26, BUILDER_FIELDS too. Raises RulerError for other codes."""
+    check_name("language", code, LANGUAGES)
+    return read_toml(FOLDER / f"{code}.toml")
+
+
+@cache
+def language_facts(code: str) -> LanguageFacts:
+    """Return the facts of one of the 26 by its ISO 639-1 code. Raises RulerError for others."""
+    table = language_table(code)
+    facts = {name: value for name, value in table.items() if name not in BUILDER_FIELDS}
+    return read_facts(facts, FOLDER / f"{code}.toml")
+
+
+def custom_languages(manifest: Manifest) -> dict[str, dict[str, Any]]:
+    """Return the tables of facts of a release's custom languages, by code."""
+    languages = manifest.get("languages", {})
+    return {code: entry["facts"] for code, entry in languages.items() if "facts" in entry}
+
+
+def release_languages(manifest: Manifest) -> dict[str, LanguageFacts]:
+    """Return the facts of every language of a release, its custom ones too, sorted by code."""
+    custom = custom_languages(manifest)
+    return {
+        code: custom_facts(custom[code], f"the release's language {code}")
+        if code in custom
+        else language_facts(code)
+        for code in sorted(manifest.get("languages", {}))
+    }
+
+
+def custom_facts(table: Mapping[str, Any], where: str | Path) -> LanguageFacts:
+    """Return the facts of a custom language from its table. Raises RulerError.
+
+    The table must name its writer.
+    """
+    facts = read_facts(table, where)
+    _check_words(vars(facts.none), "none.", where)
+    _check_words({"forms": tuple(facts.none.forms)}, "none.", where)
+    _check_words(vars(facts.sentences), "sentences.", where)
+    _check_words(vars(facts), "", where)
+    if not facts.written_by.strip():
+        raise _wrong(where, "written_by does not say who wrote its prompts and words")
+    if not all(text.strip() and text.isprintable() for text in (facts.name, facts.script)):
+        raise _wrong(where, "name and script must each be one line of text")
+    letters = "".join(letter for pair in facts.fold for letter in pair)
+    if any(unicodedata.category(letter)[0] not in "LM" for letter in letters):
+        raise _wrong(where, "fold has a character that is not a letter")
+    return facts
+
+
+def _check_words(lists: Mapping[str, Any], above: str, where: str | Path) -> None:
+    """Refuse words that hold no letter and no digit: they would match everywhere, or nowhere."""
+    for name, words in lists.items():
+        if not isinstance(words, tuple) or name == "fold":
+            continue
+        for text in words:
+            if not any(character.isalnum() for character in text):
+                raise _wrong(where, f"a text of {above}{name} has no letter and no digit")
+
+
+def read_facts(table: Mapping[str, Any], where: str | Path) -> LanguageFacts:
+    """Return the facts in the table of a TOML file or manifest. Raises RulerError for others."""
+    fields = dict(table)
+    if "and" in fields:  # not a name that Python allows
+        fields["conjunctions"] = fields.pop("and")
+    try:
+        facts: LanguageFacts = read_as(fields, LanguageFacts)
+    except (ValueError, TypeError) as error:
+        raise _wrong(where, str(error)) from None
+    if any([len(part) for part in pair] not in _FOLDS for pair in facts.fold):
+        raise _wrong(where, "fold must be a list of pairs: a letter, and one or two it becomes")
+    if not all((facts.answer_tags, facts.none.prompt, facts.sentences.stop)):
+        raise _wrong(where, "it has no answer_tags, no none.prompt or no sentences.stop")
+    if facts.wikipedia_articles < 1:
+        raise _wrong(where, "wikipedia_articles is below 1")
+    return facts
+
+
+def _wrong(where: str | Path, what: str) -> RulerError:
+    return RulerError(f"'{where}' does not describe a language: {what}. See docs/languages.md.")
