@@ -18,8 +18,8 @@
    joins them to one.
 9. In a script without spaces one of the ten words may touch "and" or a particle of the language,
    and a form of "none" stands at the beginning or the end of a stretch of letters.
-10. A word that merely contains a form of "none", such as 无法 or おはなし, is listed as an exception and
-   does not count.
+10. A word that merely contains a form of "none", such as 无法 or おはなし, is listed as an
+    exception and does not count.
 
     exact_numbers("<Odpowiedź>1234567</Odpowiedź>", ["1234567"], "pl")      # 1.0
 
@@ -112,20 +112,12 @@ def says_none(
         forms: whether other forms of the prompt's word count too.
     """
     text = " ".join(text.split())
-    words = [word for word in _none_words(language, none_word or "", forms) if word in text]
-    if not words:  # as in most answers: be quick
-        return False
-    excepted = {
-        start + offset
-        for exception in _normalized(rules_for(language).none_exceptions, language)
-        for start in _places(text, exception)
-        for offset in range(len(exception))
-    }
-    return any(
-        start not in excepted and _is_form(text, start, start + len(word), language)
-        for word in words
-        for start in _places(text, word)
-    )
+    for word in _none_words(language, none_word or "", forms):
+        for start in _places(text, word):
+            whole = _is_form(text, start, start + len(word), language)
+            if whole and not _is_excepted(text, start, language):
+                return True
+    return False
 
 
 @functools.cache
@@ -154,6 +146,14 @@ def _is_form(text: str, start: int, end: int, language: Language) -> bool:
         or text.endswith(_normalized(rules.may_precede, language), 0, start)
         or _particle_follows(text, end, language)
     )
+
+
+def _is_excepted(text: str, start: int, language: Language) -> bool:
+    """Return whether what is at an offset belongs to an exception."""
+    for exception in _normalized(rules_for(language).none_exceptions, language):
+        if exception in text[max(0, start - len(exception) + 1) : start + len(exception)]:
+            return True
+    return False
 
 
 def _particle_follows(text: str, at: int, language: Language) -> bool:
@@ -208,9 +208,7 @@ def _find_words(text: str, words: Collection[str], language: Language) -> list[_
     return spans
 
 
-def _is_whole(
-    text: str, start: int, end: int, words: tuple[str, ...], language: Language
-) -> bool:
+def _is_whole(text: str, start: int, end: int, words: tuple[str, ...], language: Language) -> bool:
     """Return whether a reference is a whole word."""
     begins, ends = not _joined(text, start), not _joined(text, end)
     rules = rules_for(language)

@@ -10,7 +10,7 @@ import pytest
 
 from docs import embed_languages
 from ruler_common.errors import RulerError
-from ruler_common.languages import language_facts, read_facts
+from ruler_common.languages import BUILDER_FIELDS, language_facts, read_facts
 from ruler_common.names import LANGUAGES as CODES
 from ruler_common.parsing import read_toml
 from ruler_score import ruler_score as rules
