@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import math
 import platform
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import KW_ONLY, dataclass, field, fields, replace
 from datetime import datetime, timezone
@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from ruler_common.errors import RulerError
-from ruler_common.manifest_form import Manifest
+from ruler_common.manifest_form import FileEntry, Manifest
 from ruler_common.names import check_name
 from ruler_common.rows import indices_of
 from ruler_common.work import Shard
@@ -33,6 +33,8 @@ from ruler_eval.run.reasoning import Reasoning
 from ruler_eval.run.records import Records, RunSettings, Session, check_settings
 from ruler_eval.run.work_plan import Part, Waves
 
+RowOrder = Callable[[Manifest, FileEntry, list[int]], list[int]]
+"""Puts row indices of a file into another order than the frozen one."""
 VERSIONS = ("ruler-release", "transformers", "tokenizers", "torch", "openai", "datasets")
 
 
@@ -212,11 +214,12 @@ class CheckedRun:
         """The release's manifest."""
         return self.release.manifest
 
-    def parts(self, writable: bool = True) -> list[Part]:
+    def parts(self, writable: bool = True, order_rows: RowOrder | None = None) -> list[Part]:
         """Return the rows of each configuration, and which of them this run has to answer.
 
-        Rows are in the frozen order, of which `limit` takes the first. If the folder can be
-        written, half-written lines and the failed rows to try again are removed from its files.
+        `limit` takes the first rows of the frozen order, and `order_rows` puts those into another
+        order. If the folder can be written, half-written lines and the failed rows to try again are
+        removed from its files.
         """
         records, retry_failed = self.records, self.order.retry_failed
         entries = {file["config"]: file for file in self.manifest["files"].values()}
@@ -224,6 +227,8 @@ class CheckedRun:
         tokens: dict[str, int] = {}
         for config in self.digests:
             rows[config] = indices_of(self.manifest, entries[config])[: self.order.limit]
+            if order_rows is not None:
+                rows[config] = order_rows(self.manifest, entries[config], rows[config])
             tokens[config] = len(rows[config]) * entries[config]["max_length"]
         mine = records.shard.chosen(tokens) if records.shard else set(tokens)
         parts = []

@@ -27,7 +27,7 @@ from ruler_eval.run.progress import Progress, RunSummary
 from ruler_eval.run.prompts import OPENING, Prompt, Prompter
 from ruler_eval.run.records import Record
 from ruler_eval.run.row_state import over_limit, record_of
-from ruler_eval.run.run_order import CheckedRun, RunOrder, check_order, new_session, now
+from ruler_eval.run.run_order import CheckedRun, RowOrder, RunOrder, check_order, new_session, now
 from ruler_eval.run.work_plan import (
     Estimate,
     Part,
@@ -73,12 +73,16 @@ class OpenRun:
     """
 
     def __init__(
-        self, order: RunOrder, fixed: Mapping[str, Any] | None = None, look_every: int | None = None
+        self,
+        order: RunOrder,
+        fixed: Mapping[str, Any] | None = None,
+        look_every: int | None = None,
+        order_rows: RowOrder | None = None,
     ) -> None:
         """Check the order and lock its folder; `fixed` settings are recorded in run.json, too.
 
         A caller who looks at the rows between waves gives `look_every`, the most rows of a
-        configuration in one. Raises RulerError as `run` does.
+        configuration in one, and maybe their order. Raises RulerError as `run` does.
         """
         self.checked = check_order(order, fixed)
         self.order, self.records = self.checked.order, self.checked.records
@@ -93,7 +97,7 @@ class OpenRun:
         self._done: set[tuple[str, int]] = set()
         self.writable = self.records.lock()
         try:
-            self.parts = self.checked.parts(self.writable)
+            self.parts = self.checked.parts(self.writable, order_rows)
             self._waves = self.checked.waves(self.parts, look_every)
         except BaseException:
             self.records.close()
