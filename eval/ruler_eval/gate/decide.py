@@ -2,7 +2,7 @@
 
     stored = StoredRows(base, open_results(Path("runs/quantised")), 2.0)
     decide(base, stored, 2.0, on_look=print)["verdict"]               # "smaller"
-    decide_run(base, order, 2.0, on_look=print).decision["verdict"]   # rows that lack are run
+    decide_run(base, options, 2.0, on_look=print).decision["verdict"]   # rows that lack are run
 
 Rows are looked at wave after wave, in one order, until the verdict; plan.py has the looks,
 betting.py the rule and its proof. The last row decides by the interval of all rows at
@@ -36,7 +36,7 @@ from ruler_eval.gate.betting import (
 from ruler_eval.gate.plan import LookPlan, plan_of_results
 from ruler_eval.gate.waves import ScoredRows, open_waves
 from ruler_eval.run.progress import RunSummary
-from ruler_eval.run.run_order import RunOrder
+from ruler_eval.run.options import RunOptions
 from ruler_eval.score.intervals import FEWEST_ROWS, paired_interval, paired_mean, units
 from ruler_eval.score.results_file import Results, scores_of
 
@@ -157,7 +157,7 @@ class DecidedRun(NamedTuple):
 
 def decide_run(
     base: Results,
-    order: RunOrder,
+    options: RunOptions,
     max_drop: float,
     on_look: Callable[[SequentialDecision], None],
 ) -> DecidedRun:
@@ -166,7 +166,7 @@ def decide_run(
     Raises RulerError if the rows of the two are not the same, or if another limit was fixed.
     """
     check_limit(max_drop)
-    with open_waves(order, fixed_settings(base, max_drop), LOOK_EVERY, base) as run:
+    with open_waves(options, fixed_settings(base, max_drop), LOOK_EVERY, base) as run:
         found = decide(base, run, max_drop, on_look)
         summary = run.finish({"decision": found})
         return DecidedRun(found, summary, run.remaining_tokens)

@@ -1,6 +1,6 @@
 """A run that goes on wave by wave, each row scored when it is answered.
 
-with open_waves(order, {"until": …}, max_rows=10) as run:
+with open_waves(options, {"until": …}, max_rows=10) as run:
 run.answer(20)                     # 20 rows of each task and length have their score
 run.rows.scores["vt_4k"]           # {17: 1.0, 3: 0.8, …}
 run.finish({"estimate": …})        # run.json and results.json
@@ -19,9 +19,9 @@ from ruler_eval.gate.plan import plan_of_run
 from ruler_eval.prediction import Prediction, digest
 from ruler_eval.run.progress import RunSummary
 from ruler_eval.run.records import Record
-from ruler_eval.run.run_order import RunOrder
+from ruler_eval.run.options import RunOptions
 from ruler_eval.run.runner import OpenRun
-from ruler_eval.run.work_plan import Part
+from ruler_eval.run.plan import Part
 from ruler_eval.score import results_file, scoring
 from ruler_eval.score.predictions import PredictionSource
 from ruler_eval.score.results_file import Results, scores_of
@@ -57,7 +57,7 @@ class ScoredRows:
 
 @contextmanager
 def open_waves(
-    order: RunOrder, fixed: Mapping[str, Any], max_rows: int, base: Results | None = None
+    options: RunOptions, fixed: Mapping[str, Any], max_rows: int, base: Results | None = None
 ) -> Iterator[RunInWaves]:
     """Open a run in waves of at most `max_rows` rows of each configuration.
 
@@ -65,9 +65,11 @@ def open_waves(
     base, if there is one. Raises RulerError as OpenRun does, if the rows cannot go round in waves,
     and if the base lacks rows or has others.
     """
-    if order.shard is not None:
+    if options.shard is not None:
         raise RulerError("A run that scores stop needs every task at each look: leave --shard out.")
-    with OpenRun(order, fixed, max_rows) as work:
+    if options.repeats > 1:
+        raise RulerError("A run that scores stop has one sample of each row: leave --repeats out.")
+    with OpenRun(options, fixed, max_rows) as work:
         yield RunInWaves(work, base)
 
 
@@ -75,9 +77,9 @@ class RunInWaves:
     """An open run with its plan, and the scores of the rows that were answered so far."""
 
     def __init__(self, work: OpenRun, base: Results | None) -> None:
-        self.work, self.order = work, work.order
+        self.work, self.options = work, work.options
         self.plan, self._waves, self._done = plan_of_run(work), work.waves(), 0
-        release = Release.open(self.order.dataset, self.order.data_revision)
+        release = Release.open(self.options.release, self.options.data_revision)
         configs = [part.config for part in work.parts]
         self._rows = {
             name: {row["index"]: row for row in release.rows(name, COLUMNS)} for name in configs
@@ -90,7 +92,7 @@ class RunInWaves:
         if base is not None:
             self._check_base(base)
         rules = base["rules"] if base else {"compat": None, "cut": "protocol"}
-        model = self.order.options.model
+        model = self.options.model
         self._rules = ScoringRules(rules["compat"], rules["cut"], model=model).of(release)
         self._errors: dict[str, dict[int, str]] = {name: {} for name in configs}
         self.rows = ScoredRows(
@@ -99,7 +101,7 @@ class RunInWaves:
             truncated={name: set() for name in configs},
         )
         for name in configs:
-            for record in work.records.of(name).values():
+            for record in work.records.read(name).values():
                 self._score(record)
         work.on_record = self._score
 
@@ -186,11 +188,11 @@ class RunInWaves:
             before = parts[part.config].indices if part.config in parts else ()
             parts[part.config] = Part(part.config, before + part.indices, ())
         summary = self.work.finish([*parts.values()])
-        source = PredictionSource(dataset=self.order.dataset, revision=self.order.data_revision)
-        predictions, release = source.open([self.order.out])
+        source = PredictionSource(dataset=self.options.release, revision=self.options.data_revision)
+        predictions, release = source.open([self.options.folder])
         rules = ScoringRules(self._rules.compat, self._rules.cut)
         results = scoring.score(predictions, release, rules)
-        results_file.write(results, self.order.out / "results.json")
+        results_file.write(results, self.options.folder / "results.json")
         return summary
 
     @property
