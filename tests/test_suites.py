@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from ruler_builder.release.build import build
-from ruler_builder.release.order import BuildOrder
-from ruler_builder.release.suite import read_suite
+from ruler_builder.release.plan import BuildOrder
+from ruler_builder.suites.suite import read_suite
 from ruler_builder.tasks.registry import FAMILIES, usual_of
 from ruler_builder.verify.verify import verify
 from ruler_common.errors import RulerError

@@ -104,9 +104,7 @@ def test_the_files_are_found_where_an_installer_moved_them(wheel: Path, tmp_path
     pip = (sys.executable, "-m", "pip", "--disable-pip-version-check")
     target = tmp_path / "target"
     run(*pip, "install", "--no-deps", "--no-index", "--target", target, wheel, cwd=tmp_path)
-    code = (
-        "from ruler_builder.common import project_files as p; print(p.project_file('CITATION.cff'))"
-    )
+    code = "from ruler_builder import project_files as p; print(p.project_file('CITATION.cff'))"
     env = {**os.environ, "PYTHONPATH": str(target)}
     found = Path(run(sys.executable, "-c", code, cwd=tmp_path, env=env).strip())
     assert found == target / SHARE / "CITATION.cff"

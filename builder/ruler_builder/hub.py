@@ -23,9 +23,8 @@ from typing import Any
 
 from ruler_builder.card import provenance
 from ruler_builder.card.card_files import EVAL_YAML, card_files
-from ruler_builder.common.build_folder import is_unfinished
-from ruler_builder.release.new_manifest import join_manifests
-from ruler_builder.sources.folder_lock import alone_in
+from ruler_builder.release.folder_lock import alone_in
+from ruler_builder.release.manifest import is_unfinished, join_manifests
 from ruler_builder.verify.verify import verify
 from ruler_common.errors import RulerError
 from ruler_common.files import read_bytes, sha256_of, write_whole

@@ -16,8 +16,9 @@ from ruler_release.api.arguments import Names, Place, filled, path, paths, sever
 if TYPE_CHECKING:
     import datasets
 
-    from ruler_builder.release.build import BuildSize, Built
-    from ruler_builder.verify.report import VerifyReport
+    from ruler_builder.release.build import Built
+    from ruler_builder.release.plan import BuildSize
+    from ruler_builder.verify.verify import VerifyReport
 
 
 def build(
@@ -75,10 +76,9 @@ def build(
     """
     from ruler_builder.oneruler.language_pairs import Languages
     from ruler_builder.release.build import build as build_release
-    from ruler_builder.release.build import size_of
-    from ruler_builder.release.order import BuildOrder
-    from ruler_builder.sources.language_folder import language_folders as read_folders
-    from ruler_builder.sources.language_folder import restrictions
+    from ruler_builder.release.plan import BuildOrder, size_of
+    from ruler_builder.text.language_folder import language_folders as read_folders
+    from ruler_builder.text.language_folder import restrictions
     from ruler_common.terminal import rows_bar
 
     own_sources = read_folders(paths(language_folders))

@@ -55,7 +55,7 @@ def tokens_by_tokenizer(
         Mean tokens without special ones, those of answers not among them. Raises RulerError for
         a name that is unknown, a tokenizer that is not at hand, and rows of several tokenizers.
     """
-    from ruler_builder.sources.download import Store
+    from ruler_builder.text.sources import Store
     from ruler_builder.tokens.tokenizers import load_counter, split_spec
     from ruler_common.names import languages_of
     from ruler_common.terminal import steps

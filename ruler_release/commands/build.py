@@ -23,7 +23,7 @@ from ruler_release.commands.flags import (
 )
 
 if TYPE_CHECKING:
-    from ruler_builder.release.build import BuildSize
+    from ruler_builder.release.plan import BuildSize
 
 _LANGUAGES = (
     "Of oneruler, comma-separated: pl, en-ko (text English, instruction Korean), all, or default: "

@@ -33,9 +33,8 @@ def list_sources(
     """
     if context.invoked_subcommand is not None:
         return
-    from ruler_builder.release.suite import read_suite
-    from ruler_builder.sources.download import Store
-    from ruler_builder.sources.registry import states
+    from ruler_builder.suites.suite import read_suite
+    from ruler_builder.text.sources import Store, states
     from ruler_common.names import TASKS
     from ruler_release.tables import source_tables
 
@@ -53,12 +52,11 @@ def fetch(
     names: Annotated[list[str] | None, Argument(help=_NAMES)] = None,
     mirror: Mirror = None,
 ) -> None:
-    """Download sources and tokenizers into the cache; resumes what was interrupted.
+    """Download sources and tokenizers into the cache, except for those that are there already.
 
     Example: `ruler sources fetch essays squad`, `ruler sources fetch oneruler-nouns pl ko`
     """
-    from ruler_builder.sources.download import Store
-    from ruler_builder.sources.registry import named_sources
+    from ruler_builder.text.sources import Store, named_sources
     from ruler_builder.tokens.tokenizers import named, pinned_files
     from ruler_common import terminal
 

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from ruler_builder.card.figures import lengths
-from ruler_builder.verify.report import FileReport, VerifyReport
 from ruler_common.frozen_rows import sentence_of
 from ruler_common.manifest import read_manifest
 from ruler_common.manifest_form import MANIFEST, Manifest
@@ -18,7 +17,10 @@ from ruler_common.terminal import MANY, err, out, print_table, sentences
 from ruler_common.text import number_of, plain, without_passwords
 
 if TYPE_CHECKING:
-    from ruler_builder.release.build import BuildSize, Built
+    from ruler_builder.release.build import Built
+    from ruler_builder.release.plan import BuildSize
+    from ruler_builder.verify.file_check import FileReport
+    from ruler_builder.verify.verify import VerifyReport
 
 _WORTH_A_WORD = 1000  # rows
 

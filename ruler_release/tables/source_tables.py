@@ -6,7 +6,7 @@ from textwrap import fill
 from typing import Any
 
 from ruler_builder.release.model_tokenizer import ModelTokenizer, frozen_datasets
-from ruler_builder.sources.registry import Source, State, restricted
+from ruler_builder.text.sources import Source, State, restricted
 from ruler_common.names import DEFAULT_TOKENIZER
 from ruler_common.terminal import COLUMNS, out, print_table, sentences
 

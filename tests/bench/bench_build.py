@@ -29,9 +29,8 @@ from typing import NamedTuple
 
 os.environ["TOKENIZERS_PARALLELISM"] = "false"
 
-from ruler_builder.common.parquet_rows import read_rows
-from ruler_builder.release.parquet_files import parquet_file, rows_in_group
-from ruler_builder.sources.download import Store
+from ruler_builder.release.parquet import parquet_file, read_rows, rows_in_group
+from ruler_builder.text.sources import Store
 from ruler_builder.tokens.tokenizers import load_counter
 from ruler_common.manifest import read_manifest
 from ruler_common.names import parse_length

@@ -10,7 +10,7 @@ import pytest
 
 from ruler_builder.oneruler.language_pairs import Languages
 from ruler_builder.release.build import build
-from ruler_builder.release.order import BuildOrder
+from ruler_builder.release.plan import BuildOrder
 from ruler_common.manifest import read_manifest
 from tests.conftest import Once, Silent
 from tests.shares import ALL, share
@@ -42,8 +42,7 @@ def folder(tmp_path: Path, cache: Path) -> Path:
 @pytest.fixture(scope="session")
 def audited(mirror: Path, once: Once) -> dict[str, Any]:
     """What is found in ONERULER's published files, by published_audit.py."""
-    from ruler_builder.sources.chosen_sources import Sources
-    from ruler_builder.sources.download import Store
+    from ruler_builder.text.sources import Sources, Store
     from ruler_builder.tokens.tokenizers import load_counter
     from tests.builder.oneruler.published_audit import audit
 

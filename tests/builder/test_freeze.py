@@ -13,7 +13,7 @@ import pytest
 from freeze import freeze
 from ruler_builder.card.render import render
 from ruler_builder.release.build import build
-from ruler_builder.release.order import BuildOrder
+from ruler_builder.release.plan import BuildOrder
 from ruler_common.errors import RulerError
 from ruler_common.frozen_rows import compare, read_frozen, unexplained
 from ruler_common.manifest import read_manifest

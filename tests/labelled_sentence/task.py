@@ -11,11 +11,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ruler_builder.common.randomness import letters
-from ruler_builder.context.haystacks import LineHaystack, Needle
-from ruler_builder.context.prompt_builder import PromptBuilder
-from ruler_builder.suites.params import TaskParams
-from ruler_builder.suites.wording import filled
 from ruler_builder.tasks.audit_parts import (
     AuditContext,
     check_spans,
@@ -24,7 +19,11 @@ from ruler_builder.tasks.audit_parts import (
     only_in_evidence,
     pattern_of,
 )
-from ruler_builder.tasks.base import NewRow, Task
+from ruler_builder.tasks.base import NewRow, Task, TaskParams
+from ruler_builder.tasks.randomness import letters
+from ruler_builder.tasks.templates import filled
+from ruler_builder.window.haystacks import LineHaystack, Needle
+from ruler_builder.window.prompt import PromptBuilder
 from ruler_common.rows import Row
 
 

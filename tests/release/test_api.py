@@ -14,7 +14,7 @@ import pytest
 
 import ruler_release as ruler
 from ruler_builder.release.build import Built
-from ruler_builder.verify.report import VerifyReport
+from ruler_builder.verify.verify import VerifyReport
 from ruler_eval.run.progress import RunSummary
 from tests.conftest import Once
 from tests.in_process import ruler as command

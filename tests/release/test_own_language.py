@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import ruler_release as ruler
-from ruler_builder.sources.language_folder import FILES, language_folders
+from ruler_builder.text.language_folder import FILES, language_folders
 from ruler_common.errors import RulerError
 from ruler_common.manifest import read_manifest
 from ruler_dataset import load
@@ -137,8 +137,8 @@ def test_its_letters_fold_as_it_writes_them() -> None:
 
 def _table() -> dict[str, Any]:
     given = language_folders([FOLDER])
-    from ruler_builder.sources.download import Store
-    from ruler_builder.sources.language_folder import describe
+    from ruler_builder.text.language_folder import describe
+    from ruler_builder.text.sources import Store
 
     return dict(describe(given["language-tr"].read(Store(None)), "language.toml").table)
 

@@ -56,7 +56,7 @@ def model() -> Path:
 def release(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two tasks of 2 rows at 1k, and ROWS of niah_single_1 at 4k."""
     from ruler_builder.release.build import build
-    from ruler_builder.release.order import BuildOrder
+    from ruler_builder.release.plan import BuildOrder
     from ruler_common import terminal
 
     root = tmp_path_factory.mktemp("real") / "ruler"
@@ -72,7 +72,7 @@ def release(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_examples_answers_are_to_the_rows_of_today(model: Path, tmp_path: Path) -> None:
     """Where this fails, the rows that differ are to be answered anew, and run.json's digests."""
     from ruler_builder.release.build import build
-    from ruler_builder.release.order import BuildOrder
+    from ruler_builder.release.plan import BuildOrder
     from ruler_common import terminal
 
     folder = Path(ruler_eval.example.__file__).parent

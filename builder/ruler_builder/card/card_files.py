@@ -22,7 +22,7 @@ from ruler_builder.card.render import (
     render,
     templates,
 )
-from ruler_builder.common.project_files import project_file
+from ruler_builder.project_files import project_file
 from ruler_common.errors import RulerError
 from ruler_common.files import read_bytes
 from ruler_common.frozen_rows import custom_because

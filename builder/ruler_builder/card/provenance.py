@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 
 import yaml  # type: ignore[import-untyped]
 
-from ruler_builder.common.project_files import project_file
 from ruler_builder.oneruler import errata
-from ruler_builder.sources.registry import EMBEDDED
+from ruler_builder.project_files import project_file
 from ruler_builder.tasks.registry import sources_of
+from ruler_builder.text.sources import EMBEDDED
 from ruler_common import frozen_rows
 from ruler_common.manifest_form import BookRights, Manifest, SourceEntry
 from ruler_common.names import LANGUAGES

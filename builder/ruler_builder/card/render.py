@@ -23,8 +23,8 @@ import jinja2
 
 from ruler_builder.card import figures as tables
 from ruler_builder.card import provenance as origins
-from ruler_builder.common.project_files import project_file
-from ruler_builder.suites.wording import own_wording, standard_tasks
+from ruler_builder.project_files import project_file
+from ruler_builder.suites.suite import own_wording, standard_tasks
 from ruler_builder.tasks.registry import FAMILIES, usual_of
 from ruler_common.errors import RulerError
 from ruler_common.frozen_rows import custom_because, sentence_of

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from itertools import permutations
 from typing import NamedTuple
 
-from ruler_builder.sources.registry import restricted
+from ruler_builder.text.sources import restricted
 from ruler_common.errors import RulerError
 from ruler_common.names import LANGUAGES, check_name
 

@@ -20,11 +20,10 @@ from collections.abc import Collection, Iterator, Sequence
 from functools import lru_cache
 
 from ruler_builder.oneruler import errata
-from ruler_builder.sources import language_folder
-from ruler_builder.sources.chosen_sources import Sources
-from ruler_builder.sources.registry import CANONICAL, NOUNS
-from ruler_builder.sources.sentences import split
-from ruler_builder.sources.word_lists import vocabulary
+from ruler_builder.text import language_folder
+from ruler_builder.text.sentences import split
+from ruler_builder.text.sources import CANONICAL, NOUNS, Sources
+from ruler_builder.text.word_lists import vocabulary
 from ruler_common.errors import RulerError
 from ruler_common.languages import LanguageFacts, facts
 from ruler_common.manifest_form import LanguageEntry

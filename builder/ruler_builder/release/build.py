@@ -1,47 +1,66 @@
-"""Build a release: files -> card -> manifest; stopped anywhere, the same order goes on.
+"""Build a release: files -> card -> manifest; stopped anywhere, the same order continues.
 
     build(BuildOrder(Path("ruler"), tokenizers=("tekken",), lengths=("4k",)), report)
 
-A file is the unit of work: a worker writes `vt.parquet` and then its own manifest, `vt.json` in
-the folder `.build` (common/build_folder.py). What has both is not made again. The release's
-manifest joins that of an earlier build and those of the finished files, and is written last, so
-that what it lists is complete. Neither workers, order nor interruptions change a byte.
+A file is the unit of work: a worker (FileBuilder) writes `vt.parquet` and then its manifest entry,
+`vt.json`. What has both is not made again. The release's manifest joins that of an earlier build
+and those of the finished files, and is written last, so that what it lists is complete. Neither
+workers, order nor interruptions change a byte.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
+
+from pyarrow import Schema
 
 from ruler_builder.card.card_files import card_files
-from ruler_builder.common.build_folder import (
+from ruler_builder.release.executor import worker_pool
+from ruler_builder.release.folder_lock import alone_in
+from ruler_builder.release.manifest import (
     begin_build,
     end_build,
     is_unfinished,
+    join_manifests,
+    new_settings,
     read_finished,
+    with_files,
+    write_finished,
 )
-from ruler_builder.common.processes import worker_pool
-from ruler_builder.release.file_builder import FileBuilder, FileJob
-from ruler_builder.release.new_manifest import join_manifests, new_settings
-from ruler_builder.release.order import BuildOrder, file_jobs, refuse_two_kinds
-from ruler_builder.release.suite import read_suite
-from ruler_builder.sources.chosen_sources import parse_choice
-from ruler_builder.sources.folder_lock import alone_in
+from ruler_builder.release.parquet import parquet_file, rows_in_group
+from ruler_builder.release.plan import (
+    BuildOrder,
+    FileJob,
+    existing_release,
+    file_jobs,
+    refuse_two_kinds,
+)
+from ruler_builder.suites.suite import Suite, read_suite
+from ruler_builder.tasks.base import NewRow, Task, TaskKey
+from ruler_builder.text.sources import SourceChoice, Sources, Store, parse_choice
+from ruler_builder.tokens.counting import (
+    EngineMismatch,
+    TokenCounter,
+    confirm,
+    is_sampled,
+    with_engine,
+)
+from ruler_builder.tokens.tokenizers import load_counter
+from ruler_builder.window.counted_sources import CountedSources
+from ruler_builder.window.fit import Impossible
 from ruler_common.errors import RulerError
-from ruler_common.files import write_whole
-from ruler_common.manifest import manifest_text, read_manifest
+from ruler_common.files import sha256_of, write_whole
+from ruler_common.manifest import manifest_text
 from ruler_common.manifest_form import MANIFEST, FileEntry, Manifest
+from ruler_common.rows import arrow_schema
 from ruler_common.terminal import RowsBar
 from ruler_common.work import processes_for
 
 log = logging.getLogger(__name__)
-# Of the builds in tests/bench/RELEASE.md, which had the extra `fast`; texts of other languages or
-# sources may differ by half.
-_BYTES = {"ruler": 0.34, "oneruler": 0.18}  # a token; ONERULER's rows share their books
-_SECONDS_OF_ROW = 0.004
-_SECONDS_OF_TOKEN = 1.1e-7
 
 
 @dataclass(frozen=True)
@@ -110,19 +129,6 @@ def _write_card_files(root: Path, manifest: Manifest) -> None:
             write_whole(path, text)
 
 
-def existing_release(root: Path) -> Manifest | None:
-    """The manifest of the release in a folder; None if there is none.
-
-    Raises RulerError for a folder with other files.
-    """
-    if (root / MANIFEST).exists():
-        return read_manifest(root)
-    others = [path.name for path in root.iterdir()] if root.is_dir() else []
-    if others and not is_unfinished(root):
-        raise RulerError(f"'{root}' holds other files ({others[0]}): give a new folder.")
-    return None
-
-
 def _refuse_other_rows(files: Mapping[str, FileEntry], jobs: list[FileJob], root: Path) -> None:
     for job in jobs:
         entry = files.get(job.config.path)
@@ -133,31 +139,201 @@ def _refuse_other_rows(files: Mapping[str, FileEntry], jobs: list[FileJob], root
             )
 
 
-@dataclass(frozen=True)
-class BuildSize:
-    """What an order asks for and the release lacks; tokens are those of full windows."""
-
-    dataset: str
-    files: int
-    rows: int
-    tokens: int
-
-    @property
-    def bytes(self) -> float:
-        """What its files take on disk, about."""
-        return self.tokens * _BYTES[self.dataset]
-
-    @property
-    def cpu_seconds(self) -> float:
-        """What all processes together take, about, with the extra `fast`."""
-        return self.rows * _SECONDS_OF_ROW + self.tokens * _SECONDS_OF_TOKEN
+_LEVEL_SHARED, _LEVEL_OTHER = 9, 5  # zstd: rows that share their haystack repay the harder level
 
 
-def size_of(order: BuildOrder) -> BuildSize:
-    """The size of what is to be made. Raises RulerError as `build` does."""
-    suite = read_suite(order.suite)
-    jobs = file_jobs(order, suite)
-    release = existing_release(order.root)
-    todo = [job for job in jobs if not release or job.config.path not in release["files"]]
-    rows, tokens = sum(job.rows for job in todo), sum(job.tokens for job in todo)
-    return BuildSize(suite.dataset, len(todo), rows, tokens)
+@dataclass(frozen=True, kw_only=True)
+class CheckedJob:
+    """A job that was checked before any work.
+
+    `job` has the number of rows that can be made, `settings` is the manifest of its file without
+    the file, and `impossible` says why a file that may be left out cannot be built.
+    """
+
+    job: FileJob
+    settings: Manifest
+    impossible: str = ""
+
+
+class FileBuilder:
+    """Makes files; keeps the counted_sources of the tokenizer it used last.
+
+    `choice` says which sources the project's own texts stand in for, and where others are.
+    """
+
+    def __init__(
+        self,
+        suite: Suite,
+        mirror: str | None,
+        choice: SourceChoice,
+        root: Path,
+        load: Callable[[str, Store], TokenCounter] = load_counter,
+    ) -> None:
+        self.suite, self.mirror, self.choice, self.root = suite, mirror, choice, root
+        self.load = load
+        self.schema = arrow_schema()
+        self._materials: tuple[tuple[str, bool], CountedSources] | None = None
+        self._tasks: dict[str, Task[Any]] = {}
+
+    def counted_sources(self, tokenizer: str, fast: bool) -> CountedSources:
+        """Sources and counts for one tokenizer, by a second engine where `fast`."""
+        key = tokenizer, fast
+        if self._materials is None or self._materials[0] != key:
+            store = Store(self.mirror)
+            counter = self.load(tokenizer, store)
+            counter = with_engine(counter) if fast else counter
+            self._materials = key, CountedSources(Sources(store, self.choice), counter)
+            self._tasks.clear()
+        return self._materials[1]
+
+    def task(self, job: FileJob) -> Task[Any]:
+        """The task of a job, made once for its check and its building."""
+        config, counted_sources = job.config, self.counted_sources(job.tokenizer, job.fast)
+        if config.path not in self._tasks:
+            key = TaskKey(
+                dataset=config.dataset,
+                task=config.task,
+                max_length=config.max_length,
+                reserve=job.reserve,
+                seed=job.seed,
+                language=config.language,
+                instruction_language=config.instruction_language,
+            )
+            self._tasks[config.path] = self.suite.task(key, counted_sources)
+        return self._tasks[config.path]
+
+    def check(self, job: FileJob) -> CheckedJob:
+        """Check that a job can be done. Raises RulerError if not, unless it may be left out."""
+        task = self.task(job)
+        job = job._replace(rows=min(job.rows, task.limit() or job.rows))
+        impossible = ""
+        try:
+            task.check_answers(job.rows)
+            task.check(job.rows)
+        except Impossible as error:
+            impossible = str(error)
+            if not job.skip_impossible:
+                raise RulerError(
+                    f"{job.config.name} cannot be built. {error} "
+                    "--skip-impossible builds the others."
+                ) from None
+        return CheckedJob(job=job, settings=self._settings(job), impossible=impossible)
+
+    def build(self, job: FileJob) -> Manifest:
+        """Write the job's file, then its manifest, which is returned.
+
+        If the second engine counts a sampled row wrongly, the file is made again without it.
+        """
+        try:
+            return self._build(job)
+        except EngineMismatch as error:
+            log.warning("%s", error)
+            return self._build(job._replace(fast=False))
+
+    def _build(self, job: FileJob) -> Manifest:
+        path, task = self.root / job.config.path, self.task(job)
+        with parquet_file(path, *self._form(job)) as file:
+            figures = RowFigures()
+            for index in range(job.rows):
+                row = self.row(job, index)
+                file.add(row.columns())
+                figures.add(row)
+        digest = file.digest.hexdigest()
+        entry = entry_of(job, task, figures, digest, path.stat().st_size, sha256_of(path))
+        manifest = with_files(self._settings(job), {job.config.path: entry})
+        write_finished(self.root, manifest)
+        self.forget(job)
+        return manifest
+
+    def row(self, job: FileJob, index: int) -> NewRow:
+        """Make one row of a file; if it is a sampled one, count it whole too.
+
+        Raises EngineMismatch; Impossible if the window cannot hold the task, and RulerError if a
+        source is missing.
+        """
+        task = self.task(job)
+        row = task.row(index)
+        if is_sampled(index):
+            _check_count(row, task, job.config.name)
+        return row
+
+    def _settings(self, job: FileJob) -> Manifest:
+        """The manifest of the job's file, without the file."""
+        config, task = job.config, self.task(job)
+        languages = config.language, config.instruction_language
+        counted_sources = task.counted_sources
+        settings = new_settings(self.suite, job.seed, job.reserve, [config.length])
+        for name in task.params.sources(*languages):
+            settings["sources"][name] = counted_sources.sources.used[name]
+        for code, wording in counted_sources.wording.items():
+            if code in languages:
+                settings["languages"][code] = wording
+        settings["tokenizers"][config.tokenizer] = counted_sources.counter.about
+        return settings
+
+    def forget(self, job: FileJob) -> None:
+        """Let go of a job's task, which holds its texts."""
+        self._tasks.pop(job.config.path, None)
+
+    def _form(self, job: FileJob) -> tuple[Schema, int, int]:
+        """Columns, rows of a row group and level of compression of the job's file."""
+        level = _LEVEL_SHARED if self.task(job).same_beginning else _LEVEL_OTHER
+        return self.schema, rows_in_group(job.config.max_length), level
+
+
+def entry_of(
+    job: FileJob, task: Task[Any], made: RowFigures, rows_sha256: str, size: int, sha256: str
+) -> FileEntry:
+    """What the manifest says of a file of `size` bytes."""
+    config, lengths = job.config, made.lengths
+    mean = sum(lengths) / len(lengths)
+    entry: FileEntry = {
+        "config": config.name,
+        "task": config.task,
+        "tokenizer": config.tokenizer,
+        "length": config.length,
+        "max_length": config.max_length,
+        "language": config.language,
+        "instruction_language": config.instruction_language,
+        "rows": job.rows,
+        "most_rows": task.limit(),
+        "tokens": {"min": min(lengths), "mean": mean, "max": max(lengths)},
+        "fill": 0.0 if task.alone else mean / (config.max_length - job.reserve),
+        "unit": max(made.units, default=0),
+        "exhausted": 0 if task.alone else len(lengths) - len(made.units),
+        "repeats": max(made.repeats),
+        "counted_by": task.counter.counted_by,
+        "bytes": size,
+        "sha256": sha256,
+        "rows_sha256": rows_sha256,
+    }
+    if any(made.repeats):
+        entry["row_repeats"] = made.repeats
+    if task.alone:
+        entry["evidence_alone"] = True
+    return entry
+
+
+def _check_count(row: NewRow, task: Task[Any], name: str) -> None:
+    """Count a sampled row whole, with the reference library too: a row is counted in pieces."""
+    text = row.input + row.answer_prefix
+    tokens = confirm(task.counter, text, task.counter.count(text), f"row {row.index} of {name}")
+    found = tokens + row.max_new_tokens
+    if found != row.length:
+        raise AssertionError(f"{row.key}: row {row.index} has {found} tokens, not {row.length}")
+
+
+@dataclass
+class RowFigures:
+    """What the manifest sums up of a file's rows: lengths and units in tokens."""
+
+    lengths: list[int] = field(default_factory=list)
+    units: list[int] = field(default_factory=list)
+    repeats: list[int] = field(default_factory=list)
+
+    def add(self, row: NewRow) -> None:
+        """Take a row."""
+        self.lengths.append(row.length)
+        if row.unit is not None:
+            self.units.append(row.unit)
+        self.repeats.append(row.repeats)

@@ -11,18 +11,15 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from ruler_builder.suites.params import ListCounts
 from ruler_common.manifest_form import FileEntry, LanguageEntry
 from ruler_common.rows import Row
 
-_ITEM = re.compile(r"(?:^| )(\d+)\. ")
-_LONGEST = 32  # of the longest words or lines, those that are counted
+LONGEST = 32  # of the longest words or lines, those that are counted
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,53 +94,9 @@ def only_in_evidence(row: Row) -> Iterator[str]:
             yield f"reference '{output}' occurs {times} times, {listed} of them in the evidence"
 
 
-def list_items(text: str) -> list[str] | None:
-    """Return the words of a numbered list `1. word 2. word …`; None if it is not one."""
-    parts = _ITEM.split(text)
-    words, numbers = parts[2::2], parts[1::2]
-    if parts[0] or numbers != [str(number) for number in range(1, len(words) + 1)]:
-        return None
-    return words
-
-
-def check_list(row: Row, about: AuditContext, times: ListCounts) -> Iterator[str]:
-    """Say what is wrong with a numbered list whose common words are the references.
-
-    Each common word appears `times.common` times and every other word `times.uncommon` times, which
-    is fewer; no common word is part of another word.
-    """
-    common, words = row["outputs"], list_items(context_of(row))
-    if words is None:
-        yield "the context is not a numbered list from 1 on"
-        return
-    tally = Counter(words)
-    if len(common) != about.params.num_cw or len(set(common)) != len(common):
-        yield f"there are {len(set(common))} references, not {about.params.num_cw}"
-    for word in common:
-        if tally[word] != times.common:
-            yield f"the common word '{word}' appears {tally[word]} times, not {times.common}"
-    for word in tally.keys() - set(common):
-        if tally[word] != times.uncommon:
-            yield f"the word '{word}' appears {tally[word]} times, not {times.uncommon}"
-            break
-    folded = {fold(word) for word in tally}
-    if len(folded) < len(tally):
-        yield "two words differ in case or width alone"
-    joined = "\n".join(folded)
-    for word in common:
-        if joined.count(fold(word)) > 1:
-            yield f"reference '{word}' is part of another word of the list"
-    if row["evidence"]:
-        yield "a list has no needles, but there is evidence"
-    if not about.entry["exhausted"]:
-        longest = sorted(tally, key=len)[-_LONGEST:]
-        unit = max((about.count(f" {len(words) + 1}. {word}") for word in longest), default=0)
-        yield from about.not_full(row, unit * times.uncommon * 5 // 4)
-
-
 def longest_line(lines: Collection[str], count: Callable[[str], int]) -> int:
     """Return the tokens that a further line like these may have, at most."""
-    longest = sorted(lines, key=len)[-_LONGEST:]
+    longest = sorted(lines, key=len)[-LONGEST:]
     return max(count("\n" + line) for line in longest) * 5 // 4 + 2
 
 

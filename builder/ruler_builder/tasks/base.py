@@ -8,23 +8,70 @@ A task is a pure function of its configuration, the row's key and the token budg
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 
-from ruler_builder.common.randomness import rng
-from ruler_builder.context.counted_sources import CountedSources
-from ruler_builder.context.fit import Fitted, Impossible, fit
-from ruler_builder.context.prompt_builder import Evidence, PromptBuilder
-from ruler_builder.suites.params import TaskParams
-from ruler_builder.suites.wording import Frame
+from ruler_builder.tasks.randomness import rng
+from ruler_builder.tasks.templates import Frame
+from ruler_builder.window.counted_sources import CountedSources
+from ruler_builder.window.fit import Fitted, Impossible, fit
+from ruler_builder.window.prompt import Evidence, PromptBuilder
+from ruler_common.errors import RulerError
 from ruler_common.rows import COLUMNS, canary_of
 
 DATA_VERSION = "1.0.0"
 """Changes with every change to a row's bytes; part of every key, so old and new never mix."""
+LAYOUTS = ("2024", "2025")
+"""Of vt and cwe: the paper's own code (4f6507e, April 2024), and its later one (see the card)."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TaskParams:
+    """A task's parameters, checked; `max_new_tokens` is the family's unless given."""
+
+    optional: ClassVar[tuple[str, ...]] = ()
+    """Parameters beside the paper's: a manifest leaves them out where they are as usual."""
+    from_corpus: ClassVar[bool] = False
+    """Whether rows ask the questions of a corpus: no more than it has, and with its answers."""
+
+    max_new_tokens: int
+
+    def __post_init__(self) -> None:
+        self.need(self.max_new_tokens >= 1, "max_new_tokens must be at least 1")
+
+    def need(self, condition: bool, sentence: str) -> None:
+        """Refuse impossible parameters with a sentence."""
+        if not condition:
+            raise RulerError(f"{sentence}.")
+
+    def need_one_of(self, name: str, known: Sequence[str]) -> None:
+        """Refuse a parameter that is none of these words."""
+        self.need(getattr(self, name) in known, f"{name} must be one of {', '.join(known)}")
+
+    def sources(self, language: str, instruction_language: str) -> tuple[str, ...]:
+        """The sources, by their names in sources.toml, that rows of these languages are made of."""
+        return ()
+
+    @staticmethod
+    def right_answers(references: Sequence[str], prompt_end: str) -> list[str]:
+        """The right answers to a row as its prompt asks for them, which ends with `prompt_end`.
+
+        Here one, that goes on in the sentence of the answer prefix.
+        """
+        *first, last = references
+        return [f" {', '.join(first)}, and {last}" if first else f" {last}"]
+
+
+def between_tags(references: Sequence[str], prompt_end: str) -> list[str]:
+    """A right answer of ONERULER: between the tags with which its prompt ends."""
+    opening, closing = (re.findall(tag, prompt_end) for tag in (r"<[^<>/]+>", r"</[^<>]+>"))
+    return [" ".join([*opening[-1:], ", ".join(references), *closing[-1:]])]
+
 
 _CHECKED = 8  # rows tried before any work
 _SMALL = 2048  # tokens of room; below it every row is tried

@@ -2,27 +2,76 @@
 
     1. garden 2. river 3. garden …
 
-Common words appear `freq_cw` times each, uncommon ones `freq_ucw` times. A short solved example
-comes first; in layout `2024`, that of the paper's own code, no space stands before its answer.
+Common words appear `freq_cw` times each, uncommon ones `freq_ucw` times, all in random order; no
+common word is part of any other word of the list. A short solved example comes first; in layout
+`2024`, that of the paper's own code, no space stands before its answer. ONERULER's tasks
+(oneruler_words.py) have the same list (NumberedWords) with other words around it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import re
+from abc import abstractmethod
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import ClassVar, NamedTuple, TypeVar
 
 import numpy as np
 
-from ruler_builder.context.counted_sources import CountedTexts
-from ruler_builder.sources import word_lists
-from ruler_builder.suites.params import LAYOUTS, ListCounts, ListParams
-from ruler_builder.suites.wording import Frame, filled, wording_of
-from ruler_builder.tasks.audit_parts import AuditContext, check_list
-from ruler_builder.tasks.numbered_words import FEWEST_TOKENS, NumberedWords
+from ruler_builder.tasks.audit_parts import LONGEST, AuditContext, context_of, fold
+from ruler_builder.tasks.base import LAYOUTS, NewRow, Task, TaskParams
+from ruler_builder.tasks.randomness import all_but, distinct
+from ruler_builder.tasks.templates import Frame, filled, wording_of
+from ruler_builder.text import word_lists
+from ruler_builder.text.word_lists import WordParts
+from ruler_builder.window.counted_sources import CountedTexts
+from ruler_builder.window.prompt import PromptBuilder
+from ruler_common.errors import RulerError
 from ruler_common.rows import Row
 
 # ---- Parameters --------------------------------------------------------------------------------
+
+
+class ListCounts(NamedTuple):
+    """How many times a common and an uncommon word appear."""
+
+    common: int
+    uncommon: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class ListParams(TaskParams):
+    """Number of common words and the counts."""
+
+    longest_short: ClassVar[int]
+    """The longest window, in tokens, that has the short counts."""
+
+    num_cw: int = 10
+    freq_cw: int = 30
+    freq_ucw: int = 3
+    short_freq_cw: int = 6
+    short_freq_ucw: int = 1
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for short in ("", "short_"):
+            common, uncommon = (getattr(self, f"{short}{name}") for name in ("freq_cw", "freq_ucw"))
+            sentence = f"{short}freq_cw must be more than {short}freq_ucw, from 1 on"
+            self.need(common > uncommon >= 1, sentence)
+
+    @classmethod
+    def is_short(cls, max_length: int) -> bool:
+        """Whether a window of so many tokens has the short counts."""
+        return max_length <= cls.longest_short
+
+    def counts(self, max_length: int) -> ListCounts:
+        """The counts in a window of so many tokens."""
+        if self.is_short(max_length):
+            return ListCounts(self.short_freq_cw, self.short_freq_ucw)
+        return ListCounts(self.freq_cw, self.freq_ucw)
+
 
 _MOST_COMMON = 200  # words: so many that no other contains are surely there
 
@@ -59,6 +108,148 @@ def example_words(num_cw: int, max_length: int) -> int:
 
 
 # ---- Rows --------------------------------------------------------------------------------------
+
+
+FEWEST_TOKENS = 3  # of one item, " 17. word"
+_ITEM_TOKENS = 6  # about
+
+P = TypeVar("P", bound=ListParams)
+
+
+class NumberedWords(Task[P]):
+    """A list task; subclasses bring the words and the frame."""
+
+    @property
+    def spare(self) -> int:
+        """How many words are drawn beside the common ones, for solved examples."""
+        return 0
+
+    @cached_property
+    def times(self) -> ListCounts:
+        """How many times words appear at this length."""
+        return self.params.counts(self.key.max_length)
+
+    @property
+    @abstractmethod
+    def words(self) -> CountedTexts:
+        """The words a list is made of, counted with the space before each."""
+
+    @abstractmethod
+    def safe(self) -> np.ndarray:
+        """Where in `words` those stand that no other contains."""
+
+    @property
+    def unfit(self) -> frozenset[int]:
+        """Which of these places hold words that the text around the list contains."""
+        return frozenset()
+
+    @abstractmethod
+    def frame(self, draw: np.random.Generator, spare: np.ndarray) -> Frame:
+        """The text around the list; `spare` are words that it may use.
+
+        The list's first number, or the space before it, begins where `head` ends.
+        """
+
+    @property
+    def further(self) -> list[str]:
+        """The words at the end that are taken only when the others have run out."""
+        return []
+
+    @cached_property
+    def _further(self) -> WordParts:
+        return WordParts(self.further)
+
+    @cached_property
+    def _labels(self) -> CountedTexts:
+        least = self.params.num_cw * sum(self.times)  # at `0k`
+        return self.counted_sources.labels(self.key.max_length // FEWEST_TOKENS + 1000 + least)
+
+    @cached_property
+    def _label_tokens(self) -> np.ndarray:
+        """Tokens of the first n numbers, each with the space before it."""
+        return np.cumsum([0, *self._labels.tokens])
+
+    def row(self, index: int) -> NewRow:
+        """Row `index`: the same common words at every length."""
+        draw, num = self.key.draw_asked(index), self.params.num_cw
+        picked = self._picked(draw)
+        common = picked[:num]
+        uncommon = self._uncommon(index, picked)
+        frame = self.frame(draw, picked[num:])
+        lead = " " if frame.head.endswith(" ") else ""  # the first number's, then
+        before, after = frame.head.removesuffix(" "), frame.tail + frame.prefix
+        first = 0 if lead else self.counter.count("1.") - self.counter.count(" 1.")
+        tokens = self._tokens(common, uncommon, first)
+
+        def draft(units: int, context: str) -> PromptBuilder:
+            prompt = PromptBuilder(self.counter).add(before).begin_context(lead=len(lead))
+            return prompt.add_counted(lead + context, tokens(units)).end_context().add(after)
+
+        def text(units: int) -> str:
+            items = self.repeated(common, uncommon[:units], self.times)
+            return self.listed(self.key.draw_filling(index, "order"), items)
+
+        def step(units: int, spare: int) -> int:
+            return units + spare // (_ITEM_TOKENS * self.times.uncommon)
+
+        least = num if self.alone else 0  # as many other words as common ones
+        fitted = self.fit_counted(draft, "1. word", text, step, len(uncommon), least)
+        outputs = self.words.texts[common].tolist()
+        return self.finish(index, fitted.draft, frame, outputs, fitted.unit)
+
+    def references(self, index: int) -> list[str]:
+        """The common words."""
+        picked = self._picked(self.key.draw_asked(index))[: self.params.num_cw]
+        found: list[str] = self.words.texts[picked].tolist()
+        return found
+
+    def _picked(self, draw: np.random.Generator) -> np.ndarray:
+        """The common words, and those for an example: none is part of another word or `unfit`."""
+        safe, unfit, count = self.safe(), self.unfit, self.params.num_cw + self.spare
+        if len(safe) < count:
+            raise RulerError(
+                f"The list of words has {len(safe)} that are part of no other word, not {count}."
+            )
+        picked = safe[distinct(draw, len(safe), count)]
+        if unfit.isdisjoint(picked.tolist()):
+            return picked
+        more = safe[distinct(draw, len(safe), count + len(unfit))]  # enough without those
+        return more[[place not in unfit for place in more.tolist()]][:count]
+
+    def _uncommon(self, index: int, picked: np.ndarray) -> np.ndarray:
+        """The other words in random order; none that has a common word in it."""
+        draw, further = self.key.draw_filling(index, "words"), self.further
+        vocabulary = len(self.words.texts) - len(further)
+        near, far = all_but(vocabulary, picked), np.arange(0)
+        if further:
+            common = self.words.texts[picked[: self.params.num_cw]]
+            far = np.flatnonzero(~self._further.holding(common.tolist())) + vocabulary
+        return np.concatenate([draw.permutation(near), draw.permutation(far)])
+
+    def _tokens(self, common: np.ndarray, uncommon: np.ndarray, first: int) -> Callable[[int], int]:
+        """Tokens of a list with so many uncommon words, whatever its order."""
+        of_word, of_label = self.words.tokens, self._label_tokens
+        fixed = self.times.common * int(of_word[common].sum()) + first
+        sums = self.times.uncommon * np.cumsum(np.concatenate([[0], of_word[uncommon]]))
+        items = self.times.common * len(common)
+        return lambda n: fixed + int(sums[n]) + int(of_label[items + n * self.times.uncommon])
+
+    def repeated(self, common: np.ndarray, uncommon: np.ndarray, times: ListCounts) -> np.ndarray:
+        """Every word as often as it appears."""
+        return np.concatenate([common.repeat(times.common), uncommon.repeat(times.uncommon)])
+
+    def listed(self, draw: np.random.Generator, items: np.ndarray) -> str:
+        """The numbered list, in random order."""
+        draw.shuffle(items)
+        return self.numbered(items)
+
+    def numbered(self, items: np.ndarray) -> str:
+        """The numbered list, in this order."""
+        parts = np.empty(2 * len(items), dtype=object)
+        parts[0::2] = self._labels.texts[: len(items)]
+        parts[1::2] = self.words.texts[items]
+        return "".join(parts.tolist())[1:]
+
 
 _LONG = 131072  # tokens; above it wonderwords' words do not suffice
 
@@ -123,6 +314,9 @@ class CommonWords(NumberedWords[CommonParams]):
 # ---- Audit: without the code that makes rows ---------------------------------------------------
 
 
+_ITEM = re.compile(r"(?:^| )(\d+)\. ")
+
+
 def audit(row: Row, about: AuditContext) -> Iterator[str]:
     """Yield what is wrong with a cwe row: counts of the list, words shared with the text."""
     yield from check_list(row, about, about.params.counts(about.entry["max_length"]))
@@ -134,3 +328,47 @@ def audit(row: Row, about: AuditContext) -> Iterator[str]:
             yield f"the reference '{word}' occurs in the wording around the list"
         if about.params.examples and word.casefold() in example:
             yield f"the reference '{word}' occurs in the solved example too"
+
+
+def check_list(row: Row, about: AuditContext, times: ListCounts) -> Iterator[str]:
+    """Say what is wrong with a numbered list whose common words are the references.
+
+    Each common word appears `times.common` times and every other word `times.uncommon` times, which
+    is fewer; no common word is part of another word.
+    """
+    common, words = row["outputs"], list_items(context_of(row))
+    if words is None:
+        yield "the context is not a numbered list from 1 on"
+        return
+    tally = Counter(words)
+    if len(common) != about.params.num_cw or len(set(common)) != len(common):
+        yield f"there are {len(set(common))} references, not {about.params.num_cw}"
+    for word in common:
+        if tally[word] != times.common:
+            yield f"the common word '{word}' appears {tally[word]} times, not {times.common}"
+    for word in tally.keys() - set(common):
+        if tally[word] != times.uncommon:
+            yield f"the word '{word}' appears {tally[word]} times, not {times.uncommon}"
+            break
+    folded = {fold(word) for word in tally}
+    if len(folded) < len(tally):
+        yield "two words differ in case or width alone"
+    joined = "\n".join(folded)
+    for word in common:
+        if joined.count(fold(word)) > 1:
+            yield f"reference '{word}' is part of another word of the list"
+    if row["evidence"]:
+        yield "a list has no needles, but there is evidence"
+    if not about.entry["exhausted"]:
+        longest = sorted(tally, key=len)[-LONGEST:]
+        unit = max((about.count(f" {len(words) + 1}. {word}") for word in longest), default=0)
+        yield from about.not_full(row, unit * times.uncommon * 5 // 4)
+
+
+def list_items(text: str) -> list[str] | None:
+    """Return the words of a numbered list `1. word 2. word …`; None if it is not one."""
+    parts = _ITEM.split(text)
+    words, numbers = parts[2::2], parts[1::2]
+    if parts[0] or numbers != [str(number) for number in range(1, len(words) + 1)]:
+        return None
+    return words

@@ -17,13 +17,12 @@ from functools import cached_property
 
 import numpy as np
 
-from ruler_builder.common.randomness import letters
-from ruler_builder.context.fit import Impossible
-from ruler_builder.context.prompt_builder import PromptBuilder
-from ruler_builder.suites.params import TaskParams
-from ruler_builder.suites.wording import filled
 from ruler_builder.tasks.audit_parts import AuditContext, context_of
-from ruler_builder.tasks.base import NewRow, Task
+from ruler_builder.tasks.base import NewRow, Task, TaskParams
+from ruler_builder.tasks.randomness import letters
+from ruler_builder.tasks.templates import filled
+from ruler_builder.window.fit import Impossible
+from ruler_builder.window.prompt import PromptBuilder
 from ruler_common.rows import Row
 
 # ---- Parameters --------------------------------------------------------------------------------

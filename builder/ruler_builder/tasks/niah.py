@@ -18,19 +18,6 @@ from typing import Any
 
 import numpy as np
 
-from ruler_builder.common.randomness import distinct, iter_numbers, uuids
-from ruler_builder.context.haystacks import (
-    DEPTHS,
-    FEWEST_TOKENS_A_LINE,
-    Haystack,
-    LineHaystack,
-    Needle,
-)
-from ruler_builder.context.prompt_builder import PromptBuilder
-from ruler_builder.sources import word_lists
-from ruler_builder.sources.corpora import NOISE
-from ruler_builder.suites.params import MOST_NEEDLES, TaskParams
-from ruler_builder.suites.wording import Frame, filled
 from ruler_builder.tasks.audit_parts import (
     AuditContext,
     check_spans,
@@ -39,7 +26,20 @@ from ruler_builder.tasks.audit_parts import (
     only_in_evidence,
     pattern_of,
 )
-from ruler_builder.tasks.base import NewRow, Task
+from ruler_builder.tasks.base import NewRow, Task, TaskParams
+from ruler_builder.tasks.randomness import distinct, iter_numbers, uuids
+from ruler_builder.tasks.templates import Frame, filled
+from ruler_builder.text import word_lists
+from ruler_builder.text.corpora import NOISE
+from ruler_builder.window.haystacks import (
+    DEPTHS,
+    FEWEST_TOKENS_A_LINE,
+    MOST_NEEDLES,
+    Haystack,
+    LineHaystack,
+    Needle,
+)
+from ruler_builder.window.prompt import PromptBuilder
 from ruler_common.rows import Row
 
 # ---- Parameters --------------------------------------------------------------------------------

@@ -20,14 +20,6 @@ from typing import Any
 
 import numpy as np
 
-from ruler_builder.common.randomness import distinct, numbers
-from ruler_builder.context.book_haystack import BookHaystack
-from ruler_builder.context.fit import fit
-from ruler_builder.context.haystacks import DEPTHS, Needle
-from ruler_builder.context.prompt_builder import PromptBuilder
-from ruler_builder.sources.registry import prompts_of
-from ruler_builder.suites.params import MOST_NEEDLES, TaskParams
-from ruler_builder.suites.wording import Frame, between_tags, split_at_context
 from ruler_builder.tasks.audit_parts import (
     AuditContext,
     check_spans,
@@ -36,7 +28,13 @@ from ruler_builder.tasks.audit_parts import (
     only_in_evidence,
     pattern_of,
 )
-from ruler_builder.tasks.base import NewRow, Task
+from ruler_builder.tasks.base import NewRow, Task, TaskParams, between_tags
+from ruler_builder.tasks.randomness import distinct, numbers
+from ruler_builder.tasks.templates import Frame, split_at_context
+from ruler_builder.text.sources import prompts_of
+from ruler_builder.window.fit import fit
+from ruler_builder.window.haystacks import DEPTHS, MOST_NEEDLES, BookHaystack, Needle
+from ruler_builder.window.prompt import PromptBuilder
 from ruler_common.errors import RulerError
 from ruler_common.manifest_form import LanguageEntry
 from ruler_common.names import LANGUAGES

@@ -14,12 +14,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ruler_builder.context.counted_sources import CountedTexts
-from ruler_builder.sources.registry import prompts_of
-from ruler_builder.suites.params import ListParams
-from ruler_builder.suites.wording import Frame, between_tags, split_at_context
-from ruler_builder.tasks.audit_parts import AuditContext, check_list
-from ruler_builder.tasks.numbered_words import NumberedWords
+from ruler_builder.tasks.audit_parts import AuditContext
+from ruler_builder.tasks.base import between_tags
+from ruler_builder.tasks.common_words import ListParams, NumberedWords, check_list
+from ruler_builder.tasks.templates import Frame, split_at_context
+from ruler_builder.text.sources import prompts_of
+from ruler_builder.window.counted_sources import CountedTexts
 from ruler_common.rows import Row
 
 # ---- Parameters --------------------------------------------------------------------------------

@@ -20,15 +20,14 @@ from itertools import count
 
 import numpy as np
 
-from ruler_builder.common.randomness import all_but
-from ruler_builder.context.counted_sources import CountedTexts
-from ruler_builder.context.fit import Documents, Pool, pack, refuse_if_over
-from ruler_builder.context.prompt_builder import PromptBuilder
-from ruler_builder.sources.corpora import Question
-from ruler_builder.suites.params import TaskParams
-from ruler_builder.suites.wording import Frame, frame_of
 from ruler_builder.tasks.audit_parts import AuditContext, context_of
-from ruler_builder.tasks.base import NewRow, Task
+from ruler_builder.tasks.base import NewRow, Task, TaskParams
+from ruler_builder.tasks.randomness import all_but
+from ruler_builder.tasks.templates import Frame, frame_of
+from ruler_builder.text.corpora import Question
+from ruler_builder.window.counted_sources import CountedTexts
+from ruler_builder.window.fit import Documents, Pool, pack, refuse_if_over
+from ruler_builder.window.prompt import PromptBuilder
 from ruler_common.errors import RulerError
 from ruler_common.rows import Row
 

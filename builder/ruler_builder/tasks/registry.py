@@ -13,7 +13,6 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any, NamedTuple
 
-from ruler_builder.suites.params import TaskParams
 from ruler_builder.tasks import (
     common_words,
     frequent_words,
@@ -24,7 +23,7 @@ from ruler_builder.tasks import (
     variable_tracking,
 )
 from ruler_builder.tasks.audit_parts import Audit
-from ruler_builder.tasks.base import Task
+from ruler_builder.tasks.base import Task, TaskParams
 from ruler_common.errors import RulerError
 from ruler_common.manifest_form import FileEntry, Manifest
 from ruler_common.names import check_name

@@ -21,15 +21,20 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ruler_builder.common.randomness import distinct, letters, numbers
-from ruler_builder.context.fit import fit
-from ruler_builder.context.haystacks import DEPTHS, FEWEST_TOKENS_A_LINE, Haystack, Needle
-from ruler_builder.context.prompt_builder import PromptBuilder
-from ruler_builder.sources.corpora import NOISE
-from ruler_builder.suites.params import LAYOUTS, MOST_NEEDLES, TaskParams
-from ruler_builder.suites.wording import filled
 from ruler_builder.tasks.audit_parts import AuditContext, check_spans, context_of, only_in_evidence
-from ruler_builder.tasks.base import NewRow, Task
+from ruler_builder.tasks.base import LAYOUTS, NewRow, Task, TaskParams
+from ruler_builder.tasks.randomness import distinct, letters, numbers
+from ruler_builder.tasks.templates import filled
+from ruler_builder.text.corpora import NOISE
+from ruler_builder.window.fit import fit
+from ruler_builder.window.haystacks import (
+    DEPTHS,
+    FEWEST_TOKENS_A_LINE,
+    MOST_NEEDLES,
+    Haystack,
+    Needle,
+)
+from ruler_builder.window.prompt import PromptBuilder
 from ruler_common.rows import Row
 
 # ---- Parameters --------------------------------------------------------------------------------

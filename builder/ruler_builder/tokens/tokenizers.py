@@ -24,8 +24,8 @@ from pathlib import Path
 from typing import Any
 from weakref import WeakValueDictionary
 
-from ruler_builder.sources.download import Pinned, Store
-from ruler_builder.tokens.counters import FastCounter, SlowCounter, TiktokenCounter, TokenCounter
+from ruler_builder.text.sources import Pinned, Store
+from ruler_builder.tokens.counting import FastCounter, SlowCounter, TiktokenCounter, TokenCounter
 from ruler_builder.tokens.split_points import PATTERNS
 from ruler_common.errors import RulerError
 from ruler_common.files import sha256_of

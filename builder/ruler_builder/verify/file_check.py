@@ -13,44 +13,134 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass, field
-from typing import Any, cast
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, cast
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from ruler_builder.common.parquet_rows import RowsDigest, read_rows, rows_of
-from ruler_builder.context.fit import Impossible
-from ruler_builder.release.file_builder import (
-    FileBuilder,
-    FileJob,
-    RowFigures,
-    entry_of,
-)
-from ruler_builder.release.suite import suite_in
-from ruler_builder.sources.chosen_sources import Sources, choice_in
-from ruler_builder.sources.download import Store
+from ruler_builder.release.build import FileBuilder, RowFigures, entry_of
+from ruler_builder.release.parquet import RowsDigest, read_rows, rows_of
+from ruler_builder.release.plan import FileJob
+from ruler_builder.suites.suite import suite_in
 from ruler_builder.tasks.base import DATA_VERSION
 from ruler_builder.tasks.registry import sources_of
-from ruler_builder.tokens.counters import TokenCounter
-from ruler_builder.tokens.reference_counter import (
-    OtherTokenizer,
-    ReleaseAtHand,
-    absent,
-    reference,
-)
-from ruler_builder.tokens.second_engine import EngineMismatch, WatchedCounter
-from ruler_builder.verify.audit import FileAudit
-from ruler_builder.verify.report import FileReport, common_length
+from ruler_builder.text.sources import SourceFile, Sources, Store, choice_in
+from ruler_builder.tokens.counting import EngineMismatch, TokenCounter, WatchedCounter
+from ruler_builder.tokens.tokenizers import counter_in, load_counter, named, pinned_files
+from ruler_builder.verify.audit import WHOLE_FILE, FileAudit
+from ruler_builder.window.fit import Impossible
 from ruler_common.errors import RulerError
 from ruler_common.files import UNREADABLE
 from ruler_common.frozen_rows import frozen_for, is_frozen
-from ruler_common.manifest_form import FileEntry, TokenizerEntry
+from ruler_common.manifest_form import FileEntry, Manifest, TokenizerEntry
 from ruler_common.names import Config, Names, check_name
 from ruler_common.rows import COLUMNS, Row, arrow_schema
 from ruler_common.work import let_go
+
+
+@dataclass(frozen=True)
+class ReleaseAtHand:
+    """A release that is verified, and where what it was made of is now.
+
+    `mirror` is a folder of sources, `places` has the folders of unnamed tokenizers, and `given` the
+    sources of languages that are none of the 26.
+    """
+
+    root: Path
+    manifest: Manifest
+    _: KW_ONLY
+    mirror: str | None = None
+    places: Mapping[str, str] = field(default_factory=dict)
+    given: Mapping[str, SourceFile] = field(default_factory=dict)
+
+
+def places(manifest: Manifest, specs: Iterable[str]) -> dict[str, str]:
+    """Read `NAME=FOLDER` or `NAME=hf:ORG/NAME@REVISION` for tokenizers of a release."""
+    found = {}
+    for spec in specs:
+        name, _, where = spec.partition("=")
+        check_name("tokenizer", name, manifest["tokenizers"], "ruler verify --help")
+        if not where:
+            raise RulerError(f"'{spec}' does not say where '{name}' is: write {name}=FOLDER.")
+        found[name] = where
+    return found
+
+
+class OtherTokenizer(RulerError):
+    """A tokenizer that was found is not the one of the release."""
+
+
+def check_places(here: ReleaseAtHand) -> None:
+    """Raise RulerError if a tokenizer is not where the user says, or is another one."""
+    for name in here.places:
+        reference(name, here)
+
+
+def reference(name: str, here: ReleaseAtHand) -> TokenCounter:
+    """The counter of a release's tokenizer. Raises RulerError if it is missing or another."""
+    about = here.manifest["tokenizers"][name]
+    folder = about["spec"].partition("=")[2]
+    if name in here.places:  # the user says where it is now
+        counter = counter_in(name, here.places[name])
+    elif folder and not folder.startswith("hf:") and not Path(folder).is_dir():
+        raise RulerError(
+            f"Tokenizer '{name}' was the folder '{folder}' of the release's builder, and is not "
+            f"here: say where it is: ruler verify {here.root} --tokenizer {name}=FOLDER"
+        )
+    else:
+        counter = load_counter(about["spec"], Store(here.mirror))
+    key: Literal["sha256", "backend_sha256"] = "sha256" if "sha256" in about else "backend_sha256"
+    # The backend's digest is of what its library writes, and another version may write otherwise:
+    # it decides only where no file's digest is known, since verify counts every row again.
+    if counter.about.get(key) != about.get(key):
+        raise OtherTokenizer(
+            f"Tokenizer '{name}' differs from the release's: {key} is {counter.about.get(key)}, "
+            f"the manifest says {about.get(key)}."
+        )
+    return counter
+
+
+def absent(here: ReleaseAtHand) -> list[str]:
+    """The named tokenizers of a release whose files are not found and were not given."""
+    store = Store(here.mirror)
+    return [
+        name
+        for name in here.manifest["tokenizers"]
+        if name in named() and name not in here.places
+        if any(store.local(file) is None for file in pinned_files(name))
+    ]
+
+
+_KEPT = 10  # problems of a file
+
+
+class Problem(NamedTuple):
+    """What is wrong with a row, by its index, or with a WHOLE_FILE."""
+
+    row: int
+    what: str
+
+
+@dataclass
+class FileReport:
+    """What verification found in one file: its rows, its first problems and their number."""
+
+    config: str
+    _: KW_ONLY
+    rows: int = 0
+    problems: list[Problem] = field(default_factory=list)
+    count: int = 0
+
+    def add(self, what: str, row: int = WHOLE_FILE) -> None:
+        """Record a problem."""
+        self.count += 1
+        if len(self.problems) < _KEPT:
+            self.problems.append(Problem(row, what))
+
 
 log = logging.getLogger(__name__)
 _SHOWN = 40  # characters of a text that differs
@@ -410,3 +500,11 @@ def short(value: object) -> str:
     """Return a value as JSON, shortened if it is long."""
     text = json.dumps(value[:_SHOWN] if isinstance(value, str) else value, ensure_ascii=False)
     return text if len(text) <= 2 * _SHOWN else f"{text[: 2 * _SHOWN]} …"
+
+
+def common_length(text: str, other: str) -> int:
+    """Return the number of characters with which both texts begin."""
+    for place, (char, other_char) in enumerate(zip(text, other, strict=False)):
+        if char != other_char:
+            return place
+    return min(len(text), len(other))

@@ -60,6 +60,7 @@ class Prompt:
     the room for reasoning. `row_tokens` is the row's own count under its file's tokenizer,
     `counted_tokens` the tokens of the templated prompt as they were counted before it was sent.
     `sample` numbers the samples of a row (`--repeats`).
+    `cache_salt` keeps a prompt out of the cached prefixes of prompts with another salt (vLLM).
     """
 
     config: str
@@ -72,6 +73,7 @@ class Prompt:
     row_tokens: int = 0
     counted_tokens: int | None = None
     sample: int = 0
+    cache_salt: str | None = None
 
     @property
     def tokens(self) -> int | None:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from ruler_builder.card.card_files import CROISSANT, card_files, croissant, described_repository
-from ruler_builder.sources.registry import registry
+from ruler_builder.text.sources import registry
 from ruler_common.errors import RulerError
 from ruler_common.manifest import read_manifest
 from ruler_common.names import Config

@@ -12,7 +12,7 @@ import yaml
 from ruler_builder.card import provenance
 from ruler_builder.card.render import render
 from ruler_builder.oneruler.errata import ALL, errata, wording
-from ruler_builder.sources.registry import restricted
+from ruler_builder.text.sources import restricted
 from ruler_common import frozen_rows
 from ruler_common.manifest import read_manifest
 from ruler_common.names import LANGUAGES

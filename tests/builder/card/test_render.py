@@ -24,7 +24,7 @@ from ruler_builder.card.render import (
     render,
 )
 from ruler_builder.oneruler.language_pairs import Languages, pairs
-from ruler_builder.sources.registry import registry
+from ruler_builder.text.sources import registry
 from ruler_common.frozen_rows import read_frozen
 from ruler_common.manifest import read_manifest
 from ruler_common.names import LENGTHS, Config, Names

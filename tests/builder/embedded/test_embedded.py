@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from ruler_builder.context.counted_sources import CountedSources
-from ruler_builder.sources import corpora
-from ruler_builder.sources.corpora import Corpus
-from ruler_builder.sources.registry import registry
+from ruler_builder.text import corpora
+from ruler_builder.text.corpora import Corpus
+from ruler_builder.text.sources import registry
+from ruler_builder.window.counted_sources import CountedSources
 
 
 def squad(embedded: CountedSources) -> Corpus:

@@ -14,7 +14,7 @@ from string import Formatter
 
 import pytest
 
-from ruler_builder.sources.sentences import sentence_starts
+from ruler_builder.text.sentences import sentence_starts
 
 FOLDER = Path(str(files("ruler_builder") / "embedded" / "oneruler"))
 LANGUAGES = ("en", "zh")

@@ -12,7 +12,7 @@ import pytest
 
 from ruler_builder.card.card_files import card_files
 from ruler_builder.release.build import build
-from ruler_builder.release.order import BuildOrder
+from ruler_builder.release.plan import BuildOrder
 from ruler_common.manifest_form import MANIFEST
 from tests.conftest import Once, Silent
 from tests.hub.client import Client

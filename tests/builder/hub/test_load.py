@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from ruler_builder.release.build import build
-from ruler_builder.release.order import BuildOrder
+from ruler_builder.release.plan import BuildOrder
 from tests.conftest import Silent
 from tests.hub.client import Client
 from tests.hub.stand_in import StandIn

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from ruler_builder.release.build import build
-from ruler_builder.release.order import BuildOrder
+from ruler_builder.release.plan import BuildOrder
 from ruler_common.manifest_form import MANIFEST
 from tests.builder.hub.conftest import rewrite
 from tests.conftest import Silent

@@ -19,9 +19,8 @@ from typing_extensions import NotRequired, TypedDict
 
 from ruler_builder.oneruler import errata
 from ruler_builder.oneruler.languages import dictionary, entries, language, sentences
-from ruler_builder.sources.chosen_sources import Sources
-from ruler_builder.sources.registry import NOUNS, registry
-from ruler_builder.tokens.counters import TokenCounter
+from ruler_builder.text.sources import NOUNS, Sources, registry
+from ruler_builder.tokens.counting import TokenCounter
 from ruler_common.manifest_form import LanguageEntry
 from ruler_common.names import LANGUAGES, parse_length
 from tests.builder.oneruler import published_faults as faults

@@ -13,8 +13,7 @@ from ruler_builder.oneruler.errata import (
     wording,
 )
 from ruler_builder.oneruler.languages import dictionary, language, sentences
-from ruler_builder.sources.chosen_sources import Sources
-from ruler_builder.sources.download import Store
+from ruler_builder.text.sources import Sources, Store
 from ruler_common.names import LANGUAGES
 
 CHAPTER = "बयान – 1\n" + 600 * "क " + "\n(पहला समाप्त)"

@@ -8,11 +8,10 @@ import pytest
 
 from ruler_builder.oneruler.errata import applied, fix, identity, is_word
 from ruler_builder.oneruler.languages import dictionary, language, sentences
-from ruler_builder.sources import sentences as splitting
-from ruler_builder.sources.chosen_sources import Sources, parse_choice
-from ruler_builder.sources.download import Store
-from ruler_builder.sources.sentences import split
-from ruler_builder.sources.word_lists import vocabulary
+from ruler_builder.text import sentences as splitting
+from ruler_builder.text.sentences import split
+from ruler_builder.text.sources import Sources, Store, parse_choice
+from ruler_builder.text.word_lists import vocabulary
 from ruler_common.errors import RulerError
 from ruler_common.languages import facts
 from ruler_common.manifest_form import LanguageEntry

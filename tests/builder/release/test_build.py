@@ -19,10 +19,10 @@ import pytest
 from typer.testing import CliRunner
 
 import ruler_release.app
-from ruler_builder.common.build_folder import BUILD_FOLDER
 from ruler_builder.release.build import build
-from ruler_builder.release.order import BuildOrder
-from ruler_builder.tokens.counters import TokenCounter
+from ruler_builder.release.manifest import BUILD_FOLDER
+from ruler_builder.release.plan import BuildOrder
+from ruler_builder.tokens.counting import TokenCounter
 from ruler_builder.verify.verify import verify
 from ruler_common.errors import RulerError
 from ruler_common.files import sha256_of

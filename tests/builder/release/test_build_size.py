@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from ruler_builder.release.build import BuildSize, size_of
-from ruler_builder.release.order import BuildOrder
+from ruler_builder.release.plan import BuildOrder, BuildSize, size_of
 from ruler_common.names import parse_length
 from tests import in_process
 

@@ -8,7 +8,7 @@ import pytest
 
 from ruler_builder.oneruler.language_pairs import Languages
 from ruler_builder.release.build import build
-from ruler_builder.release.order import BuildOrder
+from ruler_builder.release.plan import BuildOrder
 from ruler_builder.tasks.base import DATA_VERSION
 from ruler_common.frozen_rows import read_frozen
 from ruler_common.names import TASKS

@@ -11,8 +11,8 @@ import pytest
 
 from ruler_builder.oneruler.language_pairs import Languages
 from ruler_builder.release.build import build
-from ruler_builder.release.order import BuildOrder
-from ruler_builder.sources.registry import restricted
+from ruler_builder.release.plan import BuildOrder
+from ruler_builder.text.sources import restricted
 from ruler_builder.verify.verify import verify
 from ruler_common.errors import RulerError
 from ruler_common.manifest_form import MANIFEST

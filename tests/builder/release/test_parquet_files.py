@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ruler_builder.release.parquet_files import parquet_file
+from ruler_builder.release.parquet import parquet_file
 from ruler_common.rows import COLUMNS, arrow_schema
 from tests.shares import examples
 

@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from ruler_builder.context.counted_sources import CountedSources
-from ruler_builder.release.suite import Suite, read_suite
-from ruler_builder.suites.wording import own_wording, standard_tasks
+from ruler_builder.suites.suite import Suite, own_wording, read_suite, standard_tasks
+from ruler_builder.window.counted_sources import CountedSources
 from ruler_common.errors import RulerError
 from tests.builder.tasks.row_reading import (
     RULER,

@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from ruler_builder.context.counted_sources import CountedSources
-from ruler_builder.sources.chosen_sources import Sources, parse_choice
-from ruler_builder.sources.download import Store
-from ruler_builder.tokens.counters import TokenCounter
+from ruler_builder.text.sources import Sources, Store, parse_choice
+from ruler_builder.tokens.counting import TokenCounter
+from ruler_builder.window.counted_sources import CountedSources
 
 
 @pytest.fixture(scope="session")

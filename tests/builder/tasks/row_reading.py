@@ -10,11 +10,11 @@ from itertools import cycle, islice, pairwise
 
 import pytest
 
-from ruler_builder.context.counted_sources import CountedSources
-from ruler_builder.release.suite import Suite, read_suite
-from ruler_builder.sources import corpora
+from ruler_builder.suites.suite import Suite, read_suite
 from ruler_builder.tasks.base import NewRow, Task, TaskKey
-from ruler_builder.tokens.counters import TokenCounter
+from ruler_builder.text import corpora
+from ruler_builder.tokens.counting import TokenCounter
+from ruler_builder.window.counted_sources import CountedSources
 from ruler_common.names import TASKS, parse_length
 
 RULER = TASKS["ruler"]

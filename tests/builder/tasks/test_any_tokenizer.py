@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from ruler_builder.release.build import build
-from ruler_builder.release.order import BuildOrder
-from ruler_builder.tokens.counters import TokenCounter
+from ruler_builder.release.plan import BuildOrder
+from ruler_builder.tokens.counting import TokenCounter
 from ruler_builder.verify.verify import verify
 from ruler_common.manifest import read_manifest
 from ruler_common.names import TASKS

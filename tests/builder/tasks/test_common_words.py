@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from ruler_builder.context.counted_sources import CountedSources
+from ruler_builder.window.counted_sources import CountedSources
 from tests.builder.tasks.row_reading import (
     check,
     numbered,
@@ -61,7 +61,7 @@ def test_common_words_is_worded_as_the_reference_code_words_it(
 def test_beyond_128k_common_words_adds_the_most_frequent_other_words(
     embedded: CountedSources,
 ) -> None:
-    from ruler_builder.sources import word_lists
+    from ruler_builder.text import word_lists
 
     known = {word.casefold() for word in word_lists.vocabulary()}
     task = task_of(embedded, "cwe", "256k")

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import pytest
 
-from ruler_builder.context.counted_sources import CountedSources
-from ruler_builder.tokens.counters import TokenCounter
+from ruler_builder.tokens.counting import TokenCounter
+from ruler_builder.window.counted_sources import CountedSources
 from tests.builder.tasks.row_reading import (
     haystack,
     keys_in,

@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import pytest
 
-from ruler_builder.context.counted_sources import CountedSources
-from ruler_builder.sources import corpora
-from ruler_builder.tokens.counters import TokenCounter
+from ruler_builder.text import corpora
+from ruler_builder.tokens.counting import TokenCounter
+from ruler_builder.window.counted_sources import CountedSources
 from tests.builder.tasks.row_reading import (
     RESERVE,
     documents,

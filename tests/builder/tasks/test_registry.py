@@ -9,8 +9,7 @@ from dataclasses import fields
 
 import pytest
 
-from ruler_builder.release.suite import read_suite
-from ruler_builder.suites.wording import own_wording, read_suite_file, suite_names
+from ruler_builder.suites.suite import own_wording, read_suite, read_suite_file, suite_names
 from ruler_builder.tasks.registry import FAMILIES
 from ruler_common.names import TASKS
 
@@ -40,7 +39,7 @@ def test_every_task_of_the_projects_suites_can_be_read(name: str) -> None:
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_an_audit_uses_nothing_that_makes_rows(family: str) -> None:
-    """Below the line that begins the audit no name of the rows' part or of context/ is used."""
+    """Below the line that begins the audit no name of the rows' part or of window/ is used."""
     text = inspect.getsource(sys.modules[FAMILIES[family].task.__module__])
     rows, audit = text.split("# ---- Rows")[1].split("# ---- Audit")
     made = {node.name for node in ast.parse("#" + rows).body if isinstance(node, ast.ClassDef)}
@@ -48,7 +47,7 @@ def test_an_audit_uses_nothing_that_makes_rows(family: str) -> None:
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.ImportFrom) and str(node.module).endswith((".base", "randomness")):
             made |= {name.name for name in node.names}
-        if isinstance(node, ast.ImportFrom) and "ruler_builder.context" in str(node.module):
+        if isinstance(node, ast.ImportFrom) and "ruler_builder.window" in str(node.module):
             made |= {name.name for name in node.names}
     used = {n.id for n in ast.walk(ast.parse("#" + audit)) if isinstance(n, ast.Name)}
     assert FAMILIES[family].task.__name__ in made

@@ -16,14 +16,12 @@ from pathlib import Path
 
 import pytest
 
-from ruler_builder.common.parquet_rows import digest_row
-from ruler_builder.context.counted_sources import CountedSources
-from ruler_builder.sources.chosen_sources import Sources, parse_choice
-from ruler_builder.sources.download import Store
+from ruler_builder.release.parquet import digest_row
 from ruler_builder.tasks.base import NewRow
-from ruler_builder.tokens.counters import TokenCounter
-from ruler_builder.tokens.second_engine import with_engine
+from ruler_builder.text.sources import Sources, Store, parse_choice
+from ruler_builder.tokens.counting import TokenCounter, with_engine
 from ruler_builder.tokens.tokenizers import load_counter
+from ruler_builder.window.counted_sources import CountedSources
 from ruler_common.errors import RulerError
 from ruler_common.names import NIAH
 from ruler_common.rows import COLUMNS

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from ruler_builder.release.build import build
-from ruler_builder.release.order import BuildOrder
-from ruler_builder.tokens.reference_counter import places
+from ruler_builder.release.plan import BuildOrder
 from ruler_builder.tokens.tokenizers import named
+from ruler_builder.verify.file_check import places
 from ruler_builder.verify.verify import verify
 from ruler_common.errors import RulerError
 from ruler_common.manifest_form import MANIFEST

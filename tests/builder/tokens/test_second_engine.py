@@ -14,13 +14,13 @@ import pytest
 from hypothesis import given
 
 from ruler_builder.release.build import build
-from ruler_builder.release.order import BuildOrder
-from ruler_builder.sources.download import Store
-from ruler_builder.tokens import second_engine
-from ruler_builder.tokens.counters import TokenCounter
-from ruler_builder.tokens.second_engine import (
+from ruler_builder.release.plan import BuildOrder
+from ruler_builder.text.sources import Store
+from ruler_builder.tokens import counting as second_engine
+from ruler_builder.tokens.counting import (
     Engine,
     EngineMismatch,
+    TokenCounter,
     WatchedCounter,
     confirm,
     is_sampled,

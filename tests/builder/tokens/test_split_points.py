@@ -10,10 +10,10 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from tokenizers import Tokenizer
 
-from ruler_builder.context.prompt_builder import PromptBuilder
 from ruler_builder.tokens import split_points
-from ruler_builder.tokens.counters import TokenCounter
+from ruler_builder.tokens.counting import TokenCounter
 from ruler_builder.tokens.split_points import SplitPoints
+from ruler_builder.window.prompt import PromptBuilder
 from tests.builder.tokens.test_tokenizers import NAMED
 from tests.shares import examples
 

@@ -16,8 +16,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ruler_builder.sources.download import Store
-from ruler_builder.tokens.counters import TiktokenCounter, TokenCounter
+from ruler_builder.text.sources import Store
+from ruler_builder.tokens.counting import TiktokenCounter, TokenCounter
 from ruler_builder.tokens.tokenizers import load_counter, named, pinned_files, split_spec
 from ruler_common.errors import RulerError
 from tests.shares import examples, share
@@ -338,7 +338,7 @@ class Gate(BaseHTTPRequestHandler):
 @pytest.mark.nightly
 def test_a_gated_tokenizer_is_refused_with_the_remedy() -> None:
     program = (
-        "from ruler_builder.sources.download import Store\n"
+        "from ruler_builder.text.sources import Store\n"
         "from ruler_builder.tokens.tokenizers import load_counter\n"
         "from ruler_dataset import RulerError\n"
         "try:\n    load_counter('mine=hf:ruler-tests/gated', Store(None))\n"
@@ -378,7 +378,7 @@ def test_a_folders_own_code_never_runs(tmp_path: Path) -> None:
     (folder / "tokenizer_config.json").write_text(json.dumps(about), encoding="utf-8")
     command = f"""
 from pathlib import Path
-from ruler_builder.sources.download import Store
+from ruler_builder.text.sources import Store
 from ruler_builder.tokens.tokenizers import load_counter
 load_counter("mine={folder}", Store())
 """

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ruler_builder.sources import corpora
+from ruler_builder.text import corpora
 from ruler_builder.tokens import split_points
-from ruler_builder.tokens.counters import WORTHWHILE, FastCounter, TokenCounter, counts_by_words
+from ruler_builder.tokens.counting import WORTHWHILE, FastCounter, TokenCounter, counts_by_words
 from ruler_builder.tokens.tokenizers import TokenizerEntry
 from tests.shares import examples
 

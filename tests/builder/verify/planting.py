@@ -15,8 +15,8 @@ import pyarrow.parquet as pq
 
 from ruler_builder.card import provenance
 from ruler_builder.card.card_files import card_files
-from ruler_builder.release.parquet_files import parquet_file, rows_in_group
-from ruler_builder.tokens.counters import TokenCounter
+from ruler_builder.release.parquet import parquet_file, rows_in_group
+from ruler_builder.tokens.counting import TokenCounter
 from ruler_common.files import sha256_of
 from ruler_common.manifest import read_manifest
 from ruler_common.manifest_form import MANIFEST

@@ -15,10 +15,9 @@ from typing import Any
 import pytest
 
 from ruler_builder.card.card_files import CARD, CROISSANT, EVAL_YAML
-from ruler_builder.sources.corpora import NOISE
-from ruler_builder.tokens.counters import TokenCounter
-from ruler_builder.verify.report import VerifyReport
-from ruler_builder.verify.verify import audit_release, verify
+from ruler_builder.text.corpora import NOISE
+from ruler_builder.tokens.counting import TokenCounter
+from ruler_builder.verify.verify import VerifyReport, audit_release, verify
 from ruler_common.manifest_form import MANIFEST
 from tests.builder.verify import planting
 from tests.builder.verify.planting import Row

@@ -12,10 +12,9 @@ import pytest
 from ruler_builder.card.card_files import card_files
 from ruler_builder.oneruler.language_pairs import Languages
 from ruler_builder.release.build import build
-from ruler_builder.release.order import BuildOrder
+from ruler_builder.release.plan import BuildOrder
 from ruler_builder.verify import audit
-from ruler_builder.verify.manifest_check import MAY_DIFFER, differences
-from ruler_builder.verify.verify import audit_release, verify
+from ruler_builder.verify.verify import MAY_DIFFER, audit_release, differences, verify
 from ruler_common.manifest import read_manifest
 from ruler_common.manifest_form import MANIFEST
 from tests import in_process
@@ -82,7 +81,7 @@ def test_rows_in_the_lock_are_proved_by_it(frozen: Path) -> None:
 
 
 def test_no_frozen_row_is_built_again(frozen: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("ruler_builder.release.file_builder.FileBuilder.row", None)
+    monkeypatch.setattr("ruler_builder.release.build.FileBuilder.row", None)
     assert verify(frozen).proved
 
 
@@ -104,7 +103,7 @@ def test_a_changed_frozen_row_is_named_by_building_it_again(frozen: Path, tmp_pa
 
 
 def test_a_row_is_made_once(small: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from ruler_builder.release.file_builder import FileBuilder
+    from ruler_builder.release.build import FileBuilder
 
     made: list[tuple[str, int]] = []
     make = FileBuilder.row

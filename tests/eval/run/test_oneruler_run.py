@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ruler_builder.oneruler.language_pairs import Languages
 from ruler_builder.release.build import build
-from ruler_builder.release.order import BuildOrder
+from ruler_builder.release.plan import BuildOrder
 from ruler_common.manifest import read_manifest
 from ruler_common.names import LANGUAGES
 from ruler_eval.run.run_order import RunOrder

@@ -142,7 +142,9 @@ class VLLM(Backend):
         if self.options.reasoning.limited and self.limits_reasoning:
             fields["thinking_token_budget"] = self.options.reasoning.budget
         sampling = SamplingParams(**fields, max_tokens=prompt.max_tokens)
-        tokens = {"prompt_token_ids": list(prompt.token_ids or ())}
+        tokens: dict[str, Any] = {"prompt_token_ids": list(prompt.token_ids or ())}
+        if prompt.cache_salt is not None:
+            tokens["cache_salt"] = prompt.cache_salt
         renderer: Any = getattr(self.llm.llm_engine, "renderer", None)
         if hasattr(renderer, "render_cmpl"):  # what newer engines want to be given
             return renderer.render_cmpl([tokens])[0], sampling

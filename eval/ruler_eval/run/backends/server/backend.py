@@ -195,7 +195,7 @@ class OpenAIServer(Backend):
         except (openai.APIError, asyncio.TimeoutError, Malformed):
             return None
 
-    def _ask_metrics(self) -> str:
+    def metrics(self) -> str:
         """Return the text of vLLM's /metrics; empty without it."""
         if self.provider.name != "vllm":
             return ""
@@ -337,7 +337,7 @@ class OpenAIServer(Backend):
             "sent": {**self._sampling, "limit": self.provider.limit if is_chat else "max_tokens"},
             "thinking_token_budget": self._limits_reasoning,
             "server_template_sha256": template_digest,
-            **engine_facts(self._ask_metrics()),
+            **engine_facts(self.metrics()),
         }
 
     # ---- rows --------------------------------------------------------------------------------
@@ -437,6 +437,8 @@ class OpenAIServer(Backend):
                 "max_tokens": prompt.max_tokens,
                 **extra,
             }
+        if prompt.cache_salt is not None:
+            body["cache_salt"] = prompt.cache_salt
         return body | (stream_fields(provider) if self.options.stream else {})
 
     async def _request_completion(self, prompt: Prompt) -> Any:

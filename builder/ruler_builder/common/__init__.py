@@ -1,1 +1,0 @@
-"""What any room may use: TOML, keyed random draws, worker processes, progress bars."""

@@ -1,1 +1,0 @@
-"""A prompt under construction, the haystacks, and filling a window exactly."""

@@ -1,0 +1,152 @@
+"""The rows of one configuration in one Parquet file: written and read by row group, and digested.
+
+    with parquet_file(path, schema, rows_in_group(131072), level=9) as file:
+        file.add(row)
+    file.digest.hexdigest()           # the manifest's `rows_sha256`
+
+The digest is over the rows themselves: equal rows have the same digest, whatever wrote the file.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import KW_ONLY, dataclass, field
+from pathlib import Path
+from typing import Any, Protocol, cast
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from ruler_common.files import UNREADABLE, temporary_beside
+from ruler_common.parquet import open_parquet
+from ruler_common.rows import COLUMNS, Row
+
+_STATISTICS = ["index", "length", "max_length"]  # of long texts they would bloat the footer
+FORM: dict[str, Any] = {
+    "use_dictionary": False,
+    "data_page_size": 1 << 30,
+    "write_statistics": _STATISTICS,
+}
+"""Arguments of pyarrow's ParquetWriter, but for the compression.
+
+Long rows share most of their text, so a row group is one page: the compressor then sees the rows
+side by side (an essay file of 500 rows of 600 KB takes a few MB)."""
+
+
+class Digest(Protocol):
+    """What the hashes of hashlib can do."""
+
+    def update(self, data: bytes, /) -> None:
+        """Feed bytes."""
+
+    def hexdigest(self) -> str:
+        """The digest of all that was fed, in hex."""
+        ...
+
+
+def digest_row(digest: Digest, row: Mapping[str, Any]) -> None:
+    """Feed one row to a digest: its input as it is, the other columns as JSON.
+
+    Depths are taken from the offsets: a file keeps them in 32 bits, and rows read from it must have
+    the digest of those that were written.
+    """
+    rest = with_exact_depths(row)
+    digest.update(rest.pop("input").encode())
+    digest.update(json.dumps(rest, ensure_ascii=False, separators=(",", ":")).encode())
+
+
+@dataclass
+class RowsDigest:
+    """The digest of rows; "" if one of them lacks what a row has."""
+
+    digest: Digest = field(default_factory=hashlib.sha256)
+    broken: bool = False
+
+    def add(self, row: Row) -> None:
+        """Take a row."""
+        try:
+            digest_row(self.digest, row)
+        except (*UNREADABLE, AttributeError):
+            self.broken = True
+
+    def hexdigest(self) -> str:
+        """The digest in hex."""
+        return "" if self.broken else self.digest.hexdigest()
+
+
+def with_exact_depths(row: Mapping[str, Any]) -> dict[str, Any]:
+    """The columns of a row, depths as the offsets have them, equal for a row made and read."""
+    start, width = row["context_start"], max(1, row["context_end"] - row["context_start"])
+    depths = [{**span, "depth": (span["start"] - start) / width} for span in row["evidence"]]
+    return {**{name: row[name] for name in COLUMNS}, "evidence": depths}
+
+
+def read_rows(path: Path) -> Iterator[Row]:
+    """The rows of a file, held by row group. Raises RulerError, and pyarrow's errors."""
+    with open_parquet(path) as file:
+        for group in range(file.num_row_groups):
+            yield from rows_of(file.read_row_group(group))
+
+
+def rows_of(table: pa.Table) -> Iterator[Row]:
+    """The rows of a table, one at a time: as objects of Python they take twice its memory."""
+    for batch in table.to_batches(max_chunksize=1):
+        yield from cast(list[Row], batch.to_pylist())
+
+
+_GROUP_TOKENS = 50 * 131072  # rows a group: 50 up to 128k, fewer above, never below 10
+
+
+def rows_in_group(max_length: int) -> int:
+    """How many rows a row group holds at a length in tokens."""
+    return max(10, min(50, _GROUP_TOKENS // max(1, max_length)))
+
+
+@dataclass
+class RowWriter:
+    """Collects rows into row groups of `group` rows, and a digest of them all."""
+
+    writer: pq.ParquetWriter
+    schema: pa.Schema
+    group: int
+    _: KW_ONLY
+    rows: list[dict[str, Any]] = field(default_factory=list)
+    digest: Digest = field(default_factory=hashlib.sha256)
+
+    def add(self, row: dict[str, Any]) -> None:
+        """Append a row, in the columns of ruler_common/rows.py."""
+        digest_row(self.digest, row)
+        self.rows.append(row)
+        if len(self.rows) == self.group:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write the rows collected so far as a row group; none if there are none."""
+        if not self.rows:
+            return
+        columns = [
+            pa.array([row[name] for row in self.rows], type=self.schema.field(name).type)
+            for name in COLUMNS
+        ]
+        self.writer.write_batch(pa.record_batch(columns, schema=self.schema))
+        self.rows.clear()
+
+
+@contextmanager
+def parquet_file(path: Path, schema: pa.Schema, group: int, level: int) -> Iterator[RowWriter]:
+    """What writes a Parquet file of `group` rows a row group; zstd at the given level.
+
+    The file has a temporary name until the block ends well; if it does not, nothing stays.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    packing = {"compression": "zstd", "compression_level": level}
+    with (
+        temporary_beside(path) as temporary,
+        pq.ParquetWriter(temporary, schema, **packing, **FORM) as writer,
+    ):
+        rows = RowWriter(writer, schema, group)
+        yield rows
+        rows.flush()

@@ -1,0 +1,197 @@
+"""What to build: the order of a user, the files it asks for, and their size.
+
+order = BuildOrder(Path("ruler"), tokenizers=("tekken",), lengths=("4k",))
+file_jobs(order, suite)        # one FileJob a Parquet file, the longest first
+size_of(order).rows            # what the release still lacks
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import KW_ONLY, dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+from ruler_builder.oneruler.language_pairs import Languages, pairs
+from ruler_builder.release.manifest import (
+    is_unfinished,
+)
+from ruler_builder.suites.suite import Suite, read_suite
+from ruler_builder.text.sources import SourceFile
+from ruler_builder.tokens.tokenizers import split_spec
+from ruler_common.errors import RulerError
+from ruler_common.manifest import read_manifest
+from ruler_common.manifest_form import MANIFEST, Manifest
+from ruler_common.names import (
+    EVIDENCE_ALONE,
+    Config,
+    check_name,
+    in_tokens,
+    length_name,
+    parse_length,
+)
+from ruler_common.rows import FULL_ROWS
+
+ENGINES = ("processes", "ray")  # of this machine, or of a Ray cluster
+
+
+@dataclass(frozen=True)
+class BuildOrder:
+    """What to build, as the command line says it.
+
+    Lengths by name; `suite` is the name of one of the suites, or the path of a TOML file; `tasks`
+    are names of tasks and groups, or `default` for every task of the suite; `samples` in rows a
+    file (None: 500, in oneruler 50); `languages` as ruler_builder/oneruler/language_pairs.py reads
+    them; `skip_impossible`: leave out what cannot be built for its window, and build the rest;
+    `address` of a running Ray cluster (None: the one this machine belongs to, else one made for
+    the build); `own_sources`: of languages that are none of the 26 (language_folder.py).
+    """
+
+    root: Path
+    _: KW_ONLY
+    suite: str | Path = "ruler"
+    tokenizers: tuple[str, ...] = ("tekken",)
+    lengths: tuple[str, ...] = ("all",)
+    tasks: tuple[str, ...] = ("default",)
+    languages: Languages | None = None
+    samples: int | None = None
+    seed: int = 0
+    reserve: int = 128
+    workers: int | None = 1  # None: one a core, where the rows repay it
+    mirror: Path | None = None
+    sources: tuple[str, ...] = ()
+    skip_impossible: bool = False
+    engine: str = "processes"  # one of ENGINES
+    address: str | None = None
+    own_sources: Mapping[str, SourceFile] = field(default_factory=dict)
+
+
+class FileJob(NamedTuple):
+    """One file to make: its configuration, tokenizer as given, rows asked for, seed, reserve.
+
+    With `skip_impossible` it is left out if its window cannot hold the task; with `fast` a second
+    engine may count, if there is one (tokens/counting.py).
+    """
+
+    config: Config
+    tokenizer: str
+    rows: int
+    seed: int
+    reserve: int
+    skip_impossible: bool = False
+    fast: bool = True
+
+    @property
+    def tokens(self) -> int:
+        """The tokens of its rows if every window is full."""
+        return self.rows * self.config.max_length
+
+
+def file_jobs(order: BuildOrder, suite: Suite) -> list[FileJob]:
+    """One job a file: those of a tokenizer together, and of a language; the longest first."""
+    samples = FULL_ROWS[suite.dataset] if order.samples is None else order.samples
+    if samples < 1 or order.reserve < 0 or (order.workers is not None and order.workers < 1):
+        raise RulerError("--samples and --workers must be 1 or more, --reserve 0 or more.")
+    check_name("engine", order.engine, ENGINES, "ruler build --help")
+    if order.address and order.engine != "ray":
+        raise RulerError("--address is that of a Ray cluster: add --engine ray.")
+    specs = dict(split_spec(spec) for spec in order.tokenizers)
+    lengths = {parse_length(name, suite.dataset) for name in length_names(order, suite)}
+    named = [(tokens, length_name(tokens, suite.dataset)) for tokens in sorted(lengths)[::-1]]
+    tasks = dict.fromkeys(task for name in order.tasks for task in _tasks(name, suite))
+    jobs = [
+        FileJob(
+            Config(suite.dataset, task, length, tokenizer=name, **pair._asdict()),
+            spec if spec == name else f"{name}={spec}",
+            samples,
+            order.seed,
+            order.reserve,
+            skip_impossible=order.skip_impossible,
+        )
+        for name, spec in specs.items()
+        for pair in pairs(suite.dataset, order.languages)
+        for tokens, length in named
+        for task in sorted(tasks, key=lambda task: (-suite.maker(task).cost, task))
+        if suite.has(task, tokens)
+        if pair.is_one or suite.maker(task).crosses_languages
+    ]
+    if not any(suite.has(task, length) for task in tasks for length in lengths):
+        raise RulerError(f"{', '.join(tasks)} has rows at 0k alone: ask for --lengths 0k.")
+    if not jobs:
+        raise RulerError(
+            f"{', '.join(tasks)} cannot have text and instruction in two languages: take niah."
+        )
+    return jobs
+
+
+def _tasks(name: str, suite: Suite) -> tuple[str, ...]:
+    return tuple(suite.tasks) if name == "default" else suite.names.expand(name)
+
+
+def length_names(order: BuildOrder, suite: Suite) -> Iterable[str]:
+    """The names of the lengths an order asks for; `all` is what a full release has."""
+    for name in order.lengths:
+        yield from suite.lengths if name == "all" else (name,)
+
+
+def refuse_two_kinds(lengths: Iterable[str], root: Path) -> None:
+    """Raise RulerError where lengths in binary thousands and in tokens were to stand together.
+
+    A mean over both would mean neither, and `4000` beside `4k` would be read as the same.
+    """
+    kinds = {in_tokens(name): name for name in lengths if name != EVIDENCE_ALONE}
+    if len(kinds) > 1:
+        raise RulerError(
+            f"'{root}' cannot hold both {kinds[False]} (binary thousands) and {kinds[True]} "
+            "(tokens): build each kind into a folder of its own."
+        )
+
+
+def existing_release(root: Path) -> Manifest | None:
+    """The manifest of the release in a folder; None if there is none.
+
+    Raises RulerError for a folder with other files.
+    """
+    if (root / MANIFEST).exists():
+        return read_manifest(root)
+    others = [path.name for path in root.iterdir()] if root.is_dir() else []
+    if others and not is_unfinished(root):
+        raise RulerError(f"'{root}' holds other files ({others[0]}): give a new folder.")
+    return None
+
+
+# Of the builds in tests/bench/RELEASE.md, which had the extra `fast`; texts of other languages or
+# sources may differ by half.
+_BYTES = {"ruler": 0.34, "oneruler": 0.18}  # a token; ONERULER's rows share their books
+_SECONDS_OF_ROW = 0.004
+_SECONDS_OF_TOKEN = 1.1e-7
+
+
+@dataclass(frozen=True)
+class BuildSize:
+    """What an order asks for and the release lacks; tokens are those of full windows."""
+
+    dataset: str
+    files: int
+    rows: int
+    tokens: int
+
+    @property
+    def bytes(self) -> float:
+        """What its files take on disk, about."""
+        return self.tokens * _BYTES[self.dataset]
+
+    @property
+    def cpu_seconds(self) -> float:
+        """What all processes together take, about, with the extra `fast`."""
+        return self.rows * _SECONDS_OF_ROW + self.tokens * _SECONDS_OF_TOKEN
+
+
+def size_of(order: BuildOrder) -> BuildSize:
+    """The size of what is to be made. Raises RulerError as `build` does."""
+    suite = read_suite(order.suite)
+    jobs = file_jobs(order, suite)
+    release = existing_release(order.root)
+    todo = [job for job in jobs if not release or job.config.path not in release["files"]]
+    rows, tokens = sum(job.rows for job in todo), sum(job.tokens for job in todo)
+    return BuildSize(suite.dataset, len(todo), rows, tokens)

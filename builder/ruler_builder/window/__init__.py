@@ -1,0 +1,1 @@
+"""The prompt under construction, haystacks, and filling a window exactly."""

@@ -1,0 +1,123 @@
+"""What rows are made of, prepared once a process and tokenizer: texts with their token counts."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from functools import cache, cached_property, lru_cache
+from itertools import repeat
+from typing import NamedTuple
+
+import numpy as np
+
+from ruler_builder.oneruler import languages
+from ruler_builder.text import corpora
+from ruler_builder.text.sources import Sources
+from ruler_builder.text.word_lists import places_alone
+from ruler_builder.tokens.counting import TokenCounter
+from ruler_builder.window.haystacks import BookHaystack, EssayHaystack, LineHaystack, RunOnHaystack
+from ruler_common.manifest_form import LanguageEntry
+
+
+class CountedTexts(NamedTuple):
+    """Short texts and the tokens of each."""
+
+    texts: np.ndarray
+    tokens: np.ndarray
+
+
+class CountedCorpus(NamedTuple):
+    """A corpora.Corpus with counted documents."""
+
+    documents: CountedTexts
+    questions: list[corpora.Question]
+    own_required: bool
+
+
+class Dictionary(NamedTuple):
+    """A language's words, counted with the space before, and where no other contains one."""
+
+    words: CountedTexts
+    alone: np.ndarray
+
+
+class CountedSources:
+    """Sources read, checked and counted for one tokenizer, each when first needed."""
+
+    def __init__(self, sources: Sources, counter: TokenCounter) -> None:
+        self.sources = sources
+        self.counter = counter
+        self.longest_answers: dict[Hashable, tuple[int, int]] = {}
+        """Tokens of the longest right answer among rows of a task, and its row; kept by tasks."""
+        self._labels: CountedTexts | None = None
+        self.wording: dict[str, LanguageEntry] = {}
+        """The prompts and nouns of the languages used so far, for the manifest."""
+        self._book: tuple[str, int, BookHaystack] | None = None  # one at a time: they are large
+        self.noise = lru_cache(maxsize=1)(self._noise)
+        self.corpus = cache(self._corpus)
+        self.language = cache(self._language)
+        self.dictionary = cache(self._dictionary)
+        self.noun_clashes = cache(self._noun_clashes)
+
+    @cached_property
+    def essays(self) -> EssayHaystack:
+        """The essays, from the beginning."""
+        return EssayHaystack(corpora.essays(self.sources.read("essays")), self.counter)
+
+    def _corpus(self, name: str) -> CountedCorpus:
+        """A question-answering corpus, its documents counted with the blank line after each."""
+        corpus = corpora.questions(name, self.sources.read(name))
+        documents = self.counted(corpus.documents, after="\n\n")
+        return CountedCorpus(documents, corpus.questions, corpus.own_required)
+
+    def counted(self, texts: Sequence[str], before: str = "", after: str = "") -> CountedTexts:
+        """Texts with the tokens of each, counted with what stands before and after it."""
+        counts = self.counter.counts([f"{before}{text}{after}" for text in texts])
+        return CountedTexts(np.array(texts, dtype=object), np.array(counts))
+
+    def labels(self, count: int) -> CountedTexts:
+        """The numbers of a list's items, " 1. " and so on.
+
+        The last space is not counted: it belongs to the word's tokens.
+        """
+        if self._labels is None or len(self._labels.texts) < count:
+            texts, tokens = self.counted([f" {i}." for i in range(1, count + 1)])
+            self._labels = CountedTexts(texts + " ", tokens)
+        return CountedTexts(self._labels.texts[:count], self._labels.tokens[:count])
+
+    def _noise(self, count: int) -> LineHaystack:
+        """So many lines of the noise sentences; the last ones are kept."""
+        return LineHaystack(repeat(corpora.NOISE), count, self.counter)
+
+    def run_on_noise(self, count: int) -> RunOnHaystack:
+        """At most so many lines of the noise sentences, joined by spaces."""
+        return RunOnHaystack(corpora.NOISE, count, self.counter)
+
+    def _language(self, code: str) -> LanguageEntry:
+        """The published prompts and nouns of a language of ONERULER."""
+        self.wording[code] = read = languages.language(code, self.sources)
+        return read
+
+    def _dictionary(self, code: str) -> Dictionary:
+        """The words of a language's dictionary."""
+        words = languages.dictionary(code, self.sources)
+        return Dictionary(self.counted(words, before=" "), places_alone(words))
+
+    def book(self, code: str, tokens: int) -> BookHaystack:
+        """The book of a language, as much of it as windows of so many tokens can hold."""
+        held = self._book
+        if held is None or held[0] != code or held[1] < tokens:
+            sentences = languages.sentences(code, self.sources)
+            book = BookHaystack(sentences, self.language(code)["separator"], self.counter, tokens)
+            self._book = held = code, tokens, book
+        return held[2]
+
+    def _noun_clashes(self, codes: frozenset[str] = frozenset()) -> np.ndarray:
+        """For each two nouns whether one is part of the other in any language, as booleans.
+
+        Of the 26, and of the languages `codes` that are not among them.
+        """
+        columns = languages.nouns(self.sources, codes).values()
+        folded = [[noun.casefold() for noun in column] for column in columns]
+        clashes = [[[a in b or b in a for b in column] for a in column] for column in folded]
+        found: np.ndarray = np.logical_or.reduce(np.array(clashes))
+        return found

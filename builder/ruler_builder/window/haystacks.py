@@ -1,0 +1,350 @@
+"""Haystacks: the text that needles hide in, in units of known token counts.
+
+    EssayHaystack  running text: words are the unit of length, needles go between sentences
+    LineHaystack   one unit a line: the noise sentences, distractor needles
+    RunOnHaystack  lines of noise joined by spaces, needles between them (the paper's own vt)
+    BookHaystack   sentences of a book, in languages with spaces between words and without
+
+All lay out a context of n units with needles at relative depths and add it to a PromptBuilder. The
+text is the same from its beginning in every row of a file, so a server can reuse the cached prefix.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from abc import ABC, abstractmethod
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate, islice, pairwise
+
+import numpy as np
+
+from ruler_builder.text.sentences import sentence_starts
+from ruler_builder.tokens.counting import TokenCounter
+from ruler_builder.window.prompt import PromptBuilder
+
+MOST_NEEDLES = 40
+"""Needles in an essay or book: there are as many depths."""
+FEWEST_TOKENS_A_LINE = 8
+"""No tokenizer makes fewer of a line of noise, or of a needle without its key and value."""
+DEPTHS = tuple(np.round(np.linspace(0, 100, MOST_NEEDLES)).astype(int).tolist())
+"""The 40 depths, in percent, from which needles between sentences take theirs."""
+_FIRST_LINES = 32  # counted at once, beside those that are surely needed
+
+
+@dataclass(frozen=True)
+class Needle:
+    """A text to hide at a relative depth (0 … 1), and whether it carries a reference."""
+
+    depth: float
+    text: str
+    answer: bool
+
+
+class Haystack(ABC):
+    """Text in units; a context of n units can be laid out with needles between them.
+
+    `separator` joins units and needles; `most` is how many units there are, None if no end.
+    """
+
+    separator: str
+    most: int | None = None
+
+    def lay(
+        self, prompt: PromptBuilder, units: int, needles: Sequence[Needle], tail: str
+    ) -> PromptBuilder:
+        """Add the context and the `tail` that follows it (it begins with a newline)."""
+        placed = [(self.place(units, needle.depth), needle) for needle in needles]
+        return self.lay_at(prompt, units, placed, tail)
+
+    def lay_at(
+        self, prompt: PromptBuilder, units: int, placed: Iterable[tuple[int, Needle]], tail: str
+    ) -> PromptBuilder:
+        """The same with each needle before the unit whose number stands beside it.
+
+        Of needles before the same unit that of the lesser depth comes first.
+        """
+        prompt.begin_context()
+        done = 0
+        for place, needle in sorted(placed, key=lambda pair: (pair[0], pair[1].depth)):
+            self._add_units(prompt, done, place)
+            done = place
+            self._add_needle(prompt, needle)
+        self._add_units(prompt, done, units)
+        return self._end(prompt, tail)
+
+    def place(self, units: int, depth: float) -> int:
+        """The unit, of so many, before which a needle of a relative depth stands, or the end."""
+        return min(units, int((units + 1) * depth))
+
+    @abstractmethod
+    def step(self, units: int, tokens: int) -> int:
+        """About how many units hold `tokens` more (or, negative, fewer) tokens than `units` do."""
+
+    def repeats(self, units: int) -> int:
+        """How many times the text begins again within so many units; 0 if it never does."""
+        return 0
+
+    @abstractmethod
+    def _add_units(self, prompt: PromptBuilder, start: int, end: int) -> None:
+        """Add units start … end − 1."""
+
+    def _add_needle(self, prompt: PromptBuilder, needle: Needle) -> None:
+        """Add a needle after a separator, unless it comes first."""
+        lead = "" if prompt.at_context_start else self.separator
+        prompt.add_evidence(lead + needle.text, needle.answer, lead=len(lead))
+
+    def _end(self, prompt: PromptBuilder, tail: str) -> PromptBuilder:
+        """End the context and add what follows it."""
+        return prompt.end_context().add(tail)
+
+
+class EssayHaystack(Haystack):
+    """Words of the essays from their beginning, joined by spaces, repeated when they run out.
+
+    Needles go between sentences.
+    """
+
+    separator = " "
+
+    def __init__(self, text: str, counter: TokenCounter) -> None:
+        words = text.split()
+        self._words = len(words)
+        self._text = " ".join(words) + " "  # one pass; words joined over the end of it too
+        self._starts = np.cumsum([0, *(len(word) + 1 for word in words)])
+        self._tokens = np.cumsum([0, *counter.counts_once([f" {word}" for word in words])])
+        starts = sentence_starts(self._text, "en")
+        offsets = (start + (self._text[start] == " ") for start in starts)
+        found = np.fromiter(offsets, dtype=int)
+        after = np.searchsorted(self._starts, found)  # the first word from there on
+        begins = (self._starts[after] == found) & (after < len(words))
+        self._sentences: list[int] = after[begins].tolist()
+        self.numbers = frozenset(seven_digit_numbers(self._text))
+        """Numbers that already stand in the text, as seven-digit strings: no value may be one."""
+
+    @cached_property
+    def hyphenated(self) -> frozenset[str]:
+        """Hyphenated pairs that already stand in the text: no value may be one."""
+        return frozenset(re.findall(r"(?=\b([a-z]+-[a-z]+)\b)", self._text.casefold()))
+
+    def capitals(self, length: int) -> frozenset[str]:
+        """Every run of so many capital letters that stands in the text."""
+        return frozenset(re.findall(rf"(?=([A-Z]{{{length}}}))", self._text))
+
+    def repeats(self, units: int) -> int:
+        """How many times the text begins again within so many words."""
+        return max(0, units - 1) // self._words
+
+    def step(self, units: int, tokens: int) -> int:
+        """The number of words that hold `tokens` more than the first `units` words do."""
+        target = max(0, self._tokens_before(units) + tokens)
+        passes, rest = divmod(target, int(self._tokens[-1]))
+        return passes * self._words + int(np.searchsorted(self._tokens, rest, "right")) - 1
+
+    def _tokens_before(self, word: int) -> int:
+        passes, rest = divmod(word, self._words)
+        return passes * int(self._tokens[-1]) + int(self._tokens[rest])
+
+    def _slice(self, start: int, end: int) -> str:
+        """Words start … end − 1, joined by spaces."""
+        (a, i), (b, j) = divmod(start, self._words), divmod(end, self._words)
+        if a == b:
+            return self._text[self._starts[i] : max(self._starts[i], self._starts[j] - 1)]
+        middle = self._text * (b - a - 1)
+        return (self._text[self._starts[i] :] + middle + self._text[: self._starts[j]])[:-1]
+
+    def place(self, units: int, depth: float) -> int:
+        """The first word of the sentence at a relative depth of so many words' sentences."""
+        passes, rest = divmod(units, self._words)
+        a_pass = len(self._sentences)
+        sentences = passes * a_pass + bisect_right(self._sentences, rest - 1)
+        if (number := int(sentences * depth)) >= sentences:
+            return units
+        passes, rest = divmod(number, a_pass)
+        return passes * self._words + self._sentences[rest]
+
+    def _add_units(self, prompt: PromptBuilder, start: int, end: int) -> None:
+        """Add words; the first and the last are pieces of their own: only they can merge."""
+        if prompt.at_context_start and start < end:
+            prompt.add(self._slice(start, start + 1))
+            start += 1
+        if start < end - 1:
+            tokens = self._tokens_before(end - 1) - self._tokens_before(start)
+            prompt.add_counted(" " + self._slice(start, end - 1), tokens)
+            start = end - 1
+        if start < end:
+            prompt.add(" " + self._slice(start, end))
+
+
+class LineHaystack(Haystack):
+    """Lines joined by newlines, needles lines of their own.
+
+    `most` are enough for the window; only as many of them are read as are asked for.
+    """
+
+    separator = "\n"
+
+    def __init__(self, lines: Iterable[str], most: int, counter: TokenCounter) -> None:
+        self._unread = islice(lines, most)
+        self._lines: list[str] = []  # those read, each with its newline
+        self._tokens = [0]  # of the first n of them
+        self._counter = counter
+        self.most: int = most
+
+    def _count(self, lines: int) -> None:
+        """Read so many lines more and count them, each different one once."""
+        more = [f"{line}{self.separator}" for line in islice(self._unread, lines)]
+        self._lines += more
+        before = self._tokens.pop()
+        self._tokens += accumulate(self._counter.counts_once(more), initial=before)
+
+    def _tokens_before(self, line: int) -> int:
+        """Tokens of the lines before one, each counted with its newline."""
+        if line >= len(self._tokens):
+            self._count(line + 1 - len(self._tokens))
+        return self._tokens[line]
+
+    def step(self, units: int, tokens: int) -> int:
+        """The number of lines that hold `tokens` more than the first `units` lines do."""
+        target = max(0, self._tokens_before(units) + tokens)
+        while self._tokens[-1] <= target and len(self._tokens) <= self.most:
+            counted = len(self._tokens) - 1
+            more = (target - self._tokens[-1]) * counted // max(1, self._tokens[-1])
+            self._count(more + _FIRST_LINES)
+        return bisect_right(self._tokens, target) - 1
+
+    def _add_units(self, prompt: PromptBuilder, start: int, end: int) -> None:
+        if start < end:
+            tokens = self._tokens_before(end) - self._tokens_before(start)
+            prompt.add_counted("".join(self._lines[start:end]), tokens)
+
+    def _add_needle(self, prompt: PromptBuilder, needle: Needle) -> None:
+        """Add a line with its newline, so that it ends at a split point."""
+        prompt.add_evidence(needle.text + self.separator, needle.answer, trail=len(self.separator))
+
+    def _end(self, prompt: PromptBuilder, tail: str) -> PromptBuilder:
+        prompt.end_context(trail=len(self.separator))
+        return prompt.add(tail.removeprefix(self.separator))
+
+
+class RunOnHaystack(Haystack):
+    r"""Lines of noise, each with its newline, joined by spaces; needles have no line of their own.
+
+    `again.\n VAR ABCDE = 12345 The grass … again.\n The grass …`
+    """
+
+    separator = " "
+
+    def __init__(self, line: str, count: int, counter: TokenCounter) -> None:
+        self._first, rest = line.split(" ", 1)
+        self._rest = f" {rest}\n"
+        self._between = f"{self._rest} {self._first}"  # begins and ends at a split point
+        self._tokens = counter.count(self._between)
+        self.most: int = count
+
+    def step(self, units: int, tokens: int) -> int:
+        """The number of lines that hold about `tokens` more than so many lines do."""
+        return units + tokens // self._tokens
+
+    def _add_units(self, prompt: PromptBuilder, start: int, end: int) -> None:
+        """Add lines; the first and the last are pieces of their own: only they can merge."""
+        if start < end:
+            lead = "" if prompt.at_context_start else self.separator
+            more = end - start - 1
+            prompt.add(lead + self._first)
+            prompt.add_counted(self._between * more, more * self._tokens)
+            prompt.add(self._rest)
+
+
+def seven_digit_numbers(text: str) -> Iterable[str]:
+    """Every run of seven digits in a text."""
+    for digits in re.findall(r"\d{7,}", text):
+        yield from (digits[i : i + 7] for i in range(len(digits) - 6))
+
+
+_BATCH = 256  # sentences read at a time
+_SLACK = 1.25  # sentences counted alone may have more tokens than joined by nothing
+
+
+class BookHaystack(Haystack):
+    """Sentences from the beginning, as many as `tokens` tokens can hold; they are the units."""
+
+    def __init__(
+        self, sentences: Iterable[str], separator: str, counter: TokenCounter, tokens: int
+    ) -> None:
+        self.separator = separator
+        enough = int(tokens * (1 if separator else _SLACK)) + 1
+        read: list[str] = []
+        alone: list[int] = []  # tokens of sentences counted each alone
+        source: Iterator[str] = iter(sentences)
+        while sum(alone) < enough and (batch := list(islice(source, _BATCH))):
+            read += batch
+            alone += counter.counts_once([separator + sentence for sentence in batch])
+        total = sum(alone)
+        self._pass = len(read) if total < enough else None  # sentences of the whole book
+        if total < enough:
+            times = enough // total + 1
+            read, alone = read * times, alone * times
+        self.most: int = len(read)  # no window that it was made for takes as many
+        self._text = separator.join(read)
+        self._starts = np.cumsum([0, *(len(sentence) + len(separator) for sentence in read)])
+        self._about = np.cumsum([0, *alone])
+        self._splits = list(self._split_places(counter))
+        pieces = [self._text[a:b] for a, b in pairwise(self._splits)]
+        self._tokens = np.cumsum([0, *counter.counts_once(pieces)])  # exact, up to each split point
+        folded = unicodedata.normalize("NFKC", self._text)
+        self.numbers = frozenset(str(int(number)) for number in seven_digit_numbers(folded))
+        """Numbers that already stand in the text, as seven-digit strings: no value may be one."""
+
+    def _split_places(self, counter: TokenCounter) -> Iterator[int]:
+        """Split points of the text: one near the beginning of each sentence, if there is any."""
+        for before, start in pairwise(self._starts[:-1]):
+            place = int(start) - len(self.separator)
+            while place > before:
+                if counter.split_points.between(
+                    self._text[place - 1], self._text[place : place + 2]
+                ):
+                    yield place
+                    break
+                place -= 1
+
+    def repeats(self, units: int) -> int:
+        """How many times the book begins again within so many sentences."""
+        return max(0, units - 1) // self._pass if self._pass else 0
+
+    def step(self, units: int, tokens: int) -> int:
+        """About the number of sentences that hold `tokens` more than the first `units` do."""
+        target = max(0, int(self._about[units]) + tokens)
+        return min(self.most, int(np.searchsorted(self._about, target, "right")) - 1)
+
+    def place(self, units: int, depth: float) -> int:
+        """The sentence that begins nearest to a relative depth of so many sentences' text."""
+        target = depth * int(self._starts[units])
+        after = bisect_left(self._starts, target, 0, units)
+        if after and target - self._starts[after - 1] <= self._starts[after] - target:
+            return after - 1
+        return after
+
+    def farthest(self, units: int, depths: Iterable[float]) -> float:
+        """How far from its depth, at most, a needle stands among so many sentences (0 … 1)."""
+        whole = int(self._starts[units])
+        stand = ((depth, self._starts[self.place(units, depth)]) for depth in depths if whole)
+        return max((abs(at / whole - depth) for depth, at in stand), default=1.0)
+
+    def _add_units(self, prompt: PromptBuilder, start: int, end: int) -> None:
+        """Add sentences start … end − 1: a long piece of known count between two short ones."""
+        if start >= end:
+            return
+        lead = "" if prompt.at_context_start else self.separator
+        a, b = int(self._starts[start]), int(self._starts[end]) - len(self.separator)
+        i, j = bisect_right(self._splits, a), bisect_left(self._splits, b) - 1
+        if i > j:
+            prompt.add(lead + self._text[a:b])
+            return
+        first, last = self._splits[i], self._splits[j]
+        prompt.add(lead + self._text[a:first])
+        prompt.add_counted(self._text[first:last], int(self._tokens[j] - self._tokens[i]))
+        prompt.add(self._text[last:b])

@@ -1,0 +1,115 @@
+r"""A prompt under construction, in pieces, so that it is counted without being tokenised again.
+
+    prompt = PromptBuilder(counter)
+    prompt.add("A special magic number …\n")              # counted when asked for
+    prompt.add_counted(text, tokens=131_000)             # a long piece whose count is known
+    prompt.add_evidence(" One of the special magic numbers …", answer=True, lead=1)
+    prompt.tokens                                        # exact: pieces meet at split points
+
+Pieces that do not meet at a split point are counted as one; if the tokenizer has no split points,
+the whole text is. So `tokens` is always what the reference tokenizer gives for `text`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ruler_builder.tokens.counting import TokenCounter
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """A needle, assignment or gold passage: character span in the input, relative depth in it.
+
+    `answer` says whether it carries a reference (a distractor does not).
+    """
+
+    start: int
+    end: int
+    depth: float
+    answer: bool
+
+
+class PromptBuilder:
+    """Text under construction; offsets are in characters, counts in tokens."""
+
+    def __init__(self, counter: TokenCounter) -> None:
+        self.counter = counter
+        self.context_start = self.context_end = self._length = 0
+        self._texts: list[str] = []
+        # Texts that meet at split points, with their tokens where these are known.
+        self._pieces: list[tuple[str, int | None]] = []
+        self._spans: list[tuple[int, int, bool]] = []
+        self._counted: int | None = None  # `tokens`, until something is added
+
+    def add(self, text: str) -> PromptBuilder:
+        """Append a short piece, whose tokens are counted when they are asked for."""
+        return self.add_counted(text, None)
+
+    def add_evidence(self, text: str, answer: bool, lead: int = 0, trail: int = 0) -> PromptBuilder:
+        """Append a short piece that is evidence, but for its first `lead` and last `trail`.
+
+        These two are numbers of characters.
+        """
+        self.mark_evidence(lead, len(text) - trail, answer)
+        return self.add(text)
+
+    def add_counted(self, text: str, tokens: int | None) -> PromptBuilder:
+        """Append a piece of known count (of the piece alone, as the reference counts it)."""
+        if not text:
+            return self
+        self._texts.append(text)
+        self._counted = None
+        self._length += len(text)
+        if self._pieces and not self.counter.split_points.between(self._pieces[-1][0], text):
+            text, tokens = self._pieces.pop()[0] + text, None
+        self._pieces.append((text, tokens))
+        return self
+
+    def mark_evidence(self, start: int, end: int, answer: bool) -> PromptBuilder:
+        """Characters start … end of the piece to come are evidence."""
+        self._spans.append((self._length + start, self._length + end, answer))
+        return self
+
+    def begin_context(self, lead: int = 0) -> PromptBuilder:
+        """The context starts here, or `lead` characters on."""
+        self.context_start = self._length + lead
+        return self
+
+    def end_context(self, trail: int = 0) -> PromptBuilder:
+        """The context ended `trail` characters ago."""
+        self.context_end = self._length - trail
+        return self
+
+    @property
+    def at_context_start(self) -> bool:
+        """Whether nothing of the context has been added yet."""
+        return self._length == self.context_start
+
+    @property
+    def text(self) -> str:
+        """The whole text."""
+        return "".join(self._texts)
+
+    @property
+    def tokens(self) -> int:
+        """Exact number of tokens of `text`, no special tokens."""
+        if self._counted is None:
+            self._counted = self._count()
+        return self._counted
+
+    def _count(self) -> int:
+        split_points = self.counter.split_points
+        if split_points.crossing and not split_points.hold_in(text := self.text):
+            return self.counter.count(text)
+        unknown = [text for text, tokens in self._pieces if tokens is None]
+        return sum(tokens or 0 for _, tokens in self._pieces) + sum(self.counter.counts(unknown))
+
+    @property
+    def evidence(self) -> list[Evidence]:
+        """The marked spans with their depth in the context, in text order."""
+        width = max(1, self.context_end - self.context_start)
+        return [
+            Evidence(start, end, (start - self.context_start) / width, answer)
+            for start, end, answer in sorted(self._spans)
+        ]

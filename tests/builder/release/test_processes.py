@@ -1,0 +1,93 @@
+"""Work in several processes gives what it gives in one, and ends on an error."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from ruler_builder.release.executor import worker_pool
+from ruler_common.errors import RulerError
+
+
+class Adder:
+    """A worker that adds a number of its own; some items make it fail or die."""
+
+    def __init__(self, more: int) -> None:
+        self.more = more
+
+    def add(self, item: int) -> int:
+        if item == 13:
+            raise RulerError("13 is refused.")
+        if item == 99:
+            os._exit(1)
+        return item + self.more
+
+    def wait_for_ever(self, item: int) -> int:
+        while item:
+            time.sleep(0.01)
+        return item
+
+    def write_its_number(self, path: str) -> None:
+        Path(path).write_text(str(os.getpid()))
+        self.wait_for_ever(1)
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_results_are_the_same_with_any_number_of_workers(workers: int) -> None:
+    with worker_pool(workers, Adder, (100,)) as run:
+        found = sorted(run(Adder.add, range(5)))
+        later = sorted(run(Adder.add, [7]))
+    assert (found, later) == ([100, 101, 102, 103, 104], [107])
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_an_error_in_one_step_ends_the_work(workers: int) -> None:
+    with pytest.raises(RulerError, match="13 is refused"), worker_pool(workers, Adder, (0,)) as run:
+        list(run(Adder.add, [1, 13, 2]))
+
+
+def test_a_process_that_dies_is_one_sentence() -> None:
+    with (
+        pytest.raises(RulerError, match="A worker process died, probably because memory ran out"),
+        worker_pool(2, Adder, (0,)) as run,
+    ):
+        list(run(Adder.add, [1, 99]))
+
+
+def interrupt_after_the_first() -> None:
+    with worker_pool(2, Adder, (0,)) as run:
+        for _ in run(Adder.wait_for_ever, [0, 1, 1]):
+            raise KeyboardInterrupt
+
+
+def test_an_interrupt_does_not_wait_for_work_in_progress() -> None:
+    with pytest.raises(KeyboardInterrupt):
+        interrupt_after_the_first()
+
+
+def write_until_killed(folder: Path) -> None:
+    with worker_pool(2, Adder, (0,)) as run:
+        list(run(Adder.write_its_number, [str(folder / "a"), str(folder / "b")]))
+
+
+def test_processes_whose_parent_was_killed_end(tmp_path: Path) -> None:
+    code = f"from pathlib import Path; from {__name__} import write_until_killed as write; "
+    parent = subprocess.Popen([sys.executable, "-c", f"{code}write(Path({str(tmp_path)!r}))"])
+    deadline = time.monotonic() + 60
+    written = [tmp_path / "a", tmp_path / "b"]
+    while not all(path.is_file() and path.read_text() for path in written):
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    workers = [Path("/proc", path.read_text()) for path in written]
+    assert all(worker.exists() for worker in workers)
+    parent.send_signal(signal.SIGKILL)
+    parent.wait()
+    while any(worker.exists() for worker in workers):
+        assert time.monotonic() < deadline
+        time.sleep(0.01)

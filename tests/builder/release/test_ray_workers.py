@@ -1,0 +1,81 @@
+"""Workers of a Ray cluster of two nodes: the same calls, the same bytes."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from ruler_builder.release.build import build
+from ruler_builder.release.executor import worker_pool
+from ruler_builder.release.plan import BuildOrder
+from ruler_common.errors import RulerError
+from ruler_common.files import sha256_of
+from tests.conftest import Silent
+from tests.ray_cluster import two_nodes
+
+ray = pytest.importorskip("ray", reason="the extra ray is not installed")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def cluster() -> None:
+    two_nodes()
+
+
+class Worker:
+    """Knows its node; some items make it fail or die."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def where(self, item: int) -> tuple[int, str]:
+        if item == 13:
+            raise RulerError("13 is refused.")
+        if item == 99 and not (self.folder / "died").exists():
+            (self.folder / "died").touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        if item == 666:
+            os.kill(os.getpid(), signal.SIGKILL)
+        time.sleep(0.1)
+        return item, ray.get_runtime_context().get_node_id()
+
+
+def test_workers_of_two_nodes_do_each_item_once_or_again_if_one_died(tmp_path: Path) -> None:
+    with worker_pool(2, Worker, (tmp_path,), "ray") as run:
+        found = list(run(Worker.where, range(12)))
+        assert sorted(item for item, _ in found) == list(range(12))
+        assert len({node for _, node in found}) == 2
+        with pytest.raises(RulerError, match=r"^13 is refused\.$"):  # an error in its own words
+            list(run(Worker.where, [1, 13]))
+        found = list(run(Worker.where, [1, 99, 2, 3]))
+        assert sorted(item for item, _ in found) == [1, 2, 3, 99]
+        with pytest.raises(RulerError, match="A worker process died"):
+            list(run(Worker.where, [666]))
+
+
+def test_more_workers_than_cpus_are_refused() -> None:
+    with pytest.raises(RulerError, match="fewer than 9 CPUs"), worker_pool(9, Worker, (), "ray"):
+        pass
+
+
+def test_a_release_built_on_two_nodes_has_the_bytes_of_one_build(tmp_path: Path) -> None:
+    found, report = [], Silent()
+    for engine, workers in (("processes", 1), ("ray", 2)):
+        root = tmp_path / engine
+        order = BuildOrder(
+            root,
+            lengths=("4k",),
+            tasks=("niah_s", "vt", "qa_1"),
+            samples=3,
+            sources=("embedded",),
+            engine=engine,
+            workers=workers,
+        )
+        build(order, report := Silent())
+        files = sorted(path for path in root.rglob("*") if path.is_file())
+        found.append({path.relative_to(root): sha256_of(path) for path in files})
+    assert found[0] == found[1]
+    assert (report.plan, report.made) == ((5, 15, 0), 15)

@@ -1,0 +1,143 @@
+from __future__ import annotations
+
+import os
+import string
+import subprocess
+import sys
+import uuid
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ruler_builder.tasks.randomness import all_but, distinct, letters, numbers, rng, uuids
+from tests.shares import examples
+
+LETTERS = st.characters(min_codepoint=32, exclude_categories=["Cs"])
+PARTS = st.integers(-(10**6), 10**6) | st.text(LETTERS, max_size=8)
+KEYS = st.lists(PARTS, min_size=1, max_size=5)
+SEEDS = st.integers(0, 2**32)
+LAWS = settings(max_examples=examples(60))
+
+DRAWS = """
+from ruler_builder.tasks.randomness import distinct, letters, numbers, rng, uuids
+draw = rng("1.0.0", 0, "ruler", "vt", 17, "ask")
+print(distinct(draw, 4959, 5), numbers(draw, 7, 3, {"1234567"}), letters(draw, 5, 4))
+print(uuids(draw, 2), draw.random(3).tolist(), draw.permutation(9).tolist())
+"""
+
+
+def in_another_process(hash_seed: str) -> str:
+    environment = {**os.environ, "PYTHONHASHSEED": hash_seed}
+    command = [sys.executable, "-c", DRAWS]
+    return subprocess.run(
+        command, env=environment, capture_output=True, text=True, check=True
+    ).stdout
+
+
+def test_equal_keys_give_equal_draws_in_another_process_with_another_hash_seed() -> None:
+    first = in_another_process("1")
+    assert first.count("\n") == 2
+    assert in_another_process("2") == first
+
+
+def test_the_draws_of_a_key_are_frozen() -> None:
+    assert rng("1.0.0", 0, "ruler", "vt", 17, "ask").integers(10**9, size=3).tolist() == [
+        56146982,
+        211251695,
+        152646055,
+    ]
+
+
+@LAWS
+@given(KEYS)
+def test_equal_keys_give_equal_draws_whatever_was_drawn_before(key: list[str | int]) -> None:
+    expected = rng(*key).integers(2**62, size=4)
+    np.random.default_rng(0).random(10)
+    rng("another", *key).random(10)
+    assert np.array_equal(rng(*key).integers(2**62, size=4), expected)
+
+
+@LAWS
+@given(KEYS, KEYS)
+def test_different_keys_give_different_draws(one: list[str | int], other: list[str | int]) -> None:
+    if [str(part) for part in one] != [str(part) for part in other]:
+        assert rng(*one).integers(2**62) != rng(*other).integers(2**62)
+
+
+def test_where_a_part_of_a_key_ends_matters() -> None:
+    assert rng("ab", "c").integers(2**62) != rng("a", "bc").integers(2**62)
+
+
+@LAWS
+@given(SEEDS, st.integers(1, 10**7), st.data())
+def test_distinct_integers_differ_and_lie_below_the_population(
+    seed: int, population: int, data: st.DataObject
+) -> None:
+    count = data.draw(st.integers(0, min(population, 200)))
+    drawn = distinct(rng(seed), population, count)
+    assert len(set(drawn)) == len(drawn) == count
+    assert all(0 <= n < population for n in drawn)
+
+
+def test_distinct_integers_come_in_random_order() -> None:
+    places = [distinct(rng(seed), 10, 10).index(0) for seed in range(400)]
+    assert all(20 <= places.count(place) <= 65 for place in range(10))
+
+
+@LAWS
+@given(st.integers(1, 60), st.data())
+def test_all_but_some_integers_are_the_others_in_order(
+    population: int, data: st.DataObject
+) -> None:
+    taken = data.draw(st.lists(st.integers(0, population - 1)))
+    expected = [n for n in range(population) if n not in taken]
+    assert all_but(population, taken).tolist() == expected
+    assert all_but(population, np.array(taken, dtype=int)).tolist() == expected
+
+
+@LAWS
+@given(SEEDS, st.integers(1, 7), st.data())
+def test_numbers_have_their_digits_differ_and_avoid_what_is_taken(
+    seed: int, digits: int, data: st.DataObject
+) -> None:
+    low, high = 10 ** (digits - 1), 10**digits
+    taken = set(
+        map(str, data.draw(st.sets(st.integers(low, high - 1), max_size=(high - low) // 3)))
+    )
+    count = data.draw(st.integers(0, min(50, high - low - len(taken))))
+    drawn = numbers(rng(seed), digits, count, taken)
+    assert len(set(drawn)) == len(drawn) == count
+    assert all(len(number) == digits and number.isdecimal() for number in drawn)
+    assert all(number[0] != "0" for number in drawn)
+    assert taken.isdisjoint(drawn)
+
+
+def test_numbers_can_use_up_all_there_are() -> None:
+    taken = {str(n) for n in range(10, 50)}
+    assert sorted(numbers(rng(1), 2, 50, taken)) == [str(n) for n in range(50, 100)]
+
+
+@LAWS
+@given(SEEDS, st.integers(0, 40))
+def test_uuids_are_of_version_4_and_differ(seed: int, count: int) -> None:
+    drawn = uuids(rng(seed), count)
+    assert len(set(drawn)) == len(drawn) == count
+    for text in drawn:
+        read = uuid.UUID(text)
+        assert (read.version, read.variant, str(read)) == (4, uuid.RFC_4122, text)
+
+
+@LAWS
+@given(SEEDS, st.integers(1, 6), st.integers(0, 26))
+def test_letters_have_their_length_and_alphabet_and_differ(
+    seed: int, length: int, count: int
+) -> None:
+    drawn = letters(rng(seed), length, count, string.ascii_uppercase)
+    assert len(set(drawn)) == len(drawn) == count
+    assert all(len(word) == length for word in drawn)
+    assert set("".join(drawn)) <= set(string.ascii_uppercase)
+
+
+def test_letters_can_give_every_string_there_is() -> None:
+    assert sorted(letters(rng(2), 2, 9, "abc")) == [a + b for a in "abc" for b in "abc"]

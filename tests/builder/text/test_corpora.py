@@ -1,0 +1,183 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from ruler_builder.text import corpora
+from ruler_builder.text.corpora import Corpus, Question
+from ruler_builder.text.sources import Sources, Store
+from ruler_common.errors import RulerError
+
+
+def asked(question: str, *answers: str, impossible: bool = False) -> dict[str, Any]:
+    return {
+        "question": question,
+        "id": question,
+        "answers": [{"text": text, "answer_start": 0} for text in answers],
+        "is_impossible": impossible,
+    }
+
+
+SQUAD = {
+    "version": "v2.0",
+    "data": [
+        {
+            "title": "Rivers",
+            "paragraphs": [
+                {
+                    "context": "The Ilvane is long.",
+                    "qas": [asked("How long?", "long", "long", "L")],
+                },
+                {
+                    "context": "It floods.",
+                    "qas": [asked("Dry?", "no", impossible=True), asked("What?", "floods")],
+                },
+                {"context": "The Ilvane is long.", "qas": [asked("Again?", "Ilvane")]},
+            ],
+        },
+        {"title": "Empty", "paragraphs": []},
+        {
+            "title": "Hills",
+            "paragraphs": [
+                {
+                    "context": "Hills are high.",
+                    "qas": [asked("No answer?"), asked("High?", "high")],
+                },
+                {"context": "It floods.", "qas": []},
+            ],
+        },
+    ],
+}
+HOTPOT = [
+    {
+        "question": "Which came first?",
+        "answer": "Ada",
+        "supporting_facts": [["Tom", 0], ["Ada", 1], ["Tom", 1]],
+        "context": [
+            ["Ada", ["Ada was.", " First."]],
+            ["Hill", ["High."]],
+            ["Tom", ["Tom.", " 2."]],
+        ],
+    },
+    {
+        "question": "Same?",
+        "answer": "yes",
+        "supporting_facts": [["Hill", 0], ["River", 0]],
+        "context": [["River", ["Long."]], ["Hill", ["High."]]],
+    },
+]
+
+
+def squad() -> Corpus:
+    return corpora.questions("squad", json.dumps(SQUAD).encode())
+
+
+def hotpotqa() -> Corpus:
+    return corpora.questions("hotpotqa", json.dumps(HOTPOT).encode())
+
+
+def test_squads_documents_are_the_distinct_paragraphs_in_file_order() -> None:
+    assert squad().documents == ["The Ilvane is long.", "It floods.", "Hills are high."]
+
+
+def test_squads_questions_are_the_answerable_ones_in_file_order() -> None:
+    assert [question.text for question in squad().questions] == [
+        "How long?",
+        "What?",
+        "Again?",
+        "High?",
+    ]
+
+
+def test_squads_answers_are_all_annotators_each_once() -> None:
+    assert squad().questions[0].answers == ("long", "L")
+
+
+def test_squads_gold_is_the_paragraph_and_its_own_are_the_rest_of_the_article() -> None:
+    corpus = squad()
+    assert [(q.gold, q.own) for q in corpus.questions] == [
+        ((0,), (1,)),
+        ((1,), (0,)),
+        ((0,), (1,)),
+        ((2,), (1,)),
+    ]
+    assert not corpus.own_required
+
+
+def test_hotpotqas_documents_are_title_and_sentences_each_once() -> None:
+    assert hotpotqa().documents == [
+        "Ada\nAda was. First.",
+        "Hill\nHigh.",
+        "Tom\nTom. 2.",
+        "River\nLong.",
+    ]
+
+
+def test_hotpotqas_gold_holds_the_supporting_facts_and_the_rest_of_its_context_is_required() -> (
+    None
+):
+    corpus = hotpotqa()
+    assert corpus.questions == [
+        Question("Which came first?", ("Ada",), (2, 0), (1,)),
+        Question("Same?", ("yes",), (1, 3), ()),
+    ]
+    assert corpus.own_required
+
+
+def test_a_corpus_is_read_once_and_only_the_last_ones_are_kept() -> None:
+    first = hotpotqa()
+    assert hotpotqa() is first
+    for question in "abcd":
+        other = json.dumps([HOTPOT[0] | {"question": question}]).encode()
+        assert corpora.questions("hotpotqa", other).questions[0].text == question
+    assert hotpotqa() is not first
+    assert hotpotqa() == first
+
+
+def test_an_unknown_corpus_is_refused() -> None:
+    with pytest.raises(RulerError, match="Unknown question-answering dataset 'triviaqa'"):
+        corpora.questions("triviaqa", b"{}")
+
+
+@pytest.mark.parametrize("data", [b"An essay.", b'{"text": "An essay."}'])
+def test_essays_are_text_or_json_with_a_text(data: bytes) -> None:
+    assert corpora.essays(data) == "An essay."
+
+
+def read(name: str, mirror: Path) -> bytes:
+    return Sources(Store(mirror)).read(name)
+
+
+def test_the_public_squad_has_its_published_numbers(mirror: Path) -> None:
+    corpus = corpora.questions("squad", read("squad", mirror))
+    assert len(corpus.documents) == 1204
+    assert len(corpus.questions) == 5928
+    assert corpus.questions[0].text == "In what country is Normandy located?"
+    assert corpus.questions[0].answers == ("France",)
+    assert corpus.questions[1].answers == (
+        "10th and 11th centuries",
+        "in the 10th and 11th centuries",
+    )
+
+
+def test_the_public_hotpotqa_keeps_its_order_and_its_contexts(mirror: Path) -> None:
+    corpus = corpora.questions("hotpotqa", read("hotpotqa", mirror))
+    assert len(corpus.questions) == 7405
+    first = corpus.questions[0]
+    assert first.text == "Were Scott Derrickson and Ed Wood of the same nationality?"
+    assert first.answers == ("yes",)
+    assert [corpus.documents[i].split("\n")[0] for i in first.gold] == [
+        "Scott Derrickson",
+        "Ed Wood",
+    ]
+    assert len(first.gold) + len(first.own) == 10
+    assert all(len(question.gold) == 2 for question in corpus.questions)
+
+
+def test_the_public_essays_are_one_long_text(mirror: Path) -> None:
+    text = corpora.essays(read("essays", mirror))
+    assert len(text) > 2_500_000
+    assert not text.startswith("{")

@@ -1,0 +1,253 @@
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from ruler_builder.text.sentences import iter_starts, sentence_starts, split
+from ruler_common.languages import facts
+from tests.shares import examples
+
+LAWS = settings(max_examples=examples(100))
+SENTENCES = st.lists(
+    st.sampled_from(
+        [
+            "The grass is green.",
+            "Is it?",
+            'She said "no."',
+            "An unbalanced “quotation here.",
+            "Dr. Smith (of St. Ives) paid $3.50 on Jan. 5.",
+            "¿Qué? 日本語のテキスト。",
+            "e.g. this... and that!",
+            "…" * 30,
+            "word " * 400,
+        ]
+    )
+    | st.text(max_size=30),
+    max_size=60,
+).map(lambda parts: " ".join(" ".join(parts).split()))
+"""White space is folded, as EssayHaystack folds it: sentencex 1.0.32 panics on a bare U+0085."""
+
+
+def sentences(text: str) -> list[str]:
+    starts = sentence_starts(text, "en")
+    return [text[a:b] for a, b in pairwise([*starts, len(text)])]
+
+
+@LAWS
+@given(SENTENCES)
+def test_starts_ascend_from_zero_are_unique_and_in_range(text: str) -> None:
+    starts = sentence_starts(text, "en")
+    assert starts[0] == 0
+    assert all(a < b for a, b in pairwise(starts))
+    assert starts[-1] < max(1, len(text))
+
+
+@LAWS
+@given(SENTENCES)
+def test_the_sentences_joined_give_the_text_back(text: str) -> None:
+    assert "".join(sentences(text)) == text
+
+
+def test_sentences_are_told_apart() -> None:
+    found = sentences("The grass is green. Is the sky blue? Dr. Smith says so! Here we go.")
+    assert [part.strip() for part in found] == [
+        "The grass is green.",
+        "Is the sky blue?",
+        "Dr. Smith says so!",
+        "Here we go.",
+    ]
+
+
+@pytest.mark.parametrize("quote", ['"', "“", "‘", "(", "«"])
+def test_a_quotation_that_never_ends_does_not_swallow_a_long_text(quote: str) -> None:
+    line = "The grass is green and the sky above it is blue. "
+    text = line + quote + line * 400
+    found = sentences(text)
+    assert len(found) > 395
+    assert max(map(len, found)) < 150
+
+
+@pytest.mark.parametrize(("opening", "closing"), [('"', '"'), ("“", "”"), ("(", ")")])
+def test_a_quotation_that_fills_the_window_is_split(opening: str, closing: str) -> None:
+    line = "The grass is green and the sky above it is blue. "
+    quoted = f"{opening}{line * 30}{'x' * 27}{closing}"  # 1499 characters
+    found = sentences(f"{quoted} {line * 40}")
+    assert len(found) >= 70
+    assert max(map(len, found)) < 150
+
+
+def test_a_text_longer_than_the_window_splits_as_short_texts_do() -> None:
+    line = "The grass is green. The sky is blue. "
+    assert {part.strip() for part in sentences(line * 500)} == set(
+        line.strip().replace(". ", ".|").split("|")
+    )
+
+
+def test_a_text_without_an_end_is_one_sentence() -> None:
+    assert sentence_starts("word " * 1000, "en") == [0]
+
+
+def test_the_embedded_essays_split_into_sentences_of_ordinary_length(embedded_text: str) -> None:
+    found = sentences(" ".join(embedded_text.split()))
+    assert 10 < len(embedded_text.split()) / len(found) < 30
+    assert max(map(len, found)) < 700
+
+
+# ---- Sentences of languages ----------------------------------------------------------------------
+
+
+@LAWS
+@given(SENTENCES)
+def test_split_sentences_joined_by_a_space_give_the_text_back(text: str) -> None:
+    found = list(split(text, "en"))
+    assert " ".join(found) == text.strip()
+    assert all(part == part.strip() != "" for part in found)
+
+
+@LAWS
+@given(SENTENCES)
+def test_split_sentences_joined_by_nothing_give_all_but_spaces_back(text: str) -> None:
+    found = list(split(text, "ja", facts("ja").sentences))
+    assert "".join(found).replace(" ", "") == text.replace(" ", "")
+    for before, _ in pairwise(found):
+        assert not before[-1].isalnum() or before + " " in text
+
+
+@pytest.mark.parametrize(
+    ("text", "language", "parts"),
+    [
+        ("Er ging. »Nun komm.« Sie kam.", "de", ["Er ging.", "»Nun komm.«", "Sie kam."]),
+        ("Half tien. 's Avonds kwam hij.", "nl", ["Half tien.", "'s Avonds kwam hij."]),
+        ("Ach!… Nem tudom. Jó.", "hu", ["Ach!…", "Nem tudom.", "Jó."]),
+        ("One.Two is 3.14 here. Three.", "en", ["One.Two is 3.14 here.", "Three."]),
+        ("यह एक है। वह दो है। बस।", "hi", ["यह एक है।", "वह दो है।", "बस।"]),
+    ],
+)
+def test_a_sentence_starts_after_a_space_with_its_quotation_mark(
+    text: str, language: str, parts: list[str]
+) -> None:
+    assert list(split(text, language)) == parts
+
+
+@pytest.mark.parametrize(
+    ("text", "language", "parts"),
+    [
+        ("वह आई। ‘चलो।’ कह कर वह गई।", "hi", ["वह आई।", "‘चलो।’ कह कर वह गई।"]),
+        ("‘चलो।’\nवह गई।", "hi", ["‘चलो।’", "वह गई।"]),
+        ("“வா!” என்றார். அவன் வந்தான்.", "ta", ["“வா!” என்றார்.", "அவன் வந்தான்."]),
+        ("வா! என்றார் ஒருவர்.", "ta", ["வா! என்றார் ஒருவர்."]),
+        ("அவன் வந்தான். என்றாலும் போனான்.", "ta", ["அவன் வந்தான்.", "என்றாலும் போனான்."]),
+        (
+            '그가,\n" 가자. "\n하고 갔다. 비가 왔다.',
+            "ko",
+            ['그가, " 가자. " 하고 갔다.', "비가 왔다."],
+        ),
+        ("Er rief: »Komm!« Sie kam.", "de", ["Er rief: »Komm!«", "Sie kam."]),
+    ],
+)
+def test_a_verb_that_reports_speech_stays_with_it_in_scripts_without_capitals(
+    text: str, language: str, parts: list[str]
+) -> None:
+    assert list(split(text, language, facts(language).sentences)) == parts
+
+
+@pytest.mark.parametrize(
+    ("text", "language", "parts"),
+    [
+        ("他说：“好。”她走了。第3.5章。", "zh", ["他说：“好。”", "她走了。", "第3.5章。"]),
+        ("「行。」「好。」完。", "ja", ["「行。」", "「好。」", "完。"]),
+        ("走了。 一 又来了！", "zh", ["走了。", "一 又来了！"]),
+    ],
+)
+def test_an_unspaced_sentence_starts_after_a_sign(
+    text: str, language: str, parts: list[str]
+) -> None:
+    assert list(split(text, language, facts(language).sentences)) == parts
+
+
+def test_starts_come_as_they_are_asked_for() -> None:
+    text = "The grass is green. " * 10_000
+    starts = iter_starts(text, "en")
+    assert [next(starts) for _ in range(4)] == sentence_starts(text[:3000], "en")[:4]
+
+
+@pytest.mark.parametrize(
+    ("code", "text", "expected"),
+    [
+        ("fr", "Il vit M. Géborand venir. Il rit.", ["Il vit M. Géborand venir.", "Il rit."]),
+        (
+            "sv",
+            "»Nu kommer!» ropade flickan. Mannen gick.",
+            ["»Nu kommer!» ropade flickan.", "Mannen gick."],
+        ),
+        ("es", "Lo dijo B. Pérez ayer. Calló.", ["Lo dijo B. Pérez ayer.", "Calló."]),
+        ("sr", "Рекао је и т.д. појам. Оде.", ["Рекао је и т.д. појам.", "Оде."]),
+    ],
+)
+def test_no_sentence_starts_after_an_initial_or_in_lower_case(
+    code: str, text: str, expected: list[str]
+) -> None:
+    assert list(split(text, code)) == expected
+
+
+@pytest.mark.parametrize(
+    ("code", "text", "expected"),
+    [
+        (
+            "ru",
+            "«Ах!» — Как понимать? — сердито крикнул отец. Он встал.",
+            ["«Ах!»", "— Как понимать? — сердито крикнул отец.", "Он встал."],
+        ),
+        (
+            "pl",
+            "Jest! – rozległo się z dołu. – Idę. Tak.",
+            ["Jest! – rozległo się z dołu.", "– Idę.", "Tak."],
+        ),
+        (
+            "es",
+            "-¡Claro está! -respondió Trifaldín-. Calló.",
+            ["-¡Claro está! -respondió Trifaldín-.", "Calló."],
+        ),
+        (
+            "ru",
+            "Вы говорите. ] Ну, здравствуйте. Она молчала.",
+            ["Вы говорите. ] Ну, здравствуйте.", "Она молчала."],
+        ),
+        ("fr", "Il dit : « Va ! » Il part.", ["Il dit : « Va ! »", "Il part."]),
+        ("da", "Staalskiven vendte. ... Gutten kom.", ["Staalskiven vendte. ...", "Gutten kom."]),
+        (
+            "pt",
+            "É a minha dor. 122. Tudo é nada. Durmo.",
+            ["É a minha dor. 122.", "Tudo é nada.", "Durmo."],
+        ),
+        (
+            "hi",
+            "वह नहीं जानता। 2. फौज होनी चाहिए। बस।",
+            ["वह नहीं जानता। 2.", "फौज होनी चाहिए।", "बस।"],
+        ),
+        (
+            "fr",
+            "Il jardine. « La société » le dit. 1812 commence.",
+            ["Il jardine.", "« La société » le dit.", "1812 commence."],
+        ),
+        (
+            "de",
+            "Er ging. – Nun komm. »Ja.« Sie kam.",
+            ["Er ging.", "– Nun komm.", "»Ja.«", "Sie kam."],
+        ),
+    ],
+)
+def test_no_sentence_starts_with_what_belongs_to_the_one_before(
+    code: str, text: str, expected: list[str]
+) -> None:
+    assert list(split(text, code)) == expected
+
+
+def test_a_sentence_does_not_grow_without_end() -> None:
+    text = " ".join(f"a{n} is the letter of the {n}th word. it goes on." for n in range(200))
+    found = list(split(text, "en"))
+    assert " ".join(found) == text
+    assert max(map(len, found)) < 3200

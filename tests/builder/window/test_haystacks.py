@@ -1,0 +1,231 @@
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import count
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from ruler_builder.text.corpora import NOISE
+from ruler_builder.text.sentences import sentence_starts
+from ruler_builder.tokens.counting import TokenCounter
+from ruler_builder.window.haystacks import EssayHaystack, LineHaystack, Needle
+from ruler_builder.window.prompt import PromptBuilder
+from tests.shares import examples
+
+LAWS = settings(
+    max_examples=examples(60),
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+TEXT = """\
+The garden lay  behind the house. Nobody had weeded it since June, when Ada left!
+
+  Was it worth saving? "Perhaps," said Tom. He paid £3.50 for a spade,
+a fork and 1234567 nails. Then it rained.
+"""
+WORDS = TEXT.split()
+HEAD, TAIL = "Remember this.\n", "\nWhat was it?"
+
+DEPTHS = st.sampled_from([0.0, 0.03, 0.5, 0.97, 1.0]) | st.floats(0, 1)
+NEEDLES = st.lists(DEPTHS, max_size=4).map(
+    lambda depths: [Needle(d, f"Needle {i} is here.", i % 2 == 0) for i, d in enumerate(depths)]
+)
+
+
+@pytest.fixture(scope="session")
+def prose(tekken: TokenCounter) -> EssayHaystack:
+    return EssayHaystack(TEXT, tekken)
+
+
+@pytest.fixture(scope="session")
+def lines(tekken: TokenCounter) -> LineHaystack:
+    return LineHaystack([f"Line number {i} has {i * 7} cups." for i in range(30)], 30, tekken)
+
+
+def first_words() -> set[int]:
+    """Which words begin a sentence, by counting spaces."""
+    folded = " ".join(WORDS) + " "
+    starts = [start + (folded[start] == " ") for start in sentence_starts(folded, "en")]
+    return {folded[:start].count(" ") for start in starts if start < len(folded)}
+
+
+def prose_by_hand(units: int, needles: list[Needle]) -> str:
+    """The context of `units` words, made the slow way."""
+    begins = sorted(first_words())
+    starts = [word for word in range(units) if word % len(WORDS) in begins]
+    parts: list[str] = []
+    done = 0
+    for needle in sorted(needles, key=lambda needle: needle.depth):
+        number = int(len(starts) * needle.depth)
+        place = starts[number] if number < len(starts) else units
+        parts += [WORDS[word % len(WORDS)] for word in range(done, place)] + [needle.text]
+        done = place
+    return " ".join(parts + [WORDS[word % len(WORDS)] for word in range(done, units)])
+
+
+def lines_by_hand(all_lines: list[str], needles: list[Needle]) -> str:
+    """The context of these lines, made the slow way."""
+    units = len(all_lines)
+    parts: list[str] = []
+    done = 0
+    for needle in sorted(needles, key=lambda needle: needle.depth):
+        place = min(units, int((units + 1) * needle.depth))
+        parts += [*all_lines[done:place], needle.text]
+        done = place
+    return "\n".join(parts + all_lines[done:])
+
+
+def context(prompt: PromptBuilder) -> str:
+    return prompt.text[prompt.context_start : prompt.context_end]
+
+
+def check_offsets(prompt: PromptBuilder, needles: list[Needle], between: str) -> None:
+    """Needles are the evidence, and stand apart from their surroundings."""
+    ordered = sorted(needles, key=lambda needle: needle.depth)
+    found = [(prompt.text[e.start : e.end], e.answer) for e in prompt.evidence]
+    assert found == [(needle.text, needle.answer) for needle in ordered]
+    padded = f"{between}{context(prompt)}{between}"
+    for e in prompt.evidence:
+        start = e.start - prompt.context_start + 1
+        end = e.end - prompt.context_start + 1
+        assert padded[start - 1] == padded[end] == between
+        assert padded[start - 2] != between or start == 1
+    assert prompt.text == f"{HEAD}{context(prompt)}{TAIL}"
+
+
+# ---- EssayHaystack ----
+
+
+@LAWS
+@given(units=st.integers(0, 3 * len(WORDS) + 2), needles=NEEDLES)
+def test_prose_is_words_joined_by_spaces_with_needles_between_sentences(
+    prose: EssayHaystack, tekken: TokenCounter, units: int, needles: list[Needle]
+) -> None:
+    prompt = prose.lay(PromptBuilder(tekken).add(HEAD), units, needles, TAIL)
+    assert context(prompt) == prose_by_hand(units, needles)
+    check_offsets(prompt, needles, " ")
+    assert prompt.tokens == tekken.count(prompt.text)
+
+
+@LAWS
+@given(units=st.integers(0, 3 * len(WORDS) + 2), needles=NEEDLES)
+@pytest.mark.parametrize("kind", ["whole", "crossing"])
+def test_prose_is_counted_exactly_by_tokenizers_with_few_split_points_or_none(
+    counter_made: Callable[[str], TokenCounter], kind: str, units: int, needles: list[Needle]
+) -> None:
+    counter = counter_made(kind)
+    prompt = EssayHaystack(TEXT, counter).lay(
+        PromptBuilder(counter).add(HEAD), units, needles, TAIL
+    )
+    assert context(prompt) == prose_by_hand(units, needles)
+    assert prompt.tokens == counter.count(prompt.text)
+
+
+def test_a_needle_at_depth_0_begins_the_context_and_at_depth_1_ends_it(
+    prose: EssayHaystack, tekken: TokenCounter
+) -> None:
+    needles = [Needle(1.0, "Last.", True), Needle(0.0, "First.", True)]
+    prompt = prose.lay(PromptBuilder(tekken).add(HEAD), 5, needles, TAIL)
+    assert context(prompt) == "First. The garden lay behind the Last."
+
+
+def test_white_space_is_folded_to_single_spaces(prose: EssayHaystack, tekken: TokenCounter) -> None:
+    prompt = prose.lay(PromptBuilder(tekken), len(WORDS), [], TAIL)
+    assert context(prompt) == " ".join(WORDS)
+
+
+def test_prose_begins_again_where_it_runs_out(prose: EssayHaystack, tekken: TokenCounter) -> None:
+    prompt = prose.lay(PromptBuilder(tekken), len(WORDS) + 2, [], TAIL)
+    assert context(prompt) == " ".join(WORDS) + " The garden"
+    assert [prose.repeats(n) for n in (0, 1, len(WORDS), len(WORDS) + 1, 2 * len(WORDS) + 1)] == [
+        0, 0, 0, 1, 2,
+    ]  # fmt: skip
+
+
+@LAWS
+@given(units=st.integers(0, 200), more=st.integers(-100, 200))
+def test_a_step_is_as_many_words_as_hold_so_many_tokens(
+    prose: EssayHaystack, tekken: TokenCounter, units: int, more: int
+) -> None:
+    def tokens(words: int) -> int:
+        return sum(tekken.counts([f" {WORDS[word % len(WORDS)]}" for word in range(words)]))
+
+    found = prose.step(units, more)
+    if tokens(units) + more >= 0:
+        assert tokens(found) <= tokens(units) + more < tokens(found + 1)
+    else:
+        assert found == 0
+
+
+def test_prose_knows_the_seven_digit_numbers_in_it(tekken: TokenCounter) -> None:
+    prose = EssayHaystack("In 1234567 or 123456 or 98765432, and 1,234,567 too.", tekken)
+    assert prose.numbers == {"1234567", "9876543", "8765432"}
+
+
+def test_prose_knows_the_hyphenated_pairs_in_it(tekken: TokenCounter) -> None:
+    prose = EssayHaystack("A heavy-duty, Smooth-talking mother-in-law; x-1 and a -- b.", tekken)
+    assert prose.hyphenated == {"heavy-duty", "smooth-talking", "mother-in", "in-law"}
+
+
+# ---- LineHaystack ----
+
+
+@LAWS
+@given(units=st.integers(1, 30), needles=NEEDLES)
+def test_lines_are_joined_by_newlines_with_needles_on_lines_of_their_own(
+    lines: LineHaystack, tekken: TokenCounter, units: int, needles: list[Needle]
+) -> None:
+    prompt = lines.lay(PromptBuilder(tekken).add(HEAD), units, needles, TAIL)
+    texts = [f"Line number {i} has {i * 7} cups." for i in range(units)]
+    expected = lines_by_hand(texts, needles)
+    if expected:
+        assert context(prompt) == expected
+        check_offsets(prompt, needles, "\n")
+    assert prompt.tokens == tekken.count(prompt.text)
+
+
+@pytest.mark.parametrize(("depth", "place"), [(0.0, 0), (0.24, 0), (0.26, 1), (0.99, 3), (1.0, 3)])
+def test_a_needle_can_stand_before_every_line_and_after_the_last(
+    lines: LineHaystack, tekken: TokenCounter, depth: float, place: int
+) -> None:
+    prompt = lines.lay(PromptBuilder(tekken), 3, [Needle(depth, "Here.", True)], TAIL)
+    assert context(prompt).split("\n").index("Here.") == place
+    assert context(prompt).count("\n") == 3
+
+
+@LAWS
+@given(units=st.integers(0, 30), more=st.integers(-300, 400))
+def test_a_step_is_as_many_lines_as_hold_so_many_tokens(
+    lines: LineHaystack, tekken: TokenCounter, units: int, more: int
+) -> None:
+    def tokens(count: int) -> int:
+        return sum(tekken.counts([f"Line number {i} has {i * 7} cups.\n" for i in range(count)]))
+
+    found = lines.step(units, more)
+    assert 0 <= found <= lines.most == 30
+    if tokens(units) + more >= 0:
+        assert tokens(found) <= tokens(units) + more
+        assert found == 30 or tokens(units) + more < tokens(found + 1)
+    else:
+        assert found == 0
+
+
+def test_no_more_lines_are_read_than_a_window_takes(tekken: TokenCounter) -> None:
+    read: list[int] = []
+
+    def endless() -> Iterator[str]:
+        for number in count():
+            read.append(number)
+            yield f"Line {number} of very many."
+
+    haystack = LineHaystack(endless(), 5000, tekken)
+    assert haystack.step(0, 900) > 80
+    assert len(read) < 300
+    assert haystack.step(0, 10**9) == len(read) == haystack.most == 5000
+
+
+def test_the_noise_is_the_reference_codes_line() -> None:
+    assert NOISE == (
+        "The grass is green. The sky is blue. The sun is yellow. Here we go. There and back again."
+    )

@@ -1,0 +1,130 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from ruler_builder.tokens.counting import TokenCounter
+from ruler_builder.window.prompt import Evidence, PromptBuilder
+from tests.shares import examples, share
+
+LAWS = settings(
+    max_examples=examples(120),
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+
+
+class Piece(NamedTuple):
+    text: str
+    known: bool
+    answer: bool | None
+
+
+TEXTS = st.sampled_from(
+    [
+        "", "The grass", " is green.", " word", "\n", "\nQuestion: What?", "VAR AB = 12345\n",
+        " x>", " </y>", "no", "seam", "  two", " ", "/path", "1234567", ".", "end\n", " é\u0301",
+        "界",
+    ]
+)  # fmt: skip
+PIECES = st.lists(
+    st.builds(Piece, TEXTS, st.booleans(), st.sampled_from([None, None, True, False])), max_size=12
+)
+
+
+def laid(counter: TokenCounter, pieces: list[Piece]) -> PromptBuilder:
+    prompt = PromptBuilder(counter)
+    for text, known, answer in pieces:
+        if known and answer is None:
+            prompt.add_counted(text, counter.count(text))
+        elif answer is None:
+            prompt.add(text)
+        else:
+            prompt.add_evidence(text, answer)
+    return prompt
+
+
+@LAWS
+@given(pieces=PIECES)
+def test_the_tokens_are_those_of_the_whole_text(tekken: TokenCounter, pieces: list[Piece]) -> None:
+    prompt = laid(tekken, pieces)
+    assert prompt.text == "".join(piece.text for piece in pieces)
+    assert prompt.tokens == tekken.count(prompt.text)
+
+
+@LAWS
+@given(pieces=PIECES)
+@pytest.mark.parametrize("name", share(2, ["cl100k_base", "gemma3"]))
+def test_the_tokens_are_those_of_the_whole_text_under_other_tokenizers(
+    counter_of: Callable[[str], TokenCounter], name: str, pieces: list[Piece]
+) -> None:
+    prompt = laid(counter_of(name), pieces)
+    assert prompt.tokens == prompt.counter.count(prompt.text)
+
+
+@LAWS
+@given(pieces=PIECES)
+@pytest.mark.parametrize("kind", ["whole", "crossing"])
+def test_the_tokens_are_those_of_the_whole_text_with_few_split_points_or_none(
+    counter_made: Callable[[str], TokenCounter], kind: str, pieces: list[Piece]
+) -> None:
+    prompt = laid(counter_made(kind), pieces)
+    assert prompt.tokens == prompt.counter.count(prompt.text)
+
+
+@LAWS
+@given(pieces=PIECES)
+def test_evidence_holds_exactly_the_marked_text_in_order(
+    tekken: TokenCounter, pieces: list[Piece]
+) -> None:
+    prompt = laid(tekken, pieces)
+    marked = [(piece.text, piece.answer) for piece in pieces if piece.answer is not None]
+    found = [(prompt.text[e.start : e.end], e.answer) for e in prompt.evidence]
+    assert [one for one in found if one[0]] == [one for one in marked if one[0]]
+
+
+def test_a_pieces_lead_and_trail_are_not_evidence(tekken: TokenCounter) -> None:
+    prompt = PromptBuilder(tekken).add("One.").add_evidence(" Two.\n", True, lead=1, trail=1)
+    (span,) = prompt.evidence
+    assert prompt.text[span.start : span.end] == "Two."
+
+
+def test_a_part_of_a_long_piece_can_be_evidence(tekken: TokenCounter) -> None:
+    prompt = (
+        PromptBuilder(tekken)
+        .add("One. ")
+        .mark_evidence(5, 10, answer=False)
+        .add_counted("Two, three, four.", 6)
+    )
+    (span,) = prompt.evidence
+    assert prompt.text[span.start : span.end] == "three"
+    assert span.answer is False
+
+
+def test_context_offsets_and_depths_are_those_of_the_text(tekken: TokenCounter) -> None:
+    prompt = PromptBuilder(tekken).add("Head.").begin_context(lead=1)
+    assert not prompt.at_context_start
+    prompt.add_evidence(" 0123", True, lead=1).add_evidence("4567", False).add("89\n\n")
+    prompt.end_context(trail=2).add("Tail.")
+    assert prompt.text[prompt.context_start : prompt.context_end] == "0123456789"
+    assert prompt.evidence == [Evidence(6, 10, 0.0, True), Evidence(10, 14, 0.4, False)]
+
+
+def test_a_context_starts_where_nothing_of_it_is_there_yet(tekken: TokenCounter) -> None:
+    prompt = PromptBuilder(tekken).add("Head.").begin_context()
+    assert prompt.at_context_start
+    assert not prompt.add(" word").at_context_start
+
+
+def test_known_counts_are_taken_as_given_where_pieces_meet_at_a_split_point(
+    tekken: TokenCounter,
+) -> None:
+    assert PromptBuilder(tekken).add_counted("The grass", 1000).add_counted(" is", 1).tokens == 1001
+
+
+def test_known_counts_are_not_trusted_where_pieces_meet_elsewhere(tekken: TokenCounter) -> None:
+    prompt = PromptBuilder(tekken).add_counted("The gra", 1000).add_counted("ss", 1000)
+    assert prompt.tokens == tekken.count("The grass")
