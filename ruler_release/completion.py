@@ -17,14 +17,14 @@ from ruler_common.names import GROUPS, LANGUAGES, LENGTHS, TASKS, Names
 
 def backends(incomplete: str) -> list[str]:
     """Of `--backend`."""
-    from ruler_eval.run.backends.start import BACKENDS
+    from ruler_eval.run.options import BACKENDS
 
     return _going_on(incomplete, BACKENDS)
 
 
 def modes(incomplete: str) -> list[str]:
     """Of `--mode`."""
-    from ruler_eval.run.prompts import MODES
+    from ruler_eval.run.options import MODES
 
     return _going_on(incomplete, MODES)
 

@@ -152,12 +152,12 @@ def run_options(options: Mapping[str, Any]) -> dict[str, Any]:
 
     Those of `ruler batch write` are some of them.
     """
-    from ruler_eval.run.run_order import parse_arguments, parse_price
+    from ruler_eval.run.options import parse_arguments, parse_price
 
     read: dict[str, Callable[[Any], Any]]
     read = {
         "configs": names_in,
-        "price": parse_price,
+        "price": lambda text: None if text is None else parse_price(text),
     }
     read["omit"] = lambda text: tuple(names_in(text)) if text else ()
     given = {name: read[name](value) if name in read else value for name, value in options.items()}

@@ -28,7 +28,7 @@ from ruler_eval.gate.betting import (
     THRESHOLD,
     evidence,
 )
-from ruler_eval.run.work_plan import WAVE_OVER_LENGTHS
+from ruler_eval.run.plan import WAVE_OVER_LENGTHS
 from ruler_eval.score.intervals import paired_interval, paired_mean
 from tests.bench.run_scores import Run, by_lengths, run_scores, same_model, same_rows
 

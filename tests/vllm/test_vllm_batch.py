@@ -10,11 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-from ruler_eval.run.backends.backend import ModelOptions
 from ruler_eval.run.batch.batch_run import BACKEND, BatchOrder, read_batch, write_batch
+
+from ruler_eval.run.options import RunOptions
 from ruler_eval.run.records import read_lines
-from ruler_eval.run.run_order import RunOrder
 from ruler_eval.run.runner import run
 
 pytest.importorskip("vllm.version", reason="vLLM has its own environment: setup.sh")
@@ -46,13 +45,14 @@ def test_chat_and_prefill_give_the_openai_backends_answers(
     """One engine answers both modes' files: it starts once."""
     runs, requests = {}, []
     for mode in ("chat", "prefill"):
-        order = RunOrder(
-            str(small),
-            ("some_4k",),
-            BACKEND,
-            tmp_path / mode,
-            options=ModelOptions(str(tiny), max_model_len=2048),
+        order = RunOptions(
+            dataset=str(small),
+            configs=("some_4k",),
+            backend=BACKEND,
+            out=tmp_path / mode,
             mode=mode,
+            model=str(tiny),
+            max_model_len=2048,
         )
         written = write_batch(BatchOrder(order))
         assert (written.rows, written.over, written.checked) == (6, 0, True)
@@ -78,9 +78,11 @@ def test_chat_and_prefill_give_the_openai_backends_answers(
         assert (result.answers, result.complete) == (6, True)
         assert result.summary.differences == 0  # vLLM counted the tokens that we count
 
-        options = ModelOptions("tiny", base_url=server, concurrency=4, timeout=120)
-        asked = replace(order, backend="openai", options=options, out=tmp_path / f"{mode}-served")
-        run(replace(asked, quiet=True))
+        options = replace(
+            order, model="tiny", backend="openai", base_url=server, concurrency=4, timeout=120
+        )
+        asked = replace(options, backend="openai", out=tmp_path / f"{mode}-served")
+        run(replace(asked))
         found, served = records(order.out), records(asked.out)
         assert found.keys() == served.keys()
         for key, record in found.items():

@@ -35,8 +35,8 @@ from ruler_eval.gate.betting import (
 )
 from ruler_eval.gate.plan import LookPlan, plan_of_results
 from ruler_eval.gate.waves import ScoredRows, open_waves
-from ruler_eval.run.progress import RunSummary
 from ruler_eval.run.options import RunOptions
+from ruler_eval.run.progress import RunSummary
 from ruler_eval.score.intervals import FEWEST_ROWS, paired_interval, paired_mean, units
 from ruler_eval.score.results_file import Results, scores_of
 

@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from ruler_common.errors import RulerError
 from ruler_common.rows import row_order
 from ruler_eval.gate.betting import LOOK_EVERY, LOOKED_AT
-from ruler_eval.run.runner import OpenRun
 from ruler_eval.run.plan import WAVE, WAVE_OVER_LENGTHS
+from ruler_eval.run.runner import OpenRun
 from ruler_eval.score.results_file import Results, Scores, is_alone
 from ruler_eval.score.stopped import stopped_at
 

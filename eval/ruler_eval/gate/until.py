@@ -28,9 +28,9 @@ from typing_extensions import TypedDict
 from ruler_common.errors import RulerError
 from ruler_eval.gate.plan import LookPlan
 from ruler_eval.gate.waves import open_waves
-from ruler_eval.run.progress import RunSummary
 from ruler_eval.run.options import RunOptions
 from ruler_eval.run.plan import WAVE
+from ruler_eval.run.progress import RunSummary
 from ruler_eval.score.results_file import Scores
 
 MIN_ROWS, MIN_ROWS_OVER_LENGTHS = 20, 6

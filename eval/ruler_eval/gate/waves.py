@@ -17,11 +17,11 @@ from ruler_common.errors import RulerError
 from ruler_eval.frozen_release import Release
 from ruler_eval.gate.plan import plan_of_run
 from ruler_eval.prediction import Prediction, digest
+from ruler_eval.run.options import RunOptions
+from ruler_eval.run.plan import Part
 from ruler_eval.run.progress import RunSummary
 from ruler_eval.run.records import Record
-from ruler_eval.run.options import RunOptions
 from ruler_eval.run.runner import OpenRun
-from ruler_eval.run.plan import Part
 from ruler_eval.score import results_file, scoring
 from ruler_eval.score.predictions import PredictionSource
 from ruler_eval.score.results_file import Results, scores_of

@@ -1,7 +1,7 @@
 """A run that was checked before a model is loaded: release, folder, settings, missing rows.
 
-    checked = check_run(RunOptions("ruler", configs="all_4k", …))
-    checked.parts()                      # rows of each configuration, and which have no answer
+checked = check_run(RunOptions("ruler", configs="all_4k", …))
+checked.parts()                      # rows of each configuration, and which have no answer
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def check_run(options: RunOptions, fixed: Mapping[str, Any] | None = None) -> Ch
         raise RulerError(
             f"'{options.release}' is a folder: --data-revision is for a Hub repository."
         )
-    digests = _rows_asked_for(options, release.manifest)
+    digests = rows_asked_for(options.configs, release.manifest, options.skip_missing)
     settings = _known_settings(options, release, digests)
     records.check(list(digests))
     before = records.settings()
@@ -132,11 +132,13 @@ def _check_combinations(options: RunOptions) -> None:
         check_key("OPENAI_API_KEY")
 
 
-def _rows_asked_for(options: RunOptions, manifest: Manifest) -> dict[str, str]:
+def rows_asked_for(
+    names: Iterable[str], manifest: Manifest, skip_missing: bool = False
+) -> dict[str, str]:
     """Return single-task configurations and the digest of each one's rows; groups are expanded."""
     found: dict[str, str] = {}
-    for name in options.configs:
-        for path in _files_of(name, manifest, options.skip_missing):
+    for name in names:
+        for path in _files_of(name, manifest, skip_missing):
             file = manifest["files"][path]
             found[file["config"]] = file["rows_sha256"]
     if not found:
@@ -200,8 +202,8 @@ def _check_fixed(before: RunSettings, fixed: Mapping[str, Any], options: RunOpti
         if limit != options.limit:
             how = f"with --limit {limit}" if limit else "without --limit"
             raise RulerError(
-                f"'{options.folder}' was begun {how}, which is part of what was fixed: go on so, or "
-                "name a new --out."
+                f"'{options.folder}' was begun {how}, which is part of what was fixed: give the "
+                "same --limit, or name a new --out."
             )
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import KW_ONLY, MISSING, dataclass, field, fields
+from dataclasses import KW_ONLY, dataclass, field, fields
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -19,7 +19,6 @@ from ruler_common.options import (
     Place,
     check_options,
     names_in,
-    options_of,
     several,
 )
 from ruler_eval.run.backends.secrets import check_argument
@@ -130,7 +129,9 @@ class RunOptions:
     ] = "off"
     limit: Annotated[
         int | None,
-        Option("Run the first N rows of each configuration's frozen order.", panel=MOST_USED, min=1),
+        Option(
+            "Run the first N rows of each configuration's frozen order.", panel=MOST_USED, min=1
+        ),
     ] = None
     base_url: Annotated[
         str | None,
@@ -284,9 +285,7 @@ class RunOptions:
     ] = None
     presence_penalty: Annotated[
         float | None,
-        Option(
-            "Penalty of tokens that the answer already has.", panel=SAMPLING, min=-2, max=2
-        ),
+        Option("Penalty of tokens that the answer already has.", panel=SAMPLING, min=-2, max=2),
     ] = None
     seed: Annotated[int, Option("Seed of the sampling.", panel=SAMPLING)] = 0
 

@@ -10,9 +10,9 @@ from typing import Any
 from ruler_common.terminal import err, progress, sentences
 from ruler_common.text import number_of, printable
 from ruler_eval.run.backends.secrets import hide_keys
+from ruler_eval.run.plan import Estimate
 from ruler_eval.run.prompts import Prompt
 from ruler_eval.run.records import Record, Session
-from ruler_eval.run.plan import Estimate
 
 
 class Progress:

@@ -66,7 +66,7 @@ class Backend(ABC):
     limit: int | None = None
     """The context length in tokens; None if it is unknown."""
     own_limit: int | None = None
-    """The model's context length, if `limit` is a smaller one that the rows were thought to need."""
+    """The model's context length, if `limit` is less: what the rows were thought to need."""
     on_note: Callable[[str], None] = staticmethod(lambda text: None)
     """What is called with a sentence that the user should know while it happens."""
     needs_token_ids: bool = True

@@ -16,7 +16,8 @@ import json
 import re
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +43,7 @@ from ruler_eval.run.backends.server.requests import (
 )
 from ruler_eval.run.options import RunOptions
 from ruler_eval.run.prompts import Prompt, load_tokenizer
+from ruler_eval.run.records import Records
 from ruler_eval.run.sampling import read_generation_config
 
 ENDPOINT = "/v1/chat/completions"
@@ -56,6 +58,19 @@ MAX_NAME = 200
 def custom_id(config: str, index: int, sample: int = 0) -> str:
     """Return the name of a request: configuration, row, and the sample if it is not the first."""
     return f"{config}/{index}/{sample}" if sample else f"{config}/{index}"
+
+
+def options_to_read(run: Path, answers: Sequence[Path]) -> RunOptions:
+    """Return the options of a run whose requests were written, with the files of its answers.
+
+    Raises RulerError if the folder is not that of such a run.
+    """
+    settings = Records(run).settings()
+    sessions = settings.get("sessions", [])
+    written = [session["options"] for session in sessions if session.get("options")]
+    if settings.get("backend") != "batch" or not written:
+        raise RulerError(f"'{run}' is not a run of batch files. Make one: ruler batch write --help")
+    return replace(RunOptions.from_json(written[-1], run), answers=tuple(answers))
 
 
 def request_files(run: Path) -> list[Path]:
@@ -222,7 +237,7 @@ class BatchAnswers(BatchFiles):
 
 
 def open_batch(options: RunOptions, release: Release) -> Backend:
-    """Return the backend that reads answers, if there are any, else the one that writes requests."""
+    """Return the backend that reads answers, if any are given, else the one that writes."""
     return BatchAnswers(options, release) if options.answers else BatchRequests(options)
 
 

@@ -1,4 +1,4 @@
-"""What a server or a batch file replies: a completion, whole or in chunks, and facts about itself."""
+"""What a server or a batch file replies: completions, whole or in chunks, and facts."""
 
 from __future__ import annotations
 
@@ -66,8 +66,8 @@ def read_completion(prompt: Prompt, reply: Any) -> Completion:
         prompt,
         text,
         choice.get("finish_reason"),
-        prompt_tokens=count_of(field_of(usage, "prompt_tokens")),
-        completion_tokens=count_of(field_of(usage, "completion_tokens")),
+        prompt_tokens=count_of(field_of(usage, "prompt_tokens"), minimum=1),
+        completion_tokens=count_of(field_of(usage, "completion_tokens"), minimum=1),
         cached_tokens=count_of(field_of(usage, "prompt_tokens_details", "cached_tokens")),
         reasoning=reasoning if isinstance(reasoning, str) else None,
         reasoning_tokens=count_of(reasoning_tokens, minimum=1),

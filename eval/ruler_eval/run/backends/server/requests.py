@@ -4,8 +4,8 @@
  "max_tokens": 128, "temperature": 0.0, "top_p": 1.0, "seed": 0, "top_k": -1, …,
  "add_generation_prompt": false, "continue_final_message": true}
 
-Providers differ in what they accept: providers.toml is the table, with each provider's documentation
-as its source.
+Providers differ in what they accept: providers.toml is the table, with each provider's
+documentation as its source.
 
     provider = provider_for(None, host="api.mistral.ai", owners=[], model="mistral-large-latest")
     provider.rename                         # {"seed": "random_seed"}
