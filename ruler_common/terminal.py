@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 COLUMNS = 80  # of a terminal, which what is printed to be read fits
 _NAME = 24  # columns that the first one has at least, if it needs them
+_ALL_THE_TIME = 1e9  # seconds: the speed is that of the whole work, since files take long
 MANY = 100  # files; more are summed up instead of listed
 Step = TypeVar("Step")
 
@@ -72,57 +73,56 @@ def progress(*columns: Any, quiet: bool | None = None, **options: Any) -> Progre
     return Progress(*columns, console=err.console, disable=disable, **options)
 
 
-def _bar(*more: Any, quiet: bool = False) -> Progress:
+def _bar(*more: Any, quiet: bool = False, **options: Any) -> Progress:
     """A bar behind its description, and more columns behind it."""
     from rich.progress import BarColumn, TextColumn
 
     columns = (TextColumn("{task.description}", markup=False), BarColumn(), *more)
-    return progress(*columns, quiet=True if quiet else None, transient=True)
+    return progress(*columns, quiet=True if quiet else None, transient=True, **options)
 
 
-class RowsBar:
-    """A progress bar over rows, moved on by a build or by `verify`."""
+class FilesBar:
+    """A progress bar over files, moved on by a build or by `verify`; its unit is their tokens.
+
+    Files differ in length by a factor of 256, so that their number says little about the time left.
+    """
 
     def __init__(self, verb: str, progress: Progress) -> None:
         self._verb, self._progress = verb, progress
-        self._task = progress.add_task("Checking", total=None)
+        self._task = progress.add_task("Checking", total=None, done=0, files=0)
 
-    def planned(self, files: int, rows: int, kept: int) -> None:
-        """So many files and rows are to be made; so many files are there already.
-
-        A build says it twice: before every window is checked, and with the true number of rows.
-        """
-        kept_too = f", {kept} already there" if kept else ""
-        self._progress.update(
-            self._task, description=f"{self._verb} {files} files{kept_too}", total=rows or None
+    def planned(self, files: int, tokens: int, kept: int = 0) -> None:
+        """Begin the work on `files` files of `tokens` tokens; `kept` files are not made again."""
+        kept_too = f", {kept} already made" if kept else ""
+        description = f"{self._verb} {files} files{kept_too}"
+        self._progress.reset(
+            self._task, description=description, total=tokens or None, done=0, files=files
         )
+        self._progress.advance(self._task, 0)  # the speed counts from here
 
-    def total(self, rows: int) -> None:
-        """So many rows in all."""
-        self._progress.update(self._task, description=self._verb, total=rows)
-
-    def rows(self, count: int) -> None:
-        """So many more rows are done."""
-        self._progress.advance(self._task, count)
-
-    def note(self, text: str) -> None:
-        """Print a sentence above the bar."""
-        err.print(text, highlight=False)
+    def finished(self, tokens: int) -> None:
+        """Count a file of `tokens` tokens as finished."""
+        done = self._progress.tasks[self._task].fields["done"] + 1
+        self._progress.update(self._task, advance=tokens, done=done)
 
 
 @contextmanager
-def rows_bar(verb: str, shown: bool = True) -> Iterator[RowsBar]:
-    """A progress bar over rows with speed and time left; its notes are printed if not `shown`."""
-    from rich.progress import MofNCompleteColumn, ProgressColumn, Task, TimeRemainingColumn
+def files_bar(verb: str, shown: bool = True) -> Iterator[FilesBar]:
+    """A progress bar over files, with the tokens a second and the time left, unless not `shown`."""
+    from rich.progress import ProgressColumn, Task, TextColumn, TimeRemainingColumn
     from rich.text import Text
 
     class Speed(ProgressColumn):
         def render(self, task: Task) -> Text:
-            return Text(f"{task.speed:.0f} rows/s" if task.speed else "")
+            return Text(f"{task.speed:,.0f} tokens/s" if task.speed else "")
 
-    columns = (MofNCompleteColumn(), Speed(), TimeRemainingColumn())
-    with _bar(*columns, quiet=not shown) as bar:
-        yield RowsBar(verb, bar)
+    columns = (
+        TextColumn("{task.fields[done]}/{task.fields[files]}"),
+        Speed(),
+        TimeRemainingColumn(elapsed_when_finished=True),
+    )
+    with _bar(*columns, quiet=not shown, speed_estimate_period=_ALL_THE_TIME) as bar:
+        yield FilesBar(verb, bar)
 
 
 @contextmanager

@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 
 from ruler_common.errors import RulerError
 
-OnRows = Callable[[int], None]  # called with how many more rows are done
 OnBytes = Callable[[int], Any]  # called with the bytes that are there so far
 
 

@@ -20,6 +20,7 @@ from ruler_common.text import plain, without_passwords
 from ruler_release.commands import batch, sources
 from ruler_release.commands.build import build, list_release, verify
 from ruler_release.commands.compare import analyze, compare
+from ruler_release.commands.doctor import doctor
 from ruler_release.commands.export import export
 from ruler_release.commands.hub import fetch, push, results
 from ruler_release.commands.quickstart import example, quickstart
@@ -37,7 +38,7 @@ app = typer.Typer(
 PANELS: dict[str, tuple[Callable[..., None], ...]] = {
     "Start": (quickstart, example),
     "Build": (build, verify, list_release, fetch),
-    "Run": (run,),
+    "Run": (run, doctor),
     "Score": (score, errors, compare, decide, show, report, analyze),
     "Publish": (push, results, export),
     "Maintain": (sources.tokenizers,),

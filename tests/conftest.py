@@ -268,17 +268,13 @@ def made(once: Once, embedded_text: str) -> Callable[[str], Path]:
 class Silent:
     """Keeps the progress of a build and shows nothing."""
 
-    def planned(self, files: int, rows: int, kept: int) -> None:
-        """So many files and rows to make."""
-        self.plan = files, rows, kept
+    def planned(self, files: int, tokens: int, kept: int = 0) -> None:
+        """Begin the work on `files` files of `tokens` tokens."""
+        self.plan, self.made = (files, tokens, kept), 0
 
-    def rows(self, count: int) -> None:
-        """So many more rows are made."""
-        self.made = getattr(self, "made", 0) + count
-
-    def note(self, text: str) -> None:
-        """Something that the user should know."""
-        self.notes = [*getattr(self, "notes", []), text]
+    def finished(self, tokens: int) -> None:
+        """Count a file of `tokens` tokens as finished."""
+        self.made += tokens
 
 
 @pytest.fixture(scope="session")

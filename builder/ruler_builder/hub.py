@@ -32,7 +32,7 @@ from ruler_common.hub_access import hub_errors, hub_file, is_repository
 from ruler_common.manifest import manifest_text, parse_manifest, read_manifest
 from ruler_common.manifest_form import MANIFEST, FileEntry, Manifest
 from ruler_common.names import check_name
-from ruler_common.terminal import rows_bar
+from ruler_common.terminal import files_bar
 from ruler_common.text import number_of
 from ruler_common.work import OnBytes
 from ruler_dataset import files_of
@@ -279,15 +279,14 @@ def _verified(order: PushOrder) -> str:
     root = order.root
     if order.skip_verify:
         return "Not verified: the files have the manifest's digests."
-    with rows_bar("Verifying") as bar:
+    with files_bar("Verifying") as bar:
         report = verify(
             root,
             order.workers,
             order.mirror,
             order.tokenizers,
-            planned=bar.total,
-            on_progress=bar.rows,
             language_folders=order.language_folders,
+            bar=bar,
         )
     if not report.ok:
         raise RulerError(f"'{root}' does not verify and is not pushed. Run: ruler verify {root}")

@@ -79,7 +79,7 @@ def build(
     from ruler_builder.release.plan import BuildOrder, size_of
     from ruler_builder.text.language_folder import language_folders as read_folders
     from ruler_builder.text.language_folder import restrictions
-    from ruler_common.terminal import rows_bar
+    from ruler_common.terminal import files_bar
 
     own_sources = read_folders(paths(language_folders))
     own = restrictions(own_sources)
@@ -97,7 +97,7 @@ def build(
     )
     if on_size is not None:
         on_size(size_of(order))
-    with rows_bar("Building", progress) as bar:
+    with files_bar("Building", progress) as bar:
         return build_release(order, bar)
 
 
@@ -128,19 +128,18 @@ def verify(
         release, its manifest is damaged, or a given tokenizer differs.
     """
     from ruler_builder.verify.verify import verify as verify_release
-    from ruler_common.terminal import rows_bar
+    from ruler_common.terminal import files_bar
 
     specs = several(tokenizers)
-    with rows_bar("Verifying", progress) as bar:
+    with files_bar("Verifying", progress) as bar:
         return verify_release(
             Path(root),
             workers,
             path(mirror),
             specs,
             audit,
-            planned=bar.total,
-            on_progress=bar.rows,
             language_folders=paths(language_folders),
+            bar=bar,
         )
 
 

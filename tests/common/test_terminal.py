@@ -9,9 +9,9 @@ import pytest
 
 from ruler_common.terminal import (
     bytes_bar,
+    files_bar,
     narrow_table,
     print_table,
-    rows_bar,
     sentences,
     steps,
     table,
@@ -51,21 +51,21 @@ def test_a_mistake_within_ends_the_bar(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "\x1b[?25h" in stream.getvalue()  # the cursor is seen again
 
 
-def test_bars_over_rows_and_bytes_say_how_far_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_bars_over_files_and_bytes_say_how_far_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
     stream = Terminal()
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setattr(sys, "stderr", stream)
-    with rows_bar("Building") as bar:
-        bar.planned(2, 20, 1)
-        bar.rows(20)
-        bar.note("One [bold]note[/bold].")
+    with files_bar("Building") as bar:
+        bar.planned(2, 5000, 1)
+        bar.finished(1000)
+        bar.finished(4000)
     with bytes_bar("[red]name", 2000) as on_bytes:
         on_bytes(2000)
     shown = stream.getvalue()
     for text in (
-        "Building 2 files, 1 already there",
-        "20/20",
-        "One [bold]note[/bold].",
+        "Building 2 files, 1 already made",
+        "2/2",
+        "tokens/s",
         "[red]name",
     ):
         assert text in shown

@@ -63,7 +63,7 @@ def release(model: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     order = BuildOrder(root, tokenizers=(f"smollm2={model}",), sources=("embedded",))
     short = replace(order, tasks=("niah_multikey_1", "vt"), lengths=("1k",), samples=2)
     for one in (short, replace(order, tasks=("niah_single_1",), lengths=("4k",), samples=ROWS)):
-        with terminal.rows_bar("Building") as bar:
+        with terminal.files_bar("Building") as bar:
             build(one, bar)
     return root
 
@@ -81,7 +81,7 @@ def test_the_examples_answers_are_to_the_rows_of_today(model: Path, tmp_path: Pa
     if os.environ.get("RULER_MIRROR"):  # the others' texts are not the project's
         tasks = ()
     order = BuildOrder(tmp_path, tokenizers=(f"smollm2={model}",), lengths=("4k",), samples=20)
-    with terminal.rows_bar("Building") as bar:
+    with terminal.files_bar("Building") as bar:
         build(replace(order, tasks=tasks) if tasks else order, bar)
     made = Release.open(str(tmp_path))
     assert {name: made.rows_sha256(name) for name in made.configs} == {

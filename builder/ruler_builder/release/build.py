@@ -57,7 +57,7 @@ from ruler_common.files import sha256_of, write_whole
 from ruler_common.manifest import manifest_text
 from ruler_common.manifest_form import MANIFEST, FileEntry, Manifest
 from ruler_common.rows import arrow_schema
-from ruler_common.terminal import RowsBar
+from ruler_common.terminal import FilesBar
 from ruler_common.work import processes_for
 
 log = logging.getLogger(__name__)
@@ -71,7 +71,7 @@ class Built:
     new: list[str]
 
 
-def build(order: BuildOrder, report: RowsBar) -> Built:
+def build(order: BuildOrder, report: FilesBar) -> Built:
     """Make what the order asks for and the release lacks.
 
     Raises RulerError before any work, also if another build or fetch is at work in the folder.
@@ -80,7 +80,7 @@ def build(order: BuildOrder, report: RowsBar) -> Built:
         return _build(order, report)
 
 
-def _build(order: BuildOrder, report: RowsBar) -> Built:
+def _build(order: BuildOrder, report: FilesBar) -> Built:
     suite, root = read_suite(order.suite), order.root
     jobs = file_jobs(order, suite)
     release, finished = existing_release(root), read_finished(root)
@@ -97,7 +97,7 @@ def _build(order: BuildOrder, report: RowsBar) -> Built:
     arguments = (suite, mirror, parse_choice(order.sources, order.own_sources), root.resolve())
     workers = order.workers or processes_for(sum(job.tokens for job in todo))
     with worker_pool(workers, FileBuilder, arguments, order.engine, order.address) as run:
-        report.planned(len(todo), sum(job.rows for job in todo), len(jobs) - len(todo))
+        report.planned(len(todo), sum(job.tokens for job in todo), len(jobs) - len(todo))
         checked = {one.job.config.path: one for one in run(FileBuilder.check, todo)}
         possible = {path: one for path, one in checked.items() if not one.impossible}
         shared = join_manifests([shared, *(one.settings for one in possible.values())], root)
@@ -107,11 +107,11 @@ def _build(order: BuildOrder, report: RowsBar) -> Built:
         if not (shared["files"] or possible):
             raise RulerError(f"Nothing can be built. {next(iter(left_out.values()))}")
         todo = [possible[job.config.path].job for job in todo if job.config.path in possible]
-        report.planned(len(todo), sum(job.rows for job in todo), len(jobs) - len(todo))
+        report.planned(len(todo), sum(job.tokens for job in todo), len(jobs) - len(todo))
         begin_build(root)
         for manifest in run(FileBuilder.build, todo):
             for path, entry in manifest["files"].items():
-                report.rows(entry["rows"])
+                report.finished(entry["rows"] * entry["max_length"])
                 finished[path] = manifest
                 log.debug("%s: %d rows", path, entry["rows"])
     joined = join_manifests([shared, *finished.values()], root)

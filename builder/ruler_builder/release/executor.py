@@ -10,18 +10,20 @@ Each process makes one worker and shares nothing. On a cluster every node must s
 
 from __future__ import annotations
 
+import logging
 import multiprocessing
 import os
 import signal
+import socket
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 from ruler_common.errors import RulerError
-from ruler_common.ray_cluster import connect
+from ruler_common.text import one_line
 
 Run = Callable[[Callable[[Any, Any], Any], Iterable[Any]], Iterator[Any]]
 """Runs a method of the worker, named through its class, on each item; yields the results."""
@@ -31,32 +33,33 @@ _DIED = (
 )
 # Variables that the workers of a cluster get from here.
 _PASSED_ON = ("RULER_CACHE", "RULER_MIRROR", "HF_HOME", "HF_HUB_OFFLINE")
-_RESTARTS = 2  # of a worker of a cluster that died, perhaps with its node
+_IF_IT_DIES = {"max_restarts": 2, "max_task_retries": 2}  # a worker of a cluster, with its node
 
 
-@contextmanager
 def worker_pool(
     workers: int,
     make: Callable[..., Any],
     arguments: tuple[Any, ...],
     engine: str = "processes",
     address: str | None = None,
-) -> Iterator[Run]:
+) -> AbstractContextManager[Run]:
     """Start `workers` processes that each hold `make(*arguments)`, and yield what runs steps.
 
-    With one worker of the engine `processes` everything happens in this process. `address` is that
-    of a Ray cluster; by default the one this machine belongs to, or one made for this work. An
-    error in a step ends the work; a process that died raises RulerError.
+    Args:
+        workers: With one worker of the engine `processes`, everything happens in this process.
+        make: Makes a worker.
+        arguments: What it is made from.
+        engine: `processes` of this machine, or `ray`.
+        address: Of a Ray cluster; by default that of this machine, or one made for this work.
+
+    An error in a step ends the work; a process that died raises RulerError.
     """
     if engine == "ray":
-        with _ray_actors(workers, make, arguments, address) as run:
-            yield run
-    elif workers == 1:
-        worker = make(*arguments)
-        yield lambda step, items: (step(worker, item) for item in items)
-    else:
-        with _local_processes(workers, make, arguments) as run:
-            yield run
+        return _ray_actors(workers, make, arguments, address)
+    if workers > 1:
+        return _local_processes(workers, make, arguments)
+    worker = make(*arguments)
+    return nullcontext(lambda step, items: (step(worker, item) for item in items))
 
 
 @contextmanager
@@ -67,14 +70,13 @@ def _local_processes(
     executor = ProcessPoolExecutor(workers, context, _start_process, (make, arguments))
 
     def run(step: Callable[[Any, Any], Any], items: Iterable[Any]) -> Iterator[Any]:
-        try:
-            for future in as_completed([executor.submit(_in_process, step, i) for i in items]):
-                yield future.result()
-        except BrokenProcessPool:
-            raise RulerError(_DIED) from None
+        for future in as_completed([executor.submit(_in_process, step, item) for item in items]):
+            yield future.result()
 
     try:
         yield run
+    except BrokenProcessPool:
+        raise RulerError(_DIED) from None
     except BaseException:
         for process in list((executor._processes or {}).values()):
             process.terminate()
@@ -95,8 +97,7 @@ def _start_process(make: Callable[..., Any], arguments: tuple[Any, ...]) -> None
 
 
 def _end_with_parent() -> None:
-    parent = multiprocessing.parent_process()
-    if parent is not None:
+    if parent := multiprocessing.parent_process():
         parent.join()
         os._exit(1)
 
@@ -121,34 +122,54 @@ class _Actor:
 def _ray_actors(
     workers: int, make: Callable[..., Any], arguments: tuple[Any, ...], address: str | None
 ) -> Iterator[Run]:
-    ray, connected_here = connect(address, "--engine ray")
-    try:
-        if ray.cluster_resources().get("CPU", 0) < workers:
-            raise RulerError(f"The cluster has fewer than {workers} CPUs: give fewer --workers.")
-        passed_on = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
-        actor = ray.remote(_Actor).options(
-            num_cpus=1,
-            scheduling_strategy="SPREAD",
-            runtime_env={"env_vars": passed_on},
-            max_restarts=_RESTARTS,
-            max_task_retries=_RESTARTS,
+    ray = connect(address)
+    if ray.cluster_resources().get("CPU", 0) < workers:
+        raise RulerError(f"The cluster has fewer than {workers} CPUs: give fewer --workers.")
+    environment = {name: os.environ[name] for name in _PASSED_ON if name in os.environ}
+    options = {"scheduling_strategy": "SPREAD", "runtime_env": {"env_vars": environment}}
+    actor = ray.remote(_Actor).options(num_cpus=1, **options, **_IF_IT_DIES)
+    actors = [actor.remote(os.getcwd(), make, arguments) for _ in range(workers)]
+
+    def run(step: Callable[[Any, Any], Any], items: Iterable[Any]) -> Iterator[Any]:
+        pool = ray.util.ActorPool(actors)
+        found: Iterator[Any] = pool.map_unordered(
+            lambda one, item: one.run.remote(step, item), items
         )
-        actors = [actor.remote(os.getcwd(), make, arguments) for _ in range(workers)]
+        return found
 
-        def run(step: Callable[[Any, Any], Any], items: Iterable[Any]) -> Iterator[Any]:
-            pool = ray.util.ActorPool(actors)
-            try:
-                yield from pool.map_unordered(lambda to, item: to.run.remote(step, item), items)
-            except ray.exceptions.RayTaskError as error:
-                raise error.cause from None
-            except ray.exceptions.RayError:
-                raise RulerError(_DIED) from None
-
-        try:
-            yield run
-        finally:
-            for each in actors:
-                ray.kill(each)
+    try:
+        yield run
+    except ray.exceptions.RayTaskError as error:
+        raise error.cause from None
+    except ray.exceptions.RayError:
+        raise RulerError(_DIED) from None
     finally:
-        if connected_here:
-            ray.shutdown()
+        for each in actors:
+            ray.kill(each)
+
+
+def connect(address: str | None) -> Any:
+    """Return the ray package, connected to the cluster of an address, or of this machine.
+
+    Raises RulerError without the package, or if no cluster answers.
+    """
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    try:
+        import ray
+    except ModuleNotFoundError as error:
+        raise RulerError(
+            "--engine ray needs the package 'ray': pip install 'ruler-release[ray]'"
+        ) from error
+    if ray.is_initialized():
+        return ray
+    options = {"include_dashboard": False, "log_to_driver": False, "logging_level": logging.ERROR}
+    try:
+        host, _, port = (address or "").rpartition(":")
+        if port.isdigit() and "/" not in host:  # Ray itself would try for minutes
+            socket.create_connection((host, int(port)), timeout=10).close()
+        ray.init(address=address, **options)
+    except (OSError, ValueError, RuntimeError) as error:
+        raise RulerError(
+            f"No Ray cluster at {address or 'this machine'}: {one_line(error)}. See --address."
+        ) from error
+    return ray

@@ -16,7 +16,7 @@ import json
 import os
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass, field
 from importlib.metadata import version
 from pathlib import Path
@@ -67,8 +67,9 @@ from ruler_common.manifest_form import (
     SourceEntry,
     TokenizerEntry,
 )
+from ruler_common.terminal import FilesBar
 from ruler_common.text import printable
-from ruler_common.work import OnRows, processes_for
+from ruler_common.work import processes_for
 
 
 @dataclass
@@ -115,9 +116,8 @@ def verify(
     mirror: Path | None = None,
     tokenizers: Iterable[str] = (),
     audit: bool = False,
-    planned: Callable[[int], None] = lambda rows: None,
-    on_progress: OnRows = lambda rows: None,
     language_folders: Iterable[Path] = (),
+    bar: FilesBar | None = None,
 ) -> VerifyReport:
     """Verify a whole release.
 
@@ -127,9 +127,8 @@ def verify(
         mirror: A folder that holds the sources.
         tokenizers: Where tokenizers are now, `NAME=FOLDER`.
         audit: Check every row without the code that makes rows, too.
-        planned: Called with the number of rows.
-        on_progress: Called with each number of rows that were checked.
         language_folders: Folders of languages that are none of the 26.
+        bar: Shows which part of the files is checked.
 
     Raises RulerError if there is no release, its manifest is damaged, or a given tokenizer differs.
     """
@@ -145,13 +144,15 @@ def verify(
         given=read_folders(language_folders),
     )
     check_places(here)
-    entries = manifest["files"]
-    planned(sum(entry["rows"] for entry in entries.values()))
+    tokens = {path: e["rows"] * e["max_length"] for path, e in manifest["files"].items()}
+    if bar:
+        bar.planned(len(tokens), sum(tokens.values()))
     checked: dict[str, CheckedFile] = {}
     with worker_pool(workers or _workers_for(manifest), FileChecker, (here, audit)) as run:
         for found in run(FileChecker.check, _longest_first(manifest)):
             checked[found.path] = found
-            on_progress(entries[found.path]["rows"])
+            if bar:
+                bar.finished(tokens[found.path])
         left_out = dict(run(FileChecker.check_left_out, [*manifest.get("left_out", {})]))
     report = _report_of(manifest, checked, unfinished)
     if audit:

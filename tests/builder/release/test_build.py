@@ -60,8 +60,8 @@ def test_workers_and_order_change_no_byte(release: Path, tmp_path: Path) -> None
     report = Silent()
     build(order, report)
     assert files(tmp_path / "two") == files(release)
-    assert report.plan == (13, 260, 0)
-    assert report.made == 260
+    assert report.plan == (13, 260 * 4096, 0)
+    assert report.made == 260 * 4096
 
 
 def test_workers_are_processes_or_actors_of_ray(

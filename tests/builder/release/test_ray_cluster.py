@@ -6,14 +6,14 @@ import sys
 
 import pytest
 
+from ruler_builder.release.executor import connect
 from ruler_common.errors import RulerError
-from ruler_common.ray_cluster import connect
 
 
 def test_the_package_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(RulerError, match=r"^--engine ray needs the package 'ray': pip install"):
-        connect(None, "--engine ray")
+        connect(None)
 
 
 def test_an_address_where_nothing_answers_is_refused_at_once() -> None:
@@ -21,4 +21,4 @@ def test_an_address_where_nothing_answers_is_refused_at_once() -> None:
     if ray.is_initialized():
         pytest.skip("connected already")
     with pytest.raises(RulerError, match=r"^No Ray cluster at 127\.0\.0\.1:9: .*See --address\.$"):
-        connect("127.0.0.1:9", "--engine ray")
+        connect("127.0.0.1:9")

@@ -1,0 +1,1 @@
+"""`ruler doctor`: whether the model is weak or the engine that serves it is broken."""

@@ -1,0 +1,222 @@
+"""Send rows as a condition's side asks for: salted, padded, alone or together.
+
+asker = start_asker(options, release)
+prompts = [asker.prompt("niah_single_1_4k", row, COLD) for row in rows]
+for completion in asker.send(prompts, COLD): …
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from ruler_common.errors import RulerError
+from ruler_eval.doctor.conditions import CONDITIONS, NEIGHBOURS, Side, next_border
+from ruler_eval.doctor.options import DoctorOptions
+from ruler_eval.frozen_release import PartialRow, Release
+from ruler_eval.run.backends.backend import Backend, Completion, ModelOptions
+from ruler_eval.run.backends.start import check_installed, start
+from ruler_eval.run.prompts import Prompt, Prompter
+
+FILLER_START, FILLER, FILLER_END = "Ignore this line:", " a", "\n"
+"""What a prompt is padded with, at its front: FILLER is one token in nearly every vocabulary."""
+FILLER_TOKENS = 6
+"""About what FILLER_START and FILLER_END take."""
+PADDING_TRIES = 3
+SHORT_TOKENS = 32
+"""Tokens that a short neighbour may answer with."""
+SHORT = "short"
+"""What stands for the configuration of a short neighbour, whose answer is not kept."""
+
+
+@dataclass
+class Asker:
+    """Renders and sends the requests of an examination."""
+
+    backend: Backend
+    prompter: Prompter
+    salt: str
+    """Of this examination; every prompt's own salt begins with it."""
+    salt_field: bool
+    """Whether the engine knows cache_salt; else a salt is put in front of the prompt."""
+    server: Backend | None = None
+    """The same server, which renders the chat template itself."""
+    unchecked: dict[str, str] = field(default_factory=dict)
+    """The conditions that cannot be asked, and why."""
+    _padding_error: int = 0
+    """Tokens by which padded prompts came out too long, as the server counted them."""
+
+    def close(self) -> None:
+        """Close the backends."""
+        self.backend.close()
+        if self.server is not None:
+            self.server.close()
+
+    @property
+    def has_bos(self) -> bool:
+        """Whether the tokenizer has a token for the beginning of a prompt."""
+        return getattr(self.backend.tokenizer, "bos_token", None) is not None
+
+    def prompt(
+        self, config: str, row: PartialRow, side: Side, prompt_tokens: int | None = None
+    ) -> Prompt | None:
+        """Return a row's prompt as a side asks it.
+
+        Args:
+            config: The row's configuration.
+            row: The columns that make a prompt.
+            side: How it is asked.
+            prompt_tokens: The tokens of the unpadded prompt, for a side that pads it.
+
+        Returns:
+            The prompt; None if it has to be padded and its tokens are not known.
+        """
+        if side.margin is None:
+            return self._render(config, row, side, "")
+        if prompt_tokens is None:
+            return None
+        target = next_border(prompt_tokens) + side.margin
+        units = max(0, target - prompt_tokens - FILLER_TOKENS - self._padding_error)
+        for _ in range(PADDING_TRIES):
+            prompt = self._render(config, row, side, FILLER_START + FILLER * units + FILLER_END)
+            if prompt.counted_tokens is None or prompt.counted_tokens == target:
+                break
+            units = max(0, units + target - prompt.counted_tokens)
+        return prompt
+
+    def _render(self, config: str, row: PartialRow, side: Side, filler: str) -> Prompt:
+        salt = f"{self.salt}/{config}/{row['index']}/{side.after or side.name}"
+        front = ""
+        if not self.salt_field:
+            front = f"[{hashlib.blake2b(salt.encode(), digest_size=6).hexdigest()}]\n"
+        prompt = self.prompter(config, {**row, "input": front + filler + row["input"]})
+        counted = self.backend.count(prompt)
+        if side.form != "usual":
+            prompt = replace(prompt, token_ids=None)
+        return replace(prompt, counted_tokens=counted, cache_salt=salt if self.salt_field else None)
+
+    def neighbours(self, side: Side, of: Prompt) -> list[Prompt]:
+        """Return the short prompts that are sent together with a prompt."""
+        found = []
+        for number in range(side.short_neighbours):
+            row = {
+                "index": number,
+                "input": f"Count upwards from {number * 10}, in words.",
+                "answer_prefix": "",
+                "max_new_tokens": min(SHORT_TOKENS, of.max_new_tokens),
+            }
+            found.append(self._render(f"{SHORT}/{of.config}/{of.index}", row, side, ""))
+        return [replace(prompt, config=SHORT) for prompt in found]
+
+    def send(self, prompts: Sequence[Prompt], side: Side) -> list[Completion]:
+        """Send prompts all at once and return their completions, those of neighbours left out."""
+        backend = self.server if side.form == "server" else self.backend
+        assert backend is not None
+        completions = [
+            completion
+            for completion in backend.generate(iter(prompts))
+            if completion.prompt.config != SHORT
+        ]
+        if side.margin is not None and len(prompts) == 1:
+            self._learn_padding(completions[0], side)
+        return completions
+
+    def _learn_padding(self, completion: Completion, side: Side) -> None:
+        """Correct the padding by what the server counted, if nothing else counts tokens."""
+        seen = completion.prompt_tokens
+        if seen is None or completion.prompt.counted_tokens is not None or side.margin is None:
+            return
+        border = next_border(seen - side.margin) if side.margin < 0 else next_border(seen // 2)
+        error = seen - border - side.margin
+        if abs(error) < border // 8:
+            self._padding_error += error
+
+    def metrics_hits(self) -> float | None:
+        """Return the tokens that the server's prefix cache has held, by its /metrics."""
+        read = getattr(self.backend, "metrics", None)
+        text = read() if read is not None else ""
+        counts = [
+            float(line.rpartition(" ")[2])
+            for line in text.splitlines()
+            if line.startswith(("vllm:prefix_cache_hits", "vllm:gpu_prefix_cache_hits"))
+            and "_created" not in line
+        ]
+        return sum(counts) if counts else None
+
+
+def start_asker(options: DoctorOptions, release: Release, salt: str) -> Asker:
+    """Start the backend, and find out which conditions it can be asked under. Raises RulerError."""
+    model = ModelOptions(
+        options.model,
+        base_url=options.base_url,
+        tokenizer=options.tokenizer,
+        provider=options.provider,
+        max_model_len=options.max_model_len,
+        timeout=options.timeout,
+        give_up_after=options.give_up_after,
+        arguments=options.arguments,
+        concurrency=max(options.load, NEIGHBOURS),
+    )
+    check_installed(options.backend)
+    backend = start(options.backend, model, release)
+    try:
+        mode = options.mode or backend.default_mode()
+        prompter = Prompter(mode, backend.tokenizer)
+        backend.check_mode(mode, prompter.template_arguments)
+        asker = Asker(backend, prompter, salt, salt_field=_knows_salts(backend))
+        asker.unchecked = _unchecked_forms(asker, options)
+        if "template" not in asker.unchecked:
+            asker.server = start("openai", replace(model, tokenizer=None), release)
+            try:
+                asker.server.check_mode(mode, prompter.template_arguments)
+            except RulerError as error:
+                asker.server.close()
+                asker.server = None
+                asker.unchecked["template"] = str(error).rstrip(".")
+    except BaseException:
+        backend.close()
+        raise
+    return asker
+
+
+def _knows_salts(backend: Backend) -> bool:
+    """Whether a request's cache_salt is known to be obeyed: vLLM's engine and server."""
+    provider: Any = getattr(backend, "provider", None)
+    return backend.name == "vllm" or getattr(provider, "name", "") == "vllm"
+
+
+def _unchecked_forms(asker: Asker, options: DoctorOptions) -> dict[str, str]:
+    """Return why the prompt's form cannot be varied, for the conditions `text` and `template`."""
+    mode = asker.prompter.mode
+    if options.backend == "vllm":
+        reason = "in this process every prompt is sent as token ids"
+        return {"text": reason, "template": reason}
+    if asker.backend.tokenizer is None:
+        reason = "it needs the model's tokenizer (--tokenizer)"
+        return {"text": reason, "template": reason}
+    if mode == "completion":
+        return {"template": "--mode completion uses no chat template"}
+    reasons = {"text": "the prompt has a chat template, which is checked instead"}
+    if mode == "chat":
+        reasons["template"] = "with --mode chat the server always renders the template"
+    return reasons
+
+
+def planned_conditions(asker: Asker, level: str) -> list[str]:
+    """Return the conditions that are asked at a level."""
+    return [
+        name
+        for name, condition in CONDITIONS.items()
+        if name not in asker.unchecked and (condition.quick or level != "quick")
+    ]
+
+
+def not_planned(asker: Asker, level: str) -> Mapping[str, str]:
+    """Return why the other conditions are not asked."""
+    reasons = dict(asker.unchecked)
+    for name, condition in CONDITIONS.items():
+        if name not in reasons and level == "quick" and not condition.quick:
+            reasons[name] = "--quick leaves it out"
+    return reasons

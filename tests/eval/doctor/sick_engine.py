@@ -1,0 +1,288 @@
+"""An engine with a chosen skill and one fault, in this process or behind a real HTTP server.
+
+    engine = SickEngine(rows, seed=0, skill=0.9, fault="cache")
+    with served(engine) as url: …                     # an OpenAI-compatible server
+    backend = SickBackend(engine)                     # the same without HTTP
+
+A fault makes right answers wrong where it strikes, so that LOSS of the rows are lost there.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from ruler_common.manifest_form import MANIFEST
+from ruler_common.names import Config
+from ruler_eval.run.backends.backend import Backend, Completion
+from ruler_eval.run.prompts import Prompt, Prompter
+from tests.eval.run.backends.model_server import ModelServer, Reply, Request, model_server
+from tests.eval.run.small_release import NOISE, full_row
+from tests.hand_written import whole, write_file
+
+LOSS = 0.1
+LOAD = 16
+"""Requests at once above which the fault `load` strikes."""
+BORDER = 1024
+LONG = 500
+"""Tokens of a neighbour that the fault `neighbours` minds."""
+BLOCK = 16
+WRONG = "0000000"
+EXPECTED = {
+    "cache": "cache",
+    "length": "chunks",
+    "load": "load",
+    "neighbours": "neighbours",
+    "chunks": "chunks",
+    "depth": "depth",
+    "template": "template",
+    "bos": "tokens",
+    "truncation": "tokens",
+    "noise": "repeat",
+}
+"""The faults, and the condition that has to be named."""
+NEEDLE = "One of the special magic numbers for key{key} is: {value}."
+QUESTION = "What is the special magic number for key{key} mentioned in the provided text?"
+
+
+def write_release(
+    root: Path, rows: int = 200, lines: int = 46, lengths: Sequence[str] = ("4k",)
+) -> Path:
+    """Write niah_single_1 with the evidence's place; about 20 words a line."""
+    files = {}
+    for length in lengths:
+        config = Config("ruler", "niah_single_1", length)
+        table = [_row(index, lines, config.max_length) for index in range(rows)]
+        tokens = {"min": 1, "mean": 1.0, "max": 1}
+        files[config.path] = write_file(root, config, table, tokens=tokens, unit=1)
+    manifest = {
+        "format": 1,
+        "dataset": "ruler",
+        "tasks": {"niah_single_1": {"family": "niah"}},
+        "groups": {"all": ["niah_single_1"]},
+        "files": files,
+    }
+    (root / MANIFEST).write_text(json.dumps(whole(manifest)), encoding="utf-8")
+    return root
+
+
+def _row(index: int, lines: int, max_length: int) -> dict[str, Any]:
+    rng = random.Random(index)
+    value = str(rng.randrange(10**6, 10**7))
+    text = [NOISE] * lines
+    needle = NEEDLE.format(key=index, value=value)
+    text.insert(rng.randrange(lines), needle)
+    question = QUESTION.format(key=index)
+    asked = "A number is hidden in this text.\n" + "\n".join(text) + f"\n{question}"
+    start = asked.index(needle)
+    piece = {
+        "start": start,
+        "end": start + len(needle),
+        "depth": start / len(asked),
+        "answer": True,
+    }
+    row = {"input": asked, "answer_prefix": " It is", "outputs": [value], "max_new_tokens": 32}
+    return {**full_row(row, index, "niah_single_1", max_length), "evidence": [piece]}
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A request as the engine sees it."""
+
+    text: str
+    tokens: int
+    salt: str
+    form: str = "ids"
+    """`ids`, `text` or `chat`."""
+
+
+@dataclass
+class SickEngine:
+    """Knows the rows' answers; `near_ties` is the share of rows whose answers are a coin's flip."""
+
+    answers: Mapping[int, str]
+    seed: int = 0
+    skill: float = 0.9
+    fault: str = ""
+    near_ties: float = 0.0
+    loss: float = LOSS
+    caches: bool = True
+    hold: float = 0.0
+    """Seconds for which the HTTP server keeps a request, so that others come meanwhile."""
+    _cached: dict[tuple[str, str], int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._rng = random.Random(f"{self.seed} answers")
+        self._rows: dict[int, tuple[bool, bool]] = {}
+
+    @property
+    def _lost(self) -> float:
+        """The chance that a right answer is lost where the fault strikes."""
+        return min(1.0, self.loss / self.skill)
+
+    def answer(self, seen: Seen, together: Sequence[Seen]) -> dict[str, Any]:
+        """Return the text and the token counts; `together` are all requests in flight."""
+        tokens = seen.tokens + (self.fault == "bos" and seen.form != "ids")
+        tokens += 7 * (self.fault == "template" and seen.form == "chat")
+        cached = self._look_up(seen) if self.caches else 0
+        found = re.search(r"number for key(\d+) mentioned", seen.text)
+        if found is None:
+            return {"text": " one two three", "prompt": tokens, "cached": cached}
+        key = int(found[1])
+        value = self.answers[key]
+        at = seen.text.find(f" {value}.") / len(seen.text)
+        if key not in self._rows:
+            rng = random.Random(f"{self.seed} {key}")
+            self._rows[key] = rng.random() < self.skill, rng.random() < self.near_ties
+        right, near_tie = self._rows[key]
+        if near_tie:
+            right = self._rng.random() < 0.5
+        if self.fault == "truncation":
+            tokens = int(tokens * (1 - self._lost))
+            right = right and at > self._lost
+        elif self.fault == "depth":
+            right = right and at > self._lost
+        elif self._strikes(seen, together, cached) and self._rng.random() < self._lost:
+            right = False
+        return {"text": f" {value if right else WRONG}.", "prompt": tokens, "cached": cached}
+
+    def _look_up(self, seen: Seen) -> int:
+        """Return how many tokens are cached, and cache the prompt."""
+        key = (seen.salt, seen.text)
+        found = self._cached.get(key, 0)
+        self._cached[key] = seen.tokens // BLOCK * BLOCK
+        return found
+
+    def _strikes(self, seen: Seen, together: Sequence[Seen], cached: int) -> bool:
+        others = [other for other in together if other is not seen]
+        strikes = {
+            "cache": cached > 0,
+            "length": seen.tokens > BORDER,
+            "load": len(together) > LOAD,
+            "neighbours": any(other.tokens > LONG for other in others),
+            "chunks": 0 < seen.tokens % BORDER <= 64,
+            "template": seen.form == "chat",
+            "bos": seen.form != "ids",
+            "noise": True,
+        }
+        return strikes.get(self.fault, False)
+
+
+# ---- without HTTP --------------------------------------------------------------------------------
+
+
+class WordPrompter(Prompter):
+    """Counts words as tokens."""
+
+    def __call__(self, config: str, row: Mapping[str, Any]) -> Prompt:
+        text = row["input"] + row["answer_prefix"]
+        return Prompt(
+            config=config,
+            index=int(row["index"]),
+            messages=(),
+            text=text,
+            token_ids=range(len(text.split())),
+            max_new_tokens=int(row["max_new_tokens"]),
+        )
+
+
+class SickBackend(Backend):
+    """Gives a whole batch to the engine at once."""
+
+    name = "openai"
+
+    def __init__(self, engine: SickEngine, form: str = "ids") -> None:
+        self.engine, self.form = engine, form
+        self.tokenizer = type("Words", (), {"bos_token": "<s>"})()
+
+    def generate(self, prompts: Iterator[Prompt]) -> Iterator[Completion]:
+        batch = list(prompts)
+        seen = [self._seen(prompt) for prompt in batch]
+        for prompt, one in zip(batch, seen, strict=True):
+            reply = self.engine.answer(one, seen)
+            yield Completion(
+                prompt,
+                reply["text"],
+                prompt_tokens=reply["prompt"],
+                completion_tokens=8,
+                cached_tokens=reply["cached"],
+            )
+
+    def _seen(self, prompt: Prompt) -> Seen:
+        text = prompt.text or ""
+        form = self.form if prompt.token_ids is not None or self.form == "chat" else "text"
+        return Seen(text, len(text.split()), prompt.cache_salt or "", form)
+
+    def count(self, prompt: Prompt) -> int:
+        return len((prompt.text or "").split())
+
+    def settings(self) -> dict[str, Any]:
+        return {}
+
+
+# ---- behind HTTP ---------------------------------------------------------------------------------
+
+
+@contextmanager
+def served(engine: SickEngine, tokenizer: Any = None) -> Iterator[ModelServer]:
+    """Serve the engine; with a tokenizer its tokens are counted, else words."""
+    lock = threading.Lock()
+    in_flight: dict[int, Seen] = {}
+    met: dict[int, list[Seen]] = {}
+
+    def seen_of(request: Request) -> Seen:
+        body = request.body
+        form = "chat" if "messages" in body else "text"
+        if form == "chat":
+            text = "".join(message["content"] for message in body["messages"])
+            if tokenizer is not None:
+                last = body["messages"][-1]["role"] == "assistant"
+                text = tokenizer.apply_chat_template(
+                    body["messages"],
+                    tokenize=False,
+                    continue_final_message=last,
+                    add_generation_prompt=not last,
+                )
+        elif isinstance(body["prompt"], str):
+            text = body["prompt"]
+        else:
+            form, ids = "ids", body["prompt"]
+            text = tokenizer.decode(ids)
+            return Seen(text, len(ids), body.get("cache_salt", ""), form)
+        tokens = len(text.split())
+        if tokenizer is not None:
+            tokens = len(tokenizer(text, add_special_tokens=form == "text")["input_ids"])
+        return Seen(text, tokens, body.get("cache_salt", ""), form)
+
+    def reply(request: Request) -> Reply:
+        seen = seen_of(request)
+        me = id(request)
+        with lock:
+            in_flight[me] = seen
+            for other in in_flight:
+                met.setdefault(other, []).append(seen)
+            met[me] = list(in_flight.values())
+        time.sleep(engine.hold)
+        with lock:
+            del in_flight[me]
+            found = engine.answer(seen, met.pop(me))
+        message = {"role": "assistant", "content": found["text"]}
+        choice = {"index": 0, "finish_reason": "stop", "text": found["text"], "message": message}
+        usage = {
+            "prompt_tokens": found["prompt"],
+            "completion_tokens": 8,
+            "prompt_tokens_details": {"cached_tokens": found["cached"]},
+        }
+        return Reply(200, {"choices": [choice], "usage": usage})
+
+    model = {"id": "m", "object": "model", "owned_by": "vllm", "max_model_len": 8192}
+    with model_server(reply, models=(model,)) as server:
+        yield server
