@@ -129,7 +129,7 @@ def _rows_of(other: Results, configs: Mapping[Stratum, Sequence[str]]) -> int | 
 
 def plan_of_run(work: OpenRun) -> LookPlan:
     """Return the plan of a run that is being worked on."""
-    entries = {file["config"]: file for file in work.checked.manifest["files"].values()}
+    entries = {file["config"]: file for file in work.checked.release.manifest["files"].values()}
     order: dict[Stratum, Sequence[int]] = {}
     configs: dict[Stratum, list[str]] = {}
     for part in work.parts:

@@ -97,7 +97,7 @@ def check_run(options: RunOptions, fixed: Mapping[str, Any] | None = None) -> Ch
             f"'{options.release}' is a folder: --data-revision is for a Hub repository."
         )
     digests = rows_asked_for(options.configs, release.manifest, options.skip_missing)
-    settings = _known_settings(options, release, digests)
+    settings = known_settings(options, release, digests)
     records.check(list(digests))
     before = records.settings()
     check_settings(before, settings, options.folder)
@@ -158,7 +158,7 @@ def _files_of(name: str, manifest: Manifest, skip_missing: bool) -> Iterable[str
         raise RulerError(f"{error}; --skip-missing runs the tasks that it has.") from None
 
 
-def _known_settings(
+def known_settings(
     options: RunOptions, release: Release, digests: Mapping[str, str]
 ) -> RunSettings:
     """Return the settings that are known before a model is loaded.

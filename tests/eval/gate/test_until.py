@@ -95,8 +95,8 @@ def test_a_run_stops_when_its_mean_is_known(release: Path, tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("flags", "words"),
     [
-        (("--until", "0"), "--until takes points above 0"),
-        (("--until", "nan"), "--until takes points above 0"),
+        (("--until", "0"), "--until takes a number above 0"),
+        (("--until", "nan"), "--until takes a number above 0"),
         (("--until", "1", "--shard", "1/2"), "leave --shard out"),
     ],
 )

@@ -52,7 +52,7 @@ def given(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     platforms.current_platform = SimpleNamespace(is_cpu=lambda: False)  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "vllm", vllm)
     monkeypatch.setitem(sys.modules, "vllm.platforms", platforms)
-    monkeypatch.setattr(vllm_engine, "tokenizer_of", lambda options: None)
+    monkeypatch.setattr(vllm_engine, "load_model_tokenizer", lambda options: None)
     return arguments
 
 

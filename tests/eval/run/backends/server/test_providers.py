@@ -104,7 +104,7 @@ def test_what_it_does_not_take_is_refused_before_a_row(order: RunOptions) -> Non
             run(replace(asked, mode="completion"))
         with pytest.raises(RulerError, match=r"Unknown provider 'mistrall'.*'mistral'"):
             run(at(order, url, provider="mistrall"))
-        with pytest.raises(RulerError, match="--omit takes temperature, top_p, .*, seed, not 'n'"):
+        with pytest.raises(RulerError, match=r"--omit takes temperature, top_p, .*, seed, not 'n'"):
             run(at(order, url, omit=("n",)))
     assert requests == []
 
