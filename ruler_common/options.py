@@ -95,7 +95,8 @@ def check_options(options: object) -> None:
 
     A text that UTF-8 cannot hold is refused, too: it could not be written into a file.
     """
-    for name, option in options_of(type(options)).items():
+    kind: Any = type(options)
+    for name, option in options_of(kind).items():
         value = getattr(options, name)
         flag = flag_of(name, option)
         if isinstance(value, str):
