@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 
-from ruler_common.languages import own_languages
+from ruler_common.languages import custom_languages
 from ruler_common.manifest import is_standard
 from ruler_common.manifest_form import OWN_SUITE, FileEntry, Manifest
 from ruler_common.parsing import read_toml
@@ -82,9 +82,10 @@ def compare(manifest: Manifest, frozen: FrozenRows) -> str:
 
 def _reasons(manifest: Manifest, frozen: FrozenRows, entry: FileEntry) -> Iterator[str]:
     """What the release was made with otherwise than the frozen rows."""
-    spoken = {entry["language"], entry["instruction_language"]}
-    if other_languages := sorted(spoken & {*own_languages(manifest.get("languages", {}))}):
-        yield f"a language that is none of the 26 ({', '.join(other_languages)})"
+    custom = custom_languages(manifest)
+    codes = sorted({entry["language"], entry["instruction_language"]})
+    if named := [code for code in codes if code in custom]:
+        yield f"a language that is none of the 26 ({', '.join(named)})"
     sources = sorted(manifest["sources"].items())
     if embedded := [name for name, source in sources if source["variant"] == "embedded"]:
         yield f"embedded texts ({', '.join(embedded)})"

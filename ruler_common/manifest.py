@@ -11,7 +11,7 @@ from typing import cast
 
 from ruler_common.errors import RulerError
 from ruler_common.files import read_bytes
-from ruler_common.languages import facts_in
+from ruler_common.languages import custom_facts
 from ruler_common.manifest_form import FORMAT_VERSION, MANIFEST, FileEntry, Manifest
 from ruler_common.names import CODE, LANGUAGES, TASKS, Config, in_tokens, length_name, parse_length
 from ruler_common.parsing import parse_json
@@ -145,17 +145,18 @@ def _wrong_names(manifest: Manifest) -> Iterator[tuple[str, str]]:
 
 
 def _wrong_languages(manifest: Manifest) -> Iterator[tuple[str, str]]:
-    """What is wrong with the languages: one that is none of the 26 says what it is."""
+    """Yield what is wrong with the languages: a custom one, and no other, must have its facts."""
     dataset = manifest["dataset"]
     for code, entry in manifest["languages"].items():
-        own = "facts" in entry and dataset == "oneruler" and re.fullmatch(CODE, code)
-        if code not in LANGUAGES and not own:
-            yield "languages", f"has '{code}', which is no language of {dataset}"
-        elif "facts" in entry and code in LANGUAGES:
-            yield f"languages.{code}", "has facts of its own, though it is one of the 26"
-        elif "facts" in entry:
+        facts = entry.get("facts")
+        if code in LANGUAGES:
+            if facts is not None:
+                yield f"languages.{code}", "has facts, though it is one of the 26"
+        elif facts is None or dataset != "oneruler" or not re.fullmatch(CODE, code):
+            yield "languages", f"has '{code}', which is not a language of {dataset}"
+        else:
             try:
-                facts_in(manifest["languages"], code)
+                custom_facts(facts, f"the release's language {code}")
             except RulerError as error:
                 yield f"languages.{code}", f"cannot be read: {error}"
 

@@ -56,7 +56,7 @@ from inspect_ai.solver import Generate, Solver, TaskState, solver
 from ruler_common.errors import RulerError
 from ruler_common.names import Config, check_name
 from ruler_eval.frozen_release import Release, chosen_files
-from ruler_eval.release_languages import Languages
+from ruler_eval.release_languages import ReleaseLanguages
 from ruler_eval.run.options import MODES
 from ruler_eval.run.prompts import Prompter
 from ruler_eval.run.reasoning import Reasoning
@@ -161,7 +161,9 @@ def _task(
     return Task(
         dataset=MemoryDataset(_samples(release, configs, prompter, limit), benchmark, source),
         solver=max_new_tokens(mode, thinking),
-        scorer=ruler_scorer(release.languages.own) if release.languages.own else ruler_scorer(),
+        scorer=ruler_scorer(release.languages.custom)
+        if release.languages.custom
+        else ruler_scorer(),
         config=GenerateConfig(temperature=0.0),
         version=release.manifest["data_version"],
         metadata={"ruler_release": _settings(release, configs, prompter, limit)},
@@ -283,7 +285,7 @@ def ruler_scorer(languages: Mapping[str, Mapping[str, Any]] | None = None) -> Sc
     A score's metadata has the strict score, and how the answer ended. `languages` are the tables
     of a release's languages that are none of the 26.
     """
-    rules = ScoringRules(languages=Languages(languages or {}))
+    rules = ScoringRules(languages=ReleaseLanguages(languages or {}))
 
     async def score(state: TaskState, target: Target) -> Score:
         row = {"outputs": list(target), "none_word": state.metadata["none_word"]}

@@ -16,9 +16,9 @@ import pytest
 from filelock import FileLock
 from hypothesis import settings
 
-from ruler_builder.oneruler.language_pairs import Languages
 from ruler_builder.release.build import build
 from ruler_builder.release.plan import BuildOrder
+from ruler_builder.text.language_choice import LanguageChoice
 from ruler_builder.text.sources import Sources, Store, parse_choice
 from ruler_builder.tokens.counting import TokenCounter
 from ruler_builder.tokens.tokenizers import load_counter
@@ -370,7 +370,7 @@ def oneruler(once: Once) -> Path:
             root,
             suite="oneruler",
             lengths=("8k",),
-            languages=Languages(("en", "zh", "en-zh", "zh-en")),
+            languages=LanguageChoice(("en", "zh", "en-zh", "zh-en")),
             samples=6,
             sources=("embedded",),
         )

@@ -25,7 +25,7 @@ from ruler_common.manifest import read_manifest
 from ruler_common.manifest_form import MANIFEST, FileEntry, Manifest
 from ruler_common.names import DEFAULT_TOKENIZER, Config, Names
 from ruler_common.rows import indices_of, refuse_nulls
-from ruler_eval.release_languages import Languages
+from ruler_eval.release_languages import ReleaseLanguages
 
 BATCH_ROWS = 50
 """Rows read at a time: a row group of the release."""
@@ -64,9 +64,9 @@ class Release:
         return Names.in_manifest(self.manifest)
 
     @cached_property
-    def languages(self) -> Languages:
+    def languages(self) -> ReleaseLanguages:
         """The languages, those too that the release brings along."""
-        return Languages.of(self.manifest)
+        return ReleaseLanguages.from_manifest(self.manifest)
 
     @property
     def configs(self) -> dict[str, str]:

@@ -1,11 +1,11 @@
-"""The languages of a release as scoring reads them: the 26, and those that it brings along.
+"""The languages of a release as scoring reads them: the 26, and the custom ones it brings along.
 
-    spoken = Languages.of(release.manifest)
-    spoken.rules("tr")                  # what the metric takes: "pl", or the rules of another
-    spoken.facts("tr").function_words
+    languages = ReleaseLanguages.from_manifest(release.manifest)
+    languages.rules("tr")                  # what the metric takes: "pl", or a custom one's rules
+    languages.facts("tr").function_words
 
-`ruler build --language-folder` makes such a release; its manifest has the language's words, and so
-has a results.json made with it.
+`ruler build --language-folder` makes a release with a custom language; its manifest has the facts
+of that language, and so has a results.json made with it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from functools import cached_property
 from typing import Any
 
 from ruler_common.errors import RulerError
-from ruler_common.languages import LanguageFacts, facts, own_facts
+from ruler_common.languages import LanguageFacts, custom_facts, custom_languages, language_facts
 from ruler_common.manifest_form import Manifest
 from ruler_common.names import LANGUAGES
 from ruler_score.language_rules import LanguageRules
@@ -24,45 +24,47 @@ from ruler_score.language_text import Language, read_rules
 
 
 @dataclass(frozen=True)
-class Languages:
-    """The languages that are known; `own` has the tables of those that are none of the 26."""
+class ReleaseLanguages:
+    """The languages that rows may be in; `custom` has the tables of facts of the custom ones."""
 
-    own: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-
-    @classmethod
-    def of(cls, manifest: Manifest) -> Languages:
-        """Those of a release."""
-        entries = manifest.get("languages", {})
-        return cls({code: entry["facts"] for code, entry in entries.items() if "facts" in entry})
+    custom: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     @classmethod
-    def joined(cls, several: Iterable[Mapping[str, Mapping[str, Any]]]) -> Languages:
-        """Those of several results; RulerError where a language is not the same in all."""
-        found: dict[str, Mapping[str, Any]] = {}
-        for own in several:
-            for code, table in own.items():
-                if found.setdefault(code, table) != table:
+    def from_manifest(cls, manifest: Manifest) -> ReleaseLanguages:
+        """Return those of a release."""
+        return cls(custom_languages(manifest))
+
+    @classmethod
+    def joined(cls, tables: Iterable[Mapping[str, Mapping[str, Any]]]) -> ReleaseLanguages:
+        """Return those of several results. Raises RulerError if two of one code differ."""
+        joined: dict[str, Mapping[str, Any]] = {}
+        for custom in tables:
+            for code, table in custom.items():
+                if joined.setdefault(code, table) != table:
                     raise RulerError(
                         f"The results have rows of two languages named '{code}', whose words "
                         "differ: name results of one release."
                     )
-        return cls(found)
+        return cls(joined)
 
     @cached_property
-    def _known(self) -> dict[str, tuple[LanguageFacts, LanguageRules]]:
+    def _custom_facts(self) -> dict[str, LanguageFacts]:
         return {
-            code: (own_facts(table, f"the language {code}"), read_rules(table))
-            for code, table in self.own.items()
+            code: custom_facts(table, f"the language {code}") for code, table in self.custom.items()
         }
 
+    @cached_property
+    def _custom_rules(self) -> dict[str, LanguageRules]:
+        return {code: read_rules(table) for code, table in self.custom.items()}
+
     def __iter__(self) -> Iterator[str]:
-        """The codes, the 26 first."""
-        return iter((*LANGUAGES, *self.own))
+        """Yield the codes, the 26 first."""
+        return iter((*LANGUAGES, *self.custom))
 
     def rules(self, code: str) -> Language:
-        """A language as the metric takes it."""
-        return self._known[code][1] if code in self.own else code
+        """Return a language as the metric takes it: it has the rules of the 26 by their codes."""
+        return self._custom_rules.get(code, code)
 
     def facts(self, code: str) -> LanguageFacts:
-        """What is known of a language. Raises RulerError for an unknown one."""
-        return self._known[code][0] if code in self.own else facts(code)
+        """Return the facts of a language. Raises RulerError for an unknown one."""
+        return self._custom_facts.get(code) or language_facts(code)

@@ -74,15 +74,15 @@ def build(
     Returns:
         The release's manifest, and which of its files are new. Raises RulerError.
     """
-    from ruler_builder.oneruler.language_pairs import Languages
     from ruler_builder.release.build import build as build_release
     from ruler_builder.release.plan import BuildOrder, size_of
+    from ruler_builder.text.language_choice import LanguageChoice
     from ruler_builder.text.language_folder import language_folders as read_folders
     from ruler_builder.text.language_folder import restrictions
     from ruler_common.terminal import files_bar
 
-    own_sources = read_folders(paths(language_folders))
-    own = restrictions(own_sources)
+    folders = read_folders(paths(language_folders))
+    custom = restrictions(folders)
     order = filled(
         BuildOrder,
         locals(),
@@ -90,8 +90,8 @@ def build(
         tokenizers=several(tokenizers),
         lengths=several(lengths),
         tasks=several(tasks),
-        languages=Languages(several(languages), instruction_language, skip_restricted, own),
-        own_sources=own_sources,
+        languages=LanguageChoice(several(languages), instruction_language, skip_restricted, custom),
+        custom_sources=folders,
         mirror=path(mirror),
         sources=several(sources),
     )

@@ -13,9 +13,9 @@ from ruler_common.text import number_of, plain, without_passwords
 from ruler_release import api
 from ruler_release.commands.flags import LanguageFolders, Mirror, TokenizerPlaces, Workers, names_in
 
-_REPO = "ORG/NAME on the Hub; made if it is not there."
+_REPO = "ORG/NAME on the Hub; created if it does not exist."
 _METRIC = "Push the metric, as the Space ORG/ruler_score."
-_REVISION = "Tag to make; else v and the data version."
+_REVISION = "Tag to make; default: v and the data version."
 _CREATE_PR = "Open a pull request; no tag is made."
 _SKIP_VERIFY = "Check the files' digests, not their rows."
 _RESULTS = "The results.json of `ruler score`, or the RUN folder that holds it."
@@ -43,7 +43,7 @@ def push(
 ) -> None:
     """Publish a release: verify it, make one commit, and tag the commit.
 
-    Published rows and tags never change. Stopped anywhere, the same command goes on.
+    Published rows and tags never change. If it is interrupted, run the same command again.
 
     Example: `ruler push ruler --repo ORG/ruler`
 
@@ -87,26 +87,22 @@ def fetch(
     ] = "",
     tokenizer: Annotated[list[str] | None, Option(help=_TOKENIZER)] = None,
     revision: Annotated[str | None, Option(help="Tag or commit; else main.")] = None,
-    verify: Annotated[bool, Option("--verify", help="Prove the laws afterwards.")] = False,
+    verify: Annotated[bool, Option("--verify", help="Verify the rows afterwards.")] = False,
     mirror: Mirror = None,
 ) -> None:
-    """Bring a release, or a part of it, from the Hub or its cache; resumes file by file.
+    """Download a release, or a part of it, from the Hub; resumes file by file.
 
-    Every file is checked against the manifest. A part is a release of its own.
+    Every file is compared with the manifest's digest. A part is a complete release too.
 
     Example: `ruler fetch ORG/ruler --configs niah_4k,vt_4k --revision v1.0.0 --to ruler`
     """
     from ruler_builder.hub import fetch as fetch_release
-    from ruler_common import terminal
     from ruler_release.tables import release_tables
 
     names = names_in(configs)
     if configs and not names:
         raise RulerError("--configs names no configuration: leave it out to fetch all.")
-    with terminal.bytes_bar("Fetching", None) as bar:
-        fetched = fetch_release(
-            repo, to, names, tokenizer or (), revision, lambda size: bar(0, size), bar
-        )
+    fetched = fetch_release(repo, to, names, tokenizer or (), revision)
     total = sum(fetched.manifest["files"][path]["bytes"] for path in fetched.new)
     typer.echo(
         f"{number_of(len(fetched.new), 'file')}, {total:,} bytes, of '{repo}' at commit "

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from ruler_builder.card.figures import lengths
+from ruler_builder.release.card_tables import lengths
 from ruler_common.frozen_rows import sentence_of
 from ruler_common.manifest import read_manifest
 from ruler_common.manifest_form import MANIFEST, Manifest
@@ -39,10 +39,9 @@ def _show_lengths(manifest: Manifest) -> None:
     """Many files, by tokenizer and length; `ruler list` shows each."""
     rows = []
     for one in lengths(manifest):
-        if found := one["all"]:
-            full = f"{100 * found.least:.2f} %"
-            sums = (found.files, found.rows, full, found.exhausted, found.bytes)
-            rows.append((one["tokenizer"], one["length"], *sums))
+        min_fill = f"{100 * one.all.min_fill:.2f} %"
+        sums = (one.all.files, one.all.rows, min_fill, one.all.exhausted, one.all.bytes)
+        rows.append((one.tokenizer, one.length, *sums))
     columns = ("tokenizer", "length", "files", "rows", "least fill", "run out", "bytes")
     print_table("", *columns, rows=rows)
 

@@ -107,7 +107,7 @@ def main() -> None:
             with OpenRun(order, look_every=WAVE if asked.even else None) as work:
                 work.answer([part for wave in work.in_order for part in wave])
                 for part in work.parts:
-                    usages = [one["usage"] for one in work.records.of(part.config).values()]
+                    usages = [one["usage"] for one in work.records.read(part.config).values()]
                     hits, read = (
                         sum(usage[name] or 0 for usage in usages if usage)
                         for name in ("cached_tokens", "prompt_tokens")

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from ruler_builder.oneruler.language_pairs import Languages
 from ruler_builder.release.build import build
 from ruler_builder.release.plan import BuildOrder
+from ruler_builder.text.language_choice import LanguageChoice
 from ruler_common.manifest import read_manifest
 from tests.conftest import Once, Silent
 from tests.shares import ALL, share
@@ -44,7 +44,7 @@ def audited(mirror: Path, once: Once) -> dict[str, Any]:
     """What is found in ONERULER's published files, by published_audit.py."""
     from ruler_builder.text.sources import Sources, Store
     from ruler_builder.tokens.tokenizers import load_counter
-    from tests.builder.oneruler.published_audit import audit
+    from tests.builder.text.published_audit import audit
 
     def make(path: Path) -> None:
         store = Store(mirror)
@@ -68,7 +68,7 @@ def every_language(mirror: Path, once: Once) -> Path:
             tokenizers=("cl100k_base",),
             lengths=("8k",),
             tasks=EVERY_LANGUAGES_TASKS,
-            languages=Languages(("all", "en-ko", "ko-en", "pl-en", "zh-sw")),
+            languages=LanguageChoice(("all", "en-ko", "ko-en", "pl-en", "zh-sw")),
             samples=2,
             mirror=mirror,
         )

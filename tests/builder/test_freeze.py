@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from freeze import freeze
-from ruler_builder.card.render import render
 from ruler_builder.release.build import build
+from ruler_builder.release.card import render
 from ruler_builder.release.plan import BuildOrder
 from ruler_common.errors import RulerError
 from ruler_common.frozen_rows import compare, read_frozen, unexplained

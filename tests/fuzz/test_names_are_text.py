@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from ruler_builder.card.render import code, first_row, render
+from ruler_builder.release.card import code, first_row, render
 from ruler_common.manifest import read_manifest
 from ruler_common.text import markdown_text
 from tests.fuzz.sandbox import Sandbox

@@ -17,7 +17,7 @@ from ruler_builder.text.language_folder import FILES, language_folders
 from ruler_common.errors import RulerError
 from ruler_common.manifest import read_manifest
 from ruler_dataset import load
-from ruler_eval.release_languages import Languages
+from ruler_eval.release_languages import ReleaseLanguages
 from ruler_score import ruler_score as rules_of
 from ruler_score.language_text import normalize
 from tests import documents, in_process
@@ -122,7 +122,7 @@ def test_another_folder_of_the_same_code_is_named(done: tuple[Path, str], copy: 
 
 
 def test_its_letters_fold_as_it_writes_them() -> None:
-    spoken = Languages({"tr": _table()})
+    spoken = ReleaseLanguages({"tr": _table()})
     tr = spoken.rules("tr")
     assert normalize("HİÇBİRİ IŞIK", tr) == "hiçbiri ışık"
     assert normalize("I\u0307", tr) == "i"  # the same letter of two characters
@@ -174,11 +174,11 @@ FAULTS = {
     "a noun twice": ("nouns.tsv", "walnut\tceviz", "walnut\tşemsiye", "'şemsiye' for two nouns"),
     "no list": ("cwe.txt", "{context}", "", "must hold {context} once"),
     "a noun with a brace": ("nouns.tsv", "ceviz", "{value}", "a noun holds no digit, brace"),
-    "a book without a text": ("book.txt", None, " \n", "'book-tr' has no text"),
-    "a book without sentences": ("book.txt", None, "kedi " * 20_000, "too long sentences"),
+    "a book without a text": ("book.txt", None, " \n", "has no text"),
+    "a book without sentences": ("book.txt", None, "kedi " * 20_000, "sentences of"),
     "words without a header": ("words.csv", "words,pos\n", "", "the header words,pos"),
     "a word without a class": ("words.csv", "kitap,noun", "kitap", "the header words,pos"),
-    "one word": ("words.csv", None, "words,pos\nev,noun\n", "that are part of no other word"),
+    "one word": ("words.csv", None, "words,pos\nev,noun\n", "1 words that are not part of another"),
 }
 
 
@@ -193,6 +193,8 @@ def test_a_fault_of_a_folder_is_one_sentence(fault: str, copy: Path, tmp_path: P
     )
     assert shown.code == 2
     assert says in " ".join(shown.stderr.split())
+    file = "niah.txt" if fault == "another tag" else name  # it lacks the tag that the TOML names
+    assert f"tr/{file}" in "".join(shown.stderr.split())  # a long path is broken over lines
     assert not (tmp_path / "out").exists()
 
 
@@ -209,16 +211,8 @@ TEXTS = {  # what no prompt may be, or no facts
     "a code that means all": ("language.toml", '"tr"', '"all"', "has the code 'all'"),
     "an empty word": ("language.toml", '"ve", "ile"', '"ve", ""', "no letter and no digit"),
     "a tag of signs": ("language.toml", '"Cevap"', '".*"', "no letter and no digit"),
-    "a list without end": (
-        "language.toml",
-        '"sayı yok"',
-        ", ".join(['"a"'] * 101),
-        "more than 100 entries",
-    ),
-    "a text without end": ("language.toml", '"sayı yok"', f'"{"a" * 101}"', "longer than 100"),
-    "a space that folds": ("language.toml", '["İ", "i"]', '[" ", "i"]', "what is no letter"),
-    "a name of two lines": ("language.toml", '"Turkish"', '"Tur\\nkish"', "of one line"),
-    "articles without end": ("language.toml", "600_000", "9" * 30, "is above 1,000,000,000"),
+    "a space that folds": ("language.toml", '["İ", "i"]', '[" ", "i"]', "not a letter"),
+    "a name of two lines": ("language.toml", '"Turkish"', '"Tur\\nkish"', "one line of text"),
 }
 
 
@@ -244,7 +238,7 @@ def test_lists_that_are_empty_say_nothing() -> None:
     none = {**table["none"], "inflected": [], "prompt": [], "usual": []}
     few = {**table, "and": [], "none": none, "cwe": {"lead_in": [], "counts": []}}
     few["touching"] = True
-    tr = Languages({"tr": few}).rules("tr")
+    tr = ReleaseLanguages({"tr": few}).rules("tr")
     for said, score in (("hiçbiri", 1), ("Bilmiyorum.", 0), ("", 0), ("?! ...", 0)):
         assert rules_of.score_row(said, ["hiçbiri"], "niah_none", tr).score == score, said
     assert rules_of.score_row("ev, su", ["ev", "su"], "cwe_easy", tr).score == 1
@@ -252,7 +246,7 @@ def test_lists_that_are_empty_say_nothing() -> None:
 
 def test_a_digit_in_a_phrase_is_no_gap() -> None:
     none = {**_table()["none"], "usual": ["0 sayı", "yok … sayı"]}
-    tr = Languages({"tr": {**_table(), "none": none}}).rules("tr")
+    tr = ReleaseLanguages({"tr": {**_table(), "none": none}}).rules("tr")
     for said, score in (("0 sayı", 1), ("yok ki bir sayı", 1), ("Bir çok sayı var", 0)):
         assert rules_of.score_row(said, ["hiçbiri"], "niah_none", tr).score == score, said
 
@@ -262,7 +256,7 @@ def test_no_description_makes_scoring_slow() -> None:
     table = _table()
     table["cwe"] = {"lead_in": [], "counts": ["a" * n for n in range(1, 101)]}
     table["none"] = {**table["none"], "usual": [f"… a{n} … b" for n in range(100)]}
-    tr = Languages({"tr": {**table, "touching": True}}).rules("tr")
+    tr = ReleaseLanguages({"tr": {**table, "touching": True}}).rules("tr")
     begun = time.process_time()
     for said in ("a" * 20_000, "a " * 10_000, "x30 aaa " * 2_500):
         assert rules_of.score_row(said, ["ev"], "cwe_easy", tr).score == 0
@@ -306,8 +300,11 @@ def test_a_manifest_cannot_change_the_rules_of_the_26(
             lambda m: m["languages"]["en"].update(facts=own),
             "one of the 26",
         ),
-        (lambda m: m["languages"]["tr"].pop("facts"), "no language of oneruler"),
-        (lambda m: m["languages"]["tr"]["facts"].update(fold=[["a"]]), "fold is no list of pairs"),
+        (lambda m: m["languages"]["tr"].pop("facts"), "not a language of oneruler"),
+        (
+            lambda m: m["languages"]["tr"]["facts"].update(fold=[["a"]]),
+            "fold must be a list of pairs",
+        ),
         (lambda m: m["languages"]["tr"]["facts"]["none"].update(may_begin="(a+)+$"), "may_begin"),
         (
             lambda m: m["languages"]["tr"]["facts"].update(answer_tags=[7]),
@@ -336,7 +333,7 @@ def test_results_of_two_languages_of_one_code_are_refused() -> None:
     table = _table()
     other = {**table, "script": "Arabic"}
     with pytest.raises(RulerError, match="two languages named 'tr'"):
-        Languages.joined([{"tr": table}, {"tr": other}])
+        ReleaseLanguages.joined([{"tr": table}, {"tr": other}])
 
 
 def test_an_export_scores_it_too(done: tuple[Path, str], tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from typing import Any
 
 from pyarrow import Schema
 
-from ruler_builder.card.card_files import card_files
+from ruler_builder.release.card_files import card_files
 from ruler_builder.release.executor import worker_pool
 from ruler_builder.release.folder_lock import alone_in
 from ruler_builder.release.manifest import (
@@ -41,6 +41,7 @@ from ruler_builder.release.plan import (
 )
 from ruler_builder.suites.suite import Suite, read_suite
 from ruler_builder.tasks.base import NewRow, Task, TaskKey
+from ruler_builder.tasks.registry import sources_of
 from ruler_builder.text.sources import SourceChoice, Sources, Store, parse_choice
 from ruler_builder.tokens.counting import (
     EngineMismatch,
@@ -94,7 +95,7 @@ def _build(order: BuildOrder, report: FilesBar) -> Built:
         _write_card_files(root, release)  # a newer version may word the card differently
         return Built(release, [])
     mirror = str(order.mirror.resolve()) if order.mirror else None
-    arguments = (suite, mirror, parse_choice(order.sources, order.own_sources), root.resolve())
+    arguments = (suite, mirror, parse_choice(order.sources, order.custom_sources), root.resolve())
     workers = order.workers or processes_for(sum(job.tokens for job in todo))
     with worker_pool(workers, FileBuilder, arguments, order.engine, order.address) as run:
         report.planned(len(todo), sum(job.tokens for job in todo), len(jobs) - len(todo))
@@ -260,14 +261,12 @@ class FileBuilder:
     def _settings(self, job: FileJob) -> Manifest:
         """The manifest of the job's file, without the file."""
         config, task = job.config, self.task(job)
-        languages = config.language, config.instruction_language
         counted_sources = task.counted_sources
         settings = new_settings(self.suite, job.seed, job.reserve, [config.length])
-        for name in task.params.sources(*languages):
+        for language in task.languages:
+            settings["languages"][language.code] = language.entry
+        for name in sources_of(settings, config):
             settings["sources"][name] = counted_sources.sources.used[name]
-        for code, wording in counted_sources.wording.items():
-            if code in languages:
-                settings["languages"][code] = wording
         settings["tokenizers"][config.tokenizer] = counted_sources.counter.about
         return settings
 

@@ -12,11 +12,12 @@ from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from ruler_builder.oneruler.language_pairs import Languages, pairs
 from ruler_builder.release.manifest import (
     is_unfinished,
 )
 from ruler_builder.suites.suite import Suite, read_suite
+from ruler_builder.tasks.registry import FAMILIES
+from ruler_builder.text.language_choice import LanguageChoice, pairs
 from ruler_builder.text.sources import SourceFile
 from ruler_builder.tokens.tokenizers import split_spec
 from ruler_common.errors import RulerError
@@ -41,10 +42,10 @@ class BuildOrder:
 
     Lengths by name; `suite` is the name of one of the suites, or the path of a TOML file; `tasks`
     are names of tasks and groups, or `default` for every task of the suite; `samples` in rows a
-    file (None: 500, in oneruler 50); `languages` as ruler_builder/oneruler/language_pairs.py reads
+    file (None: 500, in oneruler 50); `languages` as ruler_builder/text/language_choice.py reads
     them; `skip_impossible`: leave out what cannot be built for its window, and build the rest;
     `address` of a running Ray cluster (None: the one this machine belongs to, else one made for
-    the build); `own_sources`: of languages that are none of the 26 (language_folder.py).
+    the build); `custom_sources`: of languages that are none of the 26 (language_folder.py).
     """
 
     root: Path
@@ -53,7 +54,7 @@ class BuildOrder:
     tokenizers: tuple[str, ...] = ("tekken",)
     lengths: tuple[str, ...] = ("all",)
     tasks: tuple[str, ...] = ("default",)
-    languages: Languages | None = None
+    languages: LanguageChoice | None = None
     samples: int | None = None
     seed: int = 0
     reserve: int = 128
@@ -63,7 +64,7 @@ class BuildOrder:
     skip_impossible: bool = False
     engine: str = "processes"  # one of ENGINES
     address: str | None = None
-    own_sources: Mapping[str, SourceFile] = field(default_factory=dict)
+    custom_sources: Mapping[str, SourceFile] = field(default_factory=dict)
 
 
 class FileJob(NamedTuple):
@@ -99,6 +100,7 @@ def file_jobs(order: BuildOrder, suite: Suite) -> list[FileJob]:
     lengths = {parse_length(name, suite.dataset) for name in length_names(order, suite)}
     named = [(tokens, length_name(tokens, suite.dataset)) for tokens in sorted(lengths)[::-1]]
     tasks = dict.fromkeys(task for name in order.tasks for task in _tasks(name, suite))
+    makers = {task: FAMILIES[suite.family_of[task]].task for task in tasks}
     jobs = [
         FileJob(
             Config(suite.dataset, task, length, tokenizer=name, **pair._asdict()),
@@ -111,9 +113,9 @@ def file_jobs(order: BuildOrder, suite: Suite) -> list[FileJob]:
         for name, spec in specs.items()
         for pair in pairs(suite.dataset, order.languages)
         for tokens, length in named
-        for task in sorted(tasks, key=lambda task: (-suite.maker(task).cost, task))
+        for task in sorted(tasks, key=lambda task: (-makers[task].cost, task))
         if suite.has(task, tokens)
-        if pair.is_one or suite.maker(task).crosses_languages
+        if pair.is_one or makers[task].crosses_languages
     ]
     if not any(suite.has(task, length) for task in tasks for length in lengths):
         raise RulerError(f"{', '.join(tasks)} has rows at 0k alone: ask for --lengths 0k.")
@@ -125,7 +127,7 @@ def file_jobs(order: BuildOrder, suite: Suite) -> list[FileJob]:
 
 
 def _tasks(name: str, suite: Suite) -> tuple[str, ...]:
-    return tuple(suite.tasks) if name == "default" else suite.names.expand(name)
+    return tuple(suite.params) if name == "default" else suite.names.expand(name)
 
 
 def length_names(order: BuildOrder, suite: Suite) -> Iterable[str]:

@@ -18,6 +18,8 @@ import numpy as np
 
 from ruler_builder.tasks.randomness import rng
 from ruler_builder.tasks.templates import Frame
+from ruler_builder.text.languages import Language
+from ruler_builder.text.sources import LanguageSources
 from ruler_builder.window.counted_sources import CountedSources
 from ruler_builder.window.fit import Fitted, Impossible, fit
 from ruler_builder.window.prompt import Evidence, PromptBuilder
@@ -53,8 +55,8 @@ class TaskParams:
         """Refuse a parameter that is none of these words."""
         self.need(getattr(self, name) in known, f"{name} must be one of {', '.join(known)}")
 
-    def sources(self, language: str, instruction_language: str) -> tuple[str, ...]:
-        """The sources, by their names in sources.toml, that rows of these languages are made of."""
+    def sources(self, text: LanguageSources, instruction: LanguageSources) -> tuple[str, ...]:
+        """Return the names of the sources that rows are made of: those of these languages."""
         return ()
 
     @staticmethod
@@ -163,6 +165,11 @@ class Task(ABC, Generic[P]):
             _NO_WINDOW if self.alone else key.max_length - key.reserve - params.max_new_tokens
         )
         """Tokens that `input` and `answer_prefix` may take together."""
+
+    @property
+    def languages(self) -> tuple[Language, ...]:
+        """The languages whose prompts and nouns rows are made of; none in RULER."""
+        return ()
 
     @property
     def same_beginning(self) -> bool:

@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar, NamedTuple, TypeVar
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -107,6 +107,19 @@ def example_words(num_cw: int, max_length: int) -> int:
     return usual if num_cw < usual else 2 * num_cw
 
 
+# ---- Wording -----------------------------------------------------------------------------------
+
+TEMPLATES: dict[str, Any] = {
+    "max_new_tokens": 120,
+    "input": (
+        "Below is a numbered list of words. In these words, some appear more often than others. "
+        "Memorize the ones that appear most often.\n{context}\nQuestion: {question}"
+    ),
+    "question": "What are the {n} most common words in the above list?",
+    "prefix": " Answer: The top {n} words that appear most often in the list are:",
+}
+
+
 # ---- Rows --------------------------------------------------------------------------------------
 
 
@@ -128,6 +141,11 @@ class NumberedWords(Task[P]):
     def times(self) -> ListCounts:
         """How many times words appear at this length."""
         return self.params.counts(self.key.max_length)
+
+    @property
+    def words_in_words(self) -> str:
+        """What an error calls the list of words."""
+        return "The list of words"
 
     @property
     @abstractmethod
@@ -208,7 +226,8 @@ class NumberedWords(Task[P]):
         safe, unfit, count = self.safe(), self.unfit, self.params.num_cw + self.spare
         if len(safe) < count:
             raise RulerError(
-                f"The list of words has {len(safe)} that are part of no other word, not {count}."
+                f"{self.words_in_words} has {len(safe)} words that are not part of another word: "
+                f"{count} are needed."
             )
         picked = safe[distinct(draw, len(safe), count)]
         if unfit.isdisjoint(picked.tolist()):

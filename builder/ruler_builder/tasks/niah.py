@@ -31,6 +31,7 @@ from ruler_builder.tasks.randomness import distinct, iter_numbers, uuids
 from ruler_builder.tasks.templates import Frame, filled
 from ruler_builder.text import word_lists
 from ruler_builder.text.corpora import NOISE
+from ruler_builder.text.sources import LanguageSources
 from ruler_builder.window.haystacks import (
     DEPTHS,
     FEWEST_TOKENS_A_LINE,
@@ -72,7 +73,7 @@ class NiahParams(TaskParams):
         most = MOST_NEEDLES if self.haystack == "essay" else 1000
         self.need(self.keys * self.values <= most, f"keys x values cannot be more than {most}")
 
-    def sources(self, language: str, instruction_language: str) -> tuple[str, ...]:
+    def sources(self, text: LanguageSources, instruction: LanguageSources) -> tuple[str, ...]:
         """The essays, where they are the haystack."""
         return ("essays",) if self.haystack == "essay" else ()
 
@@ -80,6 +81,32 @@ class NiahParams(TaskParams):
 def niah_frame(templates: Mapping[str, Any], types: str, many: bool, query: str) -> Frame:
     """The frame of a prompt that asks for values of the type `types` of the keys in `query`."""
     return filled(templates["many" if many else "one"], type=TYPES[types], types=types, query=query)
+
+
+# ---- Wording -----------------------------------------------------------------------------------
+
+TEMPLATES: dict[str, Any] = {
+    "max_new_tokens": 128,
+    "needle": "One of the special magic {types} for {key} is: {value}.",
+    "one": {
+        "input": (
+            "A special magic {type} is hidden within the following text. Make sure to memorize it. "
+            "I will quiz you about the {type} afterwards.\n{context}\n{question}"
+        ),
+        "question": "What is the special magic {type} for {query} mentioned in the provided text?",
+        "prefix": " The special magic {type} for {query} mentioned in the provided text is",
+    },
+    "many": {
+        "input": (
+            "Some special magic {types} are hidden within the following text. Make sure to "
+            "memorize it. I will quiz you about the {types} afterwards.\n{context}\n{question}"
+        ),
+        "question": (
+            "What are all the special magic {types} for {query} mentioned in the provided text?"
+        ),
+        "prefix": " The special magic {types} for {query} mentioned in the provided text are",
+    },
+}
 
 
 # ---- Rows --------------------------------------------------------------------------------------

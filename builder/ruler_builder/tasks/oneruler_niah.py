@@ -15,7 +15,6 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -31,13 +30,12 @@ from ruler_builder.tasks.audit_parts import (
 from ruler_builder.tasks.base import NewRow, Task, TaskParams, between_tags
 from ruler_builder.tasks.randomness import distinct, numbers
 from ruler_builder.tasks.templates import Frame, split_at_context
-from ruler_builder.text.sources import prompts_of
+from ruler_builder.text.languages import Language
+from ruler_builder.text.sources import LanguageSources
 from ruler_builder.window.fit import fit
 from ruler_builder.window.haystacks import DEPTHS, MOST_NEEDLES, BookHaystack, Needle
 from ruler_builder.window.prompt import PromptBuilder
 from ruler_common.errors import RulerError
-from ruler_common.manifest_form import LanguageEntry
-from ruler_common.names import LANGUAGES
 from ruler_common.rows import Row
 
 # ---- Parameters --------------------------------------------------------------------------------
@@ -72,10 +70,9 @@ class MultilingualNiahParams(TaskParams):
         self.need(self.keys * self.values <= most, f"keys x values cannot be more than {most}")
         self.need(self.keys <= 8, "keys cannot be more than 8, so that they differ clearly")
 
-    def sources(self, language: str, instruction_language: str) -> tuple[str, ...]:
-        """The book of the context's language, and the prompts of both."""
-        prompts = (prompts_of(code) for code in (language, instruction_language))
-        return (f"book-{language}", *chain.from_iterable(prompts))
+    def sources(self, text: LanguageSources, instruction: LanguageSources) -> tuple[str, ...]:
+        """Return the sources of the book, and of the prompts of both languages."""
+        return (text.book, *text.prompts, *instruction.prompts)
 
     right_answers = staticmethod(between_tags)
 
@@ -93,6 +90,15 @@ def needle_frame(
     tail += separator.join([asked, parts["please_list"], end])
     tail += parts["answer_prefix"] + separator + parts["answer"]
     return Frame(head, tail, "", asked[asked.index(">") + 1 :].strip())
+
+
+# ---- Wording -----------------------------------------------------------------------------------
+
+# The wording is each language's own: the published prompts, read from the sources. The paper says
+# how long answers may be for its reasoning models only (B.1); this leaves room for a sentence.
+TEMPLATES: dict[str, Any] = {
+    "max_new_tokens": 256,
+}
 
 
 # ---- Rows --------------------------------------------------------------------------------------
@@ -120,13 +126,18 @@ class MultilingualNiah(Task[MultilingualNiahParams]):
 
     same_beginning = True  # all rows hide their needles in the same book
 
+    @property
+    def languages(self) -> tuple[Language, ...]:
+        """The language of the text and that of the instruction."""
+        return self._text, self._instruction
+
     @cached_property
-    def _text(self) -> LanguageEntry:
+    def _text(self) -> Language:
         """The language of the book and the needles."""
         return self.counted_sources.language(self.key.language)
 
     @cached_property
-    def _instruction(self) -> LanguageEntry:
+    def _instruction(self) -> Language:
         return self.counted_sources.language(self.key.instruction_language)
 
     @cached_property
@@ -136,8 +147,8 @@ class MultilingualNiah(Task[MultilingualNiahParams]):
     def row(self, index: int) -> NewRow:
         """Row `index`: the same nouns, numbers and depths in every language, at every length."""
         asked, book = self._asked(index), self._book
-        keys = [self._text["nouns"][noun] for noun in asked.nouns]
-        needle = self._text["parts"]["needle"]
+        keys = [self._text.nouns[noun] for noun in asked.nouns]
+        needle = self._text.parts["needle"]
         pairs = [(n, value) for n, values in enumerate(asked.values) for value in values]
         needles = [
             Needle(depth, needle.format(key=keys[n], value=value), answer=n < self._carrying)
@@ -145,22 +156,21 @@ class MultilingualNiah(Task[MultilingualNiahParams]):
         ]
         if clashes := book.numbers & {value for _, value in pairs}:
             raise RulerError(f"The book holds {min(clashes)}, a value of row {index}.")
-        queried = [self._instruction["nouns"][noun] for noun in asked.nouns[: self.params.queries]]
+        queried = [self._instruction.nouns[noun] for noun in asked.nouns[: self.params.queries]]
         instruction, none_sentence = self._instruction, self.params.none_sentence
-        frame = needle_frame(instruction["parts"], instruction["separator"], none_sentence, queried)
+        frame = needle_frame(instruction.parts, instruction.separator, none_sentence, queried)
 
         def draft(units: int) -> PromptBuilder:
             return book.lay(PromptBuilder(self.counter).add(frame.head), units, needles, frame.tail)
 
         fitted = fit(draft, self.room, book.step, book.most)
-        own = self.key.language not in LANGUAGES
-        if own and book.farthest(fitted.units, asked.depths) > _NEAR:
+        if self._text.facts.is_custom and book.farthest(fitted.units, asked.depths) > _NEAR:
             raise RulerError(
-                f"The book of '{self.key.language}' has too long sentences for a window of "
+                f"The sentences of {self._text.file_in_words('book')} are too long for a window of "
                 f"{self.key.max_length} tokens: each must end with a sign such as a full stop, and "
                 "where the script has capitals the next must begin with one."
             )
-        none_word = instruction["none_word"] if none_sentence else ""
+        none_word = instruction.none_word if none_sentence else ""
         outputs, repeats = self._references(asked), book.repeats(fitted.units)
         return self.finish(index, fitted.draft, frame, outputs, fitted.unit, repeats, none_word)
 
@@ -170,14 +180,12 @@ class MultilingualNiah(Task[MultilingualNiahParams]):
 
     def _references(self, asked: MultilingualQuestion) -> list[str]:
         values = asked.values[: self._carrying]
-        return [value for several in values for value in several] or [
-            self._instruction["none_word"]
-        ]
+        return [value for several in values for value in several] or [self._instruction.none_word]
 
     @property
     def prompt_end(self) -> str:
         """The form of an answer, as the published prompt shows it."""
-        return self._instruction["parts"]["answer"]
+        return self._instruction.parts["answer"]
 
     @property
     def _carrying(self) -> int:
@@ -187,8 +195,10 @@ class MultilingualNiah(Task[MultilingualNiahParams]):
     def _asked(self, index: int) -> MultilingualQuestion:
         draw = self.key.draw_asked(index, self.params.same_as or None)
         keys, absent = self.params.keys, int(self.params.absent)
-        own = frozenset((self.key.language, self.key.instruction_language)).difference(LANGUAGES)
-        nouns = _apart(draw, self.counted_sources.noun_clashes(own), keys + absent)
+        clashes = self.counted_sources.noun_clashes(
+            self.key.language, self.key.instruction_language
+        )
+        nouns = _apart(draw, clashes, keys + absent)
         drawn = numbers(draw, _DIGITS, keys * self.params.values)
         values: list[list[str]] = [[]] * absent
         values += [drawn[i::keys][: self.params.values] for i in range(keys)]

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -18,7 +19,8 @@ from ruler_builder.tasks.audit_parts import AuditContext
 from ruler_builder.tasks.base import between_tags
 from ruler_builder.tasks.common_words import ListParams, NumberedWords, check_list
 from ruler_builder.tasks.templates import Frame, split_at_context
-from ruler_builder.text.sources import prompts_of
+from ruler_builder.text.languages import Language
+from ruler_builder.text.sources import LanguageSources
 from ruler_builder.window.counted_sources import CountedTexts
 from ruler_common.rows import Row
 
@@ -37,10 +39,11 @@ class MultilingualWordsParams(ListParams):
         super().__post_init__()
         self.need(self.num_cw == 10, "num_cw must be 10: the published prompts ask for ten words")
 
-    def sources(self, language: str, instruction_language: str) -> tuple[str, ...]:
-        """The language's dictionary, which English has in wonderwords, and the prompts."""
-        words = () if language == "en" else (f"words-{language}",)
-        return (*words, *prompts_of(instruction_language))
+    def sources(self, text: LanguageSources, instruction: LanguageSources) -> tuple[str, ...]:
+        """Return the sources of the words, if they have one, and of the prompts."""
+        if text.words is None:
+            return instruction.prompts
+        return (text.words, *instruction.prompts)
 
     right_answers = staticmethod(between_tags)
 
@@ -52,11 +55,30 @@ def list_frame(template: str) -> Frame:
     return Frame(head, tail, "", tagged[2].strip() if tagged else "")
 
 
+# ---- Wording -----------------------------------------------------------------------------------
+
+# The wording is each language's own. Ten words of the costliest language (Tamil) take about 190
+# tokens of cl100k_base; this leaves room for a sentence around them.
+TEMPLATES: dict[str, Any] = {
+    "max_new_tokens": 512,
+}
+
+
 # ---- Rows --------------------------------------------------------------------------------------
 
 
 class MultilingualWords(NumberedWords[MultilingualWordsParams]):
     """cwe_easy or cwe_hard for one window."""
+
+    @property
+    def languages(self) -> tuple[Language, ...]:
+        """The language of the words and the prompt: cwe has no others."""
+        return (self.counted_sources.language(self.key.language),)
+
+    @property
+    def words_in_words(self) -> str:
+        """The file of the words, as an error names it."""
+        return self.languages[0].file_in_words("words")
 
     @property
     def words(self) -> CountedTexts:
@@ -74,7 +96,7 @@ class MultilingualWords(NumberedWords[MultilingualWordsParams]):
 
     @property
     def _frame(self) -> Frame:
-        return list_frame(self.counted_sources.language(self.key.instruction_language)["cwe"])
+        return list_frame(self.counted_sources.language(self.key.instruction_language).cwe)
 
     def frame(self, draw: np.random.Generator, spare: np.ndarray) -> Frame:
         """The published prompt around the list."""

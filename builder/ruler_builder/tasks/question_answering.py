@@ -17,6 +17,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import count
+from typing import Any
 
 import numpy as np
 
@@ -25,6 +26,7 @@ from ruler_builder.tasks.base import NewRow, Task, TaskParams
 from ruler_builder.tasks.randomness import all_but
 from ruler_builder.tasks.templates import Frame, frame_of
 from ruler_builder.text.corpora import Question
+from ruler_builder.text.sources import LanguageSources
 from ruler_builder.window.counted_sources import CountedTexts
 from ruler_builder.window.fit import Documents, Pool, pack, refuse_if_over
 from ruler_builder.window.prompt import PromptBuilder
@@ -57,7 +59,7 @@ class QaParams(TaskParams):
         self.need_one_of("dataset", _CORPORA)
         self.need(self.documents >= 0, "documents must be 1 or more, or 0 for as many as fit")
 
-    def sources(self, language: str, instruction_language: str) -> tuple[str, ...]:
+    def sources(self, text: LanguageSources, instruction: LanguageSources) -> tuple[str, ...]:
         """The corpus."""
         return (self.dataset,)
 
@@ -65,6 +67,21 @@ class QaParams(TaskParams):
     def right_answers(references: Sequence[str], prompt_end: str) -> list[str]:
         """One for each annotator."""
         return [f" {reference}" for reference in references]
+
+
+# ---- Wording -----------------------------------------------------------------------------------
+
+TEMPLATES: dict[str, Any] = {
+    "max_new_tokens": 32,
+    "input": (
+        "Answer the question based on the given documents. Only give me the answer and do not "
+        "output any other words.\n\nThe following are given documents.\n\n{context}\n\nAnswer the "
+        "question based on the given documents. Only give me the answer and do not output any "
+        "other words.\n\nQuestion: {question}"
+    ),
+    "document": "Document {i}:\n{document}",
+    "prefix": " Answer:",
+}
 
 
 # ---- Rows --------------------------------------------------------------------------------------

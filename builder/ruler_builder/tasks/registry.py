@@ -24,9 +24,11 @@ from ruler_builder.tasks import (
 )
 from ruler_builder.tasks.audit_parts import Audit
 from ruler_builder.tasks.base import Task, TaskParams
+from ruler_builder.text.sources import language_sources
 from ruler_common.errors import RulerError
-from ruler_common.manifest_form import FileEntry, Manifest
-from ruler_common.names import check_name
+from ruler_common.languages import custom_languages
+from ruler_common.manifest_form import Manifest
+from ruler_common.names import Config, check_name
 
 
 class Family(NamedTuple):
@@ -35,27 +37,49 @@ class Family(NamedTuple):
     params: type[TaskParams]
     task: type[Task[Any]]  # makes rows
     audit: Audit  # yields what is wrong with a row, without the code that makes rows
+    templates: dict[str, Any]  # its wording, and `max_new_tokens` of its tasks
+    dataset: str = "ruler"
 
 
 FAMILIES = {
-    "niah": Family(niah.NiahParams, niah.Niah, niah.audit),
+    "niah": Family(niah.NiahParams, niah.Niah, niah.audit, niah.TEMPLATES),
     "variable_tracking": Family(
-        variable_tracking.ChainParams, variable_tracking.VariableTracking, variable_tracking.audit
+        variable_tracking.ChainParams,
+        variable_tracking.VariableTracking,
+        variable_tracking.audit,
+        variable_tracking.TEMPLATES,
     ),
-    "common_words": Family(common_words.CommonParams, common_words.CommonWords, common_words.audit),
+    "common_words": Family(
+        common_words.CommonParams,
+        common_words.CommonWords,
+        common_words.audit,
+        common_words.TEMPLATES,
+    ),
     "frequent_words": Family(
-        frequent_words.FrequentParams, frequent_words.FrequentWords, frequent_words.audit
+        frequent_words.FrequentParams,
+        frequent_words.FrequentWords,
+        frequent_words.audit,
+        frequent_words.TEMPLATES,
     ),
     "question_answering": Family(
-        question_answering.QaParams, question_answering.QuestionAnswering, question_answering.audit
+        question_answering.QaParams,
+        question_answering.QuestionAnswering,
+        question_answering.audit,
+        question_answering.TEMPLATES,
     ),
     "multilingual_niah": Family(
-        oneruler_niah.MultilingualNiahParams, oneruler_niah.MultilingualNiah, oneruler_niah.audit
+        oneruler_niah.MultilingualNiahParams,
+        oneruler_niah.MultilingualNiah,
+        oneruler_niah.audit,
+        oneruler_niah.TEMPLATES,
+        "oneruler",
     ),
     "multilingual_words": Family(
         oneruler_words.MultilingualWordsParams,
         oneruler_words.MultilingualWords,
         oneruler_words.audit,
+        oneruler_words.TEMPLATES,
+        "oneruler",
     ),
 }
 _KINDS: dict[str, Any] = {"int": int, "float": (int, float), "str": str, "bool": bool}
@@ -96,9 +120,12 @@ def listed(family: str, params: TaskParams) -> dict[str, Any]:
     return {"family": family, **named}
 
 
-def sources_of(manifest: Manifest, entry: FileEntry) -> list[str]:
-    """The sources that the rows of a file are made of, by their names in sources.toml."""
-    task = entry["task"]
-    params = read_params(task, manifest["tasks"][task])
-    names = params.sources(entry["language"], entry["instruction_language"])
-    return list(dict.fromkeys(names))
+def sources_of(manifest: Manifest, config: Config) -> list[str]:
+    """Return the names of the sources that the rows of a release's configuration are made of."""
+    params = read_params(config.task, manifest["tasks"][config.task])
+    custom = custom_languages(manifest)
+    text, instruction = (
+        language_sources(code, custom=code in custom)
+        for code in (config.language, config.instruction_language)
+    )
+    return list(dict.fromkeys(params.sources(text, instruction)))

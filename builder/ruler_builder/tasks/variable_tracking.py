@@ -17,7 +17,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -26,6 +26,7 @@ from ruler_builder.tasks.base import LAYOUTS, NewRow, Task, TaskParams
 from ruler_builder.tasks.randomness import distinct, letters, numbers
 from ruler_builder.tasks.templates import filled
 from ruler_builder.text.corpora import NOISE
+from ruler_builder.text.sources import LanguageSources
 from ruler_builder.window.fit import fit
 from ruler_builder.window.haystacks import (
     DEPTHS,
@@ -70,7 +71,7 @@ class ChainParams(TaskParams):
             enough = self.chains * (self.hops + 1) <= MOST_NEEDLES
             self.need(enough, f"in essays, chains x (hops + 1) cannot be over {MOST_NEEDLES}")
 
-    def sources(self, language: str, instruction_language: str) -> tuple[str, ...]:
+    def sources(self, text: LanguageSources, instruction: LanguageSources) -> tuple[str, ...]:
         """The essays, where they are the haystack."""
         return ("essays",) if self.haystack == "essay" else ()
 
@@ -103,6 +104,22 @@ def chain_example_frame(
         templates = {**templates, "input": " ".join(templates["input"].split())}
     frame = filled(templates, n=names, value=value)
     return ExampleFrame(lead + frame.head, frame.tail, frame.prefix, end)
+
+
+# ---- Wording -----------------------------------------------------------------------------------
+
+TEMPLATES: dict[str, Any] = {
+    "max_new_tokens": 30,
+    "input": (
+        "Memorize and track the chain(s) of variable assignment hidden in the following "
+        "text.\n\n{context}\nQuestion: {question}"
+    ),
+    "question": "Find all variables that are assigned the value {value} in the text above.",
+    "prefix": (
+        " Answer: According to the chain(s) of variable assignment in the text above, {n} "
+        "variables are assigned the value {value}, they are: "
+    ),
+}
 
 
 # ---- Rows --------------------------------------------------------------------------------------

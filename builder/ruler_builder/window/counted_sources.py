@@ -9,13 +9,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ruler_builder.oneruler import languages
 from ruler_builder.text import corpora
+from ruler_builder.text.languages import Language, read_language, shared_nouns
 from ruler_builder.text.sources import Sources
 from ruler_builder.text.word_lists import places_alone
 from ruler_builder.tokens.counting import TokenCounter
 from ruler_builder.window.haystacks import BookHaystack, EssayHaystack, LineHaystack, RunOnHaystack
-from ruler_common.manifest_form import LanguageEntry
 
 
 class CountedTexts(NamedTuple):
@@ -49,14 +48,12 @@ class CountedSources:
         self.longest_answers: dict[Hashable, tuple[int, int]] = {}
         """Tokens of the longest right answer among rows of a task, and its row; kept by tasks."""
         self._labels: CountedTexts | None = None
-        self.wording: dict[str, LanguageEntry] = {}
-        """The prompts and nouns of the languages used so far, for the manifest."""
         self._book: tuple[str, int, BookHaystack] | None = None  # one at a time: they are large
         self.noise = lru_cache(maxsize=1)(self._noise)
         self.corpus = cache(self._corpus)
         self.language = cache(self._language)
-        self.dictionary = cache(self._dictionary)
         self.noun_clashes = cache(self._noun_clashes)
+        self.dictionary = cache(self._dictionary)
 
     @cached_property
     def essays(self) -> EssayHaystack:
@@ -92,32 +89,38 @@ class CountedSources:
         """At most so many lines of the noise sentences, joined by spaces."""
         return RunOnHaystack(corpora.NOISE, count, self.counter)
 
-    def _language(self, code: str) -> LanguageEntry:
-        """The published prompts and nouns of a language of ONERULER."""
-        self.wording[code] = read = languages.language(code, self.sources)
-        return read
-
     def _dictionary(self, code: str) -> Dictionary:
         """The words of a language's dictionary."""
-        words = languages.dictionary(code, self.sources)
+        words = self.language(code).words()
         return Dictionary(self.counted(words, before=" "), places_alone(words))
 
     def book(self, code: str, tokens: int) -> BookHaystack:
         """The book of a language, as much of it as windows of so many tokens can hold."""
         held = self._book
         if held is None or held[0] != code or held[1] < tokens:
-            sentences = languages.sentences(code, self.sources)
-            book = BookHaystack(sentences, self.language(code)["separator"], self.counter, tokens)
+            language = self.language(code)
+            book = BookHaystack(language.sentences(), language.separator, self.counter, tokens)
             self._book = held = code, tokens, book
         return held[2]
 
-    def _noun_clashes(self, codes: frozenset[str] = frozenset()) -> np.ndarray:
+    def _language(self, code: str) -> Language:
+        """The prompts and nouns of a language of ONERULER."""
+        return read_language(code, self.sources)
+
+    def _noun_clashes(self, text: str, instruction: str) -> np.ndarray:
         """For each two nouns whether one is part of the other in any language, as booleans.
 
-        Of the 26, and of the languages `codes` that are not among them.
+        In any of the 26, so that every language asks the same, and in the two of the row.
         """
-        columns = languages.nouns(self.sources, codes).values()
-        folded = [[noun.casefold() for noun in column] for column in columns]
-        clashes = [[[a in b or b in a for b in column] for a in column] for column in folded]
-        found: np.ndarray = np.logical_or.reduce(np.array(clashes))
-        return found
+        columns = [*shared_nouns(self.sources).values()]
+        columns += [self.language(code).nouns for code in (text, instruction)]
+        clashes = [_contained(column) for column in dict.fromkeys(columns)]
+        either_way: np.ndarray = np.logical_or.reduce(clashes)
+        return either_way
+
+
+@cache
+def _contained(nouns: tuple[str, ...]) -> np.ndarray:
+    """For each two nouns of a language whether one is part of the other, as booleans."""
+    folded = [noun.casefold() for noun in nouns]
+    return np.array([[a in b or b in a for b in folded] for a in folded])

@@ -146,11 +146,11 @@ def _kind_without_text(prediction: Prediction | None, result: RowScore) -> str |
     """Return the kind of a row without an answer to read."""
     if prediction is None:
         return "missing"
-    if prediction.finish_reason == "does_not_fit":
+    if result.state == "does_not_fit":
         return "does not fit"
     if result.state == "failed":
         return "failed"
-    if result.thinking == "cut" or (result.state == "cut" and not result.cut_scored):
+    if result.thinking == "truncated" or (result.state == "truncated" and not result.cut_scored):
         return "truncated"
     return None
 

@@ -39,7 +39,7 @@ def write_scorer(job: ExportJob, **more: Any) -> None:
     rules = {
         config.task: scoring_task(config.task, release.dataset, release) for config in job.configs
     }
-    languages = dict(release.languages.own)
+    languages = dict(release.languages.custom)
     facts = {"dataset": release.dataset, "rules": rules, "languages": languages, **more}
     scoring = json.dumps(facts, indent=1)
     (job.folder / "scoring.json").write_text(scoring + "\n", encoding="utf-8")

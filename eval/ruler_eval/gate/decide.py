@@ -1,15 +1,19 @@
-"""Decides with as few rows as it takes whether a model lost less than a limit against another.
+"""Decide with as few rows as possible whether a model lost less than a limit against another.
 
     stored = StoredRows(base, open_results(Path("runs/quantised")), 2.0)
     decide(base, stored, 2.0, on_look=print)["verdict"]               # "smaller"
-    decide_run(base, options, 2.0, on_look=print).decision["verdict"]   # rows that lack are run
+    decide_run(base, options, 2.0, on_look=print).decision["verdict"]   # missing rows are run
 
-Rows are looked at wave after wave, in one order, until the verdict; plan.py has the looks,
-betting.py the rule and its proof. The last row decides by the interval of all rows at
-1 − 2 ALPHA_LAST = 98.5 % (score/intervals.py). A row without an answer is wrong on its side. The
-limit and the rule are in run.json before the first row of a run, the verdict and every look after
-the last: killed in the middle, the same call looks at the waves that exist in the same order, and
-comes to the same verdict.
+There are two questions. The verdict is about *these rows*: would all rows of the plan show a drop
+below the limit? Before the last row it is wrong with a chance of at most ALPHA on each side,
+however often one looks (betting.py has the rule and its proof); after the last row it is exact.
+*Other rows like these* are another question, which `other_rows_interval` answers: the 95 % interval
+of the drop on another sample of the benchmark.
+
+Rows are looked at in the order of plan.py until there is a verdict. A row without an answer counts
+as wrong for its model. The limit and the rule are in run.json before the first row of a run, the
+verdict and every look after the last one. Killed in the middle, the same call looks at the same
+rows in the same order and reaches the same verdict.
 """
 
 from __future__ import annotations
@@ -25,27 +29,25 @@ from typing_extensions import NotRequired, TypedDict
 
 from ruler_common.errors import RulerError
 from ruler_eval.analysis.compare import Verdict, paired_cells
-from ruler_eval.gate.betting import (
-    ALPHA,
-    ALPHA_LAST,
-    LOOK_EVERY,
-    THRESHOLD,
-    anytime_bounds,
-    evidence,
-)
-from ruler_eval.gate.plan import LookPlan, plan_of_results
+from ruler_eval.gate.betting import ALPHA, THRESHOLD, anytime_bounds, evidence
+from ruler_eval.gate.plan import LOOK_EVERY, LookPlan, gate_order_of_file, plan_of_results
 from ruler_eval.gate.waves import ScoredRows, open_waves
 from ruler_eval.run.options import RunOptions
 from ruler_eval.run.progress import RunSummary
-from ruler_eval.score.intervals import FEWEST_ROWS, paired_interval, paired_mean, units
-from ruler_eval.score.results_file import Results, scores_of
+from ruler_eval.score.intervals import (
+    FEWEST_ROWS,
+    noninferiority_interval,
+    paired_mean,
+    units,
+)
+from ruler_eval.score.results import Results, documents_of, row_values
 
-RULE = "bets 3"
-"""The name of rule and order of rows together; another number for another rule."""
+RULE = "bets 4"
+"""The name of the rule together with the order of rows; another rule gets another number."""
 
 
 class Look(TypedDict):
-    """What was seen: rows of each task and length, the drop in points, the highest evidence."""
+    """What was seen: rows of each stratum, the drop in points, the highest evidence so far."""
 
     rows: int
     drop: float
@@ -53,12 +55,13 @@ class Look(TypedDict):
     larger: float
 
 
-class LookedAtRows(TypedDict):
-    """Of the rows of one model that were looked at: how many lack an answer or are truncated.
+class LookedAtModel(TypedDict):
+    """A model, and how many of its rows that were looked at lack an answer or are truncated.
 
     A row is unanswered if it failed or is missing.
     """
 
+    model: str | None
     unanswered: int
     truncated: int
 
@@ -72,26 +75,30 @@ class AnsweredDrop(TypedDict):
 
 
 class SequentialDecision(TypedDict):
-    """Whether B lost less than `max_drop` points against A over all, and every look at it.
-
-    `alpha` is the error a side of all looks, `alpha_last` that of the interval after the last row.
-    `rows` of `of` rows of each configuration were looked at. `interval` (points) holds the drop in
-    95 % of repetitions, wherever it stopped. `answered` is there if rows are unanswered.
-    """
+    """Whether B lost less than `max_drop` points against A over all tasks, and every look at it."""
 
     rule: str
     alpha: float
-    alpha_last: float
+    """The chance of a wrong verdict about these rows, at most, on each side."""
     max_drop: float
     verdict: Verdict
+    """`unknown` before there is one; never after the last row."""
     drop: float
+    """Points that B lost over the rows looked at."""
     interval: list[float]
+    """95 % interval of the drop over all rows of the plan, valid at every look."""
+    other_rows_interval: list[float]
+    """95 % interval of the drop over other rows like these."""
     rows: int
     of: int
+    """How many rows of each task at each length were looked at, and how many there are."""
+    tasks: dict[str, float]
+    """Points that B lost by task over the rows looked at, the largest loss first; not tested."""
     looks: list[Look]
-    a: LookedAtRows
-    b: LookedAtRows
+    a: LookedAtModel
+    b: LookedAtModel
     answered: NotRequired[AnsweredDrop]
+    """Present if rows are unanswered."""
 
 
 class Candidate(Protocol):
@@ -99,6 +106,7 @@ class Candidate(Protocol):
 
     plan: LookPlan
     rows: ScoredRows
+    model: str | None
 
     def answer(self, rows: int) -> None:
         """Make sure that `rows` has the first rows of each task and length."""
@@ -113,6 +121,7 @@ class StoredRows:
         check_same_limit(other, max_drop)
         self.plan = plan_of_results(base, other)
         self.rows = ScoredRows.from_results(other)
+        self.model = other["model"]
 
     def answer(self, rows: int) -> None:
         """Raise RulerError if a row is missing that a look needs."""
@@ -132,7 +141,7 @@ def decide(
     """Look at the rows of two models until the verdict, and return the last look."""
     check_limit(max_drop)
     check_same_limit(base, max_drop)
-    test = SequentialTest(candidate.plan, base, max_drop)
+    test = SequentialTest(candidate.plan, base, candidate.model, max_drop)
     for rows in candidate.plan.looks():
         if missing := candidate.plan.missing_row(test.base.scores, rows):
             raise RulerError(
@@ -166,7 +175,8 @@ def decide_run(
     Raises RulerError if the rows of the two are not the same, or if another limit was fixed.
     """
     check_limit(max_drop)
-    with open_waves(options, fixed_settings(base, max_drop), LOOK_EVERY, base) as run:
+    fixed = fixed_settings(base, max_drop)
+    with open_waves(options, fixed, LOOK_EVERY, base, gate_order_of_file) as run:
         found = decide(base, run, max_drop, on_look)
         summary = run.finish({"decision": found})
         return DecidedRun(found, summary, run.remaining_tokens)
@@ -174,14 +184,14 @@ def decide_run(
 
 def fixed_settings(base: Results, max_drop: float) -> dict[str, Any]:
     """Return what is fixed before the first row: the limit, the rule, and the scores of model A."""
-    scores = {name: [*rows.items()] for name, rows in scores_of(base).items()}
+    scores = {name: [*rows.items()] for name, rows in row_values(base, "score").items()}
     digest = hashlib.blake2b(json.dumps(scores).encode(), digest_size=8).hexdigest()
     fixed = {"max_drop": float(max_drop), "rule": RULE, "alpha": ALPHA, "base": base["model"]}
     return {"decide": {**fixed, "base_scores": digest}}
 
 
 def check_limit(max_drop: float) -> None:
-    """Raise RulerError for a limit that no drop can be held against."""
+    """Raise RulerError for a limit that is not a possible drop."""
     if not (math.isfinite(max_drop) and abs(max_drop) < 100):
         raise RulerError(f"--max-drop {max_drop:g} is not a number of points, such as 1.5.")
 
@@ -191,59 +201,65 @@ def check_same_limit(results: Results, max_drop: float) -> None:
     fixed = results["run"].get("decide", {}).get("max_drop", max_drop)
     if fixed != max_drop:
         raise RulerError(
-            f"The limit was fixed at {fixed:g} points before the first row of this run; of another "
-            f"one, chosen after looking, the error is not known. Give --max-drop {fixed:g}, or run "
-            "all rows and compare them."
+            f"The limit was fixed at {fixed:g} points before the first row of this run. A limit "
+            f"chosen after looking has an unknown error: give --max-drop {fixed:g}, or run all "
+            "rows and compare them."
         )
 
 
 class SequentialTest:
     """The looks at two models so far."""
 
-    def __init__(self, plan: LookPlan, base: Results, max_drop: float) -> None:
+    def __init__(
+        self, plan: LookPlan, base: Results, candidate: str | None, max_drop: float
+    ) -> None:
         self.plan, self.max_drop = plan, max_drop
         self.base, self._cells = ScoredRows.from_results(base), base["configurations"]
+        self._documents = documents_of(base)
+        self._models = base["model"], candidate
         self._drops = np.empty((0, len(plan.order)))
         self._answered = np.empty((0, len(plan.order)), dtype=bool)
         self._looks: list[Look] = []
 
     def look(self, rows: int, other: ScoredRows) -> SequentialDecision:
-        """Look at the first `rows` rows of each task and length; each time at more of them."""
+        """Look at the first `rows` rows of each stratum; each look needs more of them."""
         self._add_rows(rows, other)
         drop = 100 * float(self._drops.mean())
         if rows == self.plan.rows:
-            low, high = self._last_interval(other)
-            below, above = high < self.max_drop, low > self.max_drop
-            verdict: Verdict = "smaller" if below else "larger" if above else "unknown"
+            verdict: Verdict = "smaller" if drop < self.max_drop else "larger"
+            interval = [drop, drop]
+            other_rows = self._interval_of_all(other)
         else:
-            drawn = self.plan.drawn_from
-            smaller, larger = self._evidence(self._drops, drawn)
+            smaller, larger = self._evidence(self._drops, self.plan.all_rows)
             self._looks.append(Look(rows=rows, drop=drop, smaller=smaller, larger=larger))
-            low, high = (100 * bound for bound in anytime_bounds(self._drops, drawn))
             verdict = _verdict(smaller, larger)
+            interval = [100 * end for end in anytime_bounds(self._drops, self.plan.all_rows)]
+            other_rows = [100 * end for end in anytime_bounds(self._drops)]
+        ours, theirs = self._models
         found = SequentialDecision(
             rule=RULE,
             alpha=ALPHA,
-            alpha_last=ALPHA_LAST,
             max_drop=self.max_drop,
             verdict=verdict,
             drop=drop,
-            interval=[low, high],
+            interval=interval,
+            other_rows_interval=other_rows,
             rows=rows,
             of=self.plan.rows,
+            tasks=self._drops_by_task(),
             looks=[*self._looks],
-            a=self._looked_at(self.base, rows),
-            b=self._looked_at(other, rows),
+            a=self._looked_at(ours, self.base, rows),
+            b=self._looked_at(theirs, other, rows),
         )
         if not self._answered.all():
-            found["answered"] = self._over_answered(rows, other)
+            found["answered"] = self._over_answered(rows == self.plan.rows)
         return found
 
     def _add_rows(self, rows: int, other: ScoredRows) -> None:
         """Add the new rows: A − B of each, and whether both models answered."""
         drops, answered = [], []
-        for place, names in self.plan.configs.items():
-            new = self.plan.order[place][len(self._drops) : rows]
+        for stratum, names in self.plan.configs.items():
+            new = self.plan.order[stratum][len(self._drops) : rows]
             drops.append([np.mean([self._drop(name, i, other) for name in names]) for i in new])
             answered.append([not any(self._lacks(name, i, other) for name in names) for i in new])
         self._drops = np.concatenate([self._drops, np.array(drops).T])
@@ -258,21 +274,29 @@ class SequentialTest:
         """Whether a row failed or is missing in either model."""
         return any(index in side.unanswered.get(name, ()) for side in (self.base, other))
 
-    def _looked_at(self, side: ScoredRows, rows: int) -> LookedAtRows:
+    def _looked_at(self, model: str | None, side: ScoredRows, rows: int) -> LookedAtModel:
         """Count the rows of one model up to a look."""
-        counts = LookedAtRows(unanswered=0, truncated=0)
-        for place, names in self.plan.configs.items():
-            indices = {*self.plan.order[place][:rows]}
+        unanswered = truncated = 0
+        for stratum, names in self.plan.configs.items():
+            indices = {*self.plan.order[stratum][:rows]}
             for name in names:
-                counts["unanswered"] += len(indices & side.unanswered.get(name, set()))
-                counts["truncated"] += len(indices & side.truncated.get(name, set()))
-        return counts
+                unanswered += len(indices & side.unanswered.get(name, set()))
+                truncated += len(indices & side.truncated.get(name, set()))
+        return LookedAtModel(model=model, unanswered=unanswered, truncated=truncated)
 
-    def _over_answered(self, rows: int, other: ScoredRows) -> AnsweredDrop:
+    def _drops_by_task(self) -> dict[str, float]:
+        """Return the points lost by task, over its lengths, the largest loss first."""
+        columns: dict[str, list[int]] = {}
+        for column, (task, _) in enumerate(self.plan.configs):
+            columns.setdefault(task, []).append(column)
+        drops = {task: 100 * float(self._drops[:, some].mean()) for task, some in columns.items()}
+        return {task: drops[task] for task in sorted(drops, key=lambda task: -drops[task])}
+
+    def _over_answered(self, is_last: bool) -> AnsweredDrop:
         """Decide by the rows that both models answered.
 
-        Before the last row these are complete steps again, with fewer rows of each task, taken as a
-        sample: which rows fail is not known before.
+        Before the last row these are complete steps again, with fewer rows of each stratum, taken
+        as a sample: which rows will fail is not known in advance.
         """
         columns = [
             drops[answered] for drops, answered in zip(self._drops.T, self._answered.T, strict=True)
@@ -281,12 +305,10 @@ class SequentialTest:
         verdict: Verdict = "unknown"
         if all(len(column) for column in columns):
             drop = 100 * float(np.mean([column.mean() for column in columns]))
-            if rows == self.plan.rows:
-                low, high = self._last_interval(other, self._lacks)
-                below, above = high < self.max_drop, low > self.max_drop
-                verdict = "smaller" if below else "larger" if above else "unknown"
+            if is_last:
+                verdict = "smaller" if drop < self.max_drop else "larger"
             else:
-                steps = min(map(len, columns))
+                steps = min(len(column) for column in columns)
                 complete = np.array([column[:steps] for column in columns]).T
                 verdict = _verdict(*self._evidence(complete, None))
         return AnsweredDrop(unanswered=int((~self._answered).sum()), drop=drop, verdict=verdict)
@@ -295,26 +317,19 @@ class SequentialTest:
         smaller, larger = evidence(drops, self.max_drop / 100, of)
         return float(smaller[-1]), float(larger[-1])
 
-    def _last_interval(
-        self,
-        other: ScoredRows,
-        is_left_out: Callable[[str, int, ScoredRows], bool] | None = None,
-    ) -> tuple[float, float]:
-        """Return the interval of the plan's rows, in points, at ALPHA_LAST a side."""
+    def _interval_of_all(self, other: ScoredRows) -> list[float]:
+        """Return the 95 % interval of the drop over other rows like all those of the plan."""
         drops: dict[str, Mapping[int, float]] = {}
-        for place, names in self.plan.configs.items():
+        for stratum, names in self.plan.configs.items():
             for name in names:
-                drops[name] = {
-                    index: self._drop(name, index, other)
-                    for index in self.plan.order[place]
-                    if is_left_out is None or not is_left_out(name, index, other)
-                }
-        found = paired_mean(*units(drops, {name: self._cells[name] for name in drops}))
+                drops[name] = {i: self._drop(name, i, other) for i in self.plan.order[stratum]}
+        found = paired_mean(*units(drops, self._cells, None, self._documents))
         if found.rows < FEWEST_ROWS:
-            return -100.0, 100.0
-        low, high = paired_interval(found, 1 - 2 * ALPHA_LAST)
-        return 100 * low, 100 * high
+            return [-100.0, 100.0]
+        return [100 * end for end in noninferiority_interval(found)]
 
 
 def _verdict(smaller: float, larger: float) -> Verdict:
-    return "smaller" if smaller >= THRESHOLD else "larger" if larger >= THRESHOLD else "unknown"
+    if smaller >= THRESHOLD:
+        return "smaller"
+    return "larger" if larger >= THRESHOLD else "unknown"

@@ -1,26 +1,31 @@
-"""Which rows a gate looks at, in which order, and after how many of them.
+"""Which rows a gate looks at, in which order, and when.
 
     plan = plan_of_results(base)          # of a run that has all its rows
-    plan.looks()                          # [5, 10, …, 200, 500]: rows of each task
+    plan.looks()                          # [5, 10, …, 495, 500]: rows of each task
 
-At one length looks are taken at the first LOOKED_AT of the rows, and their verdict is about all
-rows of the plan; over several as long as no index of a task comes a second time (at another length
-it asks the same). Then only the last row decides. Languages and tokenizers of a task are one row:
-their mean by index.
+Every task at every length is a stratum with its own random order of rows, drawn by a hash and
+independent of the others, as the proof in betting.py needs. Languages and tokenizers of a task are
+one row: their mean by index. The order is not that of `--limit`: a candidate that was chosen by its
+first `--limit` rows is not tested on those same rows first.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import hashlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from ruler_common.errors import RulerError
+from ruler_common.manifest_form import FileEntry, Manifest
 from ruler_common.rows import row_order
-from ruler_eval.gate.betting import LOOK_EVERY, LOOKED_AT
 from ruler_eval.run.plan import WAVE, WAVE_OVER_LENGTHS
 from ruler_eval.run.runner import OpenRun
-from ruler_eval.score.results_file import Results, Scores, is_alone
-from ruler_eval.score.stopped import stopped_at
+from ruler_eval.score.results import Results, Scores, is_alone, row_values
+from ruler_eval.score.run_facts import stopped_at
+
+LOOK_EVERY = 5
+"""New rows of each task between two looks, at one length."""
 
 Stratum = tuple[str, str]
 """A task and a length."""
@@ -30,92 +35,101 @@ Stratum = tuple[str, str]
 class LookPlan:
     """The rows that are looked at.
 
-    `order` holds the indices of each task and length, `configs` its languages and tokenizers.
-    Raises RulerError if tasks and lengths differ in rows or languages: with other weights than
-    equal ones the proof in betting.py does not hold.
+    Raises RulerError if strata differ in rows or languages: the proof in betting.py holds for equal
+    weights.
     """
 
     order: Mapping[Stratum, Sequence[int]]
+    """The row indices of each stratum, in the order in which they are looked at."""
     configs: Mapping[Stratum, Sequence[str]]
+    """The configurations of each stratum: its languages and tokenizers."""
 
     def __post_init__(self) -> None:
         rows = {len(indices) for indices in self.order.values()}
         if len(rows) != 1 or len({len(names) for names in self.configs.values()}) != 1:
             raise RulerError(
-                "A sequential test needs as many rows of every task and length, in the same "
-                "languages: choose such configurations with --configs."
+                "A sequential test needs the same number of rows for every task and length, in the "
+                "same languages: choose such configurations with --configs."
             )
 
     @property
     def rows(self) -> int:
-        """Rows of each task and length."""
+        """Rows of each stratum."""
         return len(next(iter(self.order.values())))
 
     @property
+    def all_rows(self) -> int:
+        """Rows of all strata together."""
+        return self.rows * len(self.order)
+
+    @property
     def is_at_one_length(self) -> bool:
-        """Whether every row of a task is drawn once."""
+        """Whether there is one length only."""
         return len({length for _, length in self.order}) == 1
 
     @property
-    def drawn_from(self) -> int | None:
-        """Of how many rows the waves are drawn, each once; None over several lengths."""
-        return self.rows * len(self.order) if self.is_at_one_length else None
-
-    @property
     def wave(self) -> int:
-        """Rows of each task and length in a wave of `ruler run`."""
+        """Rows of each stratum in a wave of `ruler run`."""
         return WAVE if self.is_at_one_length else WAVE_OVER_LENGTHS
 
     def looks(self) -> list[int]:
-        """After how many rows is looked: complete waves without an index twice, and the last."""
+        """Return after how many rows of each stratum there is a look; the last is after all."""
         step = min(self.wave, LOOK_EVERY)
-        distinct = int(self.rows * LOOKED_AT) if self.is_at_one_length else self.rows
-        for task in {task for task, _ in self.order}:
-            orders = [order for (of, _), order in self.order.items() if of == task]
-            seen = set[int]()
-            for place in range(self.rows):
-                indices = [order[place] for order in orders]
-                if len({*indices} - seen) < len(indices):
-                    distinct = min(distinct, place)
-                    break
-                seen |= {*indices}
-        return [*range(step, min(distinct, self.rows - 1) + 1, step), self.rows]
+        return [*range(step, self.rows, step), self.rows]
 
     def missing_row(self, scores: Scores, rows: int) -> str | None:
         """Name the first of the rows up to a look that has no score: `row 7 of 'vt_4k'`."""
-        for place, names in self.configs.items():
+        for stratum, names in self.configs.items():
             for name in names:
-                if missing := {*self.order[place][:rows]} - {*scores.get(name, {})}:
+                if missing := {*self.order[stratum][:rows]} - {*scores.get(name, {})}:
                     return f"row {min(missing)} of '{name}'"
         return None
 
 
-def plan_of_results(base: Results, other: Results | None = None) -> LookPlan:
-    """Return the plan of a scored run, without the rows that --limit left out of another one.
+def gate_order(data_version: str, task: str, length: str, indices: Iterable[int]) -> list[int]:
+    """Return row indices in the random order of the gate, drawn for each task and length."""
 
-    Raises RulerError if its rows are not the first of the frozen order.
+    def drawn(index: int) -> bytes:
+        text = json.dumps(["gate", data_version, task, length, index])
+        return hashlib.blake2b(text.encode(), digest_size=8).digest()
+
+    return sorted(indices, key=drawn)
+
+
+def gate_order_of_file(manifest: Manifest, entry: FileEntry, indices: list[int]) -> list[int]:
+    """Return some row indices of a release's file in the order of the gate."""
+    return gate_order(manifest["data_version"], entry["task"], entry["length"], indices)
+
+
+def plan_of_results(base: Results, other: Results | None = None) -> LookPlan:
+    """Return the gate's plan for a scored run, without the rows that `--limit` left out of another.
+
+    Raises RulerError if the rows of the run are not those that `--limit` would choose.
     """
     data = base["dataset"]
+    version = data["data_version"] or ""
     stopped = stopped_at(base["run"]) if base["partial"] else None
-    order: dict[Stratum, list[int]] = {}
+    chosen: dict[Stratum, list[int]] = {}
     configs: dict[Stratum, list[str]] = {}
+    scores = row_values(base, "score")
     for name, cell in base["configurations"].items():
         if is_alone(cell):  # the control without a haystack counts in no mean
             continue
-        place = cell["task"], cell["length"]
-        version = data["data_version"] or ""
-        frozen = row_order(version, data["name"], *place, cell["rows_available"])
-        if {*frozen[: cell["n"]]} != {*cell["rows"]["index"]}:
+        stratum = cell["task"], cell["length"]
+        frozen = row_order(version, data["name"], *stratum, cell["rows_available"])
+        indices = frozen[: stopped["of"] if stopped else cell["n"]]
+        rows = {*scores[name]}
+        if not (rows < {*indices} if stopped else rows == {*indices}):
             raise RulerError(
                 f"The rows of '{name}' are not the first ones of the frozen order: score the "
                 "whole run without --partial, or run it with --limit."
             )
-        indices = frozen[: stopped["of"] if stopped else cell["n"]]
-        if order.setdefault(place, indices) != indices:
+        if chosen.setdefault(stratum, indices) != indices:
             raise RulerError(f"'{name}' has another number of rows than its other languages.")
-        configs.setdefault(place, []).append(name)
-    rows = _rows_of(other, configs) if other else None
-    return LookPlan({place: indices[:rows] for place, indices in order.items()}, configs)
+        configs.setdefault(stratum, []).append(name)
+    limit = _rows_of(other, configs) if other else None
+    order = {s: gate_order(version, *s, indices[:limit]) for s, indices in chosen.items()}
+    return LookPlan(order, configs)
 
 
 def _rows_of(other: Results, configs: Mapping[Stratum, Sequence[str]]) -> int | None:
@@ -128,7 +142,7 @@ def _rows_of(other: Results, configs: Mapping[Stratum, Sequence[str]]) -> int | 
 
 
 def plan_of_run(work: OpenRun) -> LookPlan:
-    """Return the plan of a run that is being worked on."""
+    """Return the plan of an open run, in the order of its rows."""
     entries = {file["config"]: file for file in work.checked.release.manifest["files"].values()}
     order: dict[Stratum, Sequence[int]] = {}
     configs: dict[Stratum, list[str]] = {}
@@ -138,7 +152,7 @@ def plan_of_run(work: OpenRun) -> LookPlan:
                 f"'{part.config}' is the control without a haystack, which counts in no mean: "
                 "leave it out of --configs."
             )
-        place = entries[part.config]["task"], entries[part.config]["length"]
-        order[place] = list(part.indices)
-        configs.setdefault(place, []).append(part.config)
+        stratum = entries[part.config]["task"], entries[part.config]["length"]
+        order[stratum] = list(part.indices)
+        configs.setdefault(stratum, []).append(part.config)
     return LookPlan(order, configs)

@@ -17,14 +17,16 @@ from ruler_common.errors import RulerError
 from ruler_eval.frozen_release import Release
 from ruler_eval.gate.plan import plan_of_run
 from ruler_eval.prediction import Prediction, digest
+from ruler_eval.run.checked_run import RowOrder
 from ruler_eval.run.options import RunOptions
 from ruler_eval.run.plan import Part
 from ruler_eval.run.progress import RunSummary
 from ruler_eval.run.records import Record
 from ruler_eval.run.runner import OpenRun
-from ruler_eval.score import results_file, scoring
+from ruler_eval.score import scoring
 from ruler_eval.score.predictions import PredictionSource
-from ruler_eval.score.results_file import Results, scores_of
+from ruler_eval.score.results import UNANSWERED, Results, row_values
+from ruler_eval.score.results import write as write_results
 from ruler_eval.score.row_score import ScoringRules, row_score
 from ruler_eval.tasks import scoring_task
 from ruler_score.ruler_score import SCORE_VERSION
@@ -47,29 +49,35 @@ class ScoredRows:
     @classmethod
     def from_results(cls, results: Results) -> ScoredRows:
         """Take the rows of results."""
-        rows = {name: cell["rows"] for name, cell in results["configurations"].items()}
-        return cls(
-            scores={name: {**scores} for name, scores in scores_of(results).items()},
-            unanswered={name: {*known.get("unanswered", ())} for name, known in rows.items()},
-            truncated={name: {*known["truncated"]} for name, known in rows.items()},
-        )
+        unanswered: dict[str, set[int]] = {}
+        truncated: dict[str, set[int]] = {}
+        for name, states in row_values(results, "state").items():
+            unanswered[name] = {index for index, state in states.items() if state in UNANSWERED}
+            truncated[name] = {index for index, state in states.items() if state == "truncated"}
+        scores = row_values(results, "score")
+        return cls(scores=scores, unanswered=unanswered, truncated=truncated)
 
 
 @contextmanager
 def open_waves(
-    options: RunOptions, fixed: Mapping[str, Any], max_rows: int, base: Results | None = None
+    options: RunOptions,
+    fixed: Mapping[str, Any],
+    max_rows: int,
+    base: Results | None = None,
+    order_rows: RowOrder | None = None,
 ) -> Iterator[RunInWaves]:
     """Open a run in waves of at most `max_rows` rows of each configuration.
 
     What is `fixed` is written to run.json before the first row. Rows are scored by the rules of the
-    base, if there is one. Raises RulerError as OpenRun does, if the rows cannot go round in waves,
-    and if the base lacks rows or has others.
+    base, if there is one, and sent in the order of `order_rows`; by default the frozen order.
+    Raises RulerError as OpenRun does, if there are too many configurations for waves, and if the
+    base lacks rows or has others.
     """
     if options.shard is not None:
         raise RulerError("A run that scores stop needs every task at each look: leave --shard out.")
     if options.repeats > 1:
         raise RulerError("A run that scores stop has one sample of each row: leave --repeats out.")
-    with OpenRun(options, fixed, max_rows) as work:
+    with OpenRun(options, fixed, max_rows, order_rows) as work:
         yield RunInWaves(work, base)
 
 
@@ -92,7 +100,7 @@ class RunInWaves:
         if base is not None:
             self._check_base(base)
         rules = base["rules"] if base else {"compat": None, "cut": "protocol"}
-        model = self.options.model
+        self.model = model = self.options.model
         self._rules = ScoringRules(rules["compat"], rules["cut"], model=model).of(release)
         self._errors: dict[str, dict[int, str]] = {name: {} for name in configs}
         self.rows = ScoredRows(
@@ -122,7 +130,7 @@ class RunInWaves:
         language = config.instruction_language if config.dataset == "oneruler" else None
         result = row_score(row, prediction, self._tasks[name], language, self._rules)
         self.rows.scores[name][index] = result.score
-        if result.state == "cut":
+        if result.state == "truncated":
             self.rows.truncated[name].add(index)
         if record["finish_reason"] == "error":
             self.rows.unanswered[name].add(index)
@@ -139,21 +147,20 @@ class RunInWaves:
                 f"{SCORE_VERSION}: score it again."
             )
         digests = base["dataset"].get("rows", {})
+        references = row_values(base, "references")
         for name, rows in self._rows.items():
             same = (
                 digests.get(name, self.work.checked.digests[name])
                 == self.work.checked.digests[name]
             )
-            cell = base["configurations"].get(name)
-            if cell is not None and name not in digests:  # files that were scored by themselves
-                references = zip(cell["rows"]["index"], cell["rows"]["references"], strict=True)
+            if name in references and name not in digests:  # files scored by themselves
                 same = all(
                     index in rows and digest("\n".join(rows[index]["outputs"])) == known
-                    for index, known in references
+                    for index, known in references[name].items()
                 )
             if not same:
                 raise RulerError(f"'{name}' was scored on different rows: run both on one release.")
-        if missing := self.plan.missing_row(scores_of(base), self.plan.rows):
+        if missing := self.plan.missing_row(row_values(base, "score"), self.plan.rows):
             raise RulerError(
                 f"The base run has no {missing}, which the test may need: finish it and score it "
                 "again, or give the --limit that it was run with."
@@ -192,7 +199,7 @@ class RunInWaves:
         predictions, release = source.open([self.options.folder])
         rules = ScoringRules(self._rules.compat, self._rules.cut)
         results = scoring.score(predictions, release, rules)
-        results_file.write(results, self.options.folder / "results.json")
+        write_results(results, self.options.folder / "results.json")
         return summary
 
     @property

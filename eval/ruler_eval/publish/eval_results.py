@@ -31,9 +31,8 @@ from ruler_common.parsing import parse_yaml
 from ruler_eval.frozen_release import Release
 from ruler_eval.publish import model_repository as hub
 from ruler_eval.run.reasoning import ON_BUDGET
-from ruler_eval.score.results_file import UNPROVED, Cell, Results, limit_of, rows_of
+from ruler_eval.score.results import UNPROVED, Cell, Results, limit_of, open_results, rows_of
 from ruler_eval.score.run_facts import RunFacts
-from ruler_eval.score.scored_run import open_results
 
 if TYPE_CHECKING:
     from huggingface_hub import EvalResultEntry

@@ -2,32 +2,31 @@
 
     print(comparison(found))
 
-Of two runs paired differences, of two seeds unpaired ones, of three runs or more their ranks. And
-what `ruler decide` and `ruler run --until` print: looks in a line each, the verdict.
+Of two runs paired differences, of two seeds unpaired ones, of three runs or more their ranks.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ruler_common.terminal import narrow_table, sentences
-from ruler_common.text import number_of
-from ruler_eval.analysis.compare import ComparedModel, Decision, Ranking, RowCounts, Verdict
+from ruler_common.text import number_of, shortened
+from ruler_eval.analysis.compare import ComparedModel, Decision, RowCounts, Verdict
 from ruler_eval.report.table_parts import bounds, number, p_value, picked
 
 if TYPE_CHECKING:
-    from ruler_eval.gate.decide import LookedAtRows, SequentialDecision
-    from ruler_eval.gate.until import MeanEstimate
+    from ruler_eval.analysis.ranks import Ranking
 
+_MAX_SETTING = 40  # characters
 _SIZES = {"n": "n", "n A": "n_a", "n B": "n_b"}
 _TESTS = """p is of one test alone; p (Holm) is adjusted for all {tests} of this table."""
 _BETTER = """better: the model that these rows show to be better: the 95 % interval (from, to) does
 not hold 0, p (Holm) is below 0.05 if there is one, and there are 10 rows or more."""
 _VERDICTS: dict[Verdict, str] = {
-    "smaller": "surely less than",
-    "larger": "surely more than",
-    "unknown": "which cannot tell whether B lost less than",
+    "smaller": "which is below",
+    "larger": "which is above",
+    "unknown": "which does not show whether it is below",
 }
 _ONE_LOOK = """Some rows have no answer. Such a verdict is of one look, at rows chosen before it: to
 run more rows and compare again is a second look, which its 95 % do not allow. `ruler decide` may
@@ -113,83 +112,16 @@ def counts_line(counts: RowCounts) -> str:
 
 def decision(found: Decision) -> str:
     """The sentence of `ruler compare --max-drop`."""
-    limit, interval = f"{found['max_drop']:g}", bounds(found["interval"])
-    drop = f"--max-drop {limit}: B lost {found['drop']:.1f} points, {interval}"
-    allowed = f"the {limit} allowed"
-    text = f"{drop}: {found['rows']:,} rows cannot tell whether it is less than {allowed}."
-    if found["verdict"] != "unknown":
-        sure = "less" if found["verdict"] == "smaller" else "more"
-        text = f"{drop}: surely {sure} than {allowed}."
+    limit, drop = f"{found['max_drop']:g} points", f"{found['drop']:.1f} points"
+    text = f"--max-drop {found['max_drop']:g}: over these rows B lost {drop}; over other rows like "
+    text += f"these {bounds(found['interval'])} (95 % interval), "
+    verdicts: dict[Verdict, str] = {
+        "smaller": f"which is below {limit} (97.5 % confidence).",
+        "larger": f"which is above {limit} (97.5 % confidence).",
+        "unknown": f"which does not show whether it is below {limit}.",
+    }
+    text += verdicts[found["verdict"]]
     return text if found["whole"] else f"{text} {_ONE_LOOK}"
-
-
-def look_line(found: SequentialDecision) -> str:
-    """One look: rows, the drop, and the interval that holds however often one looks."""
-    return (
-        f"{found['rows']:,} of {found['of']:,} rows of each task: B lost {found['drop']:.1f} "
-        f"points so far, {bounds(found['interval'])}"
-    )
-
-
-def sequential_verdict(found: SequentialDecision) -> str:
-    """The verdict, and what of the work it took."""
-    limit, rows = f"{found['max_drop']:g} points", f"{found['rows']:,} rows a task"
-    share = f"{100 * found['rows'] / found['of']:.0f} % of them"
-    if found["rows"] == found["of"]:
-        share = "all of them"
-    known = {
-        "smaller": f"B surely lost less than {limit}",
-        "larger": f"B surely lost more than {limit}",
-        "unknown": f"these rows cannot tell whether B lost less than {limit}",
-    }[found["verdict"]]
-    text = (
-        f"After {rows} ({share}): {known}. The drop over all is {found['drop']:.1f} "
-        f"points, 95 % interval {bounds(found['interval'])}, which heeds that it may stop at any "
-        "look. Nothing is said of single tasks or lengths."
-    )
-    ours, theirs = _looked_at_line(found["a"]), _looked_at_line(found["b"])
-    if ours or theirs:
-        text += f" Rows of A: {ours or 'all answered'}. Rows of B: {theirs or 'all answered'}."
-    if "answered" in found:
-        answered = found["answered"]
-        rows = number_of(answered["unanswered"], "row")
-        text += f" A row that failed or is missing counts as wrong. Without the {rows} of either "
-        text += "model "
-        if answered["drop"] is None:
-            text += "not every task has a row that both answered: there is no second verdict."
-        else:
-            text += f"the drop is {answered['drop']:.1f} points, {_VERDICTS[answered['verdict']]} "
-            text += f"{limit}."
-    return text
-
-
-def _looked_at_line(rows: LookedAtRows) -> str:
-    """The rows without a whole answer: `3 failed or missing, 1 truncated`; empty if none."""
-    parts = []
-    if rows["unanswered"]:
-        parts.append(f"{rows['unanswered']:,} failed or missing")
-    if rows["truncated"]:
-        parts.append(f"{rows['truncated']:,} truncated")
-    return ", ".join(parts)
-
-
-def estimate_line(found: MeanEstimate) -> str:
-    """The estimate of `ruler run --until` after a wave."""
-    return (
-        f"{found['rows']:,} of {found['of']:,} rows of each task: the mean over all is "
-        f"{found['score']:.1f} ± {found['half_width']:.1f}"
-    )
-
-
-def saved(tokens: int, price: tuple[float, float] | None) -> list[str]:
-    """The prompt tokens of the rows that were not run, and their price; nothing if there are none.
-
-    `price` is of a million tokens of prompts and of answers.
-    """
-    if not tokens:
-        return []
-    cost = f", {tokens * price[0] / 1e6:,.2f} at the price given" if price else ""
-    return [f"Not run: {tokens:,} prompt tokens as the release counts them{cost}."]
 
 
 def seeds(found: Mapping[str, Any], markdown: bool = False) -> str:
@@ -241,13 +173,24 @@ def ranking(found: Ranking, markdown: bool = False) -> str:
 
 
 def _sides(found: Mapping[str, Any], markdown: bool) -> str:
-    """A line for each side: the model, the seed of two, its rows."""
+    """A line for each side: the model, the seed of two, its rows; then the settings that differ."""
     shown = []
     for side in ("a", "b"):
         model, seed = found[side], found.get("seeds", {}).get(side)
         text = f"{side.upper()}: " + f"seed {seed}, " * (seed is not None) + _whose(model)
         shown.append(sentences(text, markdown))
+    if found["settings"]:
+        shown.append(sentences(f"Settings that differ: {_settings(found['settings'])}.", markdown))
     return "\n".join(shown)
+
+
+def _settings(differ: Mapping[str, Sequence[str]]) -> str:
+    """`sampling.temperature 0.0 / 0.6; mode prefill / chat`: A's, then B's."""
+    parts = []
+    for name, values in differ.items():
+        a, b = [shortened(value, _MAX_SETTING) for value in values]
+        parts.append(f"{name} {a} / {b}")
+    return "; ".join(parts)
 
 
 def _whose(model: ComparedModel) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import platform
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
@@ -16,7 +16,7 @@ from importlib import metadata
 from typing import Any
 
 from ruler_common.errors import RulerError
-from ruler_common.manifest_form import Manifest
+from ruler_common.manifest_form import FileEntry, Manifest
 from ruler_common.rows import indices_of
 from ruler_common.work import Shard
 from ruler_eval.frozen_release import Release, chosen_files, place_of
@@ -27,6 +27,8 @@ from ruler_eval.run.prompts import ChatTemplate
 from ruler_eval.run.records import Records, RunSettings, Session, check_settings
 from ruler_eval.run.sampling import check_omitted, choose_sampling
 
+RowOrder = Callable[[Manifest, FileEntry, list[int]], list[int]]
+"""Puts row indices of a file into another order than the frozen one."""
 VERSIONS = ("ruler-release", "transformers", "tokenizers", "torch", "openai", "datasets")
 """Packages whose versions run.json records."""
 
@@ -44,18 +46,22 @@ class CheckedRun:
     digests: Mapping[str, str]
     settings: RunSettings
 
-    def parts(self, writable: bool = True) -> list[Part]:
+    def parts(self, writable: bool = True, order_rows: RowOrder | None = None) -> list[Part]:
         """Return the rows of each configuration, and which of them this run has to answer.
 
-        Rows are in the frozen order, of which `limit` takes the first. If the folder can be
-        written, half-written lines and the failed rows to try again are removed from its files.
+        `limit` takes the first rows of the frozen order, and `order_rows` puts those into another
+        order. If the folder can be written, half-written lines and the failed rows to try again are
+        removed from its files.
         """
+        manifest = self.release.manifest
         records, options = self.records, self.options
-        entries = {file["config"]: file for file in self.release.manifest["files"].values()}
+        entries = {file["config"]: file for file in manifest["files"].values()}
         rows: dict[str, list[int]] = {}
         tokens: dict[str, int] = {}
         for config in self.digests:
-            rows[config] = indices_of(self.release.manifest, entries[config])[: options.limit]
+            rows[config] = indices_of(manifest, entries[config])[: options.limit]
+            if order_rows is not None:
+                rows[config] = order_rows(manifest, entries[config], rows[config])
             tokens[config] = len(rows[config]) * entries[config]["max_length"]
         mine = records.shard.chosen(tokens) if records.shard else set(tokens)
         parts = []

@@ -22,7 +22,7 @@ from typing import Any
 
 from ruler_common.errors import RulerError
 from ruler_eval.run.backends.backend import Backend, EngineDied, check_installed, start_backend
-from ruler_eval.run.checked_run import check_run, new_session, utc_now
+from ruler_eval.run.checked_run import RowOrder, check_run, new_session, utc_now
 from ruler_eval.run.options import RunOptions
 from ruler_eval.run.plan import (
     Estimate,
@@ -76,11 +76,12 @@ class OpenRun:
         options: RunOptions,
         fixed: Mapping[str, Any] | None = None,
         look_every: int | None = None,
+        order_rows: RowOrder | None = None,
     ) -> None:
         """Check the options and lock the folder; `fixed` settings are recorded in run.json, too.
 
         A caller who looks at the rows between waves gives `look_every`, the most rows of a
-        configuration in one. Raises RulerError as `run` does.
+        configuration in one, and maybe their order. Raises RulerError as `run` does.
         """
         self.checked = check_run(options, fixed)
         self.options, self.records = self.checked.options, self.checked.records
@@ -98,7 +99,7 @@ class OpenRun:
         self._done: set[tuple[str, int, int]] = set()
         self.writable = self.records.lock()
         try:
-            self.parts = self.checked.parts(self.writable)
+            self.parts = self.checked.parts(self.writable, order_rows)
             self._waves = self.checked.waves(self.parts, look_every)
         except BaseException:
             self.records.close()

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from ruler_builder.card.card_files import CROISSANT, card_files, croissant, described_repository
+from ruler_builder.release.card_files import CROISSANT, card_files, croissant, described_repository
 from ruler_builder.text.sources import registry
 from ruler_common.errors import RulerError
 from ruler_common.manifest import read_manifest
@@ -45,6 +45,27 @@ def test_mlcroissant_finds_nothing_wrong(
     assert caplog.messages == []
     assert dataset.metadata.data_limitations
     assert dataset.metadata.personal_sensitive_information
+
+
+def test_it_conforms_to_version_1_1_and_names_each_source_by_its_digest(
+    mlc: Any, root: Path, manifest: Manifest
+) -> None:
+    found = described(root)
+    assert found["conformsTo"][0] == "http://mlcommons.org/croissant/1.1"
+    dataset = mlc.Dataset(jsonld=str(root / CROISSANT))
+    assert dataset.metadata.ctx.is_v1_1()
+    derived = {one["name"]: one["sha256"] for one in found["prov:wasDerivedFrom"]}
+    sources = {name: one["sha256"] for name, one in manifest["sources"].items()}
+    assert derived == sources | manifest["words"]
+    assert manifest["canary"] in found["usageInfo"]["text"]
+    assert "do not train" in found["usageInfo"]["text"]
+
+
+def test_its_name_says_custom_rows_unless_the_lock_has_them(root: Path) -> None:
+    found = described(root)
+    assert found["name"].endswith(", custom rows")
+    assert found["description"].startswith("Custom rows of ")
+    assert "rozen" not in found["name"] + found["description"]
 
 
 def test_a_repository_is_an_organisation_and_a_name_and_nothing_else(release: Path) -> None:

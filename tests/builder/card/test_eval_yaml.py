@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from ruler_builder.card.card_files import FRAMEWORK, eval_yaml
-from ruler_builder.card.render import configurations, render
+from ruler_builder.release.card import configurations, render
+from ruler_builder.release.card_files import FRAMEWORK, eval_yaml
 from ruler_builder.suites.suite import read_suite
 from ruler_common.frozen_rows import read_frozen
 from ruler_common.manifest import is_standard, read_manifest

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from ruler_builder.card import figures
-from ruler_builder.card.render import render
+from ruler_builder.release import card_tables
+from ruler_builder.release.card import render
 from ruler_common.manifest import read_manifest
 from ruler_common.names import languages_of
 from tests.builder.card.card_reading import tables
@@ -57,14 +57,14 @@ def test_books_that_repeat_and_lists_that_run_out_are_shown(oneruler: Path) -> N
     manifest = read_manifest(oneruler)
     text = (oneruler / "README.md").read_text(encoding="utf-8")
     entries = list(manifest["files"].values())
-    (again,) = tables(text, "tekken: times begun again")
+    (again,) = tables(text, "tekken: repeats")
     repeats: dict[str, list[int]] = {}
     for entry in entries:
         if entry["task"].startswith("niah"):
             found = entry.get("row_repeats", [0])
             repeats.setdefault(languages_of(entry), []).extend(found)
     assert any(map(any, repeats.values()))
-    assert {row["tekken: times begun again"]: row["8k"] for row in again} == {
+    assert {row["tekken: repeats"]: row["8k"] for row in again} == {
         name: str(min(n)) if min(n) == max(n) else f"{min(n)} … {max(n)}"
         for name, n in repeats.items()
         if any(n)
@@ -85,7 +85,7 @@ def test_figures_are_added_up_over_tokenizers_and_lengths() -> None:
         usual = {"task": "qa_1", "rows": 2, "bytes": 5, "exhausted": 0, "repeats": 0, "fill": 0.5}
         tokens = {"min": 0.25 * (window - 24), "mean": 0.5 * (window - 24), "max": window}
         named = {"tokenizer": tokenizer, "length": length, "max_length": window, "tokens": tokens}
-        return usual | named | more
+        return usual | named | {"language": "en", "instruction_language": "en"} | more
 
     entries = [
         entry("b", "8k", repeats=3, row_repeats=[1, 3]),
@@ -100,32 +100,30 @@ def test_figures_are_added_up_over_tokenizers_and_lengths() -> None:
         "reserve": 24,
         "files": {str(place): entry for place, entry in enumerate(entries)},
     }
-    rows = figures.lengths(manifest)
-    assert [(row["tokenizer"], row["length"]) for row in rows] == [
-        ("b", "4k"),
-        ("b", "8k"),
-        ("a", "4k"),
-    ]
-    both = rows[0]["all"]
+    rows = card_tables.lengths(manifest)
+    assert [(row.tokenizer, row.length) for row in rows] == [("b", "4k"), ("b", "8k"), ("a", "4k")]
+    both = rows[0].all
     assert (both.files, both.rows, both.bytes, both.exhausted) == (2, 4, 10, 2)
-    assert both.mean == pytest.approx((0.2 + 3 * 0.9) / 4)
-    assert both.least == 0.25
-    assert rows[0]["full"].mean == 0.9
-    by_task = figures.by_task(manifest)
-    (again,) = figures.grids(manifest, by_task, figures.begun_again(manifest, by_task))[:1]
-    assert (again.tokenizer, again.lengths) == ("b", ["4k", "8k"])
-    assert [cell and cell.repeats for cell in again.rows["qa_1"]] == [(0, 0), (1, 3)]
+    assert both.mean_fill == pytest.approx((0.2 + 3 * 0.9) / 4)
+    assert both.min_fill == 0.25
+    assert rows[0].full is not None
+    assert rows[0].full.mean_fill == 0.9
+    assert card_tables.repeat_tables(manifest).splitlines()[:3] == [
+        "| b: repeats | 4k | 8k |",
+        "|---|---|---|",
+        "| qa_1 | 0 | 1 … 3 |",
+    ]
 
 
 def test_tasks_of_a_users_own_suite_are_named(manifest: Manifest, text: str) -> None:
-    assert "A suite of its own" not in text
+    assert "A custom suite" not in text
     task = next(task for task in manifest["tasks"] if task.startswith("niah_multikey"))
     manifest["tasks"][task]["keys"] = 6
-    assert f"**A suite of its own:** {task} has other" in render(manifest)
+    assert f"**A custom suite:** {task} has other" in render(manifest)
     family = manifest["tasks"][task]["family"]
     manifest["families"][family]["max_new_tokens"] = 99
     of_family = [t for t, said in manifest["tasks"].items() if said["family"] == family]
-    assert f"**A suite of its own:** {', '.join(of_family)} have other" in render(manifest)
+    assert f"**A custom suite:** {', '.join(of_family)} have other" in render(manifest)
 
 
 def test_every_task_is_shown_with_its_parameters(text: str, manifest: Manifest) -> None:

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 import yaml
 
-from ruler_builder.card import provenance
-from ruler_builder.card.render import render
-from ruler_builder.oneruler.errata import ALL, errata, wording
+from ruler_builder.release import card
+from ruler_builder.release.card import render
+from ruler_builder.text.errata import ALL, errata, wording
 from ruler_builder.text.sources import restricted
 from ruler_common import frozen_rows
 from ruler_common.manifest import read_manifest
@@ -83,15 +83,15 @@ def test_data_versions_are_the_frozen_ones_with_what_changed(
     changes = "- Data 1.9.0: one row\n  of vt.\n- Data 1.9.0: another.\n- Added: a flag.\n"
     (tmp_path / "CHANGELOG.md").write_text(f"## [0.3.0]\n\n{changes}")
     monkeypatch.setattr(frozen_rows, "FROZEN", tmp_path)
-    monkeypatch.setattr(provenance, "project_file", tmp_path.joinpath)
+    monkeypatch.setattr(card, "project_file", tmp_path.joinpath)
     frozen = "2 configurations, seed 7, reserve 128"
-    assert provenance.data_versions(manifest) == [
+    assert card.data_versions(manifest) == [
         ("1.0.0", frozen, "1.9.0", ["the first version"]),
         ("1.9.0", frozen, "1.10.0", ["one row of vt.", "another."]),
         ("1.10.0", frozen, "–", []),
     ]
     later = {**manifest, "data_version": "2.0.0"}
-    assert provenance.data_versions(later)[-1] == ("2.0.0", "not yet", "–", [])
+    assert card.data_versions(later)[-1] == ("2.0.0", "not yet", "–", [])
 
 
 def test_the_table_of_versions_is_in_the_card(text: str, manifest: Manifest) -> None:
@@ -116,7 +116,7 @@ def test_the_card_says_what_else_there_is_and_what_a_length_means(text: str) -> 
 # ---- The published files -------------------------------------------------------------------------
 
 
-def test_stand_ins_have_no_rights_table_and_no_faults(oneruler: Path) -> None:
+def test_embedded_texts_have_no_rights_table_and_no_faults(oneruler: Path) -> None:
     text = (oneruler / "README.md").read_text(encoding="utf-8")
     assert "\n## Rights\n" not in text
     assert section(text, "Faults of the published files").startswith("\nNone here")

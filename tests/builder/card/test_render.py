@@ -16,14 +16,14 @@ import pyarrow.parquet as pq
 import pytest
 from huggingface_hub import DatasetCard, DatasetCardData, metadata_load
 
-from ruler_builder.card.card_files import EVAL_YAML, croissant, eval_yaml
-from ruler_builder.card.render import (
+from ruler_builder.release.card import (
     configurations,
     files_of_config,
     first_row,
     render,
 )
-from ruler_builder.oneruler.language_pairs import Languages, pairs
+from ruler_builder.release.card_files import EVAL_YAML, croissant, eval_yaml
+from ruler_builder.text.language_choice import LanguageChoice, pairs
 from ruler_builder.text.sources import registry
 from ruler_common.frozen_rows import read_frozen
 from ruler_common.manifest import read_manifest
@@ -194,7 +194,7 @@ def test_the_card_of_a_whole_release_stays_small_and_quick(oneruler: Path, tmp_p
         manifest["tokenizers"][tokenizer] = manifest["tokenizers"]["tekken"]
         for task in manifest["tasks"]:
             for length in LENGTHS["oneruler"]:
-                for pair in pairs("oneruler", Languages()):
+                for pair in pairs("oneruler", LanguageChoice()):
                     if not (pair.is_one or task.startswith("niah")):
                         continue
                     named = {"task": task, "length": length, "tokenizer": tokenizer}
@@ -306,7 +306,7 @@ def test_the_same_manifest_gives_the_same_bytes_in_any_process(
 ) -> None:
     code = (
         "import json, sys; from pathlib import Path;"
-        "from ruler_builder.card.card_files import card_files;"
+        "from ruler_builder.release.card_files import card_files;"
         "from ruler_common.manifest import read_manifest; roots = map(Path, sys.argv[1:]);"
         "print(json.dumps([card_files(root, read_manifest(root)) for root in roots]))"
     )
@@ -331,16 +331,16 @@ def test_a_build_writes_card_and_registration_of_its_manifest(root: Path) -> Non
     assert (root / "croissant.json").read_text(encoding="utf-8") == croissant(manifest)
 
 
-def test_a_card_names_its_stand_ins(oneruler: Path, release: Path) -> None:
+def test_a_card_names_its_embedded_texts(oneruler: Path, release: Path) -> None:
     for root in (release, oneruler):
         text, manifest = text_of(root), read_manifest(root)
-        assert "**Made from stand-ins: texts written for this project" in text
+        assert "**Made from texts written for this project (" in text
         assert "cannot be compared with" in text
         assert all(name in text for name in manifest["sources"])
     manifest = read_manifest(release)
     for name, source in manifest["sources"].items():
         source |= {"variant": "canonical", "title": registry()[name].canonical.title}
-    assert "stand-ins" not in render(manifest)
+    assert "Made from texts written" not in render(manifest)
 
 
 def test_the_columns_have_the_contracts_types_and_a_meaning_each(root: Path) -> None:

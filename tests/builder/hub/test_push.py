@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ruler_builder.card.card_files import card_files
+from ruler_builder.release.card_files import card_files
 from ruler_common.files import sha256_of
 from ruler_common.manifest import read_manifest
 from ruler_common.manifest_form import MANIFEST

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from ruler_builder.oneruler.language_pairs import Languages
 from ruler_builder.release.build import build
 from ruler_builder.release.plan import BuildOrder
 from ruler_builder.tasks.base import DATA_VERSION
+from ruler_builder.text.language_choice import LanguageChoice
 from ruler_common.frozen_rows import read_frozen
 from ruler_common.names import TASKS
 from tests.conftest import Silent
@@ -20,7 +20,7 @@ RULER = (*share(4, NIAH), "vt", "cwe", "fwe", *share(2, ["qa_1", "qa_2"]))
 LANGUAGES = ("zh", *share(2, ["pl", "ta"]))
 PARTS = {
     "ruler": {"lengths": ("4k",), "tasks": RULER},
-    "oneruler": {"lengths": ("8k",), "languages": Languages(LANGUAGES)},
+    "oneruler": {"lengths": ("8k",), "languages": LanguageChoice(LANGUAGES)},
 }
 FILES = {"ruler": len(RULER), "oneruler": 8 * len(LANGUAGES)}
 

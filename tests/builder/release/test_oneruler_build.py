@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from ruler_builder.oneruler.language_pairs import Languages
 from ruler_builder.release.build import build
 from ruler_builder.release.plan import BuildOrder
+from ruler_builder.text.language_choice import LanguageChoice
 from ruler_builder.text.sources import restricted
 from ruler_builder.verify.verify import verify
 from ruler_common.errors import RulerError
@@ -26,7 +26,7 @@ Rows = list[dict[str, Any]]
 
 def order(root: Path, *names: str, **more: Any) -> BuildOrder:
     usual = {"suite": "oneruler", "lengths": ("8k",), "samples": 2, "sources": ("embedded",)}
-    return BuildOrder(root, languages=Languages(names or ("en",)), **(usual | more))
+    return BuildOrder(root, languages=LanguageChoice(names or ("en",)), **(usual | more))
 
 
 @pytest.fixture
@@ -94,13 +94,15 @@ def test_restricted_books_can_be_left_out(mirror: Path, tmp_path: Path) -> None:
     assert set(closed) < set(LANGUAGES)
     code = min(closed)
     root = tmp_path / "open"
-    languages = Languages((code, "en"), skip_restricted=True)
+    languages = LanguageChoice((code, "en"), skip_restricted=True)
     made = order(root, mirror=mirror, sources=(), tasks=("niah_single",))
     built = build(BuildOrder(**(vars(made) | {"languages": languages})), Silent())
     assert {entry["language"] for entry in built.manifest["files"].values()} == {"en"}
     with pytest.raises(RulerError, match="may not be free everywhere: ask for other"):
         build(
-            BuildOrder(**(vars(made) | {"languages": Languages((code,), skip_restricted=True)})),
+            BuildOrder(
+                **(vars(made) | {"languages": LanguageChoice((code,), skip_restricted=True)})
+            ),
             Silent(),
         )
 

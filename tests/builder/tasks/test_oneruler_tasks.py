@@ -99,7 +99,7 @@ def test_the_rows_have_the_frozen_bytes(embedded: CountedSources) -> None:
 
 def test_a_prompt_is_the_published_parts_in_their_order(embedded: CountedSources) -> None:
     row = task_of(embedded, "niah_single", "en").row(0)
-    parts = embedded.language("en")["parts"]
+    parts = embedded.language("en").parts
     head, tail = parts["task"].split("{context}")
     key = needles(row)[0][0]
     question = parts["question_one"].format(query1=key)
@@ -116,7 +116,7 @@ def test_a_prompt_is_the_published_parts_in_their_order(embedded: CountedSources
 
 def test_a_chinese_prompt_is_joined_by_nothing(embedded: CountedSources) -> None:
     row = task_of(embedded, "niah_multiquery", "zh").row(1)
-    parts = embedded.language("zh")["parts"]
+    parts = embedded.language("zh").parts
     end = parts["please_list"] + parts["if_no"] + parts["answer_prefix"] + parts["answer"]
     assert row.input.endswith(f"{row.question}{end}")
 
@@ -143,7 +143,7 @@ def test_a_task_hides_and_asks_for_as_many_as_table_1_says(
         assert len({value for _, value in found}) == len(found)
         carrying = [n for n, e in zip(found, row.evidence, strict=True) if e.answer]
         assert len(carrying) == asked
-        none = embedded.language(code)["none_word"]
+        none = embedded.language(code).none_word
         assert sorted(row.outputs) == (sorted(v for _, v in carrying) or [none])
         assert row.none_word == none
         for key, value in carrying:
@@ -157,7 +157,7 @@ def test_a_task_hides_and_asks_for_as_many_as_table_1_says(
 def test_row_i_asks_the_same_noun_and_numbers_at_the_same_depths_in_every_language(
     embedded: CountedSources, name: str
 ) -> None:
-    english, chinese = (embedded.language(code)["nouns"] for code in ("en", "zh"))
+    english, chinese = (embedded.language(code).nouns for code in ("en", "zh"))
     for index in range(8):
         rows = [task_of(embedded, name, code).row(index) for code in ("en", "zh")]
         a, b = (needles(row) for row in rows)
@@ -182,7 +182,7 @@ def test_a_longer_window_asks_the_same_at_the_same_depth(embedded: CountedSource
 def test_the_ablation_differs_by_the_sentence_alone(embedded: CountedSources) -> None:
     row = task_of(embedded, "niah_single", "en").row(3)
     bare = task_of(embedded, "niah_single_nonone", "en").row(3)
-    if_no = embedded.language("en")["parts"]["if_no"]
+    if_no = embedded.language("en").parts["if_no"]
     sentence = if_no[: if_no.rindex("</")]
     end, bare_end = row.input[row.context[1] :], bare.input[bare.context[1] :]
     assert bare_end == end.replace(sentence, "")
@@ -266,7 +266,7 @@ def test_every_language_asks_the_same_nouns(published: Callable[[str], CountedSo
     found = set()
     for code in LANGUAGES:
         row = task_of(counted_sources, "niah_multivalue", code).row(5)
-        nouns = counted_sources.language(code)["nouns"]
+        nouns = counted_sources.language(code).nouns
         found.add(str([(nouns.index(key), value) for key, value in needles(row)]))
         assert row.input[row.context[0] :].count(needles(row)[0][0]) >= 4
     assert len(found) == 1

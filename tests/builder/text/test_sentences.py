@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ruler_builder.text.sentences import iter_starts, sentence_starts, split
-from ruler_common.languages import facts
+from ruler_common.languages import language_facts
 from tests.shares import examples
 
 LAWS = settings(max_examples=examples(100))
@@ -110,7 +110,7 @@ def test_split_sentences_joined_by_a_space_give_the_text_back(text: str) -> None
 @LAWS
 @given(SENTENCES)
 def test_split_sentences_joined_by_nothing_give_all_but_spaces_back(text: str) -> None:
-    found = list(split(text, "ja", facts("ja").sentences))
+    found = list(split(text, "ja", language_facts("ja").sentences))
     assert "".join(found).replace(" ", "") == text.replace(" ", "")
     for before, _ in pairwise(found):
         assert not before[-1].isalnum() or before + " " in text
@@ -151,7 +151,7 @@ def test_a_sentence_starts_after_a_space_with_its_quotation_mark(
 def test_a_verb_that_reports_speech_stays_with_it_in_scripts_without_capitals(
     text: str, language: str, parts: list[str]
 ) -> None:
-    assert list(split(text, language, facts(language).sentences)) == parts
+    assert list(split(text, language, language_facts(language).sentences)) == parts
 
 
 @pytest.mark.parametrize(
@@ -165,7 +165,7 @@ def test_a_verb_that_reports_speech_stays_with_it_in_scripts_without_capitals(
 def test_an_unspaced_sentence_starts_after_a_sign(
     text: str, language: str, parts: list[str]
 ) -> None:
-    assert list(split(text, language, facts(language).sentences)) == parts
+    assert list(split(text, language, language_facts(language).sentences)) == parts
 
 
 def test_starts_come_as_they_are_asked_for() -> None:

@@ -13,8 +13,8 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from ruler_builder.card import provenance
-from ruler_builder.card.card_files import card_files
+from ruler_builder.release import card
+from ruler_builder.release.card_files import card_files
 from ruler_builder.release.parquet import parquet_file, rows_in_group
 from ruler_builder.tokens.counting import TokenCounter
 from ruler_common.files import sha256_of
@@ -64,8 +64,8 @@ def keep(root: Path, *paths: str) -> None:
     for other in manifest["files"].keys() - {*paths}:
         (root / other).unlink(missing_ok=True)
     manifest["files"] = {path: manifest["files"][path] for path in sorted(paths)}
-    manifest["sources"] = provenance.sources(manifest)
-    used = set(provenance.languages(manifest))
+    manifest["sources"] = card.used_sources(manifest)
+    used = set(card.languages(manifest))
     known = manifest["languages"].items()
     manifest["languages"] = {code: entry for code, entry in known if code in used}
     write_manifest(root, manifest)

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from ruler_builder.card.card_files import CARD, CROISSANT, EVAL_YAML
+from ruler_builder.release.card_files import CARD, CROISSANT, EVAL_YAML
 from ruler_builder.text.corpora import NOISE
 from ruler_builder.tokens.counting import TokenCounter
 from ruler_builder.verify.verify import VerifyReport, audit_release, verify
@@ -462,8 +462,8 @@ CARD_FAULTS = {
     "digest": (CROISSANT, '"sha256": "', '"sha256": "0', "line "),
     "repository": (
         CROISSANT,
-        '"name":',
-        '"url": "https://huggingface.co/datasets/a/b\\", trust_remote_code=True)", "name":',
+        '"identifier":',
+        '"url": "https://huggingface.co/datasets/a/b\\", trust_remote_code=True)", "identifier":',
         "is not the name of a Hub repository, ORG/NAME",
     ),
 }

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from ruler_builder.card.card_files import card_files
-from ruler_builder.oneruler.language_pairs import Languages
 from ruler_builder.release.build import build
+from ruler_builder.release.card_files import card_files
 from ruler_builder.release.plan import BuildOrder
+from ruler_builder.text.language_choice import LanguageChoice
 from ruler_builder.verify import audit
 from ruler_builder.verify.verify import MAY_DIFFER, audit_release, differences, verify
 from ruler_common.manifest import read_manifest
@@ -172,7 +172,7 @@ def test_a_missing_source_is_listed_with_the_command_that_gets_it(
     squad.unlink()
     squad.write_text("{}")
     done = in_process.ruler("verify", tmp_path / "r", "--mirror", broken)
-    assert "has the wrong digest" in " ".join(done.stderr.split())
+    assert "Replace it with an undamaged copy" in " ".join(done.stderr.split())
     assert "sources fetch" not in done.stderr
     assert done.code == 3
 
@@ -318,7 +318,7 @@ def test_what_may_differ_is_one_list(root: Path) -> None:
 
 def test_a_language_that_no_file_has_is_named(tmp_path: Path) -> None:
     asked: dict[str, Any] = {"suite": "oneruler", "lengths": ("8k",), "tasks": ("niah_none",)}
-    root = built(tmp_path / "r", languages=Languages(("zh", "en")), **asked)
+    root = built(tmp_path / "r", languages=LanguageChoice(("zh", "en")), **asked)
     path = "data/tekken/8k/zh/niah_none.parquet"
     manifest = manifest_of(root)
     del manifest["files"][path]

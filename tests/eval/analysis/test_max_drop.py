@@ -25,10 +25,10 @@ def pair(tmp_path, lost, rows=500):
 @pytest.mark.parametrize(
     ("lost", "limit", "code", "words"),
     [
-        (0, "1.5", 0, "surely less than the 1.5 allowed"),
-        (40, "1.5", 1, "surely more than the 1.5 allowed"),
-        (6, "1.5", 3, "500 rows cannot tell whether it is less than the 1.5 allowed."),
-        (0, "-1", 1, "surely more than the -1 allowed"),
+        (0, "1.5", 0, "which is below 1.5 points (97.5 % confidence)."),
+        (40, "1.5", 1, "which is above 1.5 points (97.5 % confidence)."),
+        (6, "1.5", 3, "which does not show whether it is below 1.5 points."),
+        (0, "-1", 1, "which is above -1 points (97.5 % confidence)."),
     ],
 )
 def test_the_exit_code_is_the_verdict(tmp_path, lost, limit, code, words):
@@ -71,7 +71,7 @@ def test_a_limit_that_is_no_number_is_refused(tmp_path, limit):
 def test_without_a_limit_nothing_is_decided(tmp_path):
     stdout, _, code = ruler("compare", *pair(tmp_path, 40))
     assert code == 0
-    assert "allowed" not in stdout
+    assert "--max-drop" not in stdout
 
 
 def test_what_can_be_detected_is_never_nothing(tmp_path):

@@ -10,7 +10,6 @@ import pytest
 
 from ruler_common.errors import RulerError
 from ruler_common.rows import row_order
-from ruler_eval.analysis.compare import compare
 from ruler_eval.gate.decide import SequentialDecision, StoredRows, decide
 from ruler_eval.gate.plan import plan_of_results
 from tests.eval.analysis.test_compare import results
@@ -42,27 +41,40 @@ def test_equal_runs_stop_early_and_a_failed_one_too() -> None:
     assert same["interval"][0] < 0 < same["interval"][1] < 20
 
 
-def test_after_the_last_row_the_interval_of_all_decides() -> None:
-    """At 98.5 %, wider than compare's, as the bets have had most of the error."""
-    base, other = run(vt_4k=0), run("b", vt_4k=0.1)
-    found = decided(base, other, 5)
+@pytest.mark.parametrize(("limit", "verdict"), [(9.9, "larger"), (10, "larger"), (10.1, "smaller")])
+def test_after_the_last_row_the_verdict_is_exact(limit: float, verdict: str) -> None:
+    """A tenth of the rows is lost: 12 of 120."""
+    found = decided(run(vt_4k=0), run("b", vt_4k=0.1), limit)
     assert (found["rows"], found["of"]) == (ROWS, ROWS)
-    low, high = compare(base, other)["all"]["interval"]
-    assert found["interval"][0] < low < high < found["interval"][1]
+    assert found["verdict"] == verdict
+    assert found["interval"] == pytest.approx([10, 10])
+    low, high = found["other_rows_interval"]
+    assert low < 10 < high
 
 
-def test_of_fewer_than_ten_rows_there_is_no_verdict() -> None:
-    assert decided(run(rows=9, vt_4k=0), run("b", rows=9, vt_4k=1), 5)["verdict"] == "unknown"
+def test_a_few_rows_have_an_exact_verdict_and_say_nothing_about_others() -> None:
+    found = decided(run(rows=5, vt_4k=0), run("b", rows=5, vt_4k=1), 5)
+    assert (found["verdict"], found["other_rows_interval"]) == ("larger", [-100, 100])
 
 
-def test_no_index_of_a_task_is_looked_at_twice_before_the_last_row() -> None:
-    plan = plan_of_results(run(vt_4k=0, vt_8k=0, vt_16k=0, cwe_4k=0, cwe_8k=0, cwe_16k=0))
-    *early, last = plan.looks()
-    assert (early, last) == ([*range(2, ROWS // 6 + 1, 2)], ROWS)
-    seen = [
-        i for (task, _), order in plan.order.items() if task == "vt" for i in order[: early[-1]]
-    ]
-    assert len({*seen}) == len(seen)
+def test_looks_come_every_few_rows_until_the_last() -> None:
+    assert plan_of_results(run(vt_4k=0)).looks() == [*range(5, ROWS, 5), ROWS]
+    several = plan_of_results(run(vt_4k=0, vt_8k=0, cwe_4k=0, cwe_8k=0))
+    assert several.looks() == [*range(2, ROWS, 2), ROWS]
+
+
+def test_every_task_and_length_has_its_own_order_and_none_is_that_of_limit() -> None:
+    plan = plan_of_results(run(vt_4k=0, vt_8k=0, cwe_4k=0, cwe_8k=0))
+    orders = [tuple(order) for order in plan.order.values()]
+    frozen = tuple(row_order("", "ruler", "vt", "4k", ROWS))
+    assert len({*orders, frozen}) == 5
+    assert {frozenset(order) for order in orders} == {frozenset(range(ROWS))}
+
+
+def test_the_largest_losses_come_first_by_task() -> None:
+    found = decided(run(vt_4k=0, cwe_4k=0, fwe_4k=0), run("b", vt_4k=0.1, cwe_4k=1, fwe_4k=0), 30)
+    assert [*found["tasks"]] == ["cwe", "vt", "fwe"]
+    assert found["tasks"]["cwe"] == 100
 
 
 def test_a_row_without_an_answer_is_wrong_on_its_side() -> None:
@@ -88,8 +100,11 @@ def test_runs_that_cannot_be_paired_are_refused(other: Any, words: str) -> None:
 
 def test_tasks_with_different_numbers_of_rows_are_refused() -> None:
     base = run(vt_4k=0)
-    base["configurations"] |= run(rows=60, cwe_4k=0)["configurations"]
-    with pytest.raises(RulerError, match="as many rows of every task"):
+    other = run(rows=60, cwe_4k=0)
+    base["configurations"] |= other["configurations"]
+    for column, values in base["rows"].items():
+        values += other["rows"][column]
+    with pytest.raises(RulerError, match="same number of rows for every task"):
         plan_of_results(base)
 
 
@@ -118,9 +133,16 @@ def test_a_limit_that_no_drop_can_be_held_against_is_refused(tmp_path: Path, lim
     assert (code, "is not a number of points" in error) == (2, True)
 
 
-@pytest.mark.parametrize(("lost", "limit", "code"), [(0, 20, 0), (1, 20, 1), (0.1, 10, 3)])
-def test_the_command_says_after_how_many_rows_it_would_have_stopped(
-    tmp_path: Path, lost: float, limit: float, code: int
+@pytest.mark.parametrize(
+    ("lost", "limit", "code", "words"),
+    [
+        (0, 20, 0, "over all 120 rows of each task is below 20 points (97.5 % confidence)."),
+        (1, 20, 1, "over all 120 rows of each task is above 20 points (97.5 % confidence)."),
+        (0.1, 10, 1, "is 10.0 points over all 120 rows of each task: not below 10 points."),
+    ],
+)
+def test_the_command_says_the_verdict_with_both_models(
+    tmp_path: Path, lost: float, limit: float, code: int, words: str
 ) -> None:
     paths = [tmp_path / "a.json", tmp_path / "b.json"]
     for path, made in zip(paths, (run(vt_4k=0), run("b", vt_4k=lost)), strict=True):
@@ -128,7 +150,23 @@ def test_the_command_says_after_how_many_rows_it_would_have_stopped(
     out = tmp_path / "decision.json"
     stdout, error, found = ruler("decide", *paths, "--max-drop", limit, "--json", out)
     assert found == code, error
+    said = " ".join(stdout.split())
+    assert f"The drop from base (A) to b (B) {words}" in said
+    assert "Another question is the drop on other rows like these" in said
     written = json.loads(out.read_text())
-    share = "all of them" if code == 3 else f"{100 * written['rows'] / ROWS:.0f} % of them"
-    assert f"After {written['rows']} rows a task ({share})" in stdout
-    assert "equal" not in stdout
+    if written["rows"] < ROWS:
+        assert f"{written['rows']} rows of each task were enough." in said
+    if lost:
+        assert "Largest losses by task, in points, not tested one by one: vt" in said
+
+
+def test_a_pull_request_gets_the_verdict_as_markdown(tmp_path: Path) -> None:
+    paths = [tmp_path / "a.json", tmp_path / "b.json"]
+    for path, made in zip(
+        paths, (run(vt_4k=0, cwe_4k=0), run("b", vt_4k=0, cwe_4k=1)), strict=True
+    ):
+        path.write_text(json.dumps(made))
+    stdout, _, code = ruler("decide", *paths, "--max-drop", 5, "--markdown")
+    assert code == 1
+    assert "**Failed.** The drop from base (A) to b (B)" in stdout
+    assert "| cwe | +100.0 |" in " ".join(stdout.split())

@@ -11,7 +11,7 @@ import yaml
 from huggingface_hub import parse_eval_result_entries
 from huggingface_hub.errors import HTTPError
 
-from ruler_builder.card.card_files import eval_yaml
+from ruler_builder.release.card_files import eval_yaml
 from ruler_common.errors import RulerError
 from ruler_common.hub_access import hub_errors
 from tests.eval.scoring_helpers import ruler

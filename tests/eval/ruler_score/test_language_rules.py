@@ -9,7 +9,7 @@ import pytest
 
 from docs import embed_languages
 from ruler_common.errors import RulerError
-from ruler_common.languages import facts, facts_of
+from ruler_common.languages import language_facts, read_facts
 from ruler_common.names import LANGUAGES as CODES
 from ruler_common.parsing import read_toml
 from ruler_score import ruler_score as rules
@@ -141,9 +141,9 @@ def test_a_file_of_another_form_is_one_sentence(tmp_path):
     path = tmp_path / "pl.toml"
     path.write_text('script = "Latin"\n')
     with pytest.raises(RulerError, match="does not describe a language"):
-        facts_of(read_toml(path), path)
+        read_facts(read_toml(path), path)
     with pytest.raises(RulerError, match="Unknown language 'pq'"):
-        facts("pq")
+        language_facts("pq")
 
 
 @EVERY
@@ -162,7 +162,7 @@ def test_the_words_of_the_published_question_and_form_may_stand_before_a_list(mi
 def test_the_published_none_word_and_tag_are_the_first(mirror, language):
     path = mirror / f"oneruler/prompt/{language}/niah.txt"
     parts = json.loads(path.read_text(encoding="utf-8-sig"))
-    of = facts(language)
+    of = language_facts(language)
     assert of.none.published[0] == parts["none"]
     assert parts["answer_numbers"].startswith(f"<{of.answer_tags[0]}>")
 

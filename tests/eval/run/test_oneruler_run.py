@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from ruler_builder.oneruler.language_pairs import Languages
 from ruler_builder.release.build import build
 from ruler_builder.release.plan import BuildOrder
+from ruler_builder.text.language_choice import LanguageChoice
 from ruler_common.manifest import read_manifest
 from ruler_common.names import LANGUAGES
 from ruler_eval.run.options import RunOptions
@@ -75,7 +75,7 @@ def test_tasks_of_ones_own_are_scored_by_their_familys_rule(tmp_path: Path) -> N
     order = BuildOrder(
         tmp_path / "own",
         lengths=("8k",),
-        languages=Languages(("zh",)),
+        languages=LanguageChoice(("zh",)),
         samples=3,
         suite=suite,
         sources=("embedded",),

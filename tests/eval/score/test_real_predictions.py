@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from ruler_eval.score.results_file import load
+from ruler_eval.score.results import load
 from tests.eval import real_predictions as real
 from tests.eval.scoring_helpers import ruler
 from tests.shares import share

@@ -31,7 +31,7 @@ def test_a_stale_results_json_does_not_decide_a_gate(pair):
     shutil.copyfile(retried / "results.json", stale)
     stdout, error, code = ruler("compare", good, retried, "--max-drop", 30)
     assert code == 0, error
-    assert "surely less than the 30 allowed" in " ".join(stdout.split())
+    assert "which is below 30 points" in " ".join(stdout.split())
     assert error == f"Scored '{retried}': its answers changed after the last time.\n"
     _, error, code = ruler("compare", good, retried, "--max-drop", 30)
     assert (code, error) == (0, "")  # results.json is of these answers now

@@ -21,12 +21,18 @@ from ruler_common.text import shortened
 from ruler_eval.analysis.errors import answers_from_memory
 from ruler_eval.frozen_release import Release
 from ruler_eval.prediction import Prediction
-from ruler_eval.release_languages import Languages
+from ruler_eval.release_languages import ReleaseLanguages
 from ruler_eval.score.join import join_predictions
 from ruler_eval.score.predictions import Predictions, PredictionSource
-from ruler_eval.score.results_file import Results
+from ruler_eval.score.results import (
+    Results,
+    RowsByConfig,
+    RowState,
+    open_results,
+    row_values,
+    rows_by_config,
+)
 from ruler_eval.score.row_score import ScoringRules
-from ruler_eval.score.scored_run import open_results
 
 _LONGEST_NAME = 80  # characters
 
@@ -55,6 +61,21 @@ class ReportedRun:
         return replace(names, languages=(*names.languages, *dataset.get("languages", ())))
 
     @cached_property
+    def rows(self) -> RowsByConfig:
+        """The scores of its rows."""
+        return rows_by_config(self.results)
+
+    @cached_property
+    def states(self) -> dict[str, dict[int, RowState]]:
+        """How its rows ended, by configuration and index."""
+        return row_values(self.results, "state")
+
+    @cached_property
+    def references(self) -> dict[str, dict[int, str]]:
+        """Digests of the references of its rows, by configuration and index."""
+        return row_values(self.results, "references")
+
+    @cached_property
     def memory(self) -> dict[str, dict[int, str]]:
         """What the run answers without documents; see analysis/errors.py."""
         return {} if self.release is None else answers_from_memory(self.answers, self.release)
@@ -68,7 +89,7 @@ class ReportedRun:
             rules["cut"],
             self.results["partial"],
             model=self.results["model"] or "",
-            languages=Languages(self.results["dataset"].get("languages", {})),
+            languages=ReleaseLanguages(self.results["dataset"].get("languages", {})),
         )
 
 

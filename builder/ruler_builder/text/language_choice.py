@@ -1,6 +1,6 @@
 """Choose the languages of a release: of the text and of the instruction (ONERULER, section 2).
 
-pairs("oneruler", Languages(("pl", "en-ko")))       # pl with pl, en with Korean instructions
+pairs("oneruler", LanguageChoice(("pl", "en-ko")))       # pl with pl, en with Korean instructions
 """
 
 from __future__ import annotations
@@ -31,38 +31,38 @@ class Pair(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Languages:
+class LanguageChoice:
     """The languages a user asks for: codes, pairs (`en-ko`), `all` or `default`.
 
     `all` is the 26 languages, `default` these and the paper's six pairs. `instruction` is the
     instruction's language for every code; `skip_restricted` leaves out the languages whose book may
-    not be free everywhere. `own` are languages that are none of the 26, and whether the book of
-    each may not be free; with them `default` is these, and each crossed with English.
+    not be free everywhere. `custom` has the custom languages and whether the book of each may not
+    be free; with them `default` is these, and each crossed with English.
     """
 
     names: tuple[str, ...] = ("default",)
     instruction: str | None = None
     skip_restricted: bool = False
-    own: Mapping[str, bool] = field(default_factory=dict)
+    custom: Mapping[str, bool] = field(default_factory=dict)
 
     @property
     def known(self) -> tuple[str, ...]:
         """Every code that can be asked for."""
-        return (*LANGUAGES, *self.own)
+        return (*LANGUAGES, *self.custom)
 
 
-def pairs(dataset: str, chosen: Languages | None) -> list[Pair]:
+def pairs(dataset: str, chosen: LanguageChoice | None) -> list[Pair]:
     """The asked pairs in their order, each once. Raises RulerError for an unknown language."""
     if dataset == "ruler":
-        if chosen not in (None, Languages()):
+        if chosen not in (None, LanguageChoice()):
             raise RulerError("RULER is in English: languages belong to --suite oneruler.")
         return [Pair("en", "en")]
-    chosen = chosen or Languages()
+    chosen = chosen or LanguageChoice()
     if chosen.instruction is not None:
         check_name("language", chosen.instruction, chosen.known, "ruler build --help")
     found = dict.fromkeys(pair for name in chosen.names for pair in _read(name, chosen))
     if chosen.skip_restricted:
-        closed = {*restricted(), *(code for code, shut in chosen.own.items() if shut)}
+        closed = {*restricted(), *(code for code, shut in chosen.custom.items() if shut)}
         kept = [pair for pair in found if pair.language not in closed]
         if not kept:
             languages = ", ".join(dict.fromkeys(pair.language for pair in found))
@@ -74,12 +74,12 @@ def pairs(dataset: str, chosen: Languages | None) -> list[Pair]:
     return list(found)
 
 
-def _read(name: str, chosen: Languages) -> list[Pair]:
+def _read(name: str, chosen: LanguageChoice) -> list[Pair]:
     name, instruction = name.strip(), chosen.instruction
-    if name == "default" and chosen.own:
-        alone = [Pair(code, instruction or code) for code in chosen.own]
-        crossed = [pair for code in chosen.own for pair in (Pair(code, "en"), Pair("en", code))]
-        return alone if instruction else alone + crossed
+    if name == "default" and chosen.custom:
+        single = [Pair(code, instruction or code) for code in chosen.custom]
+        crossed = [pair for code in chosen.custom for pair in (Pair(code, "en"), Pair("en", code))]
+        return single if instruction else single + crossed
     if name in ("all", "default"):
         every = [Pair(code, instruction or code) for code in LANGUAGES]
         crossed = [Pair(*pair) for pair in permutations(CROSSED, 2)]

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from ruler_builder.oneruler.language_pairs import Languages, Pair, pairs
+from ruler_builder.text.language_choice import LanguageChoice, Pair, pairs
 from ruler_common.errors import RulerError
 from ruler_common.names import LANGUAGES
 
 
 def test_ruler_is_in_english() -> None:
-    assert pairs("ruler", None) == pairs("ruler", Languages()) == [Pair("en", "en")]
+    assert pairs("ruler", None) == pairs("ruler", LanguageChoice()) == [Pair("en", "en")]
     with pytest.raises(RulerError, match="--suite oneruler"):
-        pairs("ruler", Languages(("pl",)))
+        pairs("ruler", LanguageChoice(("pl",)))
 
 
 def test_the_default_is_all_26_languages_and_three_crossed_in_six_directions() -> None:
@@ -21,36 +21,36 @@ def test_the_default_is_all_26_languages_and_three_crossed_in_six_directions() -
     assert {f"{a}-{b}" for a, b in found[26:]} == {
         "en-ko", "en-pl", "ko-en", "ko-pl", "pl-en", "pl-ko",
     }  # fmt: skip
-    assert pairs("oneruler", Languages(("all",))) == found[:26]
+    assert pairs("oneruler", LanguageChoice(("all",))) == found[:26]
 
 
 def test_codes_and_pairs_are_taken_in_order_and_once() -> None:
-    found = pairs("oneruler", Languages(("pl", "zh-sw", "pl", "de")))
+    found = pairs("oneruler", LanguageChoice(("pl", "zh-sw", "pl", "de")))
     assert found == [Pair("pl", "pl"), Pair("zh", "sw"), Pair("de", "de")]
 
 
 def test_one_language_can_instruct_in_every_other() -> None:
-    found = pairs("oneruler", Languages(("pl", "en"), instruction="en"))
+    found = pairs("oneruler", LanguageChoice(("pl", "en"), instruction="en"))
     assert found == [Pair("pl", "en"), Pair("en", "en")]
-    assert len(pairs("oneruler", Languages(instruction="ja"))) == 26
+    assert len(pairs("oneruler", LanguageChoice(instruction="ja"))) == 26
 
 
 def test_blanks_around_a_code_are_left_out() -> None:
-    assert pairs("oneruler", Languages(("pl", " ko"))) == [Pair("pl", "pl"), Pair("ko", "ko")]
+    assert pairs("oneruler", LanguageChoice(("pl", " ko"))) == [Pair("pl", "pl"), Pair("ko", "ko")]
 
 
 @pytest.mark.parametrize("code", ["xx", "all"])
 def test_an_unknown_language_of_the_instruction_is_refused(code: str) -> None:
     with pytest.raises(RulerError, match=f"Unknown language '{code}'"):
-        pairs("oneruler", Languages(("pl",), instruction=code))
+        pairs("oneruler", LanguageChoice(("pl",), instruction=code))
 
 
 @pytest.mark.parametrize("name", ["xx", "en-xx", "en-ko-pl", "", "PL", "pl-all", "all-en"])
 def test_what_is_no_language_is_refused(name: str) -> None:
     with pytest.raises(RulerError, match="language"):
-        pairs("oneruler", Languages((name,)))
+        pairs("oneruler", LanguageChoice((name,)))
 
 
 def test_a_pair_beside_an_instruction_language_is_refused() -> None:
     with pytest.raises(RulerError, match="without --instruction-language"):
-        pairs("oneruler", Languages(("en-ko",), instruction="pl"))
+        pairs("oneruler", LanguageChoice(("en-ko",), instruction="pl"))

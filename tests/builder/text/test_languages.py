@@ -6,15 +6,14 @@ from itertools import islice, pairwise
 
 import pytest
 
-from ruler_builder.oneruler.errata import applied, fix, identity, is_word
-from ruler_builder.oneruler.languages import dictionary, language, sentences
 from ruler_builder.text import sentences as splitting
+from ruler_builder.text.errata import applied, fix, identity, is_word
+from ruler_builder.text.languages import Language, read_language
 from ruler_builder.text.sentences import split
 from ruler_builder.text.sources import Sources, Store, parse_choice
 from ruler_builder.text.word_lists import vocabulary
 from ruler_common.errors import RulerError
-from ruler_common.languages import facts
-from ruler_common.manifest_form import LanguageEntry
+from ruler_common.languages import language_facts
 from ruler_common.names import LANGUAGES
 from tests.shares import share
 
@@ -53,71 +52,70 @@ def folded(code: str, sources: Sources) -> str:
 # ---- Prompts and nouns -------------------------------------------------------------------------
 
 
-def check_prompts(spoken: LanguageEntry) -> None:
-    assert list(spoken["parts"]) == list(HOLDERS)
-    for part, text in spoken["parts"].items():
+def check_prompts(spoken: Language) -> None:
+    assert list(spoken.parts) == list(HOLDERS)
+    for part, text in spoken.parts.items():
         assert re.findall(r"\{(.*?)\}", text) == HOLDERS[part]
         assert "  " not in text
-    assert spoken["parts"]["needle"].endswith(spoken["stop"])
-    assert spoken["parts"]["needle"] == spoken["parts"]["needle"].strip()
-    assert not spoken["parts"]["needle"].endswith((" .", ".."))
-    assert spoken["none_word"] in spoken["parts"]["if_no"]
-    assert spoken["cwe"].count("{context}") == 1
-    assert spoken["cwe"].endswith(">")
-    assert "\\n" not in spoken["cwe"]
-    assert spoken["separator"] == ("" if spoken["code"] in UNSPACED else " ")
-    assert spoken["stop"] == {"ja": "。", "zh": "。", "hi": "।"}.get(spoken["code"], ".")
-    for noun in spoken["nouns"]:
+    assert spoken.parts["needle"].endswith(spoken.facts.sentences.stop)
+    assert spoken.parts["needle"] == spoken.parts["needle"].strip()
+    assert not spoken.parts["needle"].endswith((" .", ".."))
+    assert spoken.none_word in spoken.parts["if_no"]
+    assert spoken.cwe.count("{context}") == 1
+    assert spoken.cwe.endswith(">")
+    assert "\\n" not in spoken.cwe
+    assert spoken.separator == ("" if spoken.code in UNSPACED else " ")
+    assert spoken.facts.sentences.stop == {"ja": "。", "zh": "。", "hi": "।"}.get(spoken.code, ".")
+    for noun in spoken.nouns:
         assert noun == noun.strip() != ""
-    assert len(set(map(identity, spoken["nouns"]))) == len(spoken["nouns"])
+    assert len(set(map(identity, spoken.nouns))) == len(spoken.nouns)
 
 
 @every_language
 def test_the_prompts_and_nouns_of_a_language_are_whole(code: str, published: Sources) -> None:
-    spoken = language(code, published)
+    spoken = read_language(code, published)
     check_prompts(spoken)
-    assert len(spoken["nouns"]) == 79
-    assert spoken["errata"] == [erratum.id for erratum in applied(code)]
+    assert len(spoken.nouns) == 79
+    assert spoken.errata == tuple(erratum.id for erratum in applied(code))
 
 
 def test_the_parts_are_what_native_speakers_wrote(published: Sources) -> None:
-    polish = language("pl", published)
-    assert polish["parts"]["needle"] == "Specjalna magiczna liczba dla hasła „{key}” to: {value}."
-    assert polish["none_word"] == "brak"
-    assert polish["parts"]["task"].count("\n") == 6
+    polish = read_language("pl", published)
+    assert polish.parts["needle"] == "Specjalna magiczna liczba dla hasła „{key}” to: {value}."
+    assert polish.none_word == "brak"
+    assert polish.parts["task"].count("\n") == 6
 
 
 def test_a_place_is_the_same_noun_in_every_language(published: Sources) -> None:
-    spoken = [language(code, published)["nouns"] for code in ("en", "pl", "ja", "sr", "da")]
+    spoken = [read_language(code, published).nouns for code in ("en", "pl", "ja", "sr", "da")]
     assert ("apple", "jabłko", "りんご", "jabuka", "æble") in set(zip(*spoken, strict=True))
     assert not {"moon", "month", "coat", "jacket", "house"} & set(spoken[0])
 
 
 def test_persian_asks_for_the_word_it_compares(published: Sources) -> None:
-    persian = language("fa", published)
-    assert "\u200c" in persian["none_word"]
-    assert f'"{persian["none_word"]}"' in persian["parts"]["if_no"]
-    assert persian["parts"]["needle"].endswith("{value}.")
+    persian = read_language("fa", published)
+    assert "\u200c" in persian.none_word
+    assert f'"{persian.none_word}"' in persian.parts["if_no"]
+    assert persian.parts["needle"].endswith("{value}.")
 
 
 @pytest.mark.parametrize("code", ["en", "zh"])
 def test_a_stand_in_is_read_like_a_published_language(code: str, own: Sources) -> None:
-    spoken = language(code, own)
+    spoken = read_language(code, own)
     check_prompts(spoken)
-    assert len(spoken["nouns"]) >= 60
-    assert spoken["errata"] == []
-    assert len(language("en", own)["nouns"]) == len(spoken["nouns"])
+    assert len(spoken.nouns) >= 60
+    assert spoken.errata == ()
+    assert len(read_language("en", own).nouns) == len(spoken.nouns)
 
 
 def test_an_unknown_language_is_refused(own: Sources) -> None:
-    for ask in (language, dictionary, lambda code, sources: next(sentences(code, sources))):
-        with pytest.raises(RulerError, match="Unknown language 'xx'"):
-            ask("xx", own)
+    with pytest.raises(RulerError, match="Unknown language 'xx'"):
+        read_language("xx", own)
 
 
 def test_a_language_without_a_stand_in_is_refused_with_the_remedy(own: Sources) -> None:
     with pytest.raises(RulerError, match=r"no text of its own for 'niah-pl'.*languages are en, zh"):
-        language("pl", own)
+        read_language("pl", own)
 
 
 # ---- Books -------------------------------------------------------------------------------------
@@ -126,7 +124,7 @@ def test_a_language_without_a_stand_in_is_refused_with_the_remedy(own: Sources) 
 @every_language
 def test_a_book_splits_into_sentences_between_words(code: str, published: Sources) -> None:
     text = folded(code, published)
-    found = list(islice(sentences(code, published), 400))
+    found = list(islice(read_language(code, published).sentences(), 400))
     separator = "" if code in UNSPACED else " "
     at = 0
     for before, after in pairwise(found):
@@ -147,21 +145,23 @@ def test_a_book_splits_into_sentences_between_words(code: str, published: Source
 @every_language
 def test_a_sentence_ends_where_the_language_ends_one(code: str, published: Sources) -> None:
     """The needles are sentences native speakers wrote: run together they come apart again."""
-    spoken = language(code, published)
+    spoken = read_language(code, published)
     needles = [
-        spoken["parts"]["needle"].format(key=noun, value=1234567 + 1111 * place)
-        for place, noun in enumerate(spoken["nouns"][:6])
+        spoken.parts["needle"].format(key=noun, value=1234567 + 1111 * place)
+        for place, noun in enumerate(spoken.nouns[:6])
     ]
-    assert list(split(spoken["separator"].join(needles), code, facts(code).sentences)) == needles
+    assert (
+        list(split(spoken.separator.join(needles), code, language_facts(code).sentences)) == needles
+    )
 
 
 @pytest.mark.parametrize("code", ["ko", "sw", "ja", "zh", "uk"])
 def test_the_sentences_of_a_whole_book_are_its_text(code: str, published: Sources) -> None:
     text = folded(code, published)
-    whole = "".join(sentences(code, published)).replace(" ", "")
+    whole = "".join(read_language(code, published).sentences()).replace(" ", "")
     assert whole == text.replace(" ", "")
     if code not in UNSPACED:
-        assert " ".join(sentences(code, published)) == text
+        assert " ".join(read_language(code, published).sentences()) == text
 
 
 def test_a_book_is_split_only_as_far_as_it_is_asked_for(
@@ -175,7 +175,7 @@ def test_a_book_is_split_only_as_far_as_it_is_asked_for(
         return real(window, code)
 
     monkeypatch.setattr(splitting, "_inner_starts", counted)
-    list(islice(sentences("ru", published), 100))
+    list(islice(read_language("ru", published).sentences(), 100))
     assert 0 < sum(windows) < 100_000 < len(folded("ru", published))
 
 
@@ -189,7 +189,7 @@ def test_no_book_holds_a_number_as_long_as_a_value(published: Sources) -> None:
 
 @every_language
 def test_a_dictionary_holds_each_word_once(code: str, published: Sources) -> None:
-    words = dictionary(code, published)
+    words = read_language(code, published).words()
     assert len(words) > 2000
     assert len(set(map(identity, words))) == len(words)
     if code != "en":  # wonderwords has its own tests
@@ -198,33 +198,33 @@ def test_a_dictionary_holds_each_word_once(code: str, published: Sources) -> Non
 
 
 def test_english_has_wonderwords(own: Sources) -> None:
-    assert dictionary("en", own) == vocabulary()
+    assert read_language("en", own).words() == vocabulary()
 
 
 def test_the_stand_ins_words_are_clean_and_enough_for_a_short_list(own: Sources) -> None:
-    words = dictionary("zh", own)
+    words = read_language("zh", own).words()
     assert len(set(map(identity, words))) == len(words) > 400
     assert all(map(is_word, words))
 
 
 def test_words_that_look_like_missing_values_are_words(published: Sources) -> None:
-    assert "nan" in dictionary("vi", published)
+    assert "nan" in read_language("vi", published).words()
 
 
 def test_vietnamese_words_keep_their_spaces_and_numbered_korean_ones_are_left_out(
     published: Sources,
 ) -> None:
-    vietnamese = dictionary("vi", published)
+    vietnamese = read_language("vi", published).words()
     assert sum(" " in word for word in vietnamese) > 4000
-    korean = dictionary("ko", published)
+    korean = read_language("ko", published).words()
     assert "가다" not in korean  # stands as 가다01 alone
     assert not any(re.search(r"\d", word) for word in vietnamese + korean)
 
 
 def test_only_words_of_exactly_one_class_of_cwe_are_kept(published: Sources) -> None:
     """As the authors select: `verb,noun`, `verb, noun` and `动词` are none of the three labels."""
-    sizes = {code: len(dictionary(code, published)) for code in ("zh", "ko", "pt")}
+    sizes = {code: len(read_language(code, published).words()) for code in ("zh", "ko", "pt")}
     assert sizes == {"zh": 2173, "ko": 2605, "pt": 7617}
     table = published.read("words-zh").decode("utf-8")
     assert '工作,"noun,verb"' in table
-    assert not {"工作", "任何", "所以"} & set(dictionary("zh", published))
+    assert not {"工作", "任何", "所以"} & set(read_language("zh", published).words())

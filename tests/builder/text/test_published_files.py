@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from ruler_builder.oneruler.errata import ALL, applied, errata, wording
+from ruler_builder.text.errata import ALL, applied, errata, wording
 from ruler_common.names import LANGUAGES
-from tests.builder.oneruler import published_faults as faults
-from tests.builder.oneruler.published_audit import disagreements
+from tests.builder.text import published_faults as faults
+from tests.builder.text.published_audit import disagreements
 
 PROMPT = {
     "task": "Read.\n<text>\n{context}\n</text>",

@@ -1,4 +1,4 @@
-"""Correct the errors of ONERULER's published files that ruler_builder/oneruler/errata.toml lists.
+"""Correct the errors of ONERULER's published files that ruler_builder/text/errata.toml lists.
 
     errata.fix("cwe", "vi", [template])      # the template with every erratum of vi/cwe.txt applied
     errata.applied("vi")                     # those errata, for the manifest and the card
@@ -18,6 +18,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
+from ruler_builder.text.sources import language_sources
 from ruler_common.parsing import read_toml
 
 ALL = ("all",)
@@ -65,7 +66,7 @@ class Wording:
 
 @cache
 def _tables() -> dict[str, list[dict[str, Any]]]:
-    return read_toml(files("ruler_builder.oneruler") / "errata.toml")
+    return read_toml(files("ruler_builder.text") / "errata.toml")
 
 
 @cache
@@ -78,14 +79,15 @@ def errata() -> tuple[Erratum, ...]:
 
 
 def applied(code: str) -> list[Erratum]:
-    """The errata of a language: of its files, of the shared noun list and of the authors' script.
+    """Return the errata of one of the 26: of its files, the noun list and the authors' script.
 
-    English has no dictionary file, so no erratum of the dictionaries applies to it.
+    Those of the dictionaries apply to the languages that have one, all but English.
     """
+    has_words = language_sources(code, custom=False).words is not None
     return [
         erratum
         for erratum in errata()
-        if erratum.holds_for(code) and not (code == "en" and erratum.file == "words")
+        if erratum.holds_for(code) and (has_words or erratum.file != "words")
     ]
 
 

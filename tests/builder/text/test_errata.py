@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from ruler_builder.oneruler.errata import (
+from ruler_builder.text.errata import (
     applied,
     errata,
     fix,
@@ -12,7 +12,7 @@ from ruler_builder.oneruler.errata import (
     unique_rows,
     wording,
 )
-from ruler_builder.oneruler.languages import dictionary, language, sentences
+from ruler_builder.text.languages import read_language
 from ruler_builder.text.sources import Sources, Store
 from ruler_common.names import LANGUAGES
 
@@ -153,21 +153,25 @@ def test_no_carriage_return_is_read(published: Sources) -> None:
     assert b"\r\n" in published.read("oneruler-nouns")
     assert b"\r\n" in published.read("words-da")
     assert b"\r\n" in published.read("book-sw")
-    danish = language("da", published)
-    read = [*danish["nouns"], *dictionary("da", published), *sentences("sw", published)]
+    danish = read_language("da", published)
+    read = [
+        *danish.nouns,
+        *read_language("da", published).words(),
+        *read_language("sw", published).sentences(),
+    ]
     assert not any("\r" in text for text in read)
 
 
 def test_persian_needles_end_with_the_full_stop_of_their_book(published: Sources) -> None:
-    needle = language("fa", published)["parts"]["needle"]
+    needle = read_language("fa", published).parts["needle"]
     assert needle.endswith(".")
     assert "۔" not in needle
 
 
 def test_hindi_needles_end_with_the_full_stop_of_their_book(published: Sources) -> None:
-    needle = language("hi", published)["parts"]["needle"]
+    needle = read_language("hi", published).parts["needle"]
     assert needle.endswith("{value}।")
-    book = list(sentences("hi", published))
+    book = list(read_language("hi", published).sentences())
     ends = [sum(sentence.endswith(stop) for sentence in book) for stop in "।."]
     assert ends[0] > 100 * ends[1]
 
@@ -177,11 +181,11 @@ def test_no_key_is_one_of_the_five_ambiguous_nouns(published: Sources) -> None:
     assert ambiguous < {
         line.split()[0] for line in published.read("oneruler-nouns").decode().splitlines()
     }
-    assert not ambiguous & {*language("en", published)["nouns"]}
+    assert not ambiguous & {*read_language("en", published).nouns}
 
 
 def test_a_word_called_nan_is_read(published: Sources) -> None:
-    assert "nan" in dictionary("vi", published)
+    assert "nan" in read_language("vi", published).words()
 
 
 def test_rows_of_an_ambiguous_english_noun_are_left_out() -> None:

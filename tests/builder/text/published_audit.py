@@ -17,13 +17,12 @@ from math import ceil
 
 from typing_extensions import NotRequired, TypedDict
 
-from ruler_builder.oneruler import errata
-from ruler_builder.oneruler.languages import dictionary, entries, language, sentences
+from ruler_builder.text import errata
+from ruler_builder.text.languages import Language, read_language, word_entries
 from ruler_builder.text.sources import NOUNS, Sources, registry
 from ruler_builder.tokens.counting import TokenCounter
-from ruler_common.manifest_form import LanguageEntry
 from ruler_common.names import LANGUAGES, parse_length
-from tests.builder.oneruler import published_faults as faults
+from tests.builder.text import published_faults as faults
 
 _FULL = parse_length("128k", "oneruler")
 
@@ -103,30 +102,30 @@ def audit(
             FoundFault(erratum=erratum, language=code, found=evidence)
             for erratum, evidence in (faulty | noun_faults[code]).items()
         ]
-        corrected = language(code, sources)
-        words = dictionary(code, sources)
+        corrected = read_language(code, sources)
+        words = corrected.words()
         own = words if "words" in files else []  # English has wonderwords'
         measured = faults.measures(files["book"], own)
         texts = {
             "prompts": "".join(json.loads(files["niah"]).values()),
-            "nouns": "".join(corrected["nouns"]),
+            "nouns": "".join(corrected.nouns),
             "book": files["book"],
             "words": "".join(own),
         }
         scripts = {name: faults.script(text) for name, text in texts.items() if text}
-        files["nouns"] = "\n".join(corrected["nouns"])
+        files["nouns"] = "\n".join(corrected.nouns)
         found["wording"] += _wording(code, files, faults.kept(scripts, measured))
-        found["books"].append(_book(corrected, sources, counter, measured))
+        found["books"].append(_book(corrected, counter, measured))
         found["dictionaries"].append(
             DictionaryFigures(
                 language=code,
-                entries=len(entries(files["words"])) if own else len(words),
+                entries=len(word_entries(files["words"])) if own else len(words),
                 words=len(words),
                 with_spaces=sum(" " in word for word in words),
                 scripts=scripts,
             )
         )
-        found["kept_nouns"] = len(corrected["nouns"])
+        found["kept_nouns"] = len(corrected.nouns)
     found["disagreements"] = sorted(disagreements(found))
     return found
 
@@ -160,15 +159,14 @@ def _found_wording(listed: errata.Wording, found: bool) -> FoundWording:
 
 
 def _book(
-    corrected: LanguageEntry,
-    sources: Sources,
+    corrected: Language,
     counter: TokenCounter | None,
     measured: dict[str, int],
 ) -> BookFigures:
-    parts = list(sentences(corrected["code"], sources))
-    text = corrected["separator"].join(parts)
+    parts = list(corrected.sentences())
+    text = corrected.separator.join(parts)
     figures = BookFigures(
-        language=corrected["code"],
+        language=corrected.code,
         characters=len(text),
         sentences=len(parts),
         longest_sentence=max(map(len, parts)),
@@ -181,7 +179,7 @@ def _book(
 
 
 def disagreements(found: AuditReport) -> Iterator[str]:
-    """One sentence for each difference between what was found and oneruler/errata.toml."""
+    """One sentence for each difference between what was found and text/errata.toml."""
     listed = {
         (code, erratum.id)
         for erratum in errata.errata()

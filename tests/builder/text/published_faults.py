@@ -2,7 +2,7 @@
 
     dict(faults.niah(text))     # {"niah-needle-space": "'…{value} '"}: id of the erratum, evidence
 
-Each finder reports the id of the erratum (ruler_builder/oneruler/errata.toml) that corrects what it
+Each finder reports the id of the erratum (ruler_builder/text/errata.toml) that corrects what it
 found; the measures find errors that are left as published. published_audit.py compares both with
 the errata.
 """
@@ -15,8 +15,8 @@ import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from ruler_builder.oneruler.errata import identity, is_word, scripts
-from ruler_builder.oneruler.languages import entries
+from ruler_builder.text.errata import identity, is_word, scripts
+from ruler_builder.text.languages import word_entries
 
 Found = Iterator[tuple[str, str]]
 """Id of the erratum and what was found."""
@@ -95,7 +95,7 @@ def nouns(text: str) -> dict[str, dict[str, str]]:
 
 def words(text: str) -> Found:
     """Faults of a dictionary, of the words that cwe could ask for."""
-    rows = entries(text)
+    rows = word_entries(text)
     if "\r\n" in text:
         yield "words-newlines", "carriage return at line ends"
     asked = [word for word, kind in rows if kind in _CLASSES]

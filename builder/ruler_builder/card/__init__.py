@@ -1,1 +1,0 @@
-"""The dataset card and eval.yaml, rendered from the manifest."""

@@ -1,1 +1,0 @@
-"""The 26 languages of ONERULER: prompts and nouns, pairs, errata."""

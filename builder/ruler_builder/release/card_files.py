@@ -1,0 +1,334 @@
+"""Write the files that describe a release: the card README.md, eval.yaml and croissant.json.
+
+    card_files(root, manifest)          # {"README.md": "…", "eval.yaml": "…", "croissant.json": …}
+    eval_yaml(manifest)                 # name, description and tasks of the Hub's benchmark
+    croissant(manifest, "org/ruler")    # Croissant 1.1: files with digests, columns, sources
+
+All are generated from the manifest: `ruler build` and `ruler fetch` write them, `ruler verify`
+generates them again and compares them. Croissant is a vocabulary for search engines and loaders:
+https://docs.mlcommons.org/croissant/docs/croissant-spec-1.1.html
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+from ruler_builder.project_files import project_file
+from ruler_builder.release.card import (
+    citation_file,
+    citations,
+    column_meanings,
+    configurations,
+    first_row,
+    languages,
+    licences,
+    render,
+    used_sources,
+)
+from ruler_builder.release.card_tables import tokenizers
+from ruler_common.errors import RulerError
+from ruler_common.files import read_bytes
+from ruler_common.frozen_rows import custom_because
+from ruler_common.hub_access import is_repository
+from ruler_common.manifest import is_standard
+from ruler_common.manifest_form import MANIFEST, Manifest
+from ruler_common.names import DEFAULT_TOKENIZER, SPLIT, Config, Names
+from ruler_common.parsing import json_value, read_toml
+from ruler_common.rows import COLUMNS
+from ruler_common.text import printable
+
+CARD = "README.md"
+CROISSANT = "croissant.json"
+EVAL_YAML = "eval.yaml"
+FRAMEWORK = "ruler-release"
+"""The id of this project's harness, as dataset_cards/benchmark_registration.md asks for it."""
+_HUB = "https://huggingface.co/datasets/"
+_TYPES = {"int32": "cr:Int32", "float32": "cr:Float32", "string": "sc:Text", "bool": "sc:Boolean"}
+# A licence as sources.toml names it, and its identifier in SPDX's list of licences.
+_SPDX = {"CC0-1.0": "CC0-1.0", "MIT": "MIT", "CC BY-SA 4.0": "CC-BY-SA-4.0"}
+_SHORTEST = "8k"  # the length at which each language of ONERULER has a task of its own
+
+
+def card_files(
+    root: Path, manifest: Manifest, benchmark: bool = True, repo: str | None = None
+) -> dict[str, str]:
+    """Return the text of each file that describes a release, by file name.
+
+    Args:
+        root: The release's folder, from which the card shows a row.
+        manifest: The release's manifest.
+        benchmark: Whether to add eval.yaml.
+        repo: The Hub's dataset ORG/NAME that the files describe; None: the folder.
+
+    Raises RulerError for another `repo`, and for a manifest that lacks what the files show.
+    """
+    if repo is not None and not is_repository(repo):
+        raise RulerError(
+            f"'{printable(repo)}' is not the name of a Hub repository, ORG/NAME: run the same "
+            "`ruler build` again."
+        )
+    try:
+        files = {CARD: render(manifest, first_row(root, manifest), repo)}
+        if benchmark:
+            files[EVAL_YAML] = eval_yaml(manifest)
+        files[CROISSANT] = croissant(manifest, repo)
+    except Exception as error:  # whatever a manifest lacks: a wording, a parameter, rows
+        raise RulerError(
+            f"No card can be made from '{root / MANIFEST}' ({type(error).__name__}: {error}): "
+            "build or download the release again."
+        ) from error
+    return files
+
+
+# ---- eval.yaml -----------------------------------------------------------------------------------
+
+
+def eval_yaml(manifest: Manifest) -> str:
+    """Return the text of eval.yaml, which makes the data set a benchmark of the Hub.
+
+    It lists the headline alone, since the benchmark's page shows the first task. The id of a task
+    is the name of its configuration, by which `ruler results` publishes scores. A suite with other
+    parameters than the benchmark's does not get the benchmark's name. `evaluation_framework` must
+    be on the Hub's own list, which is checked at the push: until this project's id is on it
+    (dataset_cards/benchmark_registration.md), the field is a comment.
+    """
+    from huggingface_hub.utils import yaml_dump  # reads the environment when it is imported
+
+    about = read_toml(project_file("dataset_cards") / "eval.toml")[manifest["dataset"]]
+    reason = custom_because(manifest)
+    if not is_standard(manifest):
+        name = f"Tasks of a changed {about['title']} suite"
+    elif reason:
+        name = f"{about['title']}, custom rows"
+    else:
+        name = about["title"]
+    rows = f"Custom rows ({reason})" if reason else "Frozen rows"
+    found = {
+        "name": name,
+        "description": (
+            f"{about['what']}, 0 to 100; a group's score is the plain mean of its tasks' scores. "
+            f"{rows}, data version {manifest['data_version']}, fitted under "
+            f"{', '.join(tokenizers(manifest))}."
+        ),
+        "tasks": [{"id": one, "config": one, "split": SPLIT} for one in headline(manifest)],
+    }
+    comment = f"# evaluation_framework: {FRAMEWORK}, once the Hub lists it\n"
+    return comment + yaml_dump(found, sort_keys=False)
+
+
+def headline(manifest: Manifest) -> list[str]:
+    """Return the configurations for which a benchmark is known, the first one first.
+
+    ruler: all tasks at each length, the longest first, then niah, vt, ag and qa at the longest.
+    oneruler: all languages at each length, then each language at 8k. All are for the default
+    tokenizer, without the control 0k. A part that has none of them lists all that it holds at its
+    longest length.
+    """
+    named = tokenizers(manifest)
+    tokenizer = DEFAULT_TOKENIZER if DEFAULT_TOKENIZER in named else named[0]
+    entries = [entry for entry in manifest["files"].values() if entry["tokenizer"] == tokenizer]
+    filled = [entry for entry in entries if not entry.get("evidence_alone")] or entries
+    tokens = {entry["length"]: entry["max_length"] for entry in filled}
+    lengths = sorted(tokens, key=lambda length: tokens[length], reverse=True)
+    if manifest["dataset"] == "ruler":
+        wanted = [Config("ruler", "all", length, tokenizer=tokenizer).name for length in lengths]
+        for task in ("niah", "vt", "ag", "qa"):
+            wanted.append(Config("ruler", task, lengths[0], tokenizer=tokenizer).name)
+    else:
+        suffix = "" if tokenizer == DEFAULT_TOKENIZER else f"_{tokenizer}"
+        wanted = [f"all_{length}{suffix}" for length in lengths]
+        for code in Names.in_manifest(manifest).languages:
+            wanted.append(f"all_{_SHORTEST}_{code}{suffix}")
+    paths = {config["name"]: config["paths"] for config in configurations(manifest)}
+    found = [name for name in wanted if name in paths]
+    if found:
+        return found
+    folder = f"data/{tokenizer}/{lengths[0]}/"
+    return [name for name in paths if paths[name][0].startswith(folder)]
+
+
+# ---- croissant.json ------------------------------------------------------------------------------
+
+
+def croissant(manifest: Manifest, repo: str | None = None) -> str:
+    """Return the text of croissant.json: each file with its sha256, the columns, the sources.
+
+    The Hub's own description stops at 100 configurations and has no digests. It describes the
+    folder that holds it, or the Hub's dataset `repo`, ORG/NAME: then the files are in a clone,
+    which `mlcroissant.Dataset(…, mapping={"repo": FOLDER})` replaces by a download.
+    """
+    prose = read_toml(project_file("dataset_cards") / "croissant.toml")
+    about, both = prose[manifest["dataset"]], prose["both"]
+    custom = bool(custom_because(manifest))
+    cff = citation_file()
+    use = both["usage"].format(canary=manifest["canary"])
+    responsible_use = {**both["rai"], **about["rai"]}
+    found = {
+        "@context": prose["context"],
+        "@type": "sc:Dataset",
+        "conformsTo": prose["conformsTo"],
+        "name": f"{about['title']}, {'custom rows' if custom else 'frozen'}",
+        "description": f"{'Custom rows' if custom else 'Frozen test sets'} {about['what']} {use}",
+        "identifier": f"urn:uuid:{manifest['canary']}",
+        **({"url": f"{_HUB}{repo}"} if repo else {}),
+        "version": manifest["data_version"],
+        "datePublished": str(cff["date-released"]),
+        "creator": [{"@type": "sc:Organization", "name": one["name"]} for one in cff["authors"]],
+        "license": [_licence(name) for name in licences(manifest)],
+        "usageInfo": {"@type": "CreativeWork", "name": "For evaluation only", "text": use},
+        "citeAs": citations(manifest),
+        "inLanguage": languages(manifest),
+        "keywords": ["long context", "benchmark", "needle in a haystack", manifest["dataset"]],
+        "isLiveDataset": False,
+        **{f"rai:{name}": responsible_use[name] for name in sorted(responsible_use)},
+        "prov:wasDerivedFrom": _derived_from(manifest),
+        "distribution": _distribution(manifest, repo),
+        "recordSet": [_record_set(prose["evidence"])],
+    }
+    return json.dumps(found, ensure_ascii=False, indent=1) + "\n"
+
+
+def _licence(name: str) -> str:
+    """Return the address of a licence, as Croissant recommends; else what is known of it."""
+    return f"https://spdx.org/licenses/{_SPDX[name]}.html" if name in _SPDX else name
+
+
+def _derived_from(manifest: Manifest) -> list[dict[str, Any]]:
+    """Return the sources and word lists that the rows are made of, each with its digest."""
+    entities = []
+    for name, source in used_sources(manifest).items():
+        entities.append(
+            {
+                "@type": "prov:Entity",
+                "@id": f"urn:sha256:{source['sha256']}",
+                "name": name,
+                "description": source["title"],
+                "license": _licence(source["licence"]),
+                "sha256": source["sha256"],
+                **({"url": source["urls"]} if source["urls"] else {}),
+            }
+        )
+    for name, digest in manifest["words"].items():
+        entities.append(
+            {
+                "@type": "prov:Entity",
+                "@id": f"urn:sha256:{digest}",
+                "name": name,
+                "description": "A word list inside a package.",
+                "sha256": digest,
+            }
+        )
+    return entities
+
+
+def _distribution(manifest: Manifest, repo: str | None) -> list[dict[str, Any]]:
+    """Return the Parquet files; of a repository of the Hub also the repository itself."""
+    resources: list[dict[str, Any]] = []
+    inside: dict[str, Any] = {}
+    if repo:
+        inside = {"containedIn": {"@id": "repo"}}
+        resources.append(
+            {
+                "@type": "cr:FileObject",
+                "@id": "repo",
+                "name": "repo",
+                "description": "The Hugging Face git repository.",
+                "contentUrl": f"{_HUB}{repo}",
+                "encodingFormat": "git+https",
+                # a repository has no digest: the Hub's own files name the open question instead
+                "sha256": "https://github.com/mlcommons/croissant/issues/80",
+            }
+        )
+    for path, entry in manifest["files"].items():
+        resources.append(
+            {
+                "@type": "cr:FileObject",
+                "@id": path,
+                "name": path,
+                "description": f"{entry['config']}, {entry['rows']} rows",
+                **inside,
+                "contentUrl": path,
+                "contentSize": f"{entry['bytes']} B",
+                "encodingFormat": "application/x-parquet",
+                "sha256": entry["sha256"],
+            }
+        )
+    resources.append(
+        {
+            "@type": "cr:FileSet",
+            "@id": "parquet-files",
+            "name": "parquet-files",
+            "description": "All rows: a file for each tokenizer, length, language and task.",
+            **inside,
+            "encodingFormat": "application/x-parquet",
+            "includes": "data/**/*.parquet",
+        }
+    )
+    return resources
+
+
+def _record_set(evidence_meaning: dict[str, str]) -> dict[str, Any]:
+    """Return the columns that all files share."""
+    meaning = column_meanings()
+    fields = [
+        {
+            **_field("file", "the row's file: data/<tokenizer>/<length>/…/<task>.parquet"),
+            **_values("sc:Text", {"fileProperty": "fullpath"}),
+        }
+    ]
+    for name, kind in COLUMNS.items():
+        field = _field(name, meaning[name])
+        if name == "evidence":
+            field |= {
+                "repeated": True,
+                "subField": [
+                    {
+                        **_field(f"evidence/{part}", evidence_meaning[part]),
+                        **_values(_TYPES[part_kind], {"column": name}, part),
+                    }
+                    for part, part_kind in re.findall(r"(\w+): (\w+)", kind)
+                ],
+            }
+        elif kind.startswith("list<"):
+            item = kind.removeprefix("list<").removesuffix(">")
+            field |= {**_values(_TYPES[item], {"column": name}), "repeated": True}
+        else:
+            field |= _values(_TYPES[kind], {"column": name})
+        fields.append(field)
+    return {
+        "@type": "cr:RecordSet",
+        "@id": "rows",
+        "name": "rows",
+        "description": "The columns that all files share.",
+        "key": [{"@id": "rows/file"}, {"@id": "rows/index"}],
+        "field": fields,
+    }
+
+
+def _field(name: str, description: str) -> dict[str, Any]:
+    id_ = f"rows/{name}"
+    return {"@type": "cr:Field", "@id": id_, "name": id_, "description": description}
+
+
+def _values(kind: str, extract: dict[str, str], json_path: str = "") -> dict[str, Any]:
+    """Return where the values of a field are in the files, and of which type they are."""
+    source: dict[str, Any] = {"fileSet": {"@id": "parquet-files"}, "extract": extract}
+    if json_path:
+        source["transform"] = {"jsonPath": json_path}
+    return {"dataType": kind, "source": source}
+
+
+def described_repository(root: Path) -> str | None:
+    """Return the Hub's dataset that the croissant.json of a folder describes; None if none."""
+    if not (root / CROISSANT).is_file():
+        return None
+    try:
+        url = json_value(read_bytes(root / CROISSANT))["url"]
+    except (RulerError, OSError, ValueError, LookupError, TypeError):
+        return None
+    if isinstance(url, str) and url.startswith(_HUB):
+        return url.removeprefix(_HUB)
+    return None

@@ -1,0 +1,135 @@
+"""What `ruler decide` and `ruler run --until` print: a line for each look, then the verdict.
+
+look_line(found)            # '60 of 500 rows of each task: B lost 0.4 points so far; …'
+decision_lines(found)       # or decision_markdown(found), for a pull request
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ruler_common.terminal import table
+from ruler_common.text import number_of
+from ruler_eval.report.table_parts import bounds
+
+if TYPE_CHECKING:
+    from ruler_eval.gate.decide import AnsweredDrop, LookedAtModel, SequentialDecision
+    from ruler_eval.gate.until import MeanEstimate
+
+WORST_TASKS = 3
+"""Tasks whose losses are named."""
+
+
+def look_line(found: SequentialDecision) -> str:
+    """Return one look: rows, the drop so far, and the interval of the drop over all rows."""
+    return (
+        f"{found['rows']:,} of {found['of']:,} rows of each task: B lost {found['drop']:.1f} "
+        f"points so far; over all rows {bounds(found['interval'])}"
+    )
+
+
+def decision_lines(found: SequentialDecision) -> list[str]:
+    """Return the verdict about these rows, then other rows, the worst tasks and failed rows."""
+    lines = [verdict_sentence(found)]
+    if found["rows"] < found["of"]:
+        lines.append(
+            f"So far B lost {found['drop']:.1f} points. Over all {found['of']:,} rows of each task "
+            f"it loses {bounds(found['interval'])} (95 % interval, valid at every look)."
+        )
+    lines.append(
+        "Another question is the drop on other rows like these: "
+        f"{bounds(found['other_rows_interval'])} (95 % interval)."
+    )
+    if losses := worst_tasks(found):
+        lines.append(f"Largest losses by task, in points, not tested one by one: {losses}.")
+    return lines + _unanswered_lines(found)
+
+
+def verdict_sentence(found: SequentialDecision) -> str:
+    """Return the verdict about the rows of the plan, with both models named."""
+    models = f"from {_named('A', found['a'])} to {_named('B', found['b'])}"
+    limit, rows = f"{found['max_drop']:g} points", f"{found['of']:,} rows of each task"
+    if found["rows"] == found["of"]:
+        compared = "below" if found["verdict"] == "smaller" else "not below"
+        return (
+            f"The drop {models} is {found['drop']:.1f} points over all {rows}: {compared} {limit}."
+        )
+    compared = "below" if found["verdict"] == "smaller" else "above"
+    confidence = f"{100 * (1 - found['alpha']):g} % confidence"
+    return (
+        f"The drop {models} over all {rows} is {compared} {limit} ({confidence}). "
+        f"{found['rows']:,} rows of each task were enough."
+    )
+
+
+def worst_tasks(found: SequentialDecision) -> str:
+    """Return the tasks with the largest losses: `vt 4.2, cwe 1.1`; empty if B lost nowhere."""
+    losses = [(task, drop) for task, drop in found["tasks"].items() if drop > 0]
+    return ", ".join(f"{task} {drop:.1f}" for task, drop in losses[:WORST_TASKS])
+
+
+def decision_markdown(found: SequentialDecision) -> str:
+    """Return the decision as Markdown for a pull request: verdict, figures, losses by task."""
+    passed = "Passed" if found["verdict"] == "smaller" else "Failed"
+    verdict, *others = decision_lines(found)
+    rows = [[task, f"{drop:+.1f}"] for task, drop in found["tasks"].items()]
+    tasks = table(["task", "points lost"], rows, markdown=True)
+    return "\n\n".join([f"**{passed}.** {verdict}", *others, tasks])
+
+
+def _named(side: str, model: LookedAtModel) -> str:
+    return f"{model['model'] or 'unnamed'} ({side})"
+
+
+def _unanswered_lines(found: SequentialDecision) -> list[str]:
+    """Return what became of rows without an answer, and the verdict without them."""
+    sides = {"A": _counts(found["a"]), "B": _counts(found["b"])}
+    if not any(sides.values()):
+        return []
+    counts = " ".join(f"Rows of {side}: {text or 'all answered'}." for side, text in sides.items())
+    if "answered" not in found:
+        return [counts]
+    return [f"{counts} A row that failed or is missing counts as wrong.", _answered(found)]
+
+
+def _counts(model: LookedAtModel) -> str:
+    """Return the rows without a whole answer: `3 failed or missing, 1 truncated`; maybe empty."""
+    parts = []
+    if model["unanswered"]:
+        parts.append(f"{model['unanswered']:,} failed or missing")
+    if model["truncated"]:
+        parts.append(f"{model['truncated']:,} truncated")
+    return ", ".join(parts)
+
+
+def _answered(found: SequentialDecision) -> str:
+    answered: AnsweredDrop = found["answered"]
+    without = f"Without the {number_of(answered['unanswered'], 'row')} of either model"
+    if answered["drop"] is None:
+        return f"{without}, some task has no row that both answered: there is no second verdict."
+    limit = f"{found['max_drop']:g} points"
+    verdicts = {
+        "smaller": f"which is below {limit}",
+        "larger": f"which is not below {limit}",
+        "unknown": f"which does not show yet whether it is below {limit}",
+    }
+    return f"{without} the drop is {answered['drop']:.1f} points, {verdicts[answered['verdict']]}."
+
+
+def estimate_line(found: MeanEstimate) -> str:
+    """Return the estimate of `ruler run --until` after a wave."""
+    return (
+        f"{found['rows']:,} of {found['of']:,} rows of each task: the mean over all is "
+        f"{found['score']:.1f} ± {found['half_width']:.1f}"
+    )
+
+
+def saved(tokens: int, price: tuple[float, float] | None) -> list[str]:
+    """Return the prompt tokens of the rows that were not run, and their price, if there are any.
+
+    `price` is per million tokens of prompts and of answers.
+    """
+    if not tokens:
+        return []
+    cost = f", {tokens * price[0] / 1e6:,.2f} at the price given" if price else ""
+    return [f"Not run: {tokens:,} prompt tokens as the release counts them{cost}."]
