@@ -154,8 +154,8 @@ def _check_prompts(texts: Mapping[str, str], about: Described, folder: Path) -> 
                 f"'{path}': {name} must hold {' and '.join(names) or 'a text'} once, in this order "
                 "and with no other brace."
             )
-    if (none := parts["none"]) not in about.facts.none.published:
-        raise RulerError(f"'{path}' asks for '{none}', which none.published does not have.")
+    if (none := parts["none"]) not in about.facts.none.prompt:
+        raise RulerError(f"'{path}' asks for '{none}', which none.prompt does not have.")
     for name, quoted in (
         *((name, one) for name, names in _FORMS.items() for one in names if one in _QUOTED),
         ("if_no_numbers", none),

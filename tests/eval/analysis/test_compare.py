@@ -16,7 +16,7 @@ from ruler_common.errors import RulerError
 from ruler_eval.analysis.compare import compare, decision
 from ruler_eval.report import comparison_tables
 from ruler_eval.score.intervals import holm, mcnemar, signed_p
-from tests.eval.scoring_helpers import right, ruler
+from tests.eval.scoring_helpers import change_column, right, row_table, ruler
 
 
 def results(model="a", digests=None, **cells):
@@ -31,12 +31,13 @@ def results(model="a", digests=None, **cells):
             "proof": "rows",
             "rows_asked": len(scores),
             "rows_available": len(scores),
-            "rows": {
-                "index": list(range(len(scores))),
-                "score": list(scores),
-                "references": ["00000000"] * len(scores),
-            },
+            "language": "en",
+            "instruction_language": "en",
         }
+        for name, scores in cells.items()
+    }
+    rows = {
+        name: {"index": list(range(len(scores))), "score": list(scores)}
         for name, scores in cells.items()
     }
     return {
@@ -52,6 +53,8 @@ def results(model="a", digests=None, **cells):
             "own_because": None,
         },
         "configurations": configurations,
+        "rows": row_table(configurations, rows),
+        "run": {},
     }
 
 
@@ -173,7 +176,7 @@ def test_a_comparison_fits_80_columns_and_cuts_no_name(tmp_path):
     long = "o/" + "a-model-with-a-long-name-" * 3
     a, b = (results(f"{long}{end}", **scores) for end in "12")
     for name in tasks:
-        a["configurations"][name]["rows"]["score"] = [0.0] * 20
+        change_column(a, "score", name, [0.0] * 20)
     shown = comparison_tables.comparison(compare(a, b))
     assert max(map(len, shown.splitlines())) <= 80
     whole = "".join(shown.split())
@@ -342,3 +345,21 @@ def test_models_are_called_by_their_labels(write_run):
     assert stdout.startswith("base (A) and tuned (B) ")
     assert "\nB: tuned, " in stdout
     assert "give one for each" in ruler("compare", run, run, "--name", "base")[1]
+
+
+def test_settings_that_differ_are_named_in_one_line():
+    a, b = results(vt_4k=[1.0] * 20), results("b", vt_4k=[1.0] * 20)
+    common = {"backend": "vllm", "model": "m", "sessions": [{}], "revision": None}
+    a["run"] = {**common, "sampling": {"temperature": 0.0, "seed": 0}, "mode": "prefill"}
+    b["run"] = {**common, "model": "n", "sampling": {"temperature": 0.6, "seed": 0}}
+    b["run"] |= {"mode": "prefill", "engine": {"kv_cache_dtype": "fp8"}}
+    found = compare(a, b)
+    assert found["settings"] == {
+        "sampling.temperature": ["0.0", "0.6"],
+        "engine.kv_cache_dtype": ["not recorded", "fp8"],
+    }
+    shown = " ".join(comparison_tables.comparison(found).split())
+    assert "Settings that differ: sampling.temperature 0.0 / 0.6; engine" in shown
+    assert compare(a, a)["settings"] == {}
+    del b["run"]["backend"]  # not a run.json of this project
+    assert compare(a, b)["settings"] == {}
