@@ -5,11 +5,11 @@
 
 Each of the 26 has a TOML file in languages/. It has the tags that an answer may stand in (the
 published one first), the words for "and", the words of a lead-in and of a count in a list of words,
-what passes as "there is no such number", the commonest function words, how its letters fold and its
-sentences end, the script of its book, and the size of its Wikipedia; and for the builder the rights
-of the book and the digests of the published files. A custom language (`ruler build
---language-folder`) has the same facts in the manifest of its release. The metric works alone, so
-docs/embed_languages.py writes into it what it needs of these files.
+what passes as "there is no such number", how its letters fold and its sentences end, the script of
+its book, and the size of its Wikipedia; and for the builder the rights of the book and the digests
+of the published files. A custom language (`ruler build --language-folder`) has the same facts in
+the manifest of its release. The metric works alone, so docs/embed_languages.py writes into it what
+it needs of these files.
 
 What passes as none has four sources, kept apart and printed so in the card: `published` is the word
 that the prompt asks for, with the variants that the authors' script accepts; `inflected` are other
@@ -111,7 +111,6 @@ class LanguageFacts:
     wikipedia_articles: int  # as the paper counts them (ONERULER, Table 2)
     answer_tags: tuple[str, ...]
     conjunctions: tuple[str, ...]
-    function_words: tuple[str, ...]  # the commonest
     none: NoneFacts
     cwe: ListFacts
     sentences: SentenceFacts = field(default_factory=SentenceFacts)

@@ -26,6 +26,8 @@ from ruler_builder.window.haystacks import LineHaystack, Needle
 from ruler_builder.window.prompt import PromptBuilder
 from ruler_common.rows import Row
 
+# ---- Parameters ----------------------------------------------------------------------------------
+
 
 @dataclass(frozen=True, kw_only=True)
 class LabelledParams(TaskParams):
@@ -36,6 +38,9 @@ class LabelledParams(TaskParams):
     def __post_init__(self) -> None:
         super().__post_init__()
         self.need(1 <= self.words <= 20, "words must be 1 to 20")
+
+
+# ---- Rows ----------------------------------------------------------------------------------------
 
 
 class LabelledSentence(Task[LabelledParams]):
@@ -72,6 +77,9 @@ class LabelledSentence(Task[LabelledParams]):
     def _line(self, label: str, text: str) -> str:
         line: str = self.templates["line"].format(label=label, text=text)
         return line
+
+
+# ---- Audit: without the code that makes rows -----------------------------------------------------
 
 
 def audit(row: Row, about: AuditContext) -> Iterator[str]:

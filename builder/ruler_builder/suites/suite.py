@@ -13,13 +13,13 @@ import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
-from importlib.resources import files
 from pathlib import Path
 from string import Formatter
 from typing import Any
 
 from typing_extensions import TypedDict
 
+from ruler_builder.suites import FOLDER, suite_names
 from ruler_builder.tasks.base import Task, TaskKey, TaskParams
 from ruler_builder.tasks.registry import FAMILIES, listed, read_params
 from ruler_builder.window.counted_sources import CountedSources
@@ -169,19 +169,12 @@ _NAME = re.compile(
     r"(?!.*_(?:\d+[kmKM]|\d{4,7})(?:_|$))[A-Za-z0-9_]+"
 )  # a configuration's name adds the length
 _NAME_HINT = "letters, digits and '_', and no length (4k, 4000)"
-_SUITES = files("ruler_builder.suites")
-
-
-def suite_names() -> list[str]:
-    """The project's suites: the names of the TOML files in ruler_builder/suites."""
-    names = (file.name for file in _SUITES.iterdir())
-    return sorted(name.removesuffix(".toml") for name in names if name.endswith(".toml"))
 
 
 @cache
 def read_suite_file(name: str) -> dict[str, Any]:
     """What the file of one of the project's suites says; not to be changed."""
-    return read_toml(_SUITES / f"{name}.toml")
+    return read_toml(FOLDER / f"{name}.toml")
 
 
 @cache

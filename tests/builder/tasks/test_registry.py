@@ -9,7 +9,8 @@ from dataclasses import fields
 
 import pytest
 
-from ruler_builder.suites.suite import own_wording, read_suite, read_suite_file, suite_names
+from ruler_builder.suites import suite_names
+from ruler_builder.suites.suite import own_wording, read_suite, read_suite_file
 from ruler_builder.tasks.registry import FAMILIES
 from ruler_common.names import TASKS
 
