@@ -60,15 +60,13 @@ def tokenizers(incomplete: str) -> list[str]:
 def tasks(context: Context, incomplete: str) -> list[str]:
     """Of `ruler build --tasks`: groups and tasks of the suite, where it is one of the project's."""
     from ruler_builder.suites import suite_names
-    from ruler_builder.suites.suite import groups_of, read_suite_file
+    from ruler_builder.suites.suite import read_suite
 
-    suite = str(context.params.get("suite") or "ruler")
-    if suite not in suite_names():
+    name = str(context.params.get("suite") or "ruler")
+    if name not in suite_names():
         return []
-    found = read_suite_file(suite)
-    return _going_on(
-        incomplete, [*groups_of(found["dataset"], found["tasks"], found), *found["tasks"]]
-    )
+    suite = read_suite(name)
+    return _going_on(incomplete, [*suite.groups, *suite.params])
 
 
 def lengths(context: Context, incomplete: str) -> list[str]:

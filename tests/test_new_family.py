@@ -23,7 +23,8 @@ EDITED = {
         f"from ruler_builder.tasks import {NAME}\n",
         "FAMILIES = {\n",
         f'    "{NAME}": Family(\n'
-        f"        {NAME}.LabelledParams, {NAME}.LabelledSentence, {NAME}.audit\n"
+        f"        {NAME}.LabelledParams, {NAME}.LabelledSentence, {NAME}.audit,\n"
+        f"        {NAME}.TEMPLATES,\n"
         "    ),\n",
     ),
     "eval/ruler_eval/tasks.py": (

@@ -7,7 +7,6 @@ import hashlib
 import re
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
-from operator import attrgetter
 from typing import Any
 
 FAILED = ("error", "does_not_fit")
@@ -17,23 +16,13 @@ FINISH_REASONS = {"max_tokens": "length", "model_length": "does_not_fit"}
 DIGEST_BYTES = 4
 
 
-_KINDS: dict[str, type] = {
-    **dict.fromkeys(("config", "text", "finish_reason", "thinking", "error"), str),
-    **dict.fromkeys(("question", "prompt"), str),
-    **dict.fromkeys(("index", "thinking_tokens", "prompt_tokens"), int),
-    "thinking_ended": bool,
-}
-_fields = attrgetter(*_KINDS)
-_SHOWN = 40
-
-
 def row_number(value: Any) -> int:
-    """A row's index, or a number of tokens, as JSON or CSV gives it; ValueError for any other."""
+    """Return a row's index, or a number of tokens, as JSON or CSV has it; ValueError otherwise."""
     if type(value) is int and 0 <= value < 10**10:
         return value
     text = str(value).removesuffix(".0")
     if isinstance(value, bool) or not (text.isascii() and text.isdecimal()) or len(text) > 10:
-        raise ValueError(f"{str(value)[:_SHOWN]!r} is not a valid row index")
+        raise ValueError(f"{str(value)[:40]!r} is not a valid row index")
     return int(text)
 
 
@@ -57,20 +46,19 @@ def read_references(outputs: Any, printed: bool = False) -> tuple[str, ...] | No
         return tuple(str(ast.literal_eval(string)) for string in strings)
     is_list = isinstance(outputs, list | tuple)
     if not is_list or any(type(one) not in (str, int) for one in outputs):  # null would be "None"
-        raise TypeError(f"the references are {str(outputs)[:_SHOWN]!r}, not a list of texts")
+        raise TypeError(f"the references are {str(outputs)[:40]!r}, not a list of texts")
     return tuple(map(str, outputs))
 
 
 @dataclass(slots=True)
 class Prediction:
-    """One answer, whatever file it came from; a field is None where the format has none.
+    """One answer, whatever file it came from; a field is None if the format has none.
 
     `outputs` are the references of a self-contained file; `question` the question alone and
     `asked` the digest of the whole prompt; `prompt` the prompt itself and `columns` other columns
-    of the row, where they were asked for; `thinking_tokens` and
-    `prompt_tokens` the tokens of the reasoning and of the prompt, as the model counts them.
-    `asked_row` says that the prompt was found to be the release's, `by_line` that its references
-    were found by the number of its line alone.
+    of the row, if they were asked for; `thinking_tokens` and `prompt_tokens` the tokens of the
+    reasoning and of the prompt, as the model counts them. `asked_row` says that the prompt is the
+    release's, `by_line` that its references were found by the number of its line alone.
     """
 
     config: str
@@ -92,16 +80,9 @@ class Prediction:
     asked_row: bool = False
     by_line: bool = False
 
-    def check(self) -> None:
-        """Raise TypeError for a field that is not of its type, whatever a file gave."""
-        for (name, kind), value in zip(_KINDS.items(), _fields(self), strict=True):
-            if value is not None and type(value) is not kind:
-                what = "the prediction" if name == "text" else name
-                raise TypeError(f"{what} is {str(value)[:_SHOWN]!r}, not of type {kind.__name__}")
-
     @property
     def known_prompt(self) -> str | None:
-        """The prompt; of one whose pieces alone are known, each at its offset, between them dots.
+        """The prompt; if only pieces of it are known, each at its offset, and dots between them.
 
         Such `columns` hold `pieces`, [[offset, text], …] in characters, and `characters`, a size.
         """

@@ -17,7 +17,7 @@ from ruler_release.api.arguments import Place, several
 if TYPE_CHECKING:
     from ruler_eval.gate.decide import DecidedRun, SequentialDecision
     from ruler_eval.run.run_order import RunOrder
-    from ruler_eval.score.results_file import Results
+    from ruler_eval.score.results import Results
 
 
 def decide(
@@ -47,7 +47,7 @@ def decide(
     """
     from ruler_eval.gate.decide import StoredRows, check_limit
     from ruler_eval.gate.decide import decide as decide_rows
-    from ruler_eval.score.scored_run import open_results
+    from ruler_eval.score.results import open_results
 
     check_limit(max_drop)
     given = {name: value for name, value in run.items() if value is not None}
@@ -82,7 +82,7 @@ def decide_run(
 ) -> DecidedRun:
     """Run model B until the verdict: `decide`, with how its rows ended."""
     from ruler_eval.gate.decide import decide_run as run_until_decided
-    from ruler_eval.score.scored_run import open_results
+    from ruler_eval.score.results import open_results
 
     given = {name: value for name, value in run.items() if value is not None}
     if not given.get("out") or not given.get("backend"):

@@ -14,10 +14,11 @@ from ruler_common.errors import RulerError
 from ruler_release.api.arguments import Names, Place, filled, path, paths, several, text
 
 if TYPE_CHECKING:
-    from ruler_eval.analysis.compare import Comparison, SeedComparison
+    from ruler_eval.analysis.compare import Comparison
+    from ruler_eval.analysis.seeds import SeedComparison
     from ruler_eval.gate.until import MeanEstimate
     from ruler_eval.run.progress import RunSummary
-    from ruler_eval.score.results_file import Results
+    from ruler_eval.score.results import Results
 
 
 def run(
@@ -164,9 +165,10 @@ def score(
 
     from ruler_common.names import parse_length
     from ruler_common.terminal import steps
-    from ruler_eval.score import results_file, scoring
-    from ruler_eval.score.effective_length import parse_baseline
+    from ruler_eval.score import scoring
+    from ruler_eval.score.aggregates import parse_baseline
     from ruler_eval.score.predictions import PredictionSource, results_place
+    from ruler_eval.score.results import write
     from ruler_eval.score.row_score import ScoringRules
 
     given = paths(files)
@@ -179,7 +181,7 @@ def score(
     bar = with_arguments(steps, label="Scoring", quiet=not progress)
     results = scoring.score(predictions, release, rules, baseline, window, bar)
     if place := out or results_place(given):
-        results_file.write(results, Path(place))
+        write(results, Path(place))
     return results
 
 
@@ -200,13 +202,15 @@ def compare(
         `decision`. Raises RulerError for results that share no rows or cannot be paired.
     """
     from ruler_eval.analysis.compare import compare as compare_results
-    from ruler_eval.analysis.compare import compare_seeds, decision, seeds_of
-    from ruler_eval.score.scored_run import open_results
+    from ruler_eval.analysis.compare import decision, seeds_of
+    from ruler_eval.score.results import open_results
 
     left, right = (open_results(Path(r)) if isinstance(r, str | Path) else r for r in (a, b))
     if seeds_of(left, right):
         if max_drop is not None:
             raise RulerError("--max-drop is of two models on the same rows: these are two seeds'.")
+        from ruler_eval.analysis.seeds import compare_seeds
+
         return compare_seeds(left, right)
     found = compare_results(left, right)
     if max_drop is not None:

@@ -25,7 +25,7 @@ from ruler_release.commands.flags import (
 )
 
 if TYPE_CHECKING:
-    from ruler_eval.score.results_file import Results
+    from ruler_eval.score.results import Results
 
 _MAX_DROP = "Points that B may lose against A over all. Exit code 0: it loses less, also on "
 _MAX_DROP += "other rows like these, 1: it loses more, 3: these rows cannot tell."
@@ -56,13 +56,15 @@ def compare(
 
     In CI, for a quantised or tuned model: `ruler compare runs/base runs/quantised --max-drop 1.5`
     """
-    from ruler_eval.analysis.compare import EXIT_CODES, ranks
+    from ruler_eval.analysis.compare import EXIT_CODES
     from ruler_eval.report import comparison_tables
 
     not_a_folder(out, "comparison.json")
     if more:
         if max_drop is not None:
             raise RulerError("--max-drop is of two models: name two results.")
+        from ruler_eval.analysis.ranks import ranks
+
         ranked = ranks(_named([a, b, *more], name or ()))
         write_json(out, ranked)
         typer.echo(plain(comparison_tables.ranking(ranked, markdown)))
@@ -184,7 +186,7 @@ def _named(paths: Sequence[Path], names: Sequence[str]) -> dict[str, Results]:
 
     Of models with one name each says its file too: names that are alike tell nothing.
     """
-    from ruler_eval.score.scored_run import open_results
+    from ruler_eval.score.results import open_results
 
     if names and len(names) != len(paths):
         raise RulerError(

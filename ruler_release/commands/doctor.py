@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from typer import Option
+from typer import Argument, Option
 
 from ruler_common.errors import RulerError
 from ruler_common.terminal import sentences
 from ruler_common.text import plain
 from ruler_release.commands import flags
 
+_RUN = "A finished run, to look for patterns in its answers; nothing is asked."
+_DATASET = "The release; default: ruler, or the one that RUN was made on."
 _LENGTHS = "Lengths, such as 4k,32k; default: the shortest, and the longest up to 32k."
 _CONFIGS = "Configurations instead of lengths, such as niah_4k,qa_1_32k."
 _OUT = "The folder of all answers; an existing one is gone on with."
@@ -25,9 +26,10 @@ _ARGUMENT = "A field of the request (openai) or an engine argument (vllm), NAME=
 
 
 def doctor(
+    run: Annotated[Path | None, Argument(help=_RUN, show_default=False)] = None,
     base_url: Annotated[str | None, Option(help="The server, ending in /v1.")] = None,
     model: Annotated[str, Option("--model", "-m", help="The model's name there.")] = "",
-    dataset: Annotated[str, Option("--dataset", "-d", help="The release.")] = "ruler",
+    dataset: Annotated[str | None, Option("--dataset", "-d", help=_DATASET)] = None,
     lengths: Annotated[str, Option(help=_LENGTHS)] = "",
     configs: Annotated[str, Option("--configs", "-c", help=_CONFIGS)] = "",
     out: Annotated[Path, Option("--out", "-o", help=_OUT)] = Path("doctor"),
@@ -51,21 +53,28 @@ def doctor(
     Example: `ruler doctor --base-url http://localhost:8000/v1 --model org/model --lengths 4k,32k`
 
     The same frozen rows are asked under pairs of conditions that must not matter. Exit code 0:
-    sound, 1: the engine changes answers, 3: cannot tell.
+    sound, 1: the engine changes answers, 3: cannot tell. With RUN nothing is asked: its answers are
+    looked at, and exit code 1 means that they show a pattern with one explanation.
     """
     from ruler_eval.doctor import terminal
     from ruler_eval.doctor.examine import Examination, verdict_json
+    from ruler_eval.doctor.observe import observe
     from ruler_eval.doctor.options import DoctorOptions
     from ruler_eval.run.run_order import parse_arguments, parse_price
 
+    flags.not_a_folder(json_out, "doctor.json", "--json")
+    if run is not None:
+        seen = observe(run, dataset)
+        typer.echo(plain(terminal.observation_text(seen)))
+        flags.write_json(json_out, seen.as_json())
+        raise typer.Exit(1 if seen.patterns else 0)
     if quick and thorough:
         raise RulerError("Give --quick or --thorough, not both.")
     if backend == "openai" and base_url is None:
-        raise RulerError("Name the server: --base-url http://localhost:8000/v1, for example.")
-    flags.not_a_folder(json_out, "doctor.json", "--json")
+        raise RulerError("Name the server, --base-url URL, or a finished run: ruler doctor RUN.")
     level = "quick" if quick else "thorough" if thorough else "usual"
     options = DoctorOptions(
-        dataset=dataset,
+        dataset=dataset or "ruler",
         lengths=tuple(flags.names_in(lengths)),
         configs=tuple(flags.names_in(configs)),
         out=out,
@@ -93,7 +102,6 @@ def doctor(
     verdict = examination.run(
         lambda look, asked: typer.echo(plain(terminal.look_line(look, asked, planned)), err=True)
     )
-    typer.echo(terminal.verdict_text(verdict))
-    if json_out is not None:
-        json_out.write_text(json.dumps(verdict_json(verdict), indent=1) + "\n", encoding="utf-8")
+    typer.echo(plain(terminal.verdict_text(verdict)))
+    flags.write_json(json_out, verdict_json(verdict))
     raise typer.Exit(verdict.exit_code)

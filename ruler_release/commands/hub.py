@@ -13,9 +13,9 @@ from ruler_common.text import number_of, plain, without_passwords
 from ruler_release import api
 from ruler_release.commands.flags import LanguageFolders, Mirror, TokenizerPlaces, Workers, names_in
 
-_REPO = "ORG/NAME on the Hub; made if it is not there."
+_REPO = "ORG/NAME on the Hub; created if it does not exist."
 _METRIC = "Push the metric, as the Space ORG/ruler_score."
-_REVISION = "Tag to make; else v and the data version."
+_REVISION = "Tag to make; default: v and the data version."
 _CREATE_PR = "Open a pull request; no tag is made."
 _SKIP_VERIFY = "Check the files' digests, not their rows."
 _RESULTS = "The results.json of `ruler score`, or the RUN folder that holds it."
@@ -43,7 +43,7 @@ def push(
 ) -> None:
     """Publish a release: verify it, make one commit, and tag the commit.
 
-    Published rows and tags never change. Stopped anywhere, the same command goes on.
+    Published rows and tags never change. If it is interrupted, run the same command again.
 
     Example: `ruler push ruler --repo ORG/ruler`
 
@@ -87,26 +87,22 @@ def fetch(
     ] = "",
     tokenizer: Annotated[list[str] | None, Option(help=_TOKENIZER)] = None,
     revision: Annotated[str | None, Option(help="Tag or commit; else main.")] = None,
-    verify: Annotated[bool, Option("--verify", help="Prove the laws afterwards.")] = False,
+    verify: Annotated[bool, Option("--verify", help="Verify the rows afterwards.")] = False,
     mirror: Mirror = None,
 ) -> None:
-    """Bring a release, or a part of it, from the Hub or its cache; resumes file by file.
+    """Download a release, or a part of it, from the Hub; resumes file by file.
 
-    Every file is checked against the manifest. A part is a release of its own.
+    Every file is compared with the manifest's digest. A part is a complete release too.
 
     Example: `ruler fetch ORG/ruler --configs niah_4k,vt_4k --revision v1.0.0 --to ruler`
     """
     from ruler_builder.hub import fetch as fetch_release
-    from ruler_common import terminal
     from ruler_release.tables import release_tables
 
     names = names_in(configs)
     if configs and not names:
         raise RulerError("--configs names no configuration: leave it out to fetch all.")
-    with terminal.bytes_bar("Fetching", None) as bar:
-        fetched = fetch_release(
-            repo, to, names, tokenizer or (), revision, lambda size: bar(0, size), bar
-        )
+    fetched = fetch_release(repo, to, names, tokenizer or (), revision)
     total = sum(fetched.manifest["files"][path]["bytes"] for path in fetched.new)
     typer.echo(
         f"{number_of(len(fetched.new), 'file')}, {total:,} bytes, of '{repo}' at commit "
@@ -139,14 +135,24 @@ def results(
     Example: `ruler results runs/qwen --model Qwen/Qwen2.5-7B-Instruct --dataset-repo ORG/ruler`
 
     The benchmark's rows are compared with the run's, by digest, and only scores of tasks that its
-    eval.yaml lists are written. Where the Hub cannot be reached the results are written without
-    that, and it says so. Entries of earlier runs stay in the file.
+    eval.yaml lists are written. If the Hub cannot be reached, the results are written without
+    that, with a warning. Entries of earlier runs stay in the file. After --create-pr the Hub's own
+    check of the file is read, and its error is shown.
     """
-    from ruler_eval.publish import eval_results as publishing
+    from ruler_eval.publish import ResultsOrder, publish
 
-    done = publishing.publish(
-        path, model, dataset_repo, revision, source, out, create_pr, allow_missing, own_rows
+    order = ResultsOrder(
+        path=path,
+        model=model,
+        dataset_repo=dataset_repo,
+        revision=revision,
+        source=source,
+        out=out,
+        create_pr=create_pr,
+        allow_missing=allow_missing,
+        own_rows=own_rows,
     )
+    done = publish(order)
     kept = f" beside {done.kept} of earlier runs" if done.kept else ""
     typer.echo(f"{done.entries} results{kept} in '{plain(done.path)}'.")
     if done.unlisted:
@@ -155,7 +161,11 @@ def results(
         )
     if done.unchecked is not None:
         typer.echo(f"Warning: {plain(done.unchecked)}")
-    if done.pull_request is not None:
-        typer.echo(f"Pull request: {plain(without_passwords(done.pull_request))}")
-    else:
+    if done.pull_request is None:
         typer.echo(f"Next: commit it to {model}, or run this again with --create-pr.")
+        return
+    typer.echo(f"Pull request: {plain(without_passwords(done.pull_request))}")
+    if done.unread is not None:
+        typer.echo(f"Warning: the Hub's check of the file could not be read. {plain(done.unread)}")
+    if done.refused is not None:
+        raise RulerError(f"The Hub finds an error in the proposed file: {plain(done.refused)}")

@@ -46,7 +46,7 @@ def score(
     """
     from ruler_eval.report import score_report
     from ruler_eval.report.published_beside import beside_published
-    from ruler_eval.score.effective_length import parse_baseline
+    from ruler_eval.score.aggregates import parse_baseline
     from ruler_eval.score.predictions import results_place
 
     flags.not_a_folder(out, "results.json")

@@ -12,7 +12,7 @@ import sys
 
 import numpy as np
 
-from ruler_eval.score.effective_length import (
+from ruler_eval.score.aggregates import (
     effective_length,
     effective_length_interval,
     written,

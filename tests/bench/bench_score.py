@@ -59,7 +59,7 @@ def from_files_to_results(folder: Path, rng: random.Random) -> float:
     """Seconds of the processor from 78 files of the reference code's form to results.json."""
     from ruler_common.names import LENGTHS, TASKS, parse_length
     from ruler_eval.score.predictions import read
-    from ruler_eval.score.results_file import write
+    from ruler_eval.score.results import write
     from ruler_eval.score.scoring import score
 
     for length in LENGTHS["ruler"]:

@@ -15,7 +15,7 @@ import numpy as np
 
 from ruler_eval.gate.plan import LookPlan
 from ruler_eval.gate.until import MIN_ROWS, MIN_ROWS_OVER_LENGTHS, mean_estimate
-from ruler_eval.score.results_file import Scores
+from ruler_eval.score.results import Scores
 from tests.bench.run_scores import Run, by_lengths, run_scores
 
 ORDERS, HALF_WIDTH = 12, 1.0

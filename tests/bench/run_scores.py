@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 
 import ruler_release as ruler
 
@@ -69,6 +70,7 @@ def _scored(path: Path) -> Run:
     match = LENGTH.search(path.parent.name)
     assert match is not None
     found: Run = {}
-    for cell in ruler.score(path, length=match[2])["configurations"].values():
-        found[cell["task"]] = np.array(cell["rows"]["score"])[np.argsort(cell["rows"]["index"])]
+    rows = pd.DataFrame(ruler.score(path, length=match[2])["rows"])
+    for task, of_task in rows.sort_values("index").groupby("task", sort=False):
+        found[str(task)] = of_task.score.to_numpy()
     return found

@@ -7,8 +7,9 @@ import json
 import re
 
 from ruler_common.manifest_form import MANIFEST
-from ruler_common.names import Config, Names
+from ruler_common.names import Config, Names, languages_of
 from ruler_eval.score import aggregates
+from ruler_eval.score.results import FORMAT, RowTable, row_values, rows_by_config
 from tests import in_process
 from tests.hand_written import whole, write_file
 
@@ -36,14 +37,15 @@ def record(config, index, prediction="", **fields):
 
 def whole_results(found):
     """A hand-written results.json with every field, its own where it has them."""
-    cells = {}
+    cells, rows_of = {}, {}
     for name, cell in found["configurations"].items():
-        rows = {"index": [], "score": [], **cell.get("rows", {})}
+        held = found.get("rows", {"config": []})  # of results that have their table
+        here = [place for place, config in enumerate(held["config"]) if config == name]
+        of_table = {key: [values[place] for place in here] for key, values in held.items()}
+        rows = {"index": [], "score": [], **of_table, **cell.get("rows", {})}
         if cell.get("score") is not None and not rows["index"]:
             rows |= {"index": [0], "score": [cell["score"] / 100]}
         mean = 100 * sum(rows["score"]) / len(rows["score"]) if rows["score"] else None
-        rows = {"found": [0] * len(rows["index"]), "truncated": [], **rows}
-        rows = {"references": ["00000000"] * len(rows["index"]), **rows}
         counts = ("failed", "cut", "cut_scored", "thinking", "thinking_cut", "missing")
         cells[name] = {
             "max_length": 4096,
@@ -57,14 +59,15 @@ def whole_results(found):
             **dict.fromkeys(("rows_asked", "rows_available"), len(rows["index"])),
             "depth": None,
             "proof": "rows",
-            **cell,
-            "rows": {"question": None, "prompt": None, **rows},
+            **{key: value for key, value in cell.items() if key != "rows"},
         }
+        rows_of[name] = rows
+    results = {"configurations": cells, "rows": row_table(cells, rows_of)}
     dataset = {"name": "ruler", "source": None, "data_version": None, "revision": None}
     dataset |= {"rows": {}, "own_because": None, "tasks": [], "standard": None}
     dataset |= found.get("dataset", {})
     return {
-        "format": 3,
+        "format": FORMAT,
         "score_version": "1",
         "partial": False,
         "options": {"partial": False, "threshold": "chat", "claimed": None},
@@ -72,13 +75,40 @@ def whole_results(found):
         "mode": None,
         "run": {},
         "predictions": {},
-        "summary": aggregates.summary(cells, Names.of(dataset["name"])),
+        "summary": aggregates.summary(cells, rows_by_config(results), Names.of(dataset["name"])),
         "notes": [],
         **found,
         "rules": {"compat": None, "cut": "protocol", **found.get("rules", {})},
         "dataset": dataset,
-        "configurations": cells,
+        **results,
     }
+
+
+def row_table(cells, rows_of):
+    """The table of a results.json, of some columns of each configuration's rows."""
+    table = {column: [] for column in RowTable.__annotations__}
+    for name, cell in cells.items():
+        n = len(rows_of[name]["index"])
+        facts = {"config": name, "task": cell["task"], "length": cell["length"]}
+        facts |= {"language": languages_of(cell), "state": "ok", "references": "00000000"}
+        facts["found"] = 0
+        for column, values in table.items():
+            values += rows_of[name].get(column) or [facts.get(column)] * n
+    return table
+
+
+def column(results, name, config):
+    """A column of a configuration's rows."""
+    return list(row_values(results, name)[config].values())
+
+
+def change_column(results, name, config, values):
+    """Put other values into a column of a configuration's rows."""
+    rows, values = results["rows"], iter(values)
+    rows[name] = [
+        next(values) if of == config else old
+        for of, old in zip(rows["config"], rows[name], strict=True)
+    ]
 
 
 def standard_suite():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -34,8 +35,9 @@ def marked(folder: Path, *patterns: str) -> None:
 
 def cells(path: Path) -> dict[str, tuple[float, int]]:
     """The score and the rows of every configuration of a results.json."""
-    found = json.loads(path.read_bytes())["configurations"]
-    return {name: (cell["score"], len(cell["rows"]["index"])) for name, cell in found.items()}
+    found = json.loads(path.read_bytes())
+    rows = Counter(found["rows"]["config"])
+    return {name: (cell["score"], rows[name]) for name, cell in found["configurations"].items()}
 
 
 def test_of_a_run_and_its_release(sandbox: Sandbox) -> None:

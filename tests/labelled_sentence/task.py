@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -38,6 +39,17 @@ class LabelledParams(TaskParams):
     def __post_init__(self) -> None:
         super().__post_init__()
         self.need(1 <= self.words <= 20, "words must be 1 to 20")
+
+
+# ---- Wording -------------------------------------------------------------------------------------
+
+TEMPLATES: dict[str, Any] = {
+    "max_new_tokens": 40,
+    "line": "{label}: {text}.",
+    "input": "Below are labelled sentences.\n{context}\n{question}",
+    "question": "What does the sentence labelled {label} say?",
+    "prefix": " It says:",
+}
 
 
 # ---- Rows ----------------------------------------------------------------------------------------

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from tests.shares import leave_out_nightly
 from tests.vllm.serving import served
 
 os.environ.setdefault("VLLM_ENABLE_V1_MULTIPROCESSING", "0")  # a process less a start
@@ -20,11 +19,6 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # a waiting thread leaves t
 os.environ.setdefault("VLLM_LOGGING_LEVEL", "ERROR")
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 ENGINE = {"enforce_eager": True, "dtype": "float32", "max_num_seqs": 2}
-
-
-def pytest_collection_modifyitems(config: pytest.Config, items: list[Any]) -> None:
-    """Leave the nightly tests out, as everywhere."""
-    leave_out_nightly(config, items)
 
 
 @pytest.fixture(scope="session")

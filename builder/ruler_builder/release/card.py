@@ -23,7 +23,7 @@ import yaml  # type: ignore[import-untyped]
 
 from ruler_builder.project_files import project_file
 from ruler_builder.release import card_tables
-from ruler_builder.suites.suite import own_wording, standard_tasks
+from ruler_builder.suites.suite import read_suite
 from ruler_builder.tasks.registry import FAMILIES, sources_of, usual_of
 from ruler_builder.text import errata
 from ruler_builder.text.sources import EMBEDDED
@@ -233,10 +233,10 @@ def _changed_tasks(
     manifest: Manifest, families: Mapping[str, Mapping[str, Mapping[str, Any]]]
 ) -> list[str]:
     """Return the tasks whose parameters or wording are not the benchmark's own."""
-    wording, tasks = own_wording(manifest["dataset"]), standard_tasks(manifest["dataset"])
-    changed = []
+    standard = read_suite(manifest["dataset"])
+    tasks, changed = standard.described(), []
     for family, params in families.items():
-        same_wording = manifest["families"][family] == wording.get(family)
+        same_wording = manifest["families"][family] == standard.families.get(family)
         for task in params:
             if not same_wording or manifest["tasks"][task] != tasks.get(task):
                 changed.append(task)

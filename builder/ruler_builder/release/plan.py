@@ -16,6 +16,7 @@ from ruler_builder.release.manifest import (
     is_unfinished,
 )
 from ruler_builder.suites.suite import Suite, read_suite
+from ruler_builder.tasks.registry import FAMILIES
 from ruler_builder.text.language_choice import LanguageChoice, pairs
 from ruler_builder.text.sources import SourceFile
 from ruler_builder.tokens.tokenizers import split_spec
@@ -99,6 +100,7 @@ def file_jobs(order: BuildOrder, suite: Suite) -> list[FileJob]:
     lengths = {parse_length(name, suite.dataset) for name in length_names(order, suite)}
     named = [(tokens, length_name(tokens, suite.dataset)) for tokens in sorted(lengths)[::-1]]
     tasks = dict.fromkeys(task for name in order.tasks for task in _tasks(name, suite))
+    makers = {task: FAMILIES[suite.family_of[task]].task for task in tasks}
     jobs = [
         FileJob(
             Config(suite.dataset, task, length, tokenizer=name, **pair._asdict()),
@@ -111,9 +113,9 @@ def file_jobs(order: BuildOrder, suite: Suite) -> list[FileJob]:
         for name, spec in specs.items()
         for pair in pairs(suite.dataset, order.languages)
         for tokens, length in named
-        for task in sorted(tasks, key=lambda task: (-suite.maker(task).cost, task))
+        for task in sorted(tasks, key=lambda task: (-makers[task].cost, task))
         if suite.has(task, tokens)
-        if pair.is_one or suite.maker(task).crosses_languages
+        if pair.is_one or makers[task].crosses_languages
     ]
     if not any(suite.has(task, length) for task in tasks for length in lengths):
         raise RulerError(f"{', '.join(tasks)} has rows at 0k alone: ask for --lengths 0k.")
@@ -125,7 +127,7 @@ def file_jobs(order: BuildOrder, suite: Suite) -> list[FileJob]:
 
 
 def _tasks(name: str, suite: Suite) -> tuple[str, ...]:
-    return tuple(suite.tasks) if name == "default" else suite.names.expand(name)
+    return tuple(suite.params) if name == "default" else suite.names.expand(name)
 
 
 def length_names(order: BuildOrder, suite: Suite) -> Iterable[str]:

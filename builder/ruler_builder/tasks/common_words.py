@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar, NamedTuple, TypeVar
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -105,6 +105,19 @@ def example_words(num_cw: int, max_length: int) -> int:
     """
     usual = 20 if CommonParams.is_short(max_length) else 40
     return usual if num_cw < usual else 2 * num_cw
+
+
+# ---- Wording -----------------------------------------------------------------------------------
+
+TEMPLATES: dict[str, Any] = {
+    "max_new_tokens": 120,
+    "input": (
+        "Below is a numbered list of words. In these words, some appear more often than others. "
+        "Memorize the ones that appear most often.\n{context}\nQuestion: {question}"
+    ),
+    "question": "What are the {n} most common words in the above list?",
+    "prefix": " Answer: The top {n} words that appear most often in the list are:",
+}
 
 
 # ---- Rows --------------------------------------------------------------------------------------

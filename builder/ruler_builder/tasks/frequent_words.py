@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -68,6 +69,24 @@ def zeta(alpha: float) -> float:
     from scipy.special import zeta
 
     return float(zeta(alpha))
+
+
+# ---- Wording -----------------------------------------------------------------------------------
+
+TEMPLATES: dict[str, Any] = {
+    "max_new_tokens": 50,
+    "input": (
+        "Read the following coded text and track the frequency of each coded word. Find the {n} "
+        "most frequently appeared coded words. {context}\nQuestion: {question}"
+    ),
+    "question": (
+        "Do not provide any explanation. Please ignore the dots '....'. What are the {n} most "
+        "frequently appeared words in the above coded text?"
+    ),
+    "prefix": (
+        " Answer: According to the coded text above, the {n} most frequently appeared words are:"
+    ),
+}
 
 
 # ---- Rows --------------------------------------------------------------------------------------

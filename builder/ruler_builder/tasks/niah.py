@@ -83,6 +83,32 @@ def niah_frame(templates: Mapping[str, Any], types: str, many: bool, query: str)
     return filled(templates["many" if many else "one"], type=TYPES[types], types=types, query=query)
 
 
+# ---- Wording -----------------------------------------------------------------------------------
+
+TEMPLATES: dict[str, Any] = {
+    "max_new_tokens": 128,
+    "needle": "One of the special magic {types} for {key} is: {value}.",
+    "one": {
+        "input": (
+            "A special magic {type} is hidden within the following text. Make sure to memorize it. "
+            "I will quiz you about the {type} afterwards.\n{context}\n{question}"
+        ),
+        "question": "What is the special magic {type} for {query} mentioned in the provided text?",
+        "prefix": " The special magic {type} for {query} mentioned in the provided text is",
+    },
+    "many": {
+        "input": (
+            "Some special magic {types} are hidden within the following text. Make sure to "
+            "memorize it. I will quiz you about the {types} afterwards.\n{context}\n{question}"
+        ),
+        "question": (
+            "What are all the special magic {types} for {query} mentioned in the provided text?"
+        ),
+        "prefix": " The special magic {types} for {query} mentioned in the provided text are",
+    },
+}
+
+
 # ---- Rows --------------------------------------------------------------------------------------
 
 _KEY, _VALUE = "\0", "\1"  # signs that no wording has

@@ -92,6 +92,15 @@ def needle_frame(
     return Frame(head, tail, "", asked[asked.index(">") + 1 :].strip())
 
 
+# ---- Wording -----------------------------------------------------------------------------------
+
+# The wording is each language's own: the published prompts, read from the sources. The paper says
+# how long answers may be for its reasoning models only (B.1); this leaves room for a sentence.
+TEMPLATES: dict[str, Any] = {
+    "max_new_tokens": 256,
+}
+
+
 # ---- Rows --------------------------------------------------------------------------------------
 
 _DIGITS = 7

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -52,6 +53,15 @@ def list_frame(template: str) -> Frame:
     head, tail = split_at_context(template)
     tagged = re.search(r"<([^<>/]+)>(.*?)</\1>", tail, re.DOTALL)
     return Frame(head, tail, "", tagged[2].strip() if tagged else "")
+
+
+# ---- Wording -----------------------------------------------------------------------------------
+
+# The wording is each language's own. Ten words of the costliest language (Tamil) take about 190
+# tokens of cl100k_base; this leaves room for a sentence around them.
+TEMPLATES: dict[str, Any] = {
+    "max_new_tokens": 512,
+}
 
 
 # ---- Rows --------------------------------------------------------------------------------------

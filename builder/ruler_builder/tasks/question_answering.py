@@ -17,6 +17,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import count
+from typing import Any
 
 import numpy as np
 
@@ -66,6 +67,21 @@ class QaParams(TaskParams):
     def right_answers(references: Sequence[str], prompt_end: str) -> list[str]:
         """One for each annotator."""
         return [f" {reference}" for reference in references]
+
+
+# ---- Wording -----------------------------------------------------------------------------------
+
+TEMPLATES: dict[str, Any] = {
+    "max_new_tokens": 32,
+    "input": (
+        "Answer the question based on the given documents. Only give me the answer and do not "
+        "output any other words.\n\nThe following are given documents.\n\n{context}\n\nAnswer the "
+        "question based on the given documents. Only give me the answer and do not output any "
+        "other words.\n\nQuestion: {question}"
+    ),
+    "document": "Document {i}:\n{document}",
+    "prefix": " Answer:",
+}
 
 
 # ---- Rows --------------------------------------------------------------------------------------

@@ -37,27 +37,49 @@ class Family(NamedTuple):
     params: type[TaskParams]
     task: type[Task[Any]]  # makes rows
     audit: Audit  # yields what is wrong with a row, without the code that makes rows
+    templates: dict[str, Any]  # its wording, and `max_new_tokens` of its tasks
+    dataset: str = "ruler"
 
 
 FAMILIES = {
-    "niah": Family(niah.NiahParams, niah.Niah, niah.audit),
+    "niah": Family(niah.NiahParams, niah.Niah, niah.audit, niah.TEMPLATES),
     "variable_tracking": Family(
-        variable_tracking.ChainParams, variable_tracking.VariableTracking, variable_tracking.audit
+        variable_tracking.ChainParams,
+        variable_tracking.VariableTracking,
+        variable_tracking.audit,
+        variable_tracking.TEMPLATES,
     ),
-    "common_words": Family(common_words.CommonParams, common_words.CommonWords, common_words.audit),
+    "common_words": Family(
+        common_words.CommonParams,
+        common_words.CommonWords,
+        common_words.audit,
+        common_words.TEMPLATES,
+    ),
     "frequent_words": Family(
-        frequent_words.FrequentParams, frequent_words.FrequentWords, frequent_words.audit
+        frequent_words.FrequentParams,
+        frequent_words.FrequentWords,
+        frequent_words.audit,
+        frequent_words.TEMPLATES,
     ),
     "question_answering": Family(
-        question_answering.QaParams, question_answering.QuestionAnswering, question_answering.audit
+        question_answering.QaParams,
+        question_answering.QuestionAnswering,
+        question_answering.audit,
+        question_answering.TEMPLATES,
     ),
     "multilingual_niah": Family(
-        oneruler_niah.MultilingualNiahParams, oneruler_niah.MultilingualNiah, oneruler_niah.audit
+        oneruler_niah.MultilingualNiahParams,
+        oneruler_niah.MultilingualNiah,
+        oneruler_niah.audit,
+        oneruler_niah.TEMPLATES,
+        "oneruler",
     ),
     "multilingual_words": Family(
         oneruler_words.MultilingualWordsParams,
         oneruler_words.MultilingualWords,
         oneruler_words.audit,
+        oneruler_words.TEMPLATES,
+        "oneruler",
     ),
 }
 _KINDS: dict[str, Any] = {"int": int, "float": (int, float), "str": str, "bool": bool}

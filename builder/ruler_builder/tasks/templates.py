@@ -9,7 +9,10 @@ It imports nothing that makes rows, so that audits read a prompt by the same rul
 from __future__ import annotations
 
 from collections.abc import Mapping
+from string import Formatter
 from typing import Any, NamedTuple
+
+from ruler_common.errors import RulerError
 
 CONTEXT = "{context}"
 
@@ -44,3 +47,41 @@ def filled(templates: Mapping[str, Any], **names: Any) -> Frame:
 def wording_of(templates: Mapping[str, Any]) -> str:
     """All that a family's templates `input`, `question` and `prefix` say, their names unfilled."""
     return "\n".join(str(templates[part]) for part in ("input", "question", "prefix"))
+
+
+def reworded(family: str, usual: Mapping[str, Any], texts: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the templates of a family, some of them replaced by the `texts` of a suite.
+
+    A text has the placeholders of the template that it replaces, so that a row can be read back.
+    Raises RulerError for any other.
+    """
+    for key, text in texts.items():
+        name, known = f"families.{family}.{key}", usual.get(key)
+        if not isinstance(known, str) or not isinstance(text, str):
+            templates = ", ".join(name for name, part in usual.items() if isinstance(part, str))
+            raise RulerError(
+                f"'{name}' cannot be reworded: give a text for one of {templates or 'none'}."
+            )
+        needed, found = _placeholders(known), _placeholders(text)
+        if sorted(found) != sorted(needed):
+            raise RulerError(
+                f"The template '{name}' must have {', '.join(needed) or 'no placeholder'}, "
+                f"each as often as in ruler_builder/tasks, not {', '.join(found) or 'none'}."
+            )
+        if CONTEXT in found and found.index("{question}") < found.index(CONTEXT):
+            raise RulerError(f"The template '{name}' must have {{question}} after {CONTEXT}.")
+    return {**usual, **texts}
+
+
+def _placeholders(template: str) -> list[str]:
+    """Return what a template has in braces, in its order; RulerError for an open brace."""
+    try:
+        parts = list(Formatter().parse(template))
+    except ValueError as error:
+        raise RulerError(f"The template {template!r} is malformed: {error}.") from None
+    found = []
+    for _, name, form, conversion in parts:
+        if name is not None:
+            form = f":{form}" if form else ""
+            found.append(f"{{{name}{'!' if conversion else ''}{conversion or ''}{form}}}")
+    return found

@@ -17,7 +17,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -104,6 +104,22 @@ def chain_example_frame(
         templates = {**templates, "input": " ".join(templates["input"].split())}
     frame = filled(templates, n=names, value=value)
     return ExampleFrame(lead + frame.head, frame.tail, frame.prefix, end)
+
+
+# ---- Wording -----------------------------------------------------------------------------------
+
+TEMPLATES: dict[str, Any] = {
+    "max_new_tokens": 30,
+    "input": (
+        "Memorize and track the chain(s) of variable assignment hidden in the following "
+        "text.\n\n{context}\nQuestion: {question}"
+    ),
+    "question": "Find all variables that are assigned the value {value} in the text above.",
+    "prefix": (
+        " Answer: According to the chain(s) of variable assignment in the text above, {n} "
+        "variables are assigned the value {value}, they are: "
+    ),
+}
 
 
 # ---- Rows --------------------------------------------------------------------------------------

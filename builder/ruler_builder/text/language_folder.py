@@ -145,9 +145,9 @@ def _check_prompts(texts: Mapping[str, str], about: LanguageDescription, folder:
     niah, cwe = folder / FILES["niah"], folder / FILES["cwe"]
     parts = _read_parts(texts["niah"], niah)
     none, stop = parts["none"], about.facts.sentences.stop
-    if none not in about.facts.none.published:
+    if none not in about.facts.none.prompt:
         raise RulerError(
-            f"'{niah}' asks for '{none}', which none.published in {FILES['language']} lacks."
+            f"'{niah}' asks for '{none}', which none.prompt in {FILES['language']} lacks."
         )
     for name in _FORMS:
         for key in _FORMS[name]:

@@ -26,7 +26,7 @@ import numpy as np
 
 from ruler_common.errors import RulerError
 from ruler_common.names import languages_of
-from ruler_eval.score.results_file import Cell, Results, is_alone, lengths_of
+from ruler_eval.score.results import Cell, Results, is_alone, lengths_of
 from ruler_eval.tasks import FAMILIES
 
 _NOT_PARAMETERS = ("family", "max_new_tokens")

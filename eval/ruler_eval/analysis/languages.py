@@ -27,7 +27,15 @@ from ruler_eval.release_languages import ReleaseLanguages
 from ruler_eval.score.aggregates import combine
 from ruler_eval.score.config_naming import ABLATION
 from ruler_eval.score.intervals import paired_interval, paired_mean
-from ruler_eval.score.results_file import Cell, Interval, Results, lengths_of, scores_in
+from ruler_eval.score.results import (
+    Cell,
+    Interval,
+    Results,
+    RowsByConfig,
+    lengths_of,
+    row_values,
+    rows_by_config,
+)
 
 Cells = Mapping[str, Cell]
 NIAH, CWE = GROUPS["oneruler"]["niah"], GROUPS["oneruler"]["cwe"]
@@ -118,7 +126,7 @@ def analyze(
             f"The results have rows in '{undescribed[0]}', a language that they do not describe: "
             "score the run again with `ruler score`."
         )
-    models = {name: _model(cells, about) for name, cells in chosen.items()}
+    models = {name: _model(results[name], cells, about) for name, cells in chosen.items()}
     return {
         "format": 1,
         "models": models,
@@ -128,32 +136,34 @@ def analyze(
             for a, b in combinations(models, 2)
         },
         "prompt_tokens": {
-            name: prompt_tokens(table_of_rows(cells)) for name, cells in chosen.items()
+            name: prompt_tokens(table_of_rows(results[name], cells))
+            for name, cells in chosen.items()
         },
         "errors": _count_kinds((str(error["languages"]), error) for error in errors),
         "errors_by_task": _count_kinds((" ".join(places[e["config"]]), e) for e in errors),
     }
 
 
-def _model(cells: Cells, about: Mapping[str, LanguageFacts]) -> dict[str, Any]:
-    """Return the figures of one model."""
-    table, rows = table_of_cells(cells, about), table_of_rows(cells)
+def _model(results: Results, cells: Cells, about: Mapping[str, LanguageFacts]) -> dict[str, Any]:
+    """Return the figures of one model at the lengths of some cells."""
+    table, rows = table_of_cells(cells, about), table_of_rows(results, cells)
+    scores = rows_by_config(results)
     niah = table[table.is_niah]
-    ranking = ranked(niah, cells, about)
+    ranking = ranked(niah, cells, scores, about)
     best_first = [item["language"] for item in ranking if item["rank"] is not None]
     largest_first = sorted(best_first, key=lambda code: -about[code].wikipedia_articles)
     single = table[table.task == "niah_single"]
     return {
         "languages": ranking,
-        "best_and_worst": best_and_worst(best_first, niah, cells),
-        "largest_and_smallest": best_and_worst(largest_first, single, cells),
-        "tasks": by_task(table, cells),
-        "crossed": crossed(niah, cells),
+        "best_and_worst": best_and_worst(best_first, niah, cells, scores),
+        "largest_and_smallest": best_and_worst(largest_first, single, cells, scores),
+        "tasks": by_task(table, cells, scores),
+        "crossed": crossed(niah, cells, scores),
         "wikipedia": wikipedia(ranking),
-        "resources": resources(table, cells),
-        "scripts": scripts(niah, cells),
-        "none_ablation": none_ablation(cells),
-        "cross_lingual": cross_lingual(niah, cells),
+        "resources": resources(table, cells, scores),
+        "scripts": scripts(niah, cells, scores),
+        "none_ablation": none_ablation(results, cells),
+        "cross_lingual": cross_lingual(niah, cells, scores),
         "reasoning": reasoning(rows, cells),
         "words_right": words_right(rows, cells),
     }
@@ -194,35 +204,20 @@ def table_of_cells(cells: Cells, about: Mapping[str, LanguageFacts]) -> pd.DataF
     return pd.DataFrame(rows)
 
 
-def table_of_rows(cells: Cells) -> pd.DataFrame:
-    """Return a row for each answer: its place, score, words found, and tokens if they are known."""
-    parts = []
-    for cell in cells.values():
-        rows = cell["rows"]
-        truncated = {*rows["truncated"]}
-        part = pd.DataFrame(
-            {
-                "task": cell["task"],
-                "length": cell["length"],
-                "languages": languages_of(cell),
-                "score": rows["score"],
-                "found": rows["found"],
-                "truncated": [index in truncated for index in rows["index"]],
-            }
-        )
-        nothing: list[int | None] = [None] * len(part)
-        thinking, prompts = rows.get("thinking_tokens"), rows.get("prompt_tokens")
-        part["thinking_tokens"] = pd.Series(thinking or nothing, dtype="Int64")
-        part["prompt_tokens"] = pd.Series(prompts or nothing, dtype="Int64")
-        parts.append(part)
-    return pd.concat(parts, ignore_index=True)
+def table_of_rows(results: Results, names: Collection[str]) -> pd.DataFrame:
+    """Return a row for each answer to some configurations: the table of results.json."""
+    table = pd.DataFrame({**results["rows"]})
+    tokens = {"thinking_tokens": "Int64", "prompt_tokens": "Int64"}
+    return table[table.config.isin([*names])].astype(tokens)
 
 
-def mean_by(table: pd.DataFrame, cells: Cells, columns: Sequence[str]) -> dict[Any, Score]:
+def mean_by(
+    table: pd.DataFrame, cells: Cells, scores: RowsByConfig, columns: Sequence[str]
+) -> dict[Any, Score]:
     """Return the mean over the configurations of each value of some columns of the table."""
     found: dict[Any, Score] = {}
     for place, part in table.groupby([*columns], sort=False):
-        score, _, interval = combine({name: cells[name] for name in part.config})
+        score, _, interval = combine({name: cells[name] for name in part.config}, scores)
         languages = part.languages.nunique()
         found[place] = {"score": score, "interval": interval, "languages": languages}
     return found
@@ -232,7 +227,10 @@ def mean_by(table: pd.DataFrame, cells: Cells, columns: Sequence[str]) -> dict[A
 
 
 def ranked(
-    niah: pd.DataFrame, cells: Cells, about: Mapping[str, LanguageFacts]
+    niah: pd.DataFrame,
+    cells: Cells,
+    scores: RowsByConfig,
+    about: Mapping[str, LanguageFacts],
 ) -> list[LanguageScore]:
     """Rank the single languages by their mean over the niah tasks and all lengths (Figure 4).
 
@@ -242,7 +240,7 @@ def ranked(
     found = []
     scored = niah[~niah.is_pair & niah.is_scored]
     for language, part in scored.groupby("languages", sort=False):
-        score, _, interval = combine({name: cells[name] for name in part.config})
+        score, _, interval = combine({name: cells[name] for name in part.config}, scores)
         if score is not None:
             places = frozenset(zip(part.task, part.length, part.tokenizer, strict=True))
             found.append((score, str(language), interval, places))
@@ -303,7 +301,7 @@ def kendall(
 
 
 def best_and_worst(
-    ranking: Sequence[str], table: pd.DataFrame, cells: Cells
+    ranking: Sequence[str], table: pd.DataFrame, cells: Cells, scores: RowsByConfig
 ) -> dict[str, Any] | None:
     """Return the first and the last languages of a ranking at each length (Figure 1A).
 
@@ -314,7 +312,8 @@ def best_and_worst(
         return None
     sides = {"best": [*ranking[:count]], "worst": [*ranking[-count:]]}
     side_of = {code: side for side, codes in sides.items() for code in codes}
-    means = mean_by(table.assign(side=table.languages.map(side_of)), cells, ["length", "side"])
+    sided = table.assign(side=table.languages.map(side_of))
+    means = mean_by(sided, cells, scores, ["length", "side"])
     lengths = [
         {"length": length, **{side: means.get((length, side), NO_SCORE) for side in sides}}
         for length in _lengths(table, cells)
@@ -322,9 +321,9 @@ def best_and_worst(
     return {**sides, "lengths": lengths}
 
 
-def by_task(table: pd.DataFrame, cells: Cells) -> list[dict[str, Any]]:
+def by_task(table: pd.DataFrame, cells: Cells, scores: RowsByConfig) -> list[dict[str, Any]]:
     """Return each task at each length: English, the other languages by resource (Figure 5)."""
-    means = mean_by(table, cells, ["length", "task", "group"])
+    means = mean_by(table, cells, scores, ["length", "task", "group"])
     found = []
     for length, task in product(_lengths(table, cells), TASKS["oneruler"]):
         groups = {group: means.get((length, task, group), NO_SCORE) for group in RESOURCES}
@@ -333,9 +332,9 @@ def by_task(table: pd.DataFrame, cells: Cells) -> list[dict[str, Any]]:
     return found
 
 
-def resources(table: pd.DataFrame, cells: Cells) -> list[dict[str, Any]]:
+def resources(table: pd.DataFrame, cells: Cells, scores: RowsByConfig) -> list[dict[str, Any]]:
     """Return languages of high and of low resource by length: niah means, gap (Figures 1, 4)."""
-    means = mean_by(table[table.is_niah], cells, ["length", "resource"])
+    means = mean_by(table[table.is_niah], cells, scores, ["length", "resource"])
     found = []
     for length in _lengths(table, cells):
         both = {group: means.get((length, group), NO_SCORE) for group in ("high", "low")}
@@ -345,10 +344,10 @@ def resources(table: pd.DataFrame, cells: Cells) -> list[dict[str, Any]]:
     return found
 
 
-def scripts(niah: pd.DataFrame, cells: Cells) -> list[dict[str, Any]]:
+def scripts(niah: pd.DataFrame, cells: Cells, scores: RowsByConfig) -> list[dict[str, Any]]:
     """Return the niah means of languages by the script of their books and by length."""
     single = niah[~niah.is_pair]
-    means = mean_by(single, cells, ["script", "length"])
+    means = mean_by(single, cells, scores, ["script", "length"])
     return [
         {"script": script, "length": length, **means[script, length]}
         for script, length in product(sorted({*single.script}), _lengths(single, cells))
@@ -364,12 +363,13 @@ def _lengths(table: pd.DataFrame, cells: Cells) -> list[str]:
 # Text and instruction in two languages
 
 
-def crossed(niah: pd.DataFrame, cells: Cells) -> list[dict[str, Any]]:
+def crossed(niah: pd.DataFrame, cells: Cells, scores: RowsByConfig) -> list[dict[str, Any]]:
     """Return the niah means of pairs of languages by length (Figure 6A).
 
     The two languages of a pair by themselves are listed too.
     """
-    means, codes = mean_by(niah, cells, ["length", "text", "instruction"]), _codes_in_pairs(niah)
+    means = mean_by(niah, cells, scores, ["length", "text", "instruction"])
+    codes = _codes_in_pairs(niah)
     found = []
     for length, text, instruction in product(_lengths(niah, cells), codes, codes):
         mean = means.get((length, text, instruction), NO_SCORE)
@@ -379,10 +379,12 @@ def crossed(niah: pd.DataFrame, cells: Cells) -> list[dict[str, Any]]:
     return found
 
 
-def cross_lingual(niah: pd.DataFrame, cells: Cells) -> dict[str, dict[str, float]]:
+def cross_lingual(
+    niah: pd.DataFrame, cells: Cells, scores: RowsByConfig
+) -> dict[str, dict[str, float]]:
     """Return the niah mean by the text's language, then by the instruction's (Figure 6A)."""
     matrix: dict[str, dict[str, float]] = {}
-    means = mean_by(niah, cells, ["text", "instruction"])
+    means = mean_by(niah, cells, scores, ["text", "instruction"])
     for text, instruction in product(_codes_in_pairs(niah), repeat=2):
         score = means.get((text, instruction), NO_SCORE)["score"]
         if score is not None:
@@ -399,25 +401,22 @@ def _codes_in_pairs(table: pd.DataFrame) -> list[str]:
 # The offer to answer "none"
 
 
-def none_ablation(cells: Cells) -> list[dict[str, Any]]:
+def none_ablation(results: Results, cells: Cells) -> list[dict[str, Any]]:
     """Compare niah_single with the offer to answer "none" with the same without (Figure 1B).
 
     A paired difference within one model, over the rows that both have: with − without, negative
     if the offer hurts. Raises RulerError if a row of the two does not ask the same.
     """
     found = []
-    offered = {_place(cell): cell for cell in cells.values() if cell["task"] == "niah_single"}
-    for cell in cells.values():
+    scores, references = row_values(results, "score"), row_values(results, "references")
+    offered = {_place(cell): name for name, cell in cells.items() if cell["task"] == "niah_single"}
+    for name, cell in cells.items():
         if cell["task"] != ABLATION or _place(cell) not in offered:
             continue
         twin = offered[_place(cell)]
-        with_none, without = scores_in(twin), scores_in(cell)
+        with_none, without = scores[twin], scores[name]
         index = sorted(with_none.keys() & without.keys())
-        asked, again = (
-            dict(zip(one["rows"]["index"], one["rows"]["references"], strict=True))
-            for one in (twin, cell)
-        )
-        if any(asked[i] != again[i] for i in index):
+        if any(references[twin][i] != references[name][i] for i in index):
             raise RulerError(
                 f"The rows of niah_single and {ABLATION} at {cell['length']} in "
                 f"{languages_of(cell)} do not ask the same: they cannot be paired."
@@ -462,7 +461,8 @@ def reasoning(rows: pd.DataFrame, cells: Cells) -> list[dict[str, Any]]:
 
 def words_right(rows: pd.DataFrame, cells: Cells) -> list[WordsRight]:
     """Return how many of the ten words were right, by length and task (Figure 23)."""
-    kind = np.where(rows.truncated, "truncated", np.where(rows.score == 1, "right", "wrong"))
+    truncated = rows.state == "truncated"
+    kind = np.where(truncated, "truncated", np.where(rows.score == 1, "right", "wrong"))
     groups = rows.groupby(["length", "task", kind]).found.agg(["size", "mean"])
     counts, means = groups["size"].to_dict(), groups["mean"].to_dict()
     found: list[WordsRight] = []
@@ -494,7 +494,7 @@ def prompt_tokens(rows: pd.DataFrame) -> dict[str, dict[str, float]]:
     """
     found: dict[str, dict[str, float]] = {}
     known = rows[rows.prompt_tokens.fillna(0) > 0]
-    for place, part in known.groupby(["length", "languages"], sort=False):
+    for place, part in known.groupby(["length", "language"], sort=False):
         length, languages = map(str, place)
         found.setdefault(length, {})[languages] = float(part.prompt_tokens.mean())
     return found

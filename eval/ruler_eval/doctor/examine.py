@@ -15,6 +15,7 @@ import json
 import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, cast
 
@@ -23,6 +24,7 @@ from ruler_common.files import write_whole
 from ruler_common.names import EVIDENCE_ALONE
 from ruler_common.parsing import json_value
 from ruler_common.text import number_of
+from ruler_eval.doctor.answers import SCORE_COLUMNS, Scorer
 from ruler_eval.doctor.asking import Asker, not_planned, planned_conditions, start_asker
 from ruler_eval.doctor.conditions import (
     CACHED,
@@ -35,20 +37,12 @@ from ruler_eval.doctor.conditions import (
 from ruler_eval.doctor.judge import Answer, Key, Row, Verdict, judge, may_stop
 from ruler_eval.doctor.options import DoctorOptions
 from ruler_eval.frozen_release import PartialRow, Release, chosen_files
-from ruler_eval.prediction import Prediction
 from ruler_eval.run.backends.backend import Completion, ModelOptions
 from ruler_eval.run.records import Record, Records, read_lines
 from ruler_eval.run.row_state import over_limit, record_of
 from ruler_eval.run.run_order import RunOrder, asked_settings, new_session
-from ruler_eval.score.row_score import ScoringRules, row_score
-from ruler_eval.tasks import scoring_task
 
-COLUMNS = (
-    *("index", "input", "answer_prefix", "max_new_tokens", "length"),
-    *("outputs", "none_word", "evidence"),
-)
-FIRST_WAVE = 8
-"""Rows of the first wave; each next one is twice as large, up to --load."""
+COLUMNS = (*SCORE_COLUMNS, "input", "answer_prefix", "max_new_tokens", "length", "evidence")
 DEFAULT_LENGTH = 32768
 """Without --lengths, the release's shortest and its longest length up to this one are asked."""
 STATE_FILE = "doctor.json"
@@ -117,12 +111,10 @@ def choose_configs(release: Release, options: DoctorOptions, limit: int | None) 
 
 
 def in_waves(keys: Sequence[Key], load: int) -> tuple[tuple[Key, ...], ...]:
-    """Return rows in waves of 8, 16, … rows, up to `load` of them."""
-    waves, start, size = [], 0, min(FIRST_WAVE, load)
-    while start < len(keys):
-        waves.append(tuple(keys[start : start + size]))
-        start, size = start + size, min(2 * size, load)
-    return tuple(waves)
+    """Return rows in two or more waves of nearly equal size, of at most `load` rows each."""
+    count = max(2, -(-len(keys) // load))
+    ends = [len(keys) * number // count for number in range(count + 1)]
+    return tuple(tuple(keys[start:end]) for start, end in pairwise(ends) if end > start)
 
 
 def sides_of(conditions: Sequence[str]) -> tuple[Side, ...]:
@@ -155,7 +147,7 @@ class Examination:
         except BaseException:
             self.asker.close()
             raise
-        self._rules = ScoringRules().of(self.release)
+        self._scorer = Scorer(self.release)
         self._records = {side.name: Records(self.folder / side.name) for side in self.plan.sides}
 
     # ---- the plan and the folder ---------------------------------------------------------------
@@ -321,7 +313,7 @@ class Examination:
                     for record in read_lines(path):
                         key = (config, record["index"])
                         if key in self.rows:
-                            answers[key] = self._scored(record)
+                            answers[key] = self._scorer.score(record, self.rows[key])
             records.record_settings({**run[0], "doctor": side.name}, run[1])
         self._write_state(None)
 
@@ -406,32 +398,7 @@ class Examination:
             return
         kept = cast(Record, {**record, "counted_tokens": counted_tokens})
         self._records[side.name].write(kept)
-        self.answers[side.name][key] = self._scored(kept)
-
-    def _scored(self, record: Record) -> Answer:
-        """Score a record: a failed row is wrong, one that does not fit counts nowhere."""
-        key = (record["config"], record["index"])
-        prediction = Prediction(
-            *key,
-            record["prediction"],
-            finish_reason=record["finish_reason"],
-            thinking=record.get("thinking"),
-            thinking_ended=record.get("thinking_ended"),
-            error=record.get("error"),
-        )
-        config = self.release.parse(record["config"])
-        task = scoring_task(config.task, self.release.dataset, self.release)
-        language = config.instruction_language if config.dataset == "oneruler" else None
-        scored = row_score(self.rows[key], prediction, task, language, self._rules)
-        usage = record["usage"]
-        sent_nothing = record["finish_reason"] == "does_not_fit"
-        return Answer(
-            score=scored.score,
-            fits=not sent_nothing,
-            prompt_tokens=usage["prompt_tokens"] if usage else None,
-            cached_tokens=usage["cached_tokens"] if usage else None,
-            counted_tokens=cast("int | None", record.get("counted_tokens")),
-        )
+        self.answers[side.name][key] = self._scorer.score(kept, self.rows[key])
 
 
 def _groups(keys: Sequence[Key], size: int) -> Iterator[Sequence[Key]]:

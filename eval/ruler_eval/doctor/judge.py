@@ -5,12 +5,13 @@
 
 What is tested: the pairs of a condition in which A's score is higher are counted, and those in
 which B's is; equal pairs say nothing. If the condition changes nothing, both are equally likely,
-whatever the rows are and however noisy the engine is. The test is McNemar's exact one, two-sided.
-After every wave of rows a wager that is valid however often one looks (ruler_eval/gate/betting.py)
-may end the examination before the last row: a condition's p is the smaller of the wager's p / EARLY
-and, after the last row, the exact p / LAST. As EARLY + LAST = 1, p <= x has a chance of x at most.
-Holm's method over all planned tests then keeps the chance that a sound engine is called broken at
-ALPHA, over all conditions and both directions.
+whatever the rows are and however noisy the engine is. The test is McNemar's exact one. Both
+directions are tested, "B is worse" with B_WORSE of the error and "A is worse" with A_WORSE. After
+every wave of rows a wager that is valid however often one looks (ruler_eval/gate/betting.py) may
+end the examination before the last row: a condition's p is the smaller of the wager's p / EARLY
+and, after the last row, the exact p / LAST. As both pairs of shares add up to 1, p <= x has a
+chance of x at most. Holm's method over all planned tests then keeps the chance that a sound engine
+is called broken at ALPHA, over all conditions and both directions.
 
 Three more things are judged from the same answers. Repeats: whether the score of a row changes in
 more than MAX_FLIPS of the pairs of identical requests (one-sided, by the same wager). Depth:
@@ -29,24 +30,36 @@ from typing import Any, Literal
 import numpy as np
 
 from ruler_common.text import number_of
-from ruler_eval.doctor.conditions import CACHED, COLD, CONDITIONS, DOCS, REPEATS, Condition
+from ruler_eval.doctor.conditions import (
+    CACHED,
+    COLD,
+    CONDITIONS,
+    DOCS,
+    LOADED,
+    REPEATS,
+    Condition,
+)
 from ruler_eval.gate.betting import evidence
 from ruler_eval.score.intervals import POWER, holm, mcnemar
 
 ALPHA = 0.05
 """The chance that a sound server is called broken."""
-EARLY, LAST = 0.4, 0.6
+EARLY, LAST = 0.2, 0.8
 """The shares of ALPHA that looks before the last row and the exact test after it may use up."""
+B_WORSE, A_WORSE = 0.8, 0.2
+"""The shares of ALPHA for the two directions of a condition."""
 MAX_FLIPS = 0.05
 """The share of pairs of identical requests whose scores may differ."""
 CLIFF = 0.2
 """Evidence beyond the distance is found in less than this share of the nearer evidence's recall."""
 DISTANCES = 20
 """Places, evenly spread over the rows, at which recall may fall off a cliff."""
+LIKELY = 0.2
+"""The p below which a condition that is not decided yet is waited for."""
+RARELY = 0.01
+"""The chance below which cold requests differ too rarely for the noise of identical ones."""
 MIN_BEYOND = 10
 """Rows on either side of the cliff."""
-SHORT_OF = 64
-"""Tokens by which a prompt may be shorter than it was counted before it counts as truncated."""
 
 Key = tuple[str, int]
 """A configuration and the index of a row in it."""
@@ -72,6 +85,8 @@ class Answer:
     score: float
     fits: bool = True
     """False if the prompt was not sent, or was shortened by the server."""
+    shortened: bool = False
+    """Whether the token counts show that the server shortened the prompt."""
     prompt_tokens: int | None = None
     cached_tokens: int | None = None
     counted_tokens: int | None = None
@@ -95,9 +110,12 @@ class Finding:
     only_a: int = 0
     only_b: int = 0
     exact_p: float | None = None
+    """Of McNemar's test alone, two-sided: what `ruler compare` gives for the two sides."""
     p: float = 1.0
     holm_p: float = 1.0
     smallest_loss: float | None = None
+    flips: float = 0.0
+    """Repeats: the share of pairs of identical requests whose scores differ."""
 
     @property
     def docs(self) -> str:
@@ -125,14 +143,22 @@ class Verdict:
 # ---- one condition -----------------------------------------------------------------------------
 
 
-def wager_p(values: Sequence[float], limit: float, two_sided: bool) -> float:
-    """Return a p value of "the mean is `limit`" that holds however often one looks."""
+def wager_p(values: Sequence[float], limit: float) -> tuple[float, float]:
+    """Return p values of "the mean is `limit`", however often one looks.
+
+    The first is small if the mean is larger, the second if it is smaller.
+    """
     if not values:
-        return 1.0
+        return 1.0, 1.0
     smaller, larger = evidence(np.array(values, dtype=float)[:, None], limit)
-    if not two_sided:
-        return min(1.0, 1 / float(larger[-1]))
-    return min(1.0, 2 / max(float(smaller[-1]), float(larger[-1])))
+    return 1 / float(larger[-1]), 1 / float(smaller[-1])
+
+
+def exact_p(fewer: int, more: int) -> float:
+    """Return the one-sided p of McNemar's exact test that `more` is more often by chance alone."""
+    from scipy.special import bdtr
+
+    return float(bdtr(fewer, fewer + more, 0.5)) if fewer + more else 1.0
 
 
 def judge_pairs(
@@ -141,10 +167,11 @@ def judge_pairs(
     """Count in which pairs one side is better, and test it; Holm's p is added later."""
     signs = [float(np.sign(a.score - b.score)) for _, a, b in pairs]
     only_a, only_b = signs.count(1.0), signs.count(-1.0)
-    p, exact = wager_p(signs, 0.0, two_sided=True) / EARLY, None
+    b_worse, a_worse = wager_p(signs, 0.0)
+    p = min(b_worse / B_WORSE, a_worse / A_WORSE) / EARLY
     if complete:
-        exact = mcnemar(only_a, only_b)
-        p = min(p, exact / LAST)
+        b_worse, a_worse = exact_p(only_b, only_a), exact_p(only_a, only_b)
+        p = min(p, min(b_worse / B_WORSE, a_worse / A_WORSE) / LAST)
     return Finding(
         name=condition.name,
         title=condition.title,
@@ -154,7 +181,7 @@ def judge_pairs(
         rows=len(pairs),
         only_a=only_a,
         only_b=only_b,
-        exact_p=exact,
+        exact_p=mcnemar(only_a, only_b),
         p=min(1.0, p),
     )
 
@@ -236,7 +263,7 @@ def smallest_loss(rows: int, differing: int, tests: int) -> float:
     """Return the loss, in points, that is seen in a share of POWER of examinations like this one.
 
     `differing` of the rows differ by noise, half of them either way; the test is the exact one
-    after the last row, at Holm's first step of `tests`.
+    after the last row that B is worse, at Holm's first step of `tests`.
     """
     from scipy.stats import binom
 
@@ -244,9 +271,8 @@ def smallest_loss(rows: int, differing: int, tests: int) -> float:
         return 100.0
     counts = np.arange(rows + 1)
     total = counts[:, None] + counts[None, :]
-    fewer = np.minimum(counts[:, None], counts[None, :])
-    p_values = np.minimum(1, 2 * binom.cdf(fewer, np.maximum(total, 1), 0.5))
-    seen = (p_values <= ALPHA * LAST / tests) & (counts[:, None] > counts[None, :])
+    p_values = binom.cdf(counts[None, :], np.maximum(total, 1), 0.5)
+    seen = (p_values <= ALPHA * LAST * B_WORSE / tests) & (total > 0)
     noise = differing / 2 / rows
     by_noise = binom.pmf(counts, rows, noise)
 
@@ -288,8 +314,8 @@ def judge_repeats(rows: Sequence[Row], answers: Answers) -> Finding:
         remedy="Ask with one request at a time (`--max-num-seqs 1`) and without speculative "
         "decoding; if answers still change, suspect the kernels",
         rows=len(shares),
-        only_a=changed,
-        p=wager_p(shares, MAX_FLIPS, two_sided=False),
+        flips=share / 100,
+        p=min(1.0, wager_p(shares, MAX_FLIPS)[0]),
     )
 
 
@@ -363,14 +389,10 @@ def judge_tokens(rows: Sequence[Row], answers: Answers, has_bos: bool) -> Findin
             found, state="unchecked", sentence="Not checked: the server counts no tokens."
         )
     found = replace(found, rows=len({row.key for row, _, _ in known}))
-    short = [
-        (row, seen, sent)
-        for row, answer, seen in known
-        for sent in (answer.counted_tokens,)
-        if sent is not None and seen < sent - max(SHORT_OF, sent // 50)
-    ]
+    short = [(row, answer, seen) for row, answer, seen in known if answer.shortened]
     if short:
-        _, seen, sent = short[0]
+        row, answer, seen = short[0]
+        sent = answer.counted_tokens or row.row_tokens
         sentence = (
             f"The server shortens prompts: it read {seen:,} of {sent:,} tokens, and so in "
             f"{number_of(len({row.key for row, _, _ in short}), 'row')}."
@@ -465,6 +487,7 @@ def judge(
     settled = [
         _settle(finding, pairs.get(finding.name), reasons, complete, tests) for finding in findings
     ]
+    settled = _blame_cache(settled, rows, answers)
     settled.append(judge_tokens(rows, answers, has_bos))
     for name in CONDITIONS:
         if name not in planned:
@@ -513,6 +536,37 @@ def _settle(
         "would have been seen."
     )
     return replace(finding, sentence=sentence, smallest_loss=loss)
+
+
+def _blame_cache(
+    findings: Sequence[Finding], rows: Sequence[Row], answers: Answers
+) -> list[Finding]:
+    """Name the cache if identical requests get different scores on cache hits alone.
+
+    All repeats hit the cache. If the engine were noisy everywhere, answers that hit no cache, COLD
+    and LOADED, would differ as often; if they differ far more rarely, hits are at fault.
+    """
+    from scipy.stats import binom
+
+    named = {finding.name: finding for finding in findings}
+    repeat, cache = named["repeat"], named.get("cache")
+    cold, loaded = answers.get(COLD.name, {}), answers.get(LOADED.name, {})
+    both = [row.key for row in rows if row.key in cold and row.key in loaded]
+    if repeat.state != "engine" or cache is None or cache.state == "engine" or not both:
+        return list(findings)
+    differ = sum(cold[key].score != loaded[key].score for key in both)
+    if binom.cdf(differ, len(both), repeat.flips) > RARELY:
+        return list(findings)
+    blamed = replace(
+        cache,
+        state="engine",
+        holm_p=repeat.holm_p,
+        sentence="Answers change on cache hits: the scores of identical requests that hit it "
+        f"differ in {100 * repeat.flips:.1f} % of the pairs (p = {repeat.holm_p:.2g}), those of "
+        f"cold requests in {differ} of {number_of(len(both), 'row')}; {cache.only_a} have a better "
+        f"answer cold, {cache.only_b} from the cache.",
+    )
+    return [blamed if finding is cache else finding for finding in findings]
 
 
 def _causes(findings: Sequence[Finding]) -> Iterator[Finding]:
@@ -575,11 +629,16 @@ def may_stop(verdict: Verdict, rows_when_decided: int) -> bool:
     """Whether an engine's fault is named as well as it can be before the last row.
 
     A condition that another one may explain better, and repeats, which any other one may, wait for
-    as many rows again as it took to decide on them.
+    as many rows again as it took to decide on them, and longer while the other one looks likely.
     """
     if verdict.outcome != "engine":
         return False
+    named = {finding.name: finding for finding in verdict.findings}
     cause = next(finding for finding in verdict.findings if finding.state == "engine")
     condition = CONDITIONS.get(cause.name)
-    final = condition is not None and not condition.explained_by
-    return final or cause.name == "tokens" or verdict.rows >= 2 * rows_when_decided
+    if cause.name == "tokens" or (condition is not None and not condition.explained_by):
+        return True
+    better = named.get(condition.explained_by) if condition is not None else None
+    if better is not None and exact_p(better.only_b, better.only_a) < LIKELY:
+        return False
+    return verdict.rows >= 2 * rows_when_decided

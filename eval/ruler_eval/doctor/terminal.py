@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ruler_common.terminal import narrow_table, sentences
 from ruler_eval.doctor.judge import Finding, Verdict
+from ruler_eval.doctor.observe import Observation
 
 _STATES = {"engine": "CHANGES ANSWERS", "same": "no change", "unchecked": "not checked"}
 _OUTCOMES = {"engine": "Engine.", "sound": "Sound.", "unknown": "Cannot tell."}
@@ -42,3 +43,34 @@ def look_line(verdict: Verdict, rows: int, planned: int) -> str:
     least = min(tested, key=lambda f: f.holm_p, default=None)
     nearest = f"; nearest: {least.title}, p = {least.holm_p:.2g}" if least else ""
     return f"{rows} of {planned} rows, {verdict.score:.1f} % right cold{nearest}."
+
+
+def observation_text(seen: Observation) -> str:
+    """Return what a finished run shows."""
+    parts = [sentences(f"{p.sentence} {p.remedy}; see {p.docs}.") for p in seen.patterns]
+    if not parts:
+        parts.append(sentences(f"No pattern of a broken engine in {seen.rows:,} rows."))
+    rows = []
+    for one in seen.circumstances:
+        rows += [
+            [
+                one.title,
+                group.label,
+                f"{group.rows:,}",
+                f"{group.difference:+.1f}",
+                f"± {group.half_width:.1f}",
+            ]
+            for group in one.groups
+        ]
+    if rows:
+        header = ["Scores by", "", "rows", "points", "95 %"]
+        parts += ["", narrow_table(header, rows, left=(0, 1))]
+    missing = [f"{one.title}: {one.reason}." for one in seen.circumstances if not one.groups]
+    parts += ["", *map(sentences, missing)]
+    parts.append(
+        sentences(
+            "Points are differences from the mean of the rows' own configuration. This is an "
+            "observation, not a proof: ruler doctor --base-url URL asks the engine."
+        )
+    )
+    return "\n".join(parts)

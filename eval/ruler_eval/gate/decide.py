@@ -40,7 +40,7 @@ from ruler_eval.score.intervals import (
     paired_mean,
     units,
 )
-from ruler_eval.score.results_file import Results, scores_of
+from ruler_eval.score.results import Results, documents_of, row_values
 
 RULE = "bets 4"
 """The name of the rule together with the order of rows; another rule gets another number."""
@@ -184,7 +184,7 @@ def decide_run(
 
 def fixed_settings(base: Results, max_drop: float) -> dict[str, Any]:
     """Return what is fixed before the first row: the limit, the rule, and the scores of model A."""
-    scores = {name: [*rows.items()] for name, rows in scores_of(base).items()}
+    scores = {name: [*rows.items()] for name, rows in row_values(base, "score").items()}
     digest = hashlib.blake2b(json.dumps(scores).encode(), digest_size=8).hexdigest()
     fixed = {"max_drop": float(max_drop), "rule": RULE, "alpha": ALPHA, "base": base["model"]}
     return {"decide": {**fixed, "base_scores": digest}}
@@ -215,6 +215,7 @@ class SequentialTest:
     ) -> None:
         self.plan, self.max_drop = plan, max_drop
         self.base, self._cells = ScoredRows.from_results(base), base["configurations"]
+        self._documents = documents_of(base)
         self._models = base["model"], candidate
         self._drops = np.empty((0, len(plan.order)))
         self._answered = np.empty((0, len(plan.order)), dtype=bool)
@@ -322,7 +323,7 @@ class SequentialTest:
         for stratum, names in self.plan.configs.items():
             for name in names:
                 drops[name] = {i: self._drop(name, i, other) for i in self.plan.order[stratum]}
-        found = paired_mean(*units(drops, {name: self._cells[name] for name in drops}))
+        found = paired_mean(*units(drops, self._cells, None, self._documents))
         if found.rows < FEWEST_ROWS:
             return [-100.0, 100.0]
         return [100 * end for end in noninferiority_interval(found)]

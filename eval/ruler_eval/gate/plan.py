@@ -21,8 +21,8 @@ from ruler_common.manifest_form import FileEntry, Manifest
 from ruler_common.rows import row_order
 from ruler_eval.run.runner import OpenRun
 from ruler_eval.run.work_plan import WAVE, WAVE_OVER_LENGTHS
-from ruler_eval.score.results_file import Results, Scores, is_alone
-from ruler_eval.score.stopped import stopped_at
+from ruler_eval.score.results import Results, Scores, is_alone, row_values
+from ruler_eval.score.run_facts import stopped_at
 
 LOOK_EVERY = 5
 """New rows of each task between two looks, at one length."""
@@ -111,13 +111,14 @@ def plan_of_results(base: Results, other: Results | None = None) -> LookPlan:
     stopped = stopped_at(base["run"]) if base["partial"] else None
     chosen: dict[Stratum, list[int]] = {}
     configs: dict[Stratum, list[str]] = {}
+    scores = row_values(base, "score")
     for name, cell in base["configurations"].items():
         if is_alone(cell):  # the control without a haystack counts in no mean
             continue
         stratum = cell["task"], cell["length"]
         frozen = row_order(version, data["name"], *stratum, cell["rows_available"])
         indices = frozen[: stopped["of"] if stopped else cell["n"]]
-        rows = {*cell["rows"]["index"]}
+        rows = {*scores[name]}
         if not (rows < {*indices} if stopped else rows == {*indices}):
             raise RulerError(
                 f"The rows of '{name}' are not the first ones of the frozen order: score the "

@@ -31,7 +31,7 @@ from ruler_eval.gate.waves import open_waves
 from ruler_eval.run.progress import RunSummary
 from ruler_eval.run.run_order import RunOrder
 from ruler_eval.run.work_plan import WAVE
-from ruler_eval.score.results_file import Scores
+from ruler_eval.score.results import Scores
 
 MIN_ROWS, MIN_ROWS_OVER_LENGTHS = 20, 6
 """Rows of each task and length before a run may stop: at one length, over several."""

@@ -22,9 +22,10 @@ from ruler_eval.run.records import Record
 from ruler_eval.run.run_order import RowOrder, RunOrder
 from ruler_eval.run.runner import OpenRun
 from ruler_eval.run.work_plan import Part
-from ruler_eval.score import results_file, scoring
+from ruler_eval.score import scoring
 from ruler_eval.score.predictions import PredictionSource
-from ruler_eval.score.results_file import Results, scores_of
+from ruler_eval.score.results import UNANSWERED, Results, row_values
+from ruler_eval.score.results import write as write_results
 from ruler_eval.score.row_score import ScoringRules, row_score
 from ruler_eval.tasks import scoring_task
 from ruler_score.ruler_score import SCORE_VERSION
@@ -47,12 +48,13 @@ class ScoredRows:
     @classmethod
     def from_results(cls, results: Results) -> ScoredRows:
         """Take the rows of results."""
-        rows = {name: cell["rows"] for name, cell in results["configurations"].items()}
-        return cls(
-            scores={name: {**scores} for name, scores in scores_of(results).items()},
-            unanswered={name: {*known.get("unanswered", ())} for name, known in rows.items()},
-            truncated={name: {*known["truncated"]} for name, known in rows.items()},
-        )
+        unanswered: dict[str, set[int]] = {}
+        truncated: dict[str, set[int]] = {}
+        for name, states in row_values(results, "state").items():
+            unanswered[name] = {index for index, state in states.items() if state in UNANSWERED}
+            truncated[name] = {index for index, state in states.items() if state == "truncated"}
+        scores = row_values(results, "score")
+        return cls(scores=scores, unanswered=unanswered, truncated=truncated)
 
 
 @contextmanager
@@ -125,7 +127,7 @@ class RunInWaves:
         language = config.instruction_language if config.dataset == "oneruler" else None
         result = row_score(row, prediction, self._tasks[name], language, self._rules)
         self.rows.scores[name][index] = result.score
-        if result.state == "cut":
+        if result.state == "truncated":
             self.rows.truncated[name].add(index)
         if record["finish_reason"] == "error":
             self.rows.unanswered[name].add(index)
@@ -142,21 +144,20 @@ class RunInWaves:
                 f"{SCORE_VERSION}: score it again."
             )
         digests = base["dataset"].get("rows", {})
+        references = row_values(base, "references")
         for name, rows in self._rows.items():
             same = (
                 digests.get(name, self.work.checked.digests[name])
                 == self.work.checked.digests[name]
             )
-            cell = base["configurations"].get(name)
-            if cell is not None and name not in digests:  # files that were scored by themselves
-                references = zip(cell["rows"]["index"], cell["rows"]["references"], strict=True)
+            if name in references and name not in digests:  # files scored by themselves
                 same = all(
                     index in rows and digest("\n".join(rows[index]["outputs"])) == known
-                    for index, known in references
+                    for index, known in references[name].items()
                 )
             if not same:
                 raise RulerError(f"'{name}' was scored on different rows: run both on one release.")
-        if missing := self.plan.missing_row(scores_of(base), self.plan.rows):
+        if missing := self.plan.missing_row(row_values(base, "score"), self.plan.rows):
             raise RulerError(
                 f"The base run has no {missing}, which the test may need: finish it and score it "
                 "again, or give the --limit that it was run with."
@@ -195,7 +196,7 @@ class RunInWaves:
         predictions, release = source.open([self.order.out])
         rules = ScoringRules(self._rules.compat, self._rules.cut)
         results = scoring.score(predictions, release, rules)
-        results_file.write(results, self.order.out / "results.json")
+        write_results(results, self.order.out / "results.json")
         return summary
 
     @property

@@ -7,14 +7,18 @@ Of two runs paired differences, of two seeds unpaired ones, of three runs or mor
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from ruler_common.terminal import narrow_table, sentences
-from ruler_common.text import number_of
-from ruler_eval.analysis.compare import ComparedModel, Decision, Ranking, RowCounts, Verdict
+from ruler_common.text import number_of, shortened
+from ruler_eval.analysis.compare import ComparedModel, Decision, RowCounts, Verdict
 from ruler_eval.report.table_parts import bounds, number, p_value, picked
 
+if TYPE_CHECKING:
+    from ruler_eval.analysis.ranks import Ranking
+
+_MAX_SETTING = 40  # characters
 _SIZES = {"n": "n", "n A": "n_a", "n B": "n_b"}
 _TESTS = """p is of one test alone; p (Holm) is adjusted for all {tests} of this table."""
 _BETTER = """better: the model that these rows show to be better: the 95 % interval (from, to) does
@@ -169,13 +173,24 @@ def ranking(found: Ranking, markdown: bool = False) -> str:
 
 
 def _sides(found: Mapping[str, Any], markdown: bool) -> str:
-    """A line for each side: the model, the seed of two, its rows."""
+    """A line for each side: the model, the seed of two, its rows; then the settings that differ."""
     shown = []
     for side in ("a", "b"):
         model, seed = found[side], found.get("seeds", {}).get(side)
         text = f"{side.upper()}: " + f"seed {seed}, " * (seed is not None) + _whose(model)
         shown.append(sentences(text, markdown))
+    if found["settings"]:
+        shown.append(sentences(f"Settings that differ: {_settings(found['settings'])}.", markdown))
     return "\n".join(shown)
+
+
+def _settings(differ: Mapping[str, Sequence[str]]) -> str:
+    """`sampling.temperature 0.0 / 0.6; mode prefill / chat`: A's, then B's."""
+    parts = []
+    for name, values in differ.items():
+        a, b = [shortened(value, _MAX_SETTING) for value in values]
+        parts.append(f"{name} {a} / {b}")
+    return "; ".join(parts)
 
 
 def _whose(model: ComparedModel) -> str:

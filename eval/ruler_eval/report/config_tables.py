@@ -7,7 +7,7 @@ from typing import Literal, get_args
 
 from ruler_common.terminal import narrow_table
 from ruler_eval.report.table_parts import titled
-from ruler_eval.score.results_file import Cell, Results
+from ruler_eval.score.results import Cell, Results
 
 Trouble = Literal[
     "missing", "failed", "does_not_fit", "cut", "cut_scored",

@@ -16,8 +16,8 @@ from ruler_common.terminal import narrow_table, sentences
 from ruler_eval.published.published_tables import ModelKind, PublishedTable, newest_tables
 from ruler_eval.report.score_tables import chosen, mean_name
 from ruler_eval.report.table_parts import number
-from ruler_eval.score.effective_length import Baseline
-from ruler_eval.score.results_file import GroupSummary, Results, rows_of
+from ruler_eval.score.aggregates import Baseline
+from ruler_eval.score.results import GroupSummary, Results, rows_of
 
 NOTE = (
     "Note: published models were measured on other rows, by their authors' own runs: {rows}. "

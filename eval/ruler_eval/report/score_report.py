@@ -23,7 +23,7 @@ from ruler_eval.report.config_tables import (
 from ruler_eval.report.score_tables import MEANS
 from ruler_eval.report.table_parts import number
 from ruler_eval.score.aggregates import for_all
-from ruler_eval.score.results_file import GroupSummary, Results
+from ruler_eval.score.results import GroupSummary, Results
 
 _MOST_NOTES = 5
 _BY_TASK = "The tasks of each language and of the means: --all."
@@ -64,6 +64,7 @@ def report(
             parts += [by_depth(known, markdown)] * (depth and not every)
             averages = tables.averages(groups, markdown, every)
             parts.append(f"{line_of(f'Averages ({name})', markdown)}\n\n{averages}")
+            parts.append(tables.losses(groups, markdown))
         parts += [_BY_TASK] * (several and not every)
     if every:
         parts.append(troubles(results, markdown))

@@ -13,9 +13,15 @@ from typing import Literal
 
 from ruler_common.terminal import narrow_table, sentences
 from ruler_eval.report.table_parts import number, picked, titled
-from ruler_eval.score.aggregates import EVERY_LANGUAGE, EVERY_PAIR, in_languages
-from ruler_eval.score.effective_length import written
-from ruler_eval.score.results_file import Cell, GroupSummary, Results, rows_of, warnings_of
+from ruler_eval.score.aggregates import EVERY_LANGUAGE, EVERY_PAIR, in_languages, written
+from ruler_eval.score.results import (
+    Cell,
+    GroupSummary,
+    LengthLoss,
+    Results,
+    rows_of,
+    warnings_of,
+)
 
 _MEANING = {
     "from": "from, to: 95 % interval.",
@@ -241,6 +247,38 @@ def averages(
     facts = {"threshold": threshold, "between": between}
     meanings = " ".join(_MEANING[name].format(**facts) for name in known)
     return "\n\n".join(filter(None, [*drawn, sentences(meanings, markdown)]))
+
+
+def losses(groups: Mapping[str, GroupSummary], markdown: bool = False) -> str:
+    """A row for all tasks and each category: how the mean changes from the shortest length.
+
+    "" if one length was scored. Rows of one index are paired; ± is half the 95 % interval.
+    """
+    lengths: dict[str, None] = {}
+    rows = []
+    for name, group in sorted(groups.items(), key=lambda item: item[0] != "all"):
+        changes = {loss["longer"]: loss for loss in group["losses"]}
+        lengths.update(dict.fromkeys(changes))
+        if changes:
+            rows.append((name, changes))
+    if not lengths:
+        return ""
+    shorter = rows[0][1][next(iter(lengths))]["shorter"].upper()
+    table = [
+        [name, *(_change(changes[length]) if length in changes else "-" for length in lengths)]
+        for name, changes in rows
+    ]
+    title = f"Change from {shorter}, in points (rows paired by index, ± 95 %)"
+    return titled(title, ["group", *map(str.upper, lengths)], table, markdown)
+
+
+def _change(loss: LengthLoss) -> str:
+    """`−6.2±0.8`."""
+    text = f"{loss['difference']:+.1f}".replace("-", "−")
+    if loss["interval"] is None:
+        return text
+    low, high = loss["interval"]
+    return f"{text}±{(high - low) / 2:.1f}"
 
 
 def relative_name(group: GroupSummary) -> str:

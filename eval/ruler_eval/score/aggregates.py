@@ -1,11 +1,11 @@
-"""The aggregates of a results.json: per length, over lengths, by category, by language.
+"""The aggregates of a results.json: by length, over lengths, by category, by language.
 
     summary["tekken"]["en"]["all"] = {
         "tasks": 13,                                         # tasks that belong to it
         "lengths": {"4k": {"tokens", "score", "strict", "interval", "tasks", "lacking"}},
         "average", "weighted_inc", "weighted_dec", "area",   # {"score", "interval"} over lengths
         "threshold", "effective_length", "effective_length_interval", "effective_length_name",
-        "relative_effective_length"}
+        "relative_effective_length", "losses"}
 
 Groups of ruler are `all` (Tables 3 and 12) and the four categories (Tables 13 to 16), of oneruler
 `niah`, `cwe` and `all` (of pairs of two languages, which have no cwe, the niah tasks); of a custom
@@ -15,6 +15,19 @@ the mean over them; pairs of two languages are apart from it, and `*-*` is the m
 `area` is the area under the scores over the logarithm of the length, in percent of that of a model
 which is right everywhere.
 
+Effective length, its thresholds and the weights of the averages: RULER (arXiv:2404.06654), section
+4. The tests compare them with Tables 3 and 12 to 16.
+
+    by_length = {4096: 96.7, 8192: 95.8, 16384: 96.0, 32768: 95.9, 65536: 95.9, 131072: 94.4}
+    effective_length(by_length, 85.6)            # 131072
+    weights(6, "inc")                            # [1, 2, 3, 4, 5, 6]: wAvg.(inc)
+
+Losses: what is lost from one length to a longer one, from the differences of rows with the same
+index. A release asks the same in such rows (keys, values, chains, questions, relative depths), so
+their differences vary less than two means do. In rows that ask something else under one index, as
+those of other generators, they vary as much as two means: the interval holds, and nothing is
+gained. tests/bench/bench_length_loss.py shows the coverage.
+
 The control `0k` counts in no average: there a row is its evidence alone, so a low score says that
 the task is not understood, and a score that falls from there that the length is the cause. If it
 was scored, a length has `relative_to_0k`, its mean in percent of that at `0k`.
@@ -22,69 +35,232 @@ was scored, a length has `relative_to_0k`, its mean in percent of that at `0k`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Literal, cast
 
-from ruler_common.names import GROUPS, Names, languages_of
+from ruler_common.errors import RulerError
+from ruler_common.names import GROUPS, Names, in_tokens, languages_of, length_name
 from ruler_eval.score import intervals
-from ruler_eval.score.effective_length import (
-    ALL_TASKS,
-    CATEGORIES,
-    Baseline,
-    Category,
-    area_weights,
-    effective_length,
-    effective_length_interval,
-    effective_length_name,
-    relative_effective_length,
-    weights,
-)
-from ruler_eval.score.results_file import (
+from ruler_eval.score.results import (
     Cell,
     GroupSummary,
+    Interval,
+    LengthLoss,
     LengthMean,
     Mean,
+    RowsByConfig,
     Summary,
     is_alone,
     lengths_of,
-    scores_in,
 )
 
+Baseline = Literal["chat", "base"] | float
+"""Whose score at 4K is the threshold of effective length, or the threshold itself."""
 EVERY_LANGUAGE = "*"
 EVERY_PAIR = "*-*"
 Cells = Mapping[str, Cell]
 
 
-def summary(
-    cells: Cells,
-    names: Names,
-    standard: bool = True,
-    baseline: Baseline = "chat",
+@dataclass(frozen=True)
+class Category:
+    """A category of tasks and Llama-2-7B's score in it at 4K: the threshold of effective length."""
+
+    name: str
+    tasks: tuple[str, ...]
+    chat: float | None = None
+    base: float | None = None
+
+    def threshold(self, baseline: Baseline) -> float | None:
+        """Return the threshold for `chat` (aligned) or `base` models, or the given number.
+
+        None if there is none: in a custom suite, and in ONERULER.
+        """
+        if isinstance(baseline, str):
+            return self.base if baseline == "base" else self.chat
+        return baseline if self.name in ("all", ALL_TASKS.name) else self.chat
+
+
+_RULER = GROUPS["ruler"]
+ALL_TASKS = Category("all 13 tasks", _RULER["all"], 85.6, 79.4)
+"""Tables 3 and 12."""
+CATEGORIES = (
+    Category("retrieval (NIAH)", _RULER["niah"], 96.9, 90.9),
+    Category("multi-hop tracing (VT)", ("vt",), 89.7, 58.8),
+    Category("aggregation (CWE/FWE)", _RULER["ag"], 84.8, 73.1),
+    Category("question answering", _RULER["qa"], 49.7, 48.6),
+)
+"""Tables 13 to 16."""
+WEIGHTINGS = ("inc", "dec")
+RELATIVE = 0.85
+"""The share of its score at the shortest length that a model has to keep."""
+
+
+def parse_baseline(threshold: str | float) -> Baseline:
+    """Read `chat`, `base` or a number (0 … 100); raise RulerError for anything else."""
+    if threshold in ("chat", "base"):
+        return cast(Baseline, threshold)
+    with suppress(ValueError):
+        if 0 <= (number := float(threshold)) <= 100:
+            return number
+    raise RulerError(f"--threshold '{threshold}' is not chat, base or a score from 0 to 100.")
+
+
+def weights(lengths: int, weighting: str) -> list[int]:
+    """Return the weights of N lengths, shortest first: 1, 2, … (`inc`) or …, 2, 1 (`dec`)."""
+    if weighting not in WEIGHTINGS:
+        raise RulerError(f"Unknown weighting '{weighting}': it is inc or dec.")
+    return list(range(1, lengths + 1))[:: 1 if weighting == "inc" else -1]
+
+
+def area_weights(tokens: Sequence[int]) -> list[float]:
+    """Return the weight of each length in the area under the scores over log2 of the lengths.
+
+    By the trapezoidal rule: a length weighs half the way between its neighbours. A single one: 1.
+    """
+    places = [math.log2(length) for length in tokens]
+    if len(places) == 1:
+        return [1.0]
+    ends = [*places[:1], *places, *places[-1:]]
+    return [(after - before) / 2 for before, after in zip(ends, ends[2:], strict=False)]
+
+
+def effective_length(scores_by_length: Mapping[int, float], threshold: float) -> int | None:
+    """Return the longest length, in tokens, whose score is at or above the threshold; None if none.
+
+    Shorter lengths may be below it: this, and no stricter rule, gives every row of the tables.
+    """
+    passed = [tokens for tokens, score in scores_by_length.items() if score >= threshold]
+    return max(passed, default=None)
+
+
+def relative_effective_length(scores_by_length: Mapping[int, float]) -> int | None:
+    """Return the longest length whose score is RELATIVE of that at the shortest, or more.
+
+    It measures how a model keeps its own level; the paper's measures one fixed level. None without
+    scores, and for a model that scores 0 at the shortest.
+    """
+    own = scores_by_length[min(scores_by_length)] if scores_by_length else 0.0
+    return effective_length(scores_by_length, RELATIVE * own) if own else None
+
+
+def effective_length_interval(
+    intervals_by_length: Mapping[int, Sequence[float]], threshold: float | None
+) -> list[int | None] | None:
+    """Return the effective lengths of the lower and of the upper ends of the 95 % intervals.
+
+    None for an end at which no length reaches the threshold, and without a threshold.
+    How often the true one lies between them: tests/bench/bench_effective.py.
+    """
+    if threshold is None or not intervals_by_length:
+        return None
+    lower = {tokens: bounds[0] for tokens, bounds in intervals_by_length.items()}
+    upper = {tokens: bounds[1] for tokens, bounds in intervals_by_length.items()}
+    return [effective_length(lower, threshold), effective_length(upper, threshold)]
+
+
+def effective_length_name(
+    scores_by_length: Mapping[int, float],
+    threshold: float | None,
     claimed: int | None = None,
-) -> Summary:
-    """The aggregates of scored configurations, by tokenizer, languages and group.
+    names: Mapping[int, str] | None = None,
+) -> str:
+    """Return it as the tables do: `32K`, `<4K` below the shortest, `>128K` if more was claimed.
+
+    A dash without scores, or without a threshold. `names` are what the lengths are called in the
+    columns beside it.
+    """
+    lengths = sorted(scores_by_length)
+    if not lengths or threshold is None:
+        return "-"
+    found = effective_length(scores_by_length, threshold)
+    if found is None:
+        return f"<{written(lengths[0], names)}"
+    more = found == lengths[-1] and claimed is not None and claimed > found
+    return f"{'>' if more else ''}{written(found, names)}"
+
+
+def written(tokens: int, names: Mapping[int, str] | None = None) -> str:
+    """Return a length by its name in `names`, else as the papers: 131072 and 128000 are 128K."""
+    if names and tokens in names:
+        return names[tokens].upper()
+    for dataset in ("ruler", "oneruler"):
+        with suppress(RulerError):
+            if not in_tokens(name := length_name(tokens, dataset)):  # 128000 is 128K here
+                return name.upper()
+    return str(tokens)
+
+
+# ---- The summary -----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class SummaryOptions:
+    """What a summary depends on besides scores.
 
     `standard` is False for a suite whose tasks have other parameters than the paper's: its scores
-    have no threshold.
+    have no threshold. `claimed` is the model's window in tokens. Without `intervals` means have
+    none.
     """
+
+    standard: bool = True
+    baseline: Baseline = "chat"
+    claimed: int | None = None
+    intervals: bool = True
+
+
+def summary(
+    cells: Cells, rows: RowsByConfig, names: Names, options: SummaryOptions | None = None
+) -> Summary:
+    """Return the aggregates of scored configurations, by tokenizer, languages and group."""
+    options = options or SummaryOptions()
+    by_tokenizer: dict[str | None, dict[str, Cell]] = {}
+    for name, cell in cells.items():
+        by_tokenizer.setdefault(cell["tokenizer"], {})[name] = cell
     found: Summary = {}
-    for tokenizer in dict.fromkeys(cell["tokenizer"] for cell in cells.values()):
-        mine = {name: cell for name, cell in cells.items() if cell["tokenizer"] == tokenizer}
-        pairs = list(dict.fromkeys(languages_of(cell) for cell in mine.values()))
-        shown = pairs + [EVERY_LANGUAGE] * (sum("-" not in pair for pair in pairs) > 1)
-        shown += [EVERY_PAIR] * (sum("-" in pair for pair in pairs) > 1)
+    for tokenizer, same in by_tokenizer.items():
+        by_languages: dict[str, dict[str, Cell]] = {}
+        for name, cell in same.items():
+            by_languages.setdefault(languages_of(cell), {})[name] = cell
+        pairs = [languages for languages in by_languages if "-" in languages]
+        if len(by_languages) - len(pairs) > 1:
+            by_languages[EVERY_LANGUAGE] = _in_languages(same, EVERY_LANGUAGE)
+        if len(pairs) > 1:
+            by_languages[EVERY_PAIR] = _in_languages(same, EVERY_PAIR)
         found[tokenizer or "unknown"] = {
             languages: {
-                category.name: group(chosen, category, baseline, claimed)
-                for category in categories(names, chosen, standard)
+                category.name: group(chosen, rows, category, options)
+                for category in categories(names, chosen, options.standard)
             }
-            for languages in shown
-            if (chosen := {n: cell for n, cell in mine.items() if in_languages(cell, languages)})
+            for languages, chosen in by_languages.items()
         }
     return found
 
 
+def in_languages(cell: Cell, languages: str) -> bool:
+    """Return whether a cell is of `pl`, of `en-ko`, of any one language (*), of any pair (*-*)."""
+    pair = languages_of(cell)
+    return languages in (pair, EVERY_PAIR if "-" in pair else EVERY_LANGUAGE)
+
+
+def _in_languages(cells: Cells, languages: str) -> dict[str, Cell]:
+    return {name: cell for name, cell in cells.items() if in_languages(cell, languages)}
+
+
+def for_all(by_language: Iterable[str]) -> str:
+    """Return which languages represent a run: the mean over them, the only one, or all pairs."""
+    known = list(by_language)
+    single = [name for name in known if "-" not in name]
+    for name in (EVERY_LANGUAGE, *single, EVERY_PAIR):
+        if name in known:
+            return name
+    return known[0]
+
+
 def categories(names: Names, cells: Cells, standard: bool = True) -> list[Category]:
-    """The groups to report: the paper's, or the suite's own without a threshold."""
+    """Return the groups to report: the paper's, or the suite's own without a threshold."""
     if standard and names.dataset == "ruler" and set(names.tasks) == set(ALL_TASKS.tasks):
         return [Category("all", ALL_TASKS.tasks, ALL_TASKS.chat, ALL_TASKS.base), *CATEGORIES]
     groups = {"all": names.tasks} | dict(names.groups)
@@ -101,135 +277,170 @@ def categories(names: Names, cells: Cells, standard: bool = True) -> list[Catego
 
 
 def group(
-    cells: Cells, category: Category, baseline: Baseline = "chat", claimed: int | None = None
+    cells: Cells, rows: RowsByConfig, category: Category, options: SummaryOptions
 ) -> GroupSummary:
-    """One group's row of a table: its mean at each length and what is made of those."""
-    mine = {name: cell for name, cell in cells.items() if cell["task"] in category.tasks}
+    """Return one group's row of a table: its mean at each length and what is made of those."""
+    cells = {name: cell for name, cell in cells.items() if cell["task"] in category.tasks}
+    languages = {languages_of(cell) for cell in cells.values()}
+    controls = _controls(cells)
     lengths: dict[str, LengthMean] = {}
-    whole: list[str] = []
-    pairs = {languages_of(cell) for cell in mine.values()}
-    for length in lengths_of(mine.values()):
-        here = {name: cell for name, cell in mine.items() if cell["length"] == length}
+    whole: list[str] = []  # lengths at which every task was scored
+    for length in lengths_of(cells.values()):
+        here = {name: cell for name, cell in cells.items() if cell["length"] == length}
+        scored = [cell for cell in here.values() if cell["score"] is not None]
+        tasks = {cell["task"] for cell in scored}
+        score, strict, interval = combine(here, rows)
         tokens = max(cell["max_length"] for cell in here.values())
-        tasks = {cell["task"] for cell in here.values() if cell["score"] is not None}
-        score, strict, interval = combine(here)
         lengths[length] = {
             "tokens": tokens,
             "score": score,
             "strict": strict,
-            "interval": interval,
+            "interval": interval if options.intervals else None,
             "tasks": len(tasks),
             "lacking": [task for task in category.tasks if task not in tasks],
         }
-        if (relative := _mean_relative(here, mine)) is not None:
+        if (relative := _mean_relative(scored, controls)) is not None:
             lengths[length]["relative_to_0k"] = relative
-        scored = sum(cell["score"] is not None for cell in here.values())
-        if tokens and scored == len(category.tasks) * len(pairs):
+        if tokens and len(scored) == len(category.tasks) * len(languages):
             whole.append(length)
-    means = [lengths[length] for length in whole]
-    scores = {mean["tokens"]: mean["score"] for mean in means if mean["score"] is not None}
-    bounds = {mean["tokens"]: mean["interval"] for mean in means if mean["interval"] is not None}
-    called = {mean["tokens"]: name for name, mean in lengths.items()}
-    threshold = category.threshold(baseline)
+    scores: dict[int, float] = {}
+    bounds: dict[int, Interval] = {}
+    for length in whole:
+        mean = lengths[length]
+        if mean["score"] is not None:
+            scores[mean["tokens"]] = mean["score"]
+        if mean["interval"] is not None:
+            bounds[mean["tokens"]] = mean["interval"]
+    displayed = {mean["tokens"]: name for name, mean in lengths.items()}
+    threshold = category.threshold(options.baseline)
+    of_area = area_weights([lengths[length]["tokens"] for length in whole])
     return {
         "tasks": len(category.tasks),
         "lengths": lengths,
-        "average": over_lengths(mine, whole, [1] * len(whole)),
-        "weighted_inc": over_lengths(mine, whole, weights(len(whole), "inc")),
-        "weighted_dec": over_lengths(mine, whole, weights(len(whole), "dec")),
-        "area": over_lengths(mine, whole, area_weights([mean["tokens"] for mean in means])),
+        "average": _over_lengths(cells, rows, whole, [1] * len(whole), options),
+        "weighted_inc": _over_lengths(cells, rows, whole, weights(len(whole), "inc"), options),
+        "weighted_dec": _over_lengths(cells, rows, whole, weights(len(whole), "dec"), options),
+        "area": _over_lengths(cells, rows, whole, of_area, options),
         "threshold": threshold,
         "effective_length": None if threshold is None else effective_length(scores, threshold),
         "effective_length_interval": effective_length_interval(bounds, threshold),
-        "effective_length_name": effective_length_name(scores, threshold, claimed, called),
+        "effective_length_name": effective_length_name(
+            scores, threshold, options.claimed, displayed
+        ),
         "relative_effective_length": relative_effective_length(scores),
+        "losses": _losses(cells, rows, lengths, options),
     }
 
 
-def over_lengths(cells: Cells, lengths: Iterable[str], weighting: Iterable[float]) -> Mean:
-    """The weighted mean over lengths of the mean over tasks, with its interval."""
-    by_length = dict(zip(lengths, weighting, strict=True))
-    chosen = {name: cell for name, cell in cells.items() if cell["length"] in by_length}
-    shares = {name: by_length[cell["length"]] for name, cell in chosen.items()}
-    score, _, interval = combine(chosen, shares)
-    return {"score": score, "interval": interval}
+def _over_lengths(
+    cells: Cells,
+    rows: RowsByConfig,
+    lengths: Sequence[str],
+    weighting: Sequence[float],
+    options: SummaryOptions,
+) -> Mean:
+    """Return the weighted mean over lengths of the mean over tasks, with its interval."""
+    shares = {}
+    for name, cell in cells.items():
+        if cell["length"] in lengths:
+            shares[name] = weighting[lengths.index(cell["length"])]
+    score, _, interval = combine({name: cells[name] for name in shares}, rows, shares)
+    return {"score": score, "interval": interval if options.intervals else None}
 
 
 def combine(
-    cells: Cells, weighting: Mapping[str, float] | None = None
-) -> tuple[float | None, float | None, list[float] | None]:
-    """The weighted means of cells' scores and strict scores, and the interval of the first.
+    cells: Cells, rows: RowsByConfig, weighting: Mapping[str, float] | None = None
+) -> tuple[float | None, float | None, Interval | None]:
+    """Return the weighted means of scores and of strict scores, and the interval of the first.
 
-    Cells of a task share rows by index. All three are None where no cell has a score.
+    Cells of a task share rows by index. All three are None if no cell has a score.
     """
     shares: dict[str, float] = {}
-    rows: dict[str, dict[int, float]] = {}
-    scored: list[tuple[float, float, float]] = []
+    total = score = strict = 0.0
     for name, cell in cells.items():
         if cell["score"] is not None and cell["strict"] is not None:
-            shares[name] = share = 1.0 if weighting is None else float(weighting[name])
-            scored.append((share, cell["score"], cell["strict"]))
-            rows[name] = scores_in(cell)
-    if not (total := sum(shares.values())):
+            share = 1.0 if weighting is None else float(weighting[name])
+            shares[name] = share
+            total += share
+            score += share * cell["score"]
+            strict += share * cell["strict"]
+    if not total:
         return None, None, None
-    score = sum(share * score for share, score, _ in scored) / total
-    strict = sum(share * strict for share, _, strict in scored) / total
-    return score, strict, intervals.percent(*intervals.units(rows, cells, shares))
+    values = {name: rows.scores[name] for name in shares}
+    strata = intervals.units(values, cells, shares, rows.documents)
+    return score / total, strict / total, intervals.percent(*strata)
 
 
-def for_all(by_language: Iterable[str]) -> str:
-    """The languages that stand for a run: the mean over them, the only one, or over all pairs."""
-    known = list(by_language)
-    wanted = (EVERY_LANGUAGE, *(name for name in known if "-" not in name), EVERY_PAIR)
-    return next((name for name in wanted if name in known), known[0])
-
-
-def in_languages(cell: Cell, languages: str) -> bool:
-    """Whether a cell is of `pl`, of `en-ko`, of any one language (*), of any pair (*-*)."""
-    pair = languages_of(cell)
-    return languages in (pair, EVERY_PAIR if "-" in pair else EVERY_LANGUAGE)
-
-
-def with_relative(cells: Cells) -> dict[str, Cell]:
-    """Return the cells with `relative_to_0k`, if their task has a score above 0 at `0k`."""
-    alone = _scores_alone(cells)
-    found: dict[str, Cell] = {}
-    for name, cell in cells.items():
-        control = alone.get(_place(cell))
-        if is_alone(cell) or cell["score"] is None or not control:
-            found[name] = cell
-        else:
-            found[name] = {**cell, "relative_to_0k": 100 * cell["score"] / control}
+def _controls(cells: Cells) -> dict[tuple[str, str], float]:
+    """Return the scores at `0k` by task and languages."""
+    found = {}
+    for cell in cells.values():
+        if is_alone(cell) and cell["score"] is not None:
+            found[cell["task"], languages_of(cell)] = cell["score"]
     return found
 
 
-def _mean_relative(here: Cells, cells: Cells) -> float | None:
-    """Return the mean score of some cells by the mean of their tasks at `0k`.
+def _mean_relative(
+    scored: Sequence[Cell], controls: Mapping[tuple[str, str], float]
+) -> float | None:
+    """Return the mean score of cells in percent of the mean of their tasks at `0k`.
 
     None if one of them was not scored there.
     """
-    alone = _scores_alone(cells)
-    if not alone:
-        return None
-    scores, controls = list[float](), list[float]()
-    for cell in here.values():
-        if cell["score"] is None or is_alone(cell):
-            continue
-        control = alone.get(_place(cell))
-        if control is None:
+    total = total_of_controls = 0.0
+    for cell in scored:
+        control = controls.get((cell["task"], languages_of(cell)))
+        if is_alone(cell) or control is None or cell["score"] is None:
             return None
-        scores.append(cell["score"])
-        controls.append(control)
-    return 100 * sum(scores) / sum(controls) if sum(controls) else None
+        total += cell["score"]
+        total_of_controls += control
+    return 100 * total / total_of_controls if total_of_controls else None
 
 
-def _scores_alone(cells: Cells) -> dict[tuple[str, str | None, str], float]:
+# ---- Losses ----------------------------------------------------------------------------------
+
+
+def _losses(
+    cells: Cells, rows: RowsByConfig, lengths: Mapping[str, LengthMean], options: SummaryOptions
+) -> list[LengthLoss]:
+    """Return the loss from the shortest length to each longer one; `0k` is not a length."""
+    names = [name for name, mean in lengths.items() if mean["tokens"]]
+    found = []
+    for longer in names[1:]:
+        loss = length_loss(cells, rows, names[0], longer)
+        if loss is not None:
+            found.append(loss if options.intervals else {**loss, "interval": None})
+    return found
+
+
+def length_loss(cells: Cells, rows: RowsByConfig, shorter: str, longer: str) -> LengthLoss | None:
+    """Return how the mean changes from one length to a longer one, paired by the index of rows.
+
+    The cells are of one tokenizer. None if no task has rows of one index at both lengths.
+    """
+    partners = {}
+    for name, cell in cells.items():
+        if cell["length"] == shorter:
+            partners[cell["task"], languages_of(cell)] = name
+    differences: dict[str, dict[int, float]] = {}
+    for name, cell in cells.items():
+        partner = partners.get((cell["task"], languages_of(cell)))
+        if cell["length"] != longer or partner is None:
+            continue
+        before, after = rows.scores[partner], rows.scores[name]
+        paired = {index: after[index] - before[index] for index in after if index in before}
+        if paired:
+            differences[name] = paired
+    if not differences:
+        return None
+    strata = intervals.units(differences, cells, None, rows.documents)
+    found = intervals.paired_mean(*strata)
+    low, high = intervals.paired_interval(found)
     return {
-        _place(cell): cell["score"]
-        for cell in cells.values()
-        if is_alone(cell) and cell["score"] is not None
+        "shorter": shorter,
+        "longer": longer,
+        "difference": 100 * found.mean,
+        "interval": [100 * low, 100 * high],
+        "rows": sum(len(paired) for paired in differences.values()),
+        "tasks": len({cells[name]["task"] for name in differences}),
     }
-
-
-def _place(cell: Cell) -> tuple[str, str | None, str]:
-    return cell["task"], cell["tokenizer"], languages_of(cell)

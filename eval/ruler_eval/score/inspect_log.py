@@ -23,7 +23,6 @@ from ruler_eval.score.run_facts import RunFacts, check_times
 if TYPE_CHECKING:
     from inspect_ai.model import ModelOutput
 
-SUFFIX = ".eval"
 _UNREAD = {"messages", "events", "events_data", "store", "attachments", "scores", "timelines"}
 """Fields of a sample that no score needs."""
 
@@ -61,7 +60,7 @@ def predictions(file: Path, keep_prompts: bool = False) -> Iterator[Prediction]:
         samples = read_eval_log_samples(file, all_samples_required=False, exclude_fields=_UNREAD)
         for sample in samples:
             target = [sample.target] if isinstance(sample.target, str) else sample.target
-            found = prediction(
+            yield prediction(
                 sample.metadata,
                 sample.output,
                 error=sample.error.message if sample.error else None,
@@ -69,8 +68,6 @@ def predictions(file: Path, keep_prompts: bool = False) -> Iterator[Prediction]:
                 prompt=_prompt(sample.input) if keep_prompts else None,
                 where=f"{file}:{sample.id}",
             )
-            found.check()
-            yield found
 
 
 def prediction(row: Mapping[str, Any], output: ModelOutput, **more: Any) -> Prediction:

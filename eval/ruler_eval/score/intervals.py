@@ -51,7 +51,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ruler_eval.score.results_file import Cell
+from ruler_eval.score.results import Cell
 
 CONFIDENCE = 0.95
 PRIOR = 2.0
@@ -206,11 +206,13 @@ def units(
     values: Mapping[str, Mapping[int, float]],
     cells: Mapping[str, Cell],
     weights: Mapping[str, float] | None = None,
+    documents: Mapping[str, Mapping[int, str]] | None = None,
 ) -> Units:
-    """Independent strata of a weighted mean over configurations, for `moments` and `interval`.
+    """Return independent strata of a weighted mean over configurations, for `moments`.
 
     `values` maps each to {index: score or difference}, `cells` are theirs, `weights` default to
-    equal. Those of one task become one stratum of row averages.
+    equal; `documents` are those of rows, for configurations whose rows share some.
+    Configurations of one task become one stratum of row averages.
     """
     tasks: dict[str, list[str]] = {}
     for name, rows in values.items():
@@ -226,12 +228,11 @@ def units(
         found.strata.append(averages)
         found.weights.append(float(shares.sum()))
         found.uneven.append(uneven)
-        documents: dict[int, str] = {}
-        for rows_of in (cells[name]["rows"] for name in names):
-            if "document" in rows_of:
-                documents |= zip(rows_of["index"], rows_of["document"], strict=True)
-        known = {*documents} >= {*order}
-        found.clusters.append(np.array([documents[i] for i in order]) if known else None)
+        shared: dict[int, str] = {}
+        for name in names:
+            shared.update((documents or {}).get(name, {}))
+        clusters = np.array([shared[i] for i in order]) if shared.keys() >= {*order} else None
+        found.clusters.append(clusters)
     return found
 
 
@@ -322,6 +323,13 @@ def detectable(standard_error: float) -> float:
     from scipy.special import ndtri
 
     return float(ndtri((1 + CONFIDENCE) / 2) + ndtri(POWER)) * standard_error
+
+
+def standard_error(low: float, high: float) -> float:
+    """Return the standard error with which an interval of CONFIDENCE would have these ends."""
+    from scipy.special import ndtri
+
+    return (high - low) / 2 / float(ndtri((1 + CONFIDENCE) / 2))
 
 
 def mcnemar(only_a: int, only_b: int) -> float:

@@ -19,7 +19,7 @@ from ruler_eval.frozen_release import PartialRow, Release
 from ruler_eval.prediction import Prediction
 from ruler_eval.score.config_naming import ScoredConfig, read_name
 from ruler_eval.score.predictions import Predictions
-from ruler_eval.score.results_file import Proof
+from ruler_eval.score.results import Proof
 from ruler_eval.score.run_facts import RunFacts
 from ruler_eval.tasks import scoring_task
 

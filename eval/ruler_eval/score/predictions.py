@@ -21,17 +21,30 @@ from ruler_common.names import Names, parse_length
 from ruler_common.work import no_search_for_circles
 from ruler_eval.frozen_release import Release
 from ruler_eval.prediction import Prediction
-from ruler_eval.score import inspect_log
 from ruler_eval.score.config_naming import Naming, dataset_of
-from ruler_eval.score.forms import Form, form_of_columns, form_of_path, forms
-from ruler_eval.score.prediction_file import PredictionFile, PromptCheck, run_of_path
-from ruler_eval.score.references import add_references
+from ruler_eval.score.prediction_file import (
+    Form,
+    PredictionFile,
+    PromptCheck,
+    form_of_columns,
+    form_of_path,
+    forms,
+    run_of_path,
+)
 from ruler_eval.score.run_facts import RUN_FILE, RunFacts, run_facts
 
+INSPECT_LOG = ".eval"
 _SHOWN = 4  # names of runs in a message
 _SETTINGS = (
-    *("model", "revision", "mode", "direct", "chat_template", "thinking", "sampling"),
-    *("dataset", "data_version"),
+    "model",
+    "revision",
+    "mode",
+    "direct",
+    "chat_template",
+    "thinking",
+    "sampling",
+    "dataset",
+    "data_version",
 )
 """What may not differ in the folders of one run."""
 
@@ -50,6 +63,34 @@ class Predictions:
     names: Names = field(default_factory=lambda: Names.of("ruler"))
 
 
+@dataclass(frozen=True)
+class FilesOfRun:
+    """The prediction files of a path, and the settings of their run: of its run.json or logs.
+
+    `settings` is empty if there is neither.
+    """
+
+    path: Path
+    files: list[Path]
+    settings: list[RunFacts]
+
+    @classmethod
+    def find(cls, path: Path) -> FilesOfRun:
+        """Find the files of a path. Raises RulerError if there are none, and for several runs."""
+        found = files_of(path)
+        _refuse_several(path, [_run_of(file) for file in found])
+        folders = {file.parent for file in found}
+        folder = path if path.is_dir() and len(folders) > 1 else found[0].parent
+        if (settings := run_facts(folder)) is not None:
+            return cls(path, found, [settings])
+        logs = [file for file in found if file.suffix == INSPECT_LOG]
+        if not logs:
+            return cls(path, found, [])
+        from ruler_eval.score import inspect_log
+
+        return cls(path, found, [inspect_log.settings(file) for file in logs])
+
+
 def read(
     paths: Iterable[Path],
     naming: Naming | None = None,
@@ -63,35 +104,46 @@ def read(
     with a release's; `form` is that of files of no known one. Raises RulerError for what cannot be
     read, and for several runs at once.
     """
-    naming = naming or Naming()
+    sources = [FilesOfRun.find(Path(path)) for path in paths]
+    return _read(sources, naming or Naming(), keep_prompts, prompts, form)
+
+
+def _read(
+    sources: Sequence[FilesOfRun],
+    naming: Naming,
+    keep_prompts: bool,
+    prompts: PromptCheck | None,
+    form: Form | None,
+) -> Predictions:
     found = Predictions(names=naming.names)
-    runs: dict[str, str] = {}
-    for path in map(Path, paths):
-        files = files_of(path)
-        _refuse_several(path, list(dict.fromkeys(map(run_of, files))))
-        models = list[str]()
-        for file in files:
-            if file.suffix == inspect_log.SUFFIX:
-                new, run = list(inspect_log.predictions(file, keep_prompts)), str(file)
+    run_of_config: dict[str, str] = {}
+    for source in sources:
+        models: dict[str, None] = {}
+        for file in source.files:
+            if file.suffix == INSPECT_LOG:
+                from ruler_eval.score import inspect_log
+
+                rows, run = list(inspect_log.predictions(file, keep_prompts)), str(file)
             else:
                 opened = PredictionFile(
-                    file,
-                    naming,
-                    form=form,
-                    keep_prompts=keep_prompts,
-                    prompts=prompts,
+                    file, naming, form=form, keep_prompts=keep_prompts, prompts=prompts
                 )
-                new, run = list(opened.read(found.damaged)), opened.run
-                models += [opened.model] if opened.model else []
-            found.rows += new
+                rows, run = list(opened.read(found.damaged)), opened.run
+                if opened.model:
+                    models[opened.model] = None
+            found.rows += rows
             found.files[str(file)] = sha256_of(file)
-            if not new:
+            if not rows:
                 found.damaged.append(f"{file} holds no predictions")
-            _no_second_run(new, run, runs)
+            for config in {row.config for row in rows}:  # shards of one run share a folder
+                if run_of_config.setdefault(config, run) != run:
+                    raise RulerError(
+                        f"Two runs answer '{config}' ({run_of_config[config]} and {run}): give the "
+                        "files of one at a time."
+                    )
         # what o3 and deepseek scored by ONERULER's authors depends on the name
-        named = [RunFacts(model=model) for model in dict.fromkeys(models)]
-        for settings in run_settings(path, files) or named:
-            found.run = _joined(found.run, settings, path)
+        for settings in source.settings or [RunFacts(model=model) for model in models]:
+            found.run = _joined(found.run, settings, source.path)
     if not found.rows:
         why = f" ({found.damaged[0]})" if found.damaged else ""
         raise RulerError(
@@ -101,18 +153,18 @@ def read(
 
 
 def results_place(paths: Iterable[Path]) -> Path | None:
-    """Where the results of these files go: into the RUN folder among them, None without one."""
+    """Return where the results of files go: into the RUN folder among them; None without one."""
     folders = [path for path in paths if (path / RUN_FILE).is_file()]
     return folders[-1] / "results.json" if folders else None
 
 
 def files_of(path: Path) -> list[Path]:
-    """The prediction files of a folder (of any format, links followed), or the file itself."""
+    """Return the prediction files of a folder (of any form, links followed), or the file itself."""
     if path.is_file():
         return [path]
     if not path.is_dir():
         raise RulerError(f"There is no file or folder '{path}'.")
-    for pattern in ("*.jsonl", f"*{inspect_log.SUFFIX}"):
+    for pattern in ("*.jsonl", f"*{INSPECT_LOG}"):
         direct = [file for file in path.glob(pattern) if not file.name.startswith("tmp_")]
         if direct:
             return sorted(direct)
@@ -131,7 +183,7 @@ def files_of(path: Path) -> list[Path]:
 
 
 def _walk(path: Path) -> Iterator[Path]:
-    """All files below a folder; a linked folder is entered once."""
+    """Yield all files below a folder; a linked folder is entered once."""
     seen = set()
     for folder, below, names in os.walk(path, followlinks=True):
         real = os.path.realpath(folder)
@@ -142,45 +194,24 @@ def _walk(path: Path) -> Iterator[Path]:
         yield from (Path(folder, name) for name in names)
 
 
-def run_of(file: Path) -> str:
-    """What the files of one run have in common, by their paths."""
+def _run_of(file: Path) -> str:
+    """Return what the files of one run have in common, by their paths."""
     form = form_of_path(file)
     return run_of_path(form, file) if form else str(file.parent)
 
 
-def _refuse_several(path: Path, runs: list[str]) -> None:
-    if len(runs) > 1:
-        more = f" and {len(runs) - _SHOWN} more" if len(runs) > _SHOWN else ""
+def _refuse_several(path: Path, runs: Iterable[str]) -> None:
+    names = list(dict.fromkeys(runs))
+    if len(names) > 1:
+        more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
         raise RulerError(
-            f"'{path}' holds several runs ({', '.join(runs[:_SHOWN])}{more}): give the files of "
+            f"'{path}' holds several runs ({', '.join(names[:_SHOWN])}{more}): give the files of "
             "one at a time."
         )
 
 
-def _no_second_run(rows: list[Prediction], run: str, runs: dict[str, str]) -> None:
-    """Refuse a configuration that two runs answer; shards and chunks of one run share a folder."""
-    for config in {row.config for row in rows}:
-        if runs.setdefault(config, run) != run:
-            raise RulerError(
-                f"Two runs answer '{config}' ({runs[config]} and {run}): give the files of one at "
-                "a time."
-            )
-
-
-def run_settings(path: Path, files: Sequence[Path]) -> list[RunFacts]:
-    """The settings of the run that a path's files are of: its run.json's, or each Inspect log's.
-
-    None where neither is there.
-    """
-    folders = {file.parent for file in files}
-    folder = path if path.is_dir() and len(folders) > 1 else files[0].parent
-    if (found := run_facts(folder)) is not None:
-        return [found]
-    return [inspect_log.settings(file) for file in files if file.suffix == inspect_log.SUFFIX]
-
-
 def _joined(before: RunFacts, new: RunFacts, path: Path) -> RunFacts:
-    """The settings of several folders of one run; those of two models or ways are refused."""
+    """Return the settings of several folders of one run; refuse those of two models or modes."""
     one, other = cast(Mapping[str, object], before), cast(Mapping[str, object], new)
     for name in _SETTINGS:
         if name in one and name in other and one[name] != other[name]:
@@ -222,9 +253,9 @@ class PredictionSource:
         if self.references is not None and self.dataset is not None:
             raise RulerError("--references and --dataset both name references: give one of them.")
         form = form_of_columns(self.columns) if self.columns is not None else None
-        runs = [] if self.dataset else [r for f in files for r in run_settings(f, files_of(f))]
-        release = None if self.references else self._release(runs)
-        names = release.names if release else self._names(runs, files)
+        sources = [FilesOfRun.find(path) for path in files]
+        release = self._release(sources)
+        names = release.names if release else self._names(sources)
         if self.config is not None:
             names.parse(self.config)
         if self.length is not None:
@@ -238,8 +269,10 @@ class PredictionSource:
         )
         prompts = PromptCheck(release=release) if release else None
         with no_search_for_circles():
-            predictions = read(files, naming, keep_prompts, prompts, form)
+            predictions = _read(sources, naming, keep_prompts, prompts, form)
             if self.references is not None:
+                from ruler_eval.score.references import add_references
+
                 add_references(predictions, self.references, keep_prompts)
         if release is None and self.config is None and "dataset" not in predictions.run:
             predictions.names = _names_of(predictions)
@@ -247,27 +280,30 @@ class PredictionSource:
             predictions.run = {**predictions.run, "model": self.name}
         return predictions, release
 
-    def _release(self, runs: Sequence[RunFacts]) -> Release | None:
+    def _release(self, sources: Sequence[FilesOfRun]) -> Release | None:
+        """Open the release that is named, or else the one that the last session read."""
         if self.dataset is not None:
             return Release.open(self.dataset, self.revision)
-        sessions = [session for run in runs for session in run.get("sessions", [])]
-        sources = [session["source"] for session in sessions if "source" in session]
-        if not sources:
+        source = revision = None
+        for run in (run for found in sources for run in found.settings):
+            revision = run.get("data_revision")
+            for session in run.get("sessions", []):
+                source = session.get("source", source)
+        if self.references is not None or source is None:
             return None
-        source, revision = sources[-1], runs[-1].get("data_revision")
         if not Path(source).is_dir() and revision is None:
             raise RulerError(f"The run was made on '{source}', which is not here: add --dataset.")
         return Release.open(source, revision)
 
-    def _names(self, runs: Sequence[RunFacts], files: Sequence[Path]) -> Names:
-        """The task names of the files' data set: of their run, of --config, of their own names."""
-        for run in runs:
+    def _names(self, sources: Sequence[FilesOfRun]) -> Names:
+        """Return the task names of the files' data set: of their run, --config, or file names."""
+        for run in (run for found in sources for run in found.settings):
             if "dataset" in run:
                 return Names.of(run["dataset"])
         if self.config:
             return Names.of(dataset_of(self.config))
-        found = [file for path in files for file in files_of(path)]
-        return Names.of("oneruler" if any(map(_is_oneruler, found)) else "ruler")
+        files = [file for found in sources for file in found.files]
+        return Names.of("oneruler" if any(map(_is_oneruler, files)) else "ruler")
 
 
 def _names_of(predictions: Predictions) -> Names:
@@ -275,7 +311,10 @@ def _names_of(predictions: Predictions) -> Names:
 
     Raises RulerError for answers to rows of both data sets.
     """
-    found = {dataset_of(row.config): row for row in predictions.rows}
+    first_of: dict[str, Prediction] = {}
+    for row in predictions.rows:
+        first_of.setdefault(row.config, row)
+    found = {dataset_of(config): row for config, row in first_of.items()}
     if len(found) > 1:
         first, second = found.values()
         raise RulerError(
@@ -287,7 +326,7 @@ def _names_of(predictions: Predictions) -> Names:
 
 
 def _is_oneruler(file: Path) -> bool:
-    """Whether a file lies and is named as those of ONERULER's authors, its runs or its exports."""
+    """Return whether a file has the place and name of those of ONERULER's authors or runs."""
     form = form_of_path(file)
-    told = (form.dataset or form.of_path(file).get("dataset")) if form else None
-    return told == "oneruler" or dataset_of(file.stem) == "oneruler"
+    dataset = (form.dataset or form.of_path(file).get("dataset")) if form else None
+    return dataset == "oneruler" or dataset_of(file.stem) == "oneruler"

@@ -7,21 +7,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass, field, replace
-from typing import Any, Literal, NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 from ruler_common.errors import RulerError
 from ruler_common.names import check_name
 from ruler_eval.frozen_release import Release
 from ruler_eval.prediction import Prediction
 from ruler_eval.release_languages import ReleaseLanguages
-from ruler_eval.score.results_file import Compat, CutRule
+from ruler_eval.score.results import Compat, CutRule, RowState
 from ruler_score import ruler_score as rules_of
 from ruler_score.oneruler_rules import authors_leave_out
 from ruler_score.split_reasoning import ReasoningState
 
 CUTS = ("protocol", "wrong", "score")
-State = Literal["ok", "missing", "failed", "cut"]
-Reasoning = Literal["none", "ended", "cut"]
 
 
 @dataclass(frozen=True)
@@ -47,14 +45,14 @@ class ScoringRules:
     """With those that the release brings along (`of`)."""
 
     def of(self, release: Release | None) -> ScoringRules:
-        """The same rules for the rows of a release."""
+        """Return the same rules for the rows of a release."""
         return replace(self, languages=release.languages) if release else self
 
     @classmethod
     def parse(
         cls, compat: str | None = None, cut: str = "protocol", partial: bool = False
     ) -> ScoringRules:
-        """The rules of the command line's values. Raises RulerError for an unknown one."""
+        """Return the rules of the command line's values; RulerError for an unknown one."""
         check_name("--cut", cut, CUTS, "ruler score --help")
         if compat not in (None, "authors"):
             raise RulerError(f"Unknown --compat '{compat}': it is authors, or left out.")
@@ -66,14 +64,14 @@ class RowScore(NamedTuple):
 
     score: float
     strict: float
-    state: State
-    thinking: Reasoning = "none"
+    state: RowState
+    thinking: ReasoningState = "none"
     cut_scored: bool = False
     found: int = 0
 
     @property
     def counts(self) -> bool:
-        """Whether the answer counts, as one that was not truncated does."""
+        """Return whether the answer counts, as one that was not truncated does."""
         return self.state == "ok" or self.cut_scored
 
 
@@ -88,26 +86,28 @@ def row_score(
     if prediction is None:
         return RowScore(0.0, 0.0, "missing")
     if prediction.failed:
-        return RowScore(0.0, 0.0, "failed")
-    none_word, how = row.get("none_word") or None, (rules.compat, rules.model)
-    spoken = rules.languages.rules(language) if language else None
-    scored = rules_of.score_row(prediction.text, row["outputs"], task, spoken, none_word, *how)
-    thinking = _thinking(prediction, scored.reasoning)
-    if rules.compat == "authors":  # they leave an answer out, or read all of it
-        if authors_leave_out(prediction.text, prediction.finish_reason, rules.model):
-            return RowScore(0.0, 0.0, "cut", thinking)
-        truncated = thinking == "cut" or prediction.finish_reason == "length"
-        state: State = "cut" if truncated else "ok"
-        return RowScore(scored.score, scored.strict, state, thinking, truncated, scored.found)
-    if thinking != "cut" and prediction.finish_reason != "length":
+        does_not_fit = prediction.finish_reason == "does_not_fit"
+        return RowScore(0.0, 0.0, "does_not_fit" if does_not_fit else "failed")
+    scored = rules_of.score_row(
+        prediction.text,
+        row["outputs"],
+        task,
+        rules.languages.rules(language) if language else None,
+        row.get("none_word") or None,
+        rules.compat,
+        rules.model,
+    )
+    thinking: ReasoningState = "ended" if prediction.thinking else scored.reasoning
+    if scored.reasoning == "truncated" or prediction.thinking_ended is False:
+        thinking = "truncated"
+    in_reasoning = thinking == "truncated"
+    if rules.compat == "authors" and authors_leave_out(
+        prediction.text, prediction.finish_reason, rules.model
+    ):
+        return RowScore(0.0, 0.0, "truncated", thinking)
+    if not in_reasoning and prediction.finish_reason != "length":
         return RowScore(scored.score, scored.strict, "ok", thinking, found=scored.found)
-    keep = rules.cut == "score" or (rules.cut == "protocol" and language is None)
-    if keep and thinking != "cut":
-        return RowScore(scored.score, scored.strict, "cut", thinking, True, scored.found)
-    return RowScore(0.0, 0.0, "cut", thinking, found=scored.found)
-
-
-def _thinking(prediction: Prediction, in_text: ReasoningState) -> Reasoning:
-    if in_text == "truncated" or prediction.thinking_ended is False:
-        return "cut"
-    return "ended" if prediction.thinking else in_text
+    by_text = rules.cut == "score" or (rules.cut == "protocol" and language is None)
+    if rules.compat == "authors" or (by_text and not in_reasoning):
+        return RowScore(scored.score, scored.strict, "truncated", thinking, True, scored.found)
+    return RowScore(0.0, 0.0, "truncated", thinking, found=scored.found)

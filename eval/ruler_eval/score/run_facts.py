@@ -3,7 +3,11 @@
     run_facts(Path("runs/qwen"))       # {"model": "Qwen/…", "sessions": [{"source": "ruler"}]}
 
 A run of any version counts, and one written by hand: every field may be missing, none may be of
-another type. `ruler run` itself reads more of it (ruler_eval/run/run_settings.py).
+another type. `ruler run` itself reads more of it.
+
+A run that ends when its scores look decided ends at a lucky or an unlucky moment, so intervals for
+the same number of rows chosen beforehand do not hold for it. What holds is what `ruler decide` or
+`ruler run --until` wrote into run.json when it stopped: `stopped_at`.
 """
 
 from __future__ import annotations
@@ -84,7 +88,7 @@ class RunFacts(TypedDict, total=False):
 
 
 def run_facts(folder: Path) -> RunFacts | None:
-    """What the run.json of a folder says; None if there is none. Raises RulerError if damaged."""
+    """Return what a folder's run.json says; None without one. Raises RulerError if damaged."""
     file = folder / RUN_FILE
     if not file.is_file():
         return None
@@ -94,10 +98,28 @@ def run_facts(folder: Path) -> RunFacts | None:
 
 
 def check_times(run: RunFacts, where: Path) -> None:
-    """Raise RulerError for a time that is none."""
+    """Raise RulerError for a time that is not valid."""
     for session in run.get("sessions", []):
         for time in (session.get("started"), session.get("ended")):
             try:
                 datetime.fromisoformat(time) if time else None
             except ValueError:
                 raise RulerError(f"'{where}' is damaged: {time!r} is not a time.") from None
+
+
+def stopped_at(run: RunFacts) -> StoppedAt | None:
+    """Return where a run was stopped by its own scores; None if it ran to its last row."""
+    found = run.get("decision") or run.get("estimate")
+    return found if found and found["rows"] < found["of"] else None
+
+
+def note_of_stopped(found: StoppedAt) -> str:
+    """Say what holds for a stopped run: a note of its results."""
+    low, high = found["interval"]
+    by, holds = "ruler decide", "the verdict in run.json"
+    if (score := found.get("score")) is not None:
+        by, holds = "ruler run --until", f"the mean over all, {score:.1f} ({low:.1f} to {high:.1f})"
+    return (
+        f"`{by}` stopped this run after {found['rows']} of {found['of']} rows of each task, when "
+        f"its scores said so. What holds is {holds}; no other interval is given."
+    )

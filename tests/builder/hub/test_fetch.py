@@ -196,27 +196,6 @@ def test_a_damaged_file_is_not_kept(hub: StandIn, client: Client, tmp_path: Path
     assert (tmp_path / "to" / FIRST).read_bytes() == right
 
 
-@pytest.mark.nightly
-def test_without_a_network_what_the_cache_holds_is_fetched(
-    hub: StandIn, small: Path, tmp_path: Path
-) -> None:
-    """Also when the Hub is merely gone, not said to be."""
-    home = tmp_path / "home"
-    code = (
-        f"import ruler_dataset\nruler_dataset.load('{REPO}', 'niah_single_1_1k', revision='v1.0.0')"
-    )
-    subprocess.run([sys.executable, "-c", code], env=environment(hub.url, home), check=True)
-    for number, env in enumerate(({"HF_HUB_OFFLINE": "1"}, {})):
-        client = Client("http://127.0.0.1:9", home, **env)
-        to = tmp_path / f"to{number}"
-        asked = ("fetch", REPO, "--revision", "v1.0.0", "--to")
-        client.ruler(*asked, to, "--configs", "niah_single_1_1k")
-        assert (to / FIRST).read_bytes() == (small / FIRST).read_bytes()
-        said = client.ruler(*asked, tmp_path / "no", "--configs", "niah_single_2_1k", code=2)
-        assert ("HF_HUB_OFFLINE is set" if env else "Cannot reach the Hub") in said
-        client.close()
-
-
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from ruler_builder.release.parquet import parquet_file
 from ruler_common.rows import COLUMNS, arrow_schema
-from tests.shares import examples
 
 TEXTS = st.text(max_size=5)
 NUMBERS = st.integers(-(2**31), 2**31 - 1)
@@ -33,7 +32,6 @@ ROWS = st.lists(
 
 
 @settings(
-    max_examples=examples(25),
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(ROWS)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from ruler_builder.suites.suite import Suite, own_wording, read_suite, standard_tasks
+from ruler_builder.suites.suite import Suite, read_suite
 from ruler_builder.window.counted_sources import CountedSources
 from ruler_common.errors import RulerError
 from tests.builder.tasks.row_reading import (
@@ -116,8 +116,8 @@ def test_a_suite_of_ones_own_has_its_names_and_groups(own: Suite) -> None:
 def test_a_suite_of_ones_own_can_word_a_family(embedded: CountedSources, tmp_path: Path) -> None:
     path = tmp_path / "own.toml"
     path.write_text(
-        '[families.question_answering]\nprefix = " A:"\nmax_new_tokens = 5\n'
-        '[tasks.short]\nfamily = "question_answering"\n'
+        '[families.question_answering]\nprefix = " A:"\n'
+        '[tasks.short]\nfamily = "question_answering"\nmax_new_tokens = 5\n'
     )
     row = task_of(embedded, "short", "2k", read_suite(path)).row(0)
     assert (row.answer_prefix, row.max_new_tokens) == (" A:", 5)
@@ -251,20 +251,20 @@ def test_answers_that_do_not_fit_are_refused_with_the_number_that_does(
     ("wording", "said"),
     [
         (
-            '[families.niah]\nneedle = "{key} is {valeu}."',
-            "may use {types}, {key}, {value}, not {valeu}",
+            '[families.niah]\nneedle = "{types} {key} is {valeu}."',
+            "must have {types}, {key}, {value}, each as often",
         ),
-        ('[families.niah]\nneedle = "{key:d} is {value}."', "not {key:d}"),
-        ('[families.niah]\nneedle = "It is {value}."', "must have {key}."),
-        ('[families.niah.one]\nquestion = "Which?"', "niah.one.question' must have {query}"),
-        ('[families.niah]\nneedel = "{key}: {value}"', "'families.niah.needel' is unknown"),
+        ('[families.niah]\nneedle = "{types} {key:d} is {value}."', "not {types}, {key:d}"),
+        ('[families.niah]\nneedle = "The {types} is {value}."', "not {types}, {value}."),
+        ('[families.niah.one]\nquestion = "Which?"', "give a text for one of needle."),
+        ('[families.niah]\nneedel = "{key}: {value}"', "'families.niah.needel' cannot be rewo"),
         (
             '[families.common_words]\ninput = "{question} {context}"',
             "must have {question} after {context}",
         ),
-        ("[families.common_words]\nmax_new_tokens = 0", "must be at least 1"),
-        ('[families.common_words]\ninput = "no context"', "must have {context} once"),
-        ("[families.common_words]\nprefix = 7", "must be of the kind"),
+        ("[families.common_words]\nmax_new_tokens = 5", "give a text for one of input, question"),
+        ('[families.common_words]\ninput = "no context"', "must have {context}, {question}, each"),
+        ("[families.common_words]\nprefix = 7", "cannot be reworded: give a text"),
         ('[families.common_words]\nprefix = " {n"', "malformed"),
     ],
 )
@@ -276,10 +276,3 @@ def test_a_template_that_cannot_be_filled_is_refused(
     with pytest.raises(RulerError) as error:
         read_suite(path)
     assert said in str(error.value)
-
-
-@pytest.mark.parametrize("dataset", ["ruler", "oneruler"])
-def test_the_standard_suites_name_every_parameter_of_a_task(dataset: str) -> None:
-    suite = read_suite(dataset)
-    assert standard_tasks(dataset) == suite.described()
-    assert suite.families.items() <= own_wording(dataset).items()

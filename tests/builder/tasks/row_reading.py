@@ -76,7 +76,7 @@ def haystack(row: NewRow) -> str:
 
 def check(row: NewRow, task: Task, suite: Suite | None = None) -> int:
     """Laws 1 to 4 of a row; returns the tokens that are free in its window."""
-    family = (suite or read_suite()).tasks[row.key.task]["family"]
+    family = (suite or read_suite()).family_of[row.key.task]
     spare = check_length(row, task, LARGEST_UNIT[family](row, task.counter))
     check_spans(row)
     LAW_3[family](row, task)

@@ -10,20 +10,15 @@ from dataclasses import fields
 import pytest
 
 from ruler_builder.suites import suite_names
-from ruler_builder.suites.suite import own_wording, read_suite, read_suite_file
+from ruler_builder.suites.suite import read_suite
 from ruler_builder.tasks.registry import FAMILIES
 from ruler_common.names import TASKS
 
 
-def test_the_project_words_every_family() -> None:
-    worded = [family for dataset in TASKS for family in own_wording(dataset)]
-    assert sorted(worded) == sorted(FAMILIES)
-
-
 @pytest.mark.parametrize("dataset", TASKS)
-def test_the_benchmarks_own_suite_words_its_families_first(dataset: str) -> None:
-    own = read_suite_file(dataset)["families"]
-    assert list(own_wording(dataset).items())[: len(own)] == list(own.items())
+def test_the_benchmarks_own_suites_use_every_family_as_it_is_worded(dataset: str) -> None:
+    worded = {name: one.templates for name, one in FAMILIES.items() if one.dataset == dataset}
+    assert list(read_suite(dataset).families.items()) == list(worded.items())
 
 
 @pytest.mark.parametrize("family", FAMILIES)

@@ -34,7 +34,7 @@ from tests.builder.tasks.row_reading import (
     parts,
     task_of,
 )
-from tests.shares import share
+from tests.nightly import mostly_nightly
 
 GOLDEN = {
     "ruler": {
@@ -118,7 +118,7 @@ def test_rows_keep_the_laws_at_every_length(
 
 
 @pytest.mark.parametrize("kind", ["gpt2", "unigram", "whole"])
-@pytest.mark.parametrize("name", share(3, RULER))
+@pytest.mark.parametrize("name", mostly_nightly(3, RULER))
 def test_rows_keep_the_laws_with_few_split_points_or_none(
     own_texts: Callable[[TokenCounter], CountedSources],
     counter_made: Callable[[str], TokenCounter],
@@ -144,7 +144,7 @@ def test_lists_are_full_where_some_of_their_words_join(
         check(row, task)
 
 
-@pytest.mark.parametrize("tokenizer", share(3, ["cl100k_base", "qwen2.5", "gemma3"]))
+@pytest.mark.parametrize("tokenizer", mostly_nightly(3, ["cl100k_base", "qwen2.5", "gemma3"]))
 def test_rows_of_the_public_sources_keep_the_laws(
     public_texts: Callable[[TokenCounter], CountedSources],
     counter_of: Callable[[str], TokenCounter],
@@ -196,7 +196,7 @@ def asked(row: NewRow) -> tuple[str, list[str]]:
     return row.question, row.outputs
 
 
-@pytest.mark.parametrize("name", share(3, RULER))
+@pytest.mark.parametrize("name", mostly_nightly(3, RULER))
 def test_an_index_asks_the_same_at_every_length_and_under_every_tokenizer(
     embedded: CountedSources,
     own_texts: Callable[[TokenCounter], CountedSources],
@@ -210,7 +210,7 @@ def test_an_index_asks_the_same_at_every_length_and_under_every_tokenizer(
         assert asked(task_of(other, name, "16k").row(index)) == expected
 
 
-@pytest.mark.parametrize("name", share(3, [*NIAH, "vt", "qa_1", "qa_2"]))
+@pytest.mark.parametrize("name", mostly_nightly(3, [*NIAH, "vt", "qa_1", "qa_2"]))
 def test_an_index_has_the_same_relative_depths_at_every_length(
     embedded: CountedSources, name: str
 ) -> None:
@@ -267,7 +267,7 @@ def test_a_window_too_small_for_a_task_is_refused_before_any_work(
         task.check(500 if task.limit() is None else min(500, task.limit()))
 
 
-@pytest.mark.parametrize("name", share(3, RULER))
+@pytest.mark.parametrize("name", mostly_nightly(3, RULER))
 def test_a_window_that_holds_the_task_passes_the_check(embedded: CountedSources, name: str) -> None:
     task = task_of(embedded, name, "2k")
     rows = min(500, task.limit() or 500)

@@ -462,8 +462,8 @@ CARD_FAULTS = {
     "digest": (CROISSANT, '"sha256": "', '"sha256": "0', "line "),
     "repository": (
         CROISSANT,
-        '"name":',
-        '"url": "https://huggingface.co/datasets/a/b\\", trust_remote_code=True)", "name":',
+        '"identifier":',
+        '"url": "https://huggingface.co/datasets/a/b\\", trust_remote_code=True)", "identifier":',
         "is not the name of a Hub repository, ORG/NAME",
     ),
 }

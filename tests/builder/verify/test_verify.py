@@ -172,7 +172,7 @@ def test_a_missing_source_is_listed_with_the_command_that_gets_it(
     squad.unlink()
     squad.write_text("{}")
     done = in_process.ruler("verify", tmp_path / "r", "--mirror", broken)
-    assert "has the wrong digest" in " ".join(done.stderr.split())
+    assert "Replace it with an undamaged copy" in " ".join(done.stderr.split())
     assert "sources fetch" not in done.stderr
     assert done.code == 3
 

@@ -16,7 +16,7 @@ from ruler_common.errors import RulerError
 from ruler_eval.analysis.compare import compare, decision
 from ruler_eval.report import comparison_tables
 from ruler_eval.score.intervals import holm, mcnemar, signed_p
-from tests.eval.scoring_helpers import right, ruler
+from tests.eval.scoring_helpers import change_column, right, row_table, ruler
 
 
 def results(model="a", digests=None, **cells):
@@ -31,12 +31,13 @@ def results(model="a", digests=None, **cells):
             "proof": "rows",
             "rows_asked": len(scores),
             "rows_available": len(scores),
-            "rows": {
-                "index": list(range(len(scores))),
-                "score": list(scores),
-                "references": ["00000000"] * len(scores),
-            },
+            "language": "en",
+            "instruction_language": "en",
         }
+        for name, scores in cells.items()
+    }
+    rows = {
+        name: {"index": list(range(len(scores))), "score": list(scores)}
         for name, scores in cells.items()
     }
     return {
@@ -52,6 +53,8 @@ def results(model="a", digests=None, **cells):
             "own_because": None,
         },
         "configurations": configurations,
+        "rows": row_table(configurations, rows),
+        "run": {},
     }
 
 
@@ -173,7 +176,7 @@ def test_a_comparison_fits_80_columns_and_cuts_no_name(tmp_path):
     long = "o/" + "a-model-with-a-long-name-" * 3
     a, b = (results(f"{long}{end}", **scores) for end in "12")
     for name in tasks:
-        a["configurations"][name]["rows"]["score"] = [0.0] * 20
+        change_column(a, "score", name, [0.0] * 20)
     shown = comparison_tables.comparison(compare(a, b))
     assert max(map(len, shown.splitlines())) <= 80
     whole = "".join(shown.split())

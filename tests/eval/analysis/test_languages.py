@@ -16,9 +16,9 @@ from ruler_eval.analysis.languages import (
 )
 from ruler_eval.frozen_release import Release
 from ruler_eval.report.language_tables import report
-from ruler_eval.score.results_file import load
+from ruler_eval.score.results import load
 from ruler_score.ruler_score import ANSWER_TAGS
-from tests.eval.scoring_helpers import record, right, ruler, write_oneruler
+from tests.eval.scoring_helpers import record, right, ruler, whole_results, write_oneruler
 
 PAIRS = ("en", "ko", "pl", "sw", "en-ko", "ko-en")
 RIGHT = {"en": 2, "ko": 1, "pl": 4, "sw": 0, "en-ko": 1, "ko-en": 3}
@@ -170,20 +170,25 @@ def cell(task, scores, references=None):
     }
 
 
+def offers(cells):
+    found = whole_results({"dataset": {"name": "oneruler"}, "configurations": cells})
+    return none_ablation(found, found["configurations"])
+
+
 def test_the_offer_of_none_is_a_paired_difference_within_a_model():
     cells = {
         "a": cell("niah_single", [1, 0, 0, 1] * 10),
         "b": cell("niah_single_nonone", [1, 1, 1, 1] * 10),
     }
-    (found,) = none_ablation(cells)
+    (found,) = offers(cells)
     assert found["difference"] == -50
     assert found["interval"][0] < -50 < found["interval"][1] < 0
     apart = cell("niah_single_nonone", [1] * 40, ["x"] * 40)
     apart["rows"]["index"] = list(range(40, 80))
-    assert none_ablation({**cells, "b": apart}) == []
+    assert offers({**cells, "b": apart}) == []
     other = {**cells, "b": cell("niah_single_nonone", [1] * 40, ["else"] * 40)}
     with pytest.raises(RulerError, match="do not ask the same"):
-        none_ablation(other)
+        offers(other)
 
 
 def test_the_command_prints_a_table_of_each_and_the_kinds_of_errors(runs, release, tmp_path):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from ruler_common.errors import RulerError
-from ruler_eval.analysis.compare import ranks
+from ruler_eval.analysis.ranks import ranks
 from ruler_eval.report.comparison_tables import ranking
 from tests.eval.analysis.test_compare import results
 from tests.eval.scoring_helpers import right, ruler

@@ -8,10 +8,12 @@ import numpy as np
 import pytest
 
 from ruler_common.errors import RulerError
-from ruler_eval.analysis.compare import compare_seeds, seeds_of
+from ruler_eval.analysis.compare import seeds_of
+from ruler_eval.analysis.seeds import compare_seeds
 from ruler_eval.report import comparison_tables
 from ruler_release import api
 from tests.eval.analysis.test_compare import results
+from tests.eval.scoring_helpers import change_column
 
 TOKENS = 4096
 
@@ -23,8 +25,8 @@ def of_seed(seed: int, same: tuple[str, ...] = (), **cells: Any) -> Any:
     for name, cell in found["configurations"].items():
         asked = 0 if name in same else seed
         numbers = range(cell["n"])
-        cell["rows"]["references"] = [f"{asked}-{i}" for i in numbers]
-        cell["rows"]["question"] = [f"{asked}-{i}" for i in numbers]
+        for column in ("references", "question"):
+            change_column(found, column, name, [f"{asked}-{i}" for i in numbers])
         cell["max_length"] = TOKENS
     return found
 
@@ -60,9 +62,10 @@ def test_rows_that_ask_the_same_under_both_seeds_are_shown_and_counted_in_no_mea
     right, wrong = [1.0] * 40, [0.0] * 40
     a = of_seed(0, ("qa_1_4k",), vt_4k=right, qa_1_4k=right)
     b = of_seed(7, ("qa_1_4k",), vt_4k=right, qa_1_4k=wrong)
-    a["configurations"]["qa_1_4k"]["rows"]["references"][0] = "another"  # most are enough
-    a["configurations"]["vt_4k"]["rows"]["question"] = ["the same"] * 40  # but not the question
-    b["configurations"]["vt_4k"]["rows"]["question"] = ["the same"] * 40
+    asked = ["another", *(f"0-{i}" for i in range(1, 40))]
+    change_column(a, "references", "qa_1_4k", asked)  # most are enough
+    change_column(a, "question", "vt_4k", ["the same"] * 40)  # but not the question
+    change_column(b, "question", "vt_4k", ["the same"] * 40)
     found = compare_seeds(a, b)
     assert [c["same_questions"] for c in found["configurations"].values()] == [False, True]
     assert found["all"] is not None

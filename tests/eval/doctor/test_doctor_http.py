@@ -11,7 +11,9 @@ from typing import Any
 import pytest
 
 from ruler_eval.frozen_release import Release
-from tests.eval.doctor.sick_engine import SickEngine, served, write_release
+from ruler_eval.run.prompts import load_tokenizer
+from tests.eval.doctor.sick_engine import EXPECTED, SickEngine, served, write_release
+from tests.eval.run.tiny_model import write_tokenizer
 from tests.in_process import Printed, ruler
 
 pytestmark = pytest.mark.skipif(
@@ -19,6 +21,9 @@ pytestmark = pytest.mark.skipif(
 )
 ROWS = 64
 CONFIG = "niah_single_1_4k"
+NIGHTLY = pytest.mark.nightly
+QUICK = ("cache", "bos")
+SLOW = sorted({*EXPECTED} - {*QUICK})
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +42,7 @@ def doctor(root: Path, out: Path, url: str, *flags: object) -> tuple[Printed, di
     verdict = out / "verdict.json"
     found = ruler(
         *("doctor", "--base-url", url, "--model", "m", "--dataset", root, "--rows", ROWS),
-        *("--mode", "completion", "--out", out / "answers", "--json", verdict, *flags),
+        *("--out", out / "answers", "--json", verdict, *flags),
     )
     return found, json.loads(verdict.read_text()) if verdict.is_file() else {}
 
@@ -47,22 +52,33 @@ def condition(verdict: Mapping[str, Any], name: str) -> dict[str, Any]:
     return found
 
 
-def test_a_server_that_loses_answers_on_cache_hits_is_named(
-    root: Path, values: dict[int, str], tmp_path: Path
+@pytest.mark.parametrize("fault", [*QUICK, *(pytest.param(kind, marks=NIGHTLY) for kind in SLOW)])
+def test_the_fault_of_a_server_is_named(
+    fault: str, root: Path, values: dict[int, str], tmp_path: Path
 ) -> None:
-    engine = SickEngine(values, fault="cache", loss=0.5)
-    with served(engine) as server:
-        found, verdict = doctor(root, tmp_path, server.url)
-    assert found.code == 1
-    assert verdict["conditions"][0]["name"] == "cache"
-    assert "Engine. Answers get worse on cache hits" in found.stdout
-    assert "--no-enable-prefix-caching" in found.stdout
-    assert verdict["rows"] < ROWS  # it stopped early
+    hold = 0.03 if fault in ("load", "neighbours") else 0.0
+    engine = SickEngine(values, fault=fault, loss=0.5, hold=hold)
+    flags: list[object] = ["--mode", "completion"]
+    tokenizer = None
+    if fault in ("template", "bos"):
+        write_tokenizer(tmp_path / "tokenizer")
+        tokenizer = load_tokenizer(str(tmp_path / "tokenizer"))
+        flags = ["--tokenizer", tmp_path / "tokenizer"]
+        flags += ["--mode", "prefill" if fault == "template" else "completion"]
+    elif fault == "truncation":
+        engine.loss = 0.8  # without a tokenizer only a large cut is certain
+    with served(engine, tokenizer) as server:
+        found, verdict = doctor(root, tmp_path, server.url, *flags)
+    assert found.code == 1, found
+    assert verdict["conditions"][0]["name"] == EXPECTED[fault], found.stdout
+    assert verdict["conditions"][0]["state"] == "engine"
+    assert found.stdout.startswith("Engine. ")
+    assert f"docs/doctor.md#{EXPECTED[fault]}" in found.stdout
 
 
 def test_a_sound_server_is_sound(root: Path, values: dict[int, str], tmp_path: Path) -> None:
     with served(SickEngine(values)) as server:
-        found, verdict = doctor(root, tmp_path, server.url, "--quick")
+        found, verdict = doctor(root, tmp_path, server.url, "--quick", "--mode", "completion")
     assert found.code == 0, found
     assert verdict["outcome"] == "sound"
     assert "the losses in your scores are the model's" in " ".join(found.stdout.split())

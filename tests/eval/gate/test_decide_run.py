@@ -18,7 +18,7 @@ from ruler_eval.run.backends.backend import Completion
 from ruler_eval.run.backends.oracle import Oracle
 from ruler_eval.run.prompts import Prompt
 from ruler_eval.run.records import Records
-from ruler_eval.score.results_file import load
+from ruler_eval.score.results import load
 from tests.eval.run import small_release
 from tests.eval.scoring_helpers import ruler
 

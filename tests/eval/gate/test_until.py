@@ -13,7 +13,7 @@ from ruler_common.rows import row_order
 from ruler_eval.gate.plan import LookPlan
 from ruler_eval.gate.until import MeanEstimate, mean_estimate
 from ruler_eval.run.records import Records
-from ruler_eval.score.results_file import Scores, load
+from ruler_eval.score.results import Scores, load
 from tests.eval.run import small_release
 from tests.eval.scoring_helpers import ruler
 

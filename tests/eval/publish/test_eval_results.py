@@ -10,9 +10,10 @@ from huggingface_hub import EvalResultEntry, parse_eval_result_entries
 
 from ruler_builder.release.card_files import eval_yaml
 from ruler_common.names import GROUPS, LANGUAGES, Names
+from ruler_eval import publish as publishing
 from ruler_eval.frozen_release import Release
-from ruler_eval.publish import eval_results as publishing
 from ruler_eval.score.aggregates import summary
+from ruler_eval.score.results import rows_by_config
 from ruler_score.ruler_score import SCORE_VERSION
 from tests.eval.scoring_helpers import record, ruler, write_oneruler
 
@@ -155,7 +156,8 @@ def test_entries_of_an_earlier_run_stay_beside_the_new(run, tmp_path):
     path = folder / "results.json"
     results = json.loads(path.read_text(encoding="utf-8"))
     results["configurations"] = {"vt_4k": results["configurations"]["vt_4k"]}
-    results["summary"] = summary(results["configurations"], Names.of("ruler"))
+    rows = rows_by_config(results)
+    results["summary"] = summary(results["configurations"], rows, Names.of("ruler"))
     path.write_text(json.dumps(results), encoding="utf-8")
     text, found = publish(folder, tmp_path, "--revision", COMMIT)
     assert "1 results beside 19 of earlier runs" in text

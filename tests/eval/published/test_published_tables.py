@@ -8,7 +8,7 @@ import pytest
 
 from ruler_common.names import LANGUAGES, LENGTHS
 from ruler_eval.published.published_tables import newest_tables, published_tables
-from ruler_eval.score.effective_length import ALL_TASKS, CATEGORIES, weights
+from ruler_eval.score.aggregates import ALL_TASKS, CATEGORIES, weights
 
 PRINTED_OTHERWISE = {("Qwen2.5-14B-Instruct-1M (14B)", "average")}
 """Of the reference repository's table: an average that is not that of its row."""

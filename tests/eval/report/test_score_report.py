@@ -12,7 +12,7 @@ from ruler_eval.published.published_tables import newest_tables
 from ruler_eval.report.published_beside import beside_published
 from ruler_eval.report.score_report import report
 from ruler_eval.score import aggregates
-from ruler_eval.score.results_file import load
+from ruler_eval.score.results import load, rows_by_config
 from tests.eval.scoring_helpers import right, ruler, write_oneruler
 
 
@@ -26,8 +26,14 @@ def results(write_run):
     for name, cell in list(cells.items()):
         for length in ("16k", "32k", "64k", "128k") if cell["length"] == "4k" else ():
             known = {"length": length, "max_length": parse_length(length)}
-            cells[name.replace("4k", length)] = {**cell, **known}
-    found["summary"] = aggregates.summary(cells, Names.of("ruler"))
+            longer = name.replace("4k", length)
+            cells[longer] = {**cell, **known}
+            table = found["rows"]
+            here = [place for place, config in enumerate(table["config"]) if config == name]
+            for column, values in table.items():
+                of_length = {"config": longer, "length": length}
+                values += [of_length.get(column, values[place]) for place in here]
+    found["summary"] = aggregates.summary(cells, rows_by_config(found), Names.of("ruler"))
     return found
 
 
@@ -38,9 +44,11 @@ def test_scores_and_averages_of_six_lengths_fit_80_columns(results):
     assert max(map(len, table)) <= 80
     group = results["summary"]["tekken"]["en"]["all"]
     low, high = group["average"]["interval"]
-    (row,) = [line.split() for line in lines if line.startswith("all ")]
+    row, losses = [line.split() for line in lines if line.startswith("all ")]
     numbers = (group["average"]["score"], low, high, group["weighted_inc"]["score"])
     assert row[1:5] == [f"{value:.1f}" for value in numbers]
+    assert losses == ["all", *[losses[1]] * 5]
+    assert losses[1].startswith("+0.0±")
     (ends,) = [line.split() for line in lines if line.startswith("95 % from")]
     assert ends[-1] == f"{group['lengths']['128k']['interval'][0]:.1f}"
 
@@ -48,7 +56,10 @@ def test_scores_and_averages_of_six_lengths_fit_80_columns(results):
 def test_an_effective_length_that_its_interval_does_not_settle_is_said_to_be_so(results):
     score = results["summary"]["tekken"]["en"]["all"]["lengths"]["4k"]["score"]
     results["summary"] = aggregates.summary(
-        results["configurations"], Names.of("ruler"), baseline=score - 0.1
+        results["configurations"],
+        rows_by_config(results),
+        Names.of("ruler"),
+        aggregates.SummaryOptions(baseline=score - 0.1),
     )
     text = " ".join(report(results).split())
     assert (

@@ -103,11 +103,9 @@ def scored(logs: Path, release: Path) -> dict[tuple[str, int], float]:
 
     found, rows = PredictionSource(dataset=str(release)).open([logs])
     results = scoring.score(found, rows, ScoringRules(partial=True))
-    return {
-        (config, index): score
-        for config, cell in results["configurations"].items()
-        for index, score in zip(cell["rows"]["index"], cell["rows"]["score"], strict=True)
-    }
+    table = results["rows"]
+    places = zip(table["config"], table["index"], strict=True)
+    return dict(zip(places, table["score"], strict=True))
 
 
 def test_kvpress_reads_context_and_question_as_the_prompt(tiny: Path, tiny_tokenizer: Any) -> None:

@@ -13,9 +13,8 @@ from ruler_eval.run.run_order import RunOrder
 from ruler_eval.run.runner import run
 from tests import in_process
 from tests.conftest import Once
-from tests.shares import ALL
 
-ROWS = 3 if ALL else 1
+ROWS = 1
 
 
 @pytest.fixture(scope="session")

@@ -6,10 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ruler_eval.score.depth import Mark, bin_of, by_depth, credits, is_spread, marks
 from ruler_eval.score.predictions import read
 from ruler_eval.score.row_score import ScoringRules
-from ruler_eval.score.scoring import score
+from ruler_eval.score.scoring import Mark, bin_of, by_depth, is_spread, marks, score
 
 
 def span(text, whole, answer=True):
@@ -29,7 +28,6 @@ def test_several_references_each_count_at_their_own_evidence():
     row = {"input": text, "outputs": ["A", "B", "C"], "evidence": [span(t, text) for t in chain]}
     assert is_spread(row, False)
     assert [mark.reference for mark in marks(row, False)] == [0, 1, 2]
-    assert credits(marks(row, False), 2 / 3, [True, False, True])[1][1] == 0
 
 
 def test_references_in_another_order_than_the_text_find_their_needles():

@@ -7,7 +7,7 @@ import pytest
 
 from ruler_eval.frozen_release import Release
 from ruler_eval.score import intervals
-from ruler_eval.score.results_file import load
+from ruler_eval.score.results import documents_of, load, rows_by_config
 from tests.eval.scoring_helpers import right, ruler
 
 
@@ -32,21 +32,22 @@ def documents_in(root, config):
 
 
 def test_the_rows_of_a_document_have_one_digest_at_every_length(scored, built):
-    cells = scored[1]["configurations"]
+    documents = documents_of(scored[1])
     texts = documents_in(built, "qa_1_4k")
-    marked = cells["qa_1_4k"]["rows"]["document"]
+    marked = list(documents["qa_1_4k"].values())
     assert len(set(marked)) == len(set(texts)) < len(texts)
     assert len(set(zip(marked, texts, strict=True))) == len(set(texts))
-    lengths = [c["rows"]["document"] for c in cells.values() if c["task"] == "qa_1"]
-    assert all(found == marked for found in lengths)
+    assert {*documents} == {"qa_1_4k", "qa_1_8k"}
+    assert all(list(found.values()) == marked for found in documents.values())
 
 
 def test_the_interval_and_the_mean_heed_them(scored):
     run, results = scored
     cell = results["configurations"]["qa_1_4k"]
-    as_if_apart = intervals.percent([np.array(cell["rows"]["score"])])
+    rows = rows_by_config(results)
+    as_if_apart = intervals.percent([np.array([*rows.scores["qa_1_4k"].values()])])
     assert cell["design_effect"] > 1
-    assert cell["documents"] == len(set(cell["rows"]["document"]))
+    assert cell["documents"] == len(set(rows.documents["qa_1_4k"].values()))
     low, high = cell["interval"]
     assert low <= as_if_apart[0] < as_if_apart[1] <= high
     assert high - low > as_if_apart[1] - as_if_apart[0]
@@ -57,6 +58,7 @@ def test_the_interval_and_the_mean_heed_them(scored):
 
 
 def test_rows_that_share_nothing_are_not_marked(scored):
-    for cell in scored[1]["configurations"].values():
+    documents = documents_of(scored[1])
+    for name, cell in scored[1]["configurations"].items():
         shares = cell["task"] == "qa_1"
-        assert ("document" in cell["rows"]) == ("design_effect" in cell) == shares
+        assert (name in documents) == ("design_effect" in cell) == shares

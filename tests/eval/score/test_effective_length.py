@@ -8,20 +8,22 @@ from hypothesis import strategies as st
 
 from ruler_common.errors import RulerError
 from ruler_common.names import length_name
-from ruler_eval.score.aggregates import group
-from ruler_eval.score.effective_length import (
+from ruler_eval.score.aggregates import (
     ALL_TASKS,
     CATEGORIES,
     Category,
+    SummaryOptions,
     area_weights,
     effective_length,
     effective_length_interval,
     effective_length_name,
+    group,
     parse_baseline,
     relative_effective_length,
     weights,
     written,
 )
+from ruler_eval.score.results import RowsByConfig
 from tests.eval.score.paper_tables import NOT_WRITTEN_AS_MORE, ROUNDED_OTHERWISE, TABLES, published
 from tests.eval.scoring_helpers import effective_lengths, right, ruler
 
@@ -54,12 +56,13 @@ def summarized(category, by_length, baseline="chat", claimed=None):
             "instruction_language": "en",
             "score": score,
             "strict": score,
-            "rows": {"index": [0, 1], "score": [score / 100, score / 100]},
         }
         for length, score in by_length.items()
         for task in category.tasks
     }
-    return group(cells, category, baseline, claimed)
+    rows = {name: dict.fromkeys((0, 1), cell["score"] / 100) for name, cell in cells.items()}
+    options = SummaryOptions(baseline=baseline, claimed=claimed)
+    return group(cells, RowsByConfig(rows, {}), category, options)
 
 
 def test_all_rows_of_table_3_are_here():

@@ -11,9 +11,9 @@ from ruler_common.errors import RulerError
 from ruler_common.names import Config, Names
 from ruler_eval.score.config_naming import Naming, dataset_of, path_facts, read_name
 from ruler_eval.score.predictions import read
-from ruler_eval.score.results_file import load
+from ruler_eval.score.results import load
 from tests.eval.score.test_prediction_files import lines, reference, sample
-from tests.eval.scoring_helpers import record, right, ruler
+from tests.eval.scoring_helpers import column, record, right, ruler
 
 
 def scored(tmp_path, *arguments):
@@ -121,7 +121,7 @@ def test_a_submission_is_scored_by_the_reference_codes_data_line_by_line(tmp_pat
     data = tmp_path / "4096" / layout.format("vt")
     lines(data, {"index": 7, "outputs": ["A", "B"]}, {"index": 7, "outputs": ["C", "D"]})
     results, stdout = scored(tmp_path, path, "--references", tmp_path / "4096/data")
-    assert results["configurations"]["vt_4k"]["rows"]["score"] == [1, 0.5]
+    assert column(results, "score", "vt_4k") == [1, 0.5]
     assert "Note: qa_1_4k: no references in" in stdout
 
 
@@ -163,7 +163,7 @@ def test_kvpress_predictions_are_read_with_their_length_model_and_references(tmp
     )
     results, stdout = scored(tmp_path, path)
     cells = results["configurations"]
-    assert cells["vt_4k"]["rows"]["score"] == [1, 0.5]
+    assert column(results, "score", "vt_4k") == [1, 0.5]
     assert cells["qa_1_4k"]["score"] == 100
     assert stdout.startswith("org/model knorm 0.50 · ruler · own rows: scored without a release")
     (folder / "config.yaml").write_text("data_dir: 8192\nmodel: other/name\npress_name: snapkv\n")

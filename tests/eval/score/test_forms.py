@@ -19,10 +19,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from ruler_common.errors import RulerError
-from ruler_eval.score.forms import forms
+from ruler_eval.score.prediction_file import forms
 from ruler_eval.score.predictions import PredictionSource
-from ruler_eval.score.results_file import load
-from tests.eval.scoring_helpers import ruler
+from ruler_eval.score.results import load
+from tests.eval.scoring_helpers import column, ruler
 
 ROOT = Path(__file__).parents[3]
 A, B = ["ABC", "DEF"], ["GHI", "JKL"]
@@ -268,10 +268,10 @@ def test_the_command_for_another_harness_reads_its_file(name, built, tmp_path):
     out = tmp_path / "r.json"
     stdout, error, code = ruler("score", path, *options, "--out", out)
     assert code == 0, error
-    rows = load(out)["configurations"][config]["rows"]
+    scores = column(load(out), "score", config)
     if "outputs=" in columns:
         # one of two references, or in question answering any of them
-        assert rows["score"] == ([1, 1] if config.startswith("qa") else [0.5, 0.5])
+        assert scores == ([1, 1] if config.startswith("qa") else [0.5, 0.5])
     numbered = "has no index of its rows, which are numbered in order"
     assert (numbered in " ".join(stdout.split())) == (name == "ruler_niah_mk_2_8192.json")
 
@@ -284,8 +284,7 @@ def test_parts_whose_indices_begin_again_are_numbered_by_line(tmp_path):
     options = ["--config", "vt_4k", "--columns", "prediction=prediction,outputs=gold"]
     _, error, code = ruler("score", *paths, *options, "--out", tmp_path / "r.json")
     assert code == 0, error
-    cell = load(tmp_path / "r.json")["configurations"]["vt_4k"]
-    assert cell["rows"]["score"] == [0.5, 0]
+    assert column(load(tmp_path / "r.json"), "score", "vt_4k") == [0.5, 0]
 
 
 def test_rows_without_an_index_are_numbered_and_an_index_that_is_there_is_read(tmp_path):

@@ -13,7 +13,7 @@ import sys
 
 import pytest
 
-from ruler_eval.score.results_file import load
+from ruler_eval.score.results import load
 from tests.eval.scoring_helpers import ruler
 
 NOISE = "The grass is green. The sky is blue. The sun is yellow. Here we go. There and back again."

@@ -63,8 +63,8 @@ def test_no_rows_no_interval():
     assert interval([np.array([])]) is None
 
 
-def cells_of(*names, **more):
-    return {name: {"task": name.rpartition("_")[0], "rows": more} for name in names}
+def cells_of(*names):
+    return {name: {"task": name.rpartition("_")[0]} for name in names}
 
 
 def test_rows_with_the_same_index_are_averaged_before_they_are_counted():
@@ -123,7 +123,7 @@ def test_clusters_never_make_rows_count_for_more():
 
 def test_the_documents_of_a_task_follow_its_rows_through_the_lengths():
     rows = {2: 1.0, 0: 1.0, 1: 0.0}
-    cells = cells_of("qa_1_4k", "qa_1_8k", index=[0, 1, 2], document=["a", "a", "b"])
-    cells |= cells_of("vt_4k", index=[0, 1, 2])
-    found = units(dict.fromkeys(cells, rows), cells)
+    cells = cells_of("qa_1_4k", "qa_1_8k", "vt_4k")
+    documents = {name: {0: "a", 1: "a", 2: "b"} for name in ("qa_1_4k", "qa_1_8k")}
+    found = units(dict.fromkeys(cells, rows), cells, None, documents)
     assert [None if c is None else list(c) for c in found.clusters] == [["a", "a", "b"], None]

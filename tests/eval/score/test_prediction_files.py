@@ -13,7 +13,7 @@ import pytest
 from ruler_common.errors import RulerError
 from ruler_common.names import Names
 from ruler_eval.score.config_naming import Naming
-from ruler_eval.score.forms import forms
+from ruler_eval.score.prediction_file import forms
 from ruler_eval.score.predictions import read
 
 

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from ruler_eval.score.results_file import load
+from ruler_eval.score.results import load
 from tests.eval.scoring_helpers import record, right, ruler
 
 COLUMNS = ("index", "outputs", "input", "answer_prefix", "question")

@@ -9,7 +9,7 @@ import pytest
 
 from ruler_common.names import GROUPS
 from ruler_eval.score.predictions import read
-from ruler_eval.score.results_file import load
+from ruler_eval.score.results import load
 from ruler_eval.score.scoring import score
 from tests.eval.scoring_helpers import ruler
 

@@ -14,7 +14,7 @@ from ruler_eval.frozen_release import Release
 from ruler_eval.prediction import Prediction
 from ruler_eval.report.score_tables import headline
 from ruler_eval.score.predictions import read
-from ruler_eval.score.results_file import FORMAT, load
+from ruler_eval.score.results import FORMAT, load
 from ruler_eval.score.row_score import RowScore, ScoringRules, row_score
 from ruler_eval.score.scoring import score
 from ruler_eval.tasks import scoring_task
@@ -37,9 +37,10 @@ def answer(text="1234567", **fields):
 
 def test_missing_and_failed_rows_are_wrong():
     assert row_score(ROW, None, "niah_single_1", None, ScoringRules()) == RowScore(0, 0, "missing")
-    for fields in ({"error": "timeout"}, {"finish_reason": "does_not_fit"}):
+    endings = {"failed": {"error": "timeout"}, "does_not_fit": {"finish_reason": "does_not_fit"}}
+    for state, fields in endings.items():
         found = row_score(ROW, answer(**fields), "niah_single_1", None, ScoringRules())
-        assert (found.score, found.state) == (0, "failed")
+        assert (found.score, found.state) == (0, state)
 
 
 @pytest.mark.parametrize(
@@ -55,14 +56,14 @@ def test_missing_and_failed_rows_are_wrong():
 )
 def test_an_answer_at_the_token_limit_counts_as_the_rule_says(cut, task, language, expected):
     found = row_score(ROW, answer(finish_reason="length"), task, language, ScoringRules(cut=cut))
-    assert (found.score, found.state, found.cut_scored) == (expected, "cut", bool(expected))
+    assert (found.score, found.state, found.cut_scored) == (expected, "truncated", bool(expected))
 
 
 def test_an_answer_cut_within_its_thought_is_wrong_by_every_rule():
     for fields in ({"thinking_ended": False}, {"text": "<think>1234567"}):
         for cut in ("protocol", "wrong", "score"):
             found = row_score(ROW, answer(**fields), "niah_single_1", None, ScoringRules(cut=cut))
-            assert (found.score, found.state, found.thinking) == (0, "cut", "cut")
+            assert (found.score, found.state, found.thinking) == (0, "truncated", "truncated")
 
 
 def test_a_thought_that_the_runner_took_out_is_counted_too():
@@ -102,13 +103,14 @@ def test_every_count_stands_beside_the_score(write_run, frozen):
     def answers(config, row):
         return fields[row["index"]] if row["index"] < 4 else right(config, row)
 
-    cell = scored(write_run(answers, configs=["vt_4k"]), frozen)["configurations"]["vt_4k"]
+    results = scored(write_run(answers, configs=["vt_4k"]), frozen)
+    cell = results["configurations"]["vt_4k"]
     assert cell["score"] == pytest.approx(20)
     counts = ("n", "missing", "failed", "does_not_fit", "cut", "cut_scored", "thinking")
     assert [cell[name] for name in counts] == [5, 1, 2, 1, 1, 0, 1]
-    assert cell["rows"]["index"] == [0, 1, 2, 3, 4]
-    assert cell["rows"]["score"] == [0, 0, 0, 0, 1]
-    assert cell["rows"]["truncated"] == [3]
+    assert results["rows"]["index"] == [0, 1, 2, 3, 4]
+    assert results["rows"]["score"] == [0, 0, 0, 0, 1]
+    assert results["rows"]["state"] == ["missing", "failed", "does_not_fit", "truncated", "ok"]
 
 
 def test_partial_leaves_the_missing_rows_out_and_says_so(write_run, frozen):
@@ -311,12 +313,12 @@ def test_predictions_for_nothing_in_the_release_are_refused(tmp_path, frozen):
 CELL = {
     *("task", "length", "max_length", "tokenizer", "language", "instruction_language"),
     *("score", "strict", "n", "interval", "missing", "failed", "cut", "does_not_fit"),
-    *("cut_scored", "thinking", "thinking_cut", "duplicated", "depth", "rows"),
+    *("cut_scored", "thinking", "thinking_cut", "duplicated", "depth"),
     *("proof", "rows_asked", "rows_available"),
 }
 TOP = {
     *("format", "score_version", "partial", "rules", "options", "dataset", "model", "mode", "run"),
-    *("predictions", "configurations", "summary", "notes"),
+    *("predictions", "configurations", "rows", "summary", "notes"),
 }
 
 
@@ -324,7 +326,7 @@ def test_results_json_has_the_documented_schema_and_is_never_rounded(write_run, 
     run = write_run(lambda config, row: " ".join(row["outputs"][:1]))
     assert ruler("score", run)[2] == 0
     results = load(run / "results.json")
-    assert results["format"] == FORMAT == 3
+    assert results["format"] == FORMAT == 4
     assert set(results) == TOP
     assert set(results["configurations"]["vt_4k"]) == CELL
     assert set(results["configurations"]["qa_1_4k"]) == {
@@ -339,10 +341,10 @@ def test_results_json_has_the_documented_schema_and_is_never_rounded(write_run, 
         *("tokens", "score", "strict", "interval", "tasks", "lacking"),
     }
     assert set(group["average"]) == {"score", "interval"}
-    import ruler_eval.score.results_file
+    import ruler_eval.score.results
 
     for key in {*TOP, *CELL, "whole_word", "words_right", "dropped"}:
-        assert key in ruler_eval.score.results_file.__doc__, f"{key} is not documented"
+        assert key in ruler_eval.score.results.__doc__, f"{key} is not documented"
 
 
 def test_the_same_command_gives_the_same_bytes(write_run):
@@ -456,7 +458,7 @@ def test_results_json_of_another_format_and_other_files_are_refused(tmp_path):
     with pytest.raises(RulerError, match="update this package"):
         load(path)
     path.write_text(json.dumps(whole_results({"configurations": {}}) | {"format": FORMAT - 1}))
-    with pytest.raises(RulerError, match=r"has the older format 2\. Write it again with"):
+    with pytest.raises(RulerError, match=r"has the older format 3\. Write it again with"):
         load(path)
     path.write_text("[]")
     with pytest.raises(RulerError, match=r"is not a results\.json of `ruler score`: "):

@@ -23,7 +23,7 @@ from ruler_eval.report.page.runs import ReportedRun
 from ruler_eval.report.page.scores import Line, pairs
 from ruler_eval.report.page.verdict import verdict
 from ruler_eval.report.score_tables import chosen, rule_options
-from ruler_eval.score.results_file import Results, rows_of, warnings_of
+from ruler_eval.score.results import Results, rows_of, warnings_of
 
 _LONGEST_FACT = 120  # characters
 _MOST_NOTES = 40

@@ -3,7 +3,7 @@
     page = page_data(open_runs([Path("runs/qwen")]))
     page["series"][0]["label"], page["groups"][0]["rows"][0]["average"]["score"]
 
-Scores and intervals are 0 … 100 and those of results.json (score/results_file.py); lengths are
+Scores and intervals are 0 … 100 and those of results.json (score/results.py); lengths are
 in tokens; a depth is 0 … 1. A series is a line of a chart and a row of a table: one run under one
 tokenizer. Text of models and rows is cleaned of control characters (ruler_common/text.py).
 """
@@ -15,7 +15,7 @@ from typing import Any
 from typing_extensions import NotRequired, TypedDict
 
 from ruler_eval.analysis.compare import Side
-from ruler_eval.score.results_file import DepthBin, Interval, Mean
+from ruler_eval.score.results import DepthBin, Interval, Mean
 
 NEEDLES = "needle tasks"
 """The name of a map of all tasks that hide needles, pooled."""

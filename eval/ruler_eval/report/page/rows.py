@@ -32,7 +32,7 @@ from ruler_eval.report.page.runs import ReportedRun
 from ruler_eval.report.row_view import pieces_of, state_of
 from ruler_eval.score.config_naming import read_name
 from ruler_eval.score.join import check_references
-from ruler_eval.score.results_file import Cell
+from ruler_eval.score.results import Cell
 from ruler_eval.tasks import family_of, row_of_prompt, scoring_task
 
 READ_CHARACTERS = 600_000_000
@@ -78,7 +78,7 @@ class ConfigRows:
     def __init__(self, number: int, run: ReportedRun, name: str, cell: Cell) -> None:
         self.number, self.run, self.name, self.cell = number, run, name, cell
         self.answers = run.answers[name]
-        self.scores = dict(zip(cell["rows"]["index"], cell["rows"]["score"], strict=True))
+        self.scores = run.rows.scores[name]
         self.wrong = [index for index, score in self.scores.items() if score < 1]
         self.right = [index for index, score in self.scores.items() if score >= 1]
         self.order = [*self.wrong, *self.right][:MOST_ROWS]
@@ -153,7 +153,7 @@ class ConfigRows:
     def _shown(self, index: int, row: PartialRow | None) -> ShownRow:
         score, answer = self.scores[index], self.answers.get(index)
         shown = shown_row(index, score, self.kinds.get(index), row, answer)
-        if shown["state"] == "ended" and index in self.cell["rows"]["truncated"]:
+        if shown["state"] == "ended" and self.run.states[self.name][index] == "truncated":
             shown["state"] = "truncated"
         return shown
 
@@ -191,10 +191,7 @@ def _prefer_what_differs(every: Sequence[ConfigRows]) -> None:
     for same in by_name.values():
         if len(same) < 2:
             continue
-        known = [
-            dict(zip(rows.scores, rows.cell["rows"].get("references") or [], strict=False))
-            for rows in same
-        ]
+        known = [rows.run.references[rows.name] for rows in same]
         differ = [
             index
             for index in known[0]

@@ -24,9 +24,15 @@ from ruler_eval.prediction import Prediction
 from ruler_eval.release_languages import ReleaseLanguages
 from ruler_eval.score.join import join_predictions
 from ruler_eval.score.predictions import Predictions, PredictionSource
-from ruler_eval.score.results_file import Results
+from ruler_eval.score.results import (
+    Results,
+    RowsByConfig,
+    RowState,
+    open_results,
+    row_values,
+    rows_by_config,
+)
 from ruler_eval.score.row_score import ScoringRules
-from ruler_eval.score.scored_run import open_results
 
 _LONGEST_NAME = 80  # characters
 
@@ -53,6 +59,21 @@ class ReportedRun:
         dataset = self.results["dataset"]
         names = Names.of(dataset["name"])
         return replace(names, languages=(*names.languages, *dataset.get("languages", ())))
+
+    @cached_property
+    def rows(self) -> RowsByConfig:
+        """The scores of its rows."""
+        return rows_by_config(self.results)
+
+    @cached_property
+    def states(self) -> dict[str, dict[int, RowState]]:
+        """How its rows ended, by configuration and index."""
+        return row_values(self.results, "state")
+
+    @cached_property
+    def references(self) -> dict[str, dict[int, str]]:
+        """Digests of the references of its rows, by configuration and index."""
+        return row_values(self.results, "references")
 
     @cached_property
     def memory(self) -> dict[str, dict[int, str]]:

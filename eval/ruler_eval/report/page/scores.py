@@ -35,8 +35,8 @@ from ruler_eval.report.page.model import (
 from ruler_eval.report.page.runs import ReportedRun
 from ruler_eval.report.score_tables import chosen, effective_between, relative_name
 from ruler_eval.score.aggregates import EVERY_LANGUAGE, categories, combine, for_all, in_languages
-from ruler_eval.score.depth import mean_bins
-from ruler_eval.score.results_file import Cell, DepthBin, GroupSummary
+from ruler_eval.score.results import Cell, DepthBin, GroupSummary
+from ruler_eval.score.scoring import mean_bins
 
 COLOURS = ("#3566c4", "#d1600a", "#12866f", "#a8479b", "#8a6d00", "#c03a4b", "#4b7f1d", "#6a5fc1")
 """Of the series, in order; they have a contrast of 3 or more on white and on black."""
@@ -175,6 +175,7 @@ def _row(series: int, group: GroupSummary) -> GroupRow:
 
 def heat_map(
     series: Series,
+    run: ReportedRun,
     cells: Cells,
     rows: Mapping[str, Sequence[str]],
     lengths: Sequence[Length],
@@ -185,7 +186,7 @@ def heat_map(
         "rows": list(rows),
         "cells": [
             [
-                _cell({name: cells[name] for name in names if cells[name]["length"] == length})
+                _cell(run, {n: cells[n] for n in names if cells[n]["length"] == length})
                 for length in (item["name"] for item in lengths)
             ]
             for names in rows.values()
@@ -199,12 +200,12 @@ def task_heat_map(
     """Tasks by lengths; where a series is over several languages a cell is their mean."""
     cells = cells_of(series, run)
     rows = {task: [name for name, cell in cells.items() if cell["task"] == task] for task in tasks}
-    return heat_map(series, cells, rows, lengths)
+    return heat_map(series, run, cells, rows, lengths)
 
 
-def _cell(cells: Cells) -> HeatCell | None:
+def _cell(run: ReportedRun, cells: Cells) -> HeatCell | None:
     """One cell of a heat map; None where nothing was scored."""
-    score, strict, interval = combine(cells)
+    score, strict, interval = combine(cells, run.rows)
     if not cells:
         return None
     return {
@@ -278,7 +279,7 @@ def languages(
     maps = []
     for one, run in lines:
         cells = in_niah(chosen(run.results, one["tokenizer"]))
-        maps.append(heat_map(one, cells, _by_language(cells), lengths))
+        maps.append(heat_map(one, run, cells, _by_language(cells), lengths))
     return {"heat_maps": maps, "models": models, "rankings": rankings}
 
 
@@ -341,7 +342,7 @@ def _language_differences(
                 if shown == EVERY_LANGUAGE:
                     groups.setdefault((cell["length"], cell["task"]), []).append(name)
         for (length, task), names in groups.items():
-            yield _difference(mean_difference(names, pairs, a.results), task, length, shown)
+            yield _difference(mean_difference(names, pairs), task, length, shown)
 
 
 def _difference(

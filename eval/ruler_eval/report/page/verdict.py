@@ -15,8 +15,7 @@ from typing import cast
 from ruler_eval.analysis.compare import Side
 from ruler_eval.report.page.model import Difference, Group, GroupRow, PageData
 from ruler_eval.report.table_parts import bounds, number
-from ruler_eval.score.aggregates import EVERY_LANGUAGE
-from ruler_eval.score.effective_length import RELATIVE
+from ruler_eval.score.aggregates import EVERY_LANGUAGE, RELATIVE
 
 _SURE = 0.05
 _COUNTED = {"missing": "missing", "failed": "failed", "cut": "truncated"}

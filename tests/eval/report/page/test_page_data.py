@@ -15,7 +15,7 @@ from ruler_eval.report.page.render import render
 from ruler_eval.report.page.runs import open_runs
 from ruler_eval.report.page.verdict import verdict
 from ruler_eval.report.score_tables import effective_between
-from ruler_eval.score.results_file import load
+from ruler_eval.score.results import load
 from tests.eval.report.page.page_helpers import HOSTILE
 from tests.eval.scoring_helpers import ruler
 

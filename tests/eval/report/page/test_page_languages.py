@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from ruler_eval.analysis.languages import analyze
-from ruler_eval.score.results_file import load
+from ruler_eval.score.results import load
 from tests.eval.report.page.page_helpers import DESK, PHONE, figures_without_table, serious_faults
 
 

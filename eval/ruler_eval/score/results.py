@@ -1,6 +1,11 @@
 """results.json: what `ruler score` writes and every later command reads.
 
-The schema (FORMAT 3; scores and intervals 0 … 100, lengths in tokens, null where unknown):
+    results = open_results(Path("runs/qwen"))            # scored again if its answers changed
+    results = load(Path("results.json"))                 # as the file has it
+    row_values(results, "score")["vt_4k"][7]             # 0 … 1
+    pandas.DataFrame(results["rows"])                    # a line for each row
+
+The schema (FORMAT 4; scores and intervals 0 … 100, lengths in tokens, null where unknown):
 
     format, score_version     numbers of this schema and of the rules (ruler_score.SCORE_VERSION)
     partial                   true: only rows with a prediction count
@@ -10,15 +15,16 @@ The schema (FORMAT 3; scores and intervals 0 … 100, lengths in tokens, null wh
     dataset                   name, source, data_version, builder_version, revision, seed, tasks
                               (in their order), standard (whether they are the paper's at its
                               lengths, so that its thresholds hold; null if unknown), parameters
-                              {task: family and parameters} where the release is known, rows
+                              {task: family and parameters} if the release is known, rows
                               {configuration: rows_sha256}, own_because: what the release is made
-                              with otherwise than the frozen rows, null where no release is known
+                              with otherwise than the frozen rows, null without a release
     model, mode, run          the model's name, the prompt mode, and all that run.json holds
     predictions               {file: sha256} of what was scored
     configurations            {name: cell}
       task, length, max_length, tokenizer, language, instruction_language
       score, strict, n        the benchmark's rule, the strict variant, rows counted
-      interval                95 % interval of the score, [low, high] (score/intervals.py)
+      interval                95 % interval of the score, [low, high] (score/intervals.py); null for
+                              a run that its own scores stopped
       missing, failed, cut    rows without a prediction; with an error or a prompt that did not fit;
                               truncated at the token limit or within the reasoning
       rows_asked              rows that the run was asked to answer: with --limit fewer than
@@ -32,18 +38,18 @@ The schema (FORMAT 3; scores and intervals 0 … 100, lengths in tokens, null wh
                               alone), "own" (the references are the answers' own), "none"
       dropped                 compat "authors": rows left out of n
       whole_word              qa: the score by whole words; words_right: oneruler's cwe, 0 … 10
-      relative_to_0k          the score in percent of the same task's at 0k, where it was scored
-      documents               how many documents the rows ask about, where several ask about one;
+      relative_to_0k          the score in percent of the same task's at 0k, if it was scored
+      documents               how many documents the rows ask about, if several ask about one;
                               design_effect: how many times the variance of independent rows the
-                              score's is for that (score/documents.py)
-      depth                   ten bins (ruler_eval/score/depth.py), or null
-      rows                    every row's "index" and "score" (0 … 1); "references", "question" and
-                              "prompt": digests of what was asked, each null where a file lacks it;
-                              "found": references found; "truncated": the rows that were;
-                              "unanswered": the rows that failed or are missing, if any; and
-                              "thinking_tokens" and "prompt_tokens", where they are known; and
-                              "document", a digest, where rows ask about the same documents
-    summary                   the tables' aggregates (ruler_eval/score/aggregates.py)
+                              score's is for that (score/scoring.py)
+      depth                   ten bins (score/scoring.py), or null
+    rows                      one table of all counted rows, as columns of equal length: config,
+                              task, length, language ("en-ko": text and instruction), index, score
+                              (0 … 1), state (ok, truncated, missing, failed or does_not_fit), found
+                              (references found), thinking_tokens, prompt_tokens, and digests of
+                              what was asked: references, question, prompt, and document, which rows
+                              on the same documents share
+    summary                   the tables' aggregates (score/aggregates.py)
     notes                     what was missing, duplicated, or damaged, in sentences
 """
 
@@ -52,20 +58,22 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, cast
 
 from typing_extensions import NotRequired, TypedDict
 
 from ruler_common.errors import RulerError
-from ruler_common.files import read_bytes, write_whole
+from ruler_common.files import read_bytes, sha256_of, write_whole
 from ruler_common.frozen_rows import rows_label
 from ruler_common.names import EVIDENCE_ALONE
 from ruler_common.parsing import parse_json
-from ruler_eval.score.run_facts import RunFacts
+from ruler_common.terminal import note
+from ruler_eval.score.run_facts import RUN_FILE, RunFacts
 
-FORMAT = 3
+FORMAT = 4
 Compat = Literal["authors"]
 CutRule = Literal["protocol", "wrong", "score"]
 ROW_COUNTS: tuple[Literal["rows_asked", "rows_available"], ...] = ("rows_asked", "rows_available")
@@ -77,28 +85,35 @@ UNPROVED: dict[Proof, str] = {
     "references": "NOT PROVED: the references agree, but other lengths and languages share them",
 }
 Interval = list[float]
-Scores = Mapping[str, Mapping[int, float]]
-"""Scores (0 … 1) by configuration and index."""
+RowState = Literal["ok", "truncated", "missing", "failed", "does_not_fit"]
+RowColumn = Literal[
+    "score", "state", "found", "thinking_tokens", "prompt_tokens",
+    "references", "question", "prompt", "document",
+]  # fmt: skip
+UNANSWERED: tuple[RowState, ...] = ("missing", "failed")
+"""The states of rows that a repeated run may answer; a prompt that does not fit is not one."""
 
 
-class RowScores(TypedDict):
-    """Every row's index, its score (0 … 1) and digests of what it asks, in the file's order.
+class RowTable(TypedDict):
+    """Every counted row, column by column, in the order of configurations and of their files.
 
-    `truncated` lists the indices of truncated answers; `found` how many references were found.
-    `unanswered` lists the rows that failed or are missing; a prompt that does not fit is neither.
+    Digests and tokens are None if they are not known; `document` is if no rows share documents.
     """
 
+    config: list[str]
+    task: list[str]
+    length: list[str]
+    language: list[str]
     index: list[int]
     score: list[float]
+    state: list[RowState]
     found: list[int]
-    truncated: list[int]
-    unanswered: NotRequired[list[int]]
+    thinking_tokens: list[int | None]
+    prompt_tokens: list[int | None]
     references: list[str]
-    question: list[str] | None
-    prompt: list[str] | None
-    thinking_tokens: NotRequired[list[int | None]]
-    prompt_tokens: NotRequired[list[int | None]]
-    document: NotRequired[list[str]]
+    question: list[str | None]
+    prompt: list[str | None]
+    document: list[str | None]
 
 
 class DepthBin(TypedDict):
@@ -133,7 +148,6 @@ class Cell(TypedDict):
     rows_asked: int
     rows_available: int
     depth: list[DepthBin] | None
-    rows: RowScores
     proof: Proof
     dropped: NotRequired[int]
     whole_word: NotRequired[float | None]
@@ -185,14 +199,39 @@ def answered_rows(results: Results) -> tuple[int, int]:
     return answered, sum(cell["rows_available"] for cell in cells)
 
 
-def scores_in(cell: Cell) -> dict[int, float]:
-    """The scores (0 … 1) of a configuration by index."""
-    return dict(zip(cell["rows"]["index"], cell["rows"]["score"], strict=True))
+def row_values(results: Results, column: RowColumn) -> dict[str, dict[int, Any]]:
+    """Return a column of the rows by configuration and index."""
+    rows = results["rows"]
+    found: dict[str, dict[int, Any]] = {name: {} for name in results["configurations"]}
+    for config, index, value in zip(rows["config"], rows["index"], rows[column], strict=True):
+        found.setdefault(config, {})[index] = value
+    return found
 
 
-def scores_of(results: Results) -> Scores:
-    """The scores of results by configuration and index."""
-    return {name: scores_in(cell) for name, cell in results["configurations"].items()}
+Scores = Mapping[str, Mapping[int, float]]
+"""Scores (0 … 1) by configuration and index."""
+
+
+@dataclass(frozen=True)
+class RowsByConfig:
+    """What means and their intervals need of rows, by configuration and index.
+
+    Scores are 0 … 1; documents are digests, known for configurations whose rows share some.
+    """
+
+    scores: Scores
+    documents: Mapping[str, Mapping[int, str]]
+
+
+def rows_by_config(results: Results) -> RowsByConfig:
+    """Return the scores and the documents of results."""
+    return RowsByConfig(row_values(results, "score"), documents_of(results))
+
+
+def documents_of(results: Results) -> dict[str, dict[int, str]]:
+    """Return the documents of the rows, of configurations in which all are known."""
+    values = row_values(results, "document")
+    return {name: rows for name, rows in values.items() if rows and None not in rows.values()}
 
 
 def lengths_of(cells: Iterable[Cell]) -> list[str]:
@@ -220,12 +259,28 @@ class LengthMean(TypedDict):
     relative_to_0k: NotRequired[float]
 
 
+class LengthLoss(TypedDict):
+    """How a group's mean changes from one length to a longer one: longer − shorter, in points.
+
+    The mean over the tasks scored at both, of the differences of `rows` pairs of rows with the same
+    index; negative if the longer texts are answered worse.
+    """
+
+    shorter: str
+    longer: str
+    difference: float
+    interval: Interval | None
+    rows: int
+    tasks: int
+
+
 class GroupSummary(TypedDict):
     """One group's row of a table: its means by length and what is made of them.
 
     `area` is that under the scores over log2 of the lengths. `effective_length_interval` holds the
     effective lengths of the intervals' lower and upper ends; `relative_effective_length` is the
-    longest length, in tokens, whose score is RELATIVE of the score at the shortest, or more.
+    longest length, in tokens, whose score is RELATIVE of the score at the shortest, or more;
+    `losses` are the changes from the shortest length to each longer one.
     """
 
     tasks: int
@@ -239,6 +294,7 @@ class GroupSummary(TypedDict):
     effective_length_interval: list[int | None] | None
     effective_length_name: str
     relative_effective_length: int | None
+    losses: list[LengthLoss]
 
 
 Summary = dict[str, dict[str, dict[str, GroupSummary]]]
@@ -297,14 +353,25 @@ class Results(TypedDict):
     run: RunFacts
     predictions: dict[str, str]
     configurations: dict[str, Cell]
+    rows: RowTable
     summary: Summary
     notes: list[str]
 
 
 def write(results: Results, path: Path) -> None:
-    """Write results.json, whole or not at all."""
-    text = json.dumps(results, ensure_ascii=False, indent=1, allow_nan=False, default=asdict)
-    write_whole(path, text + "\n")
+    """Write results.json, whole or not at all; a column of rows is one line."""
+    parts = []
+    for name, value in results.items():
+        if name == "rows":
+            columns = [
+                f"  {json.dumps(column)}: {json.dumps(values, ensure_ascii=False, allow_nan=False)}"
+                for column, values in results["rows"].items()
+            ]
+            text = '{\n "rows": {\n' + ",\n".join(columns) + "\n }\n}"
+        else:
+            text = json.dumps({name: value}, ensure_ascii=False, indent=1, allow_nan=False)
+        parts.append(text[1:-1].strip("\n"))
+    write_whole(path, "{\n" + ",\n".join(parts) + "\n}\n")
 
 
 def load(path: Path) -> Results:
@@ -325,3 +392,66 @@ def load(path: Path) -> Results:
     if found["format"] != FORMAT:
         raise RulerError(f"'{path}' has the older format {found['format']}. {remedy}")
     return found
+
+
+def open_results(path: Path) -> Results:
+    """Return the results in a file, or those of the answers that a RUN folder holds now.
+
+    If the answers are not those that the folder's results.json is of, or if it has none, the run
+    is scored, by the rules and on the release of the last scoring, and results.json is replaced.
+    One line on stderr then says so. Raises RulerError if that is not possible.
+    """
+    if not (path / RUN_FILE).is_file():
+        return load(path)
+    place = path / "results.json"
+    stored = load(place) if place.exists() else None
+    answers = [file for file in path.glob("*.jsonl") if not file.name.startswith("tmp_")]
+    digests = {sha256_of(file) for file in answers}
+    if stored is not None:
+        if not digests or digests == {*stored["predictions"].values()}:
+            return stored
+        others = {str(Path(name).parent) for name in stored["predictions"]}
+        if len(others) > 1:
+            if digests <= {*stored["predictions"].values()}:
+                return stored
+            raise RulerError(
+                f"The answers in '{path}' changed after they were scored together with those of "
+                f"other folders. Score them again: ruler score {' '.join(sorted(others))}"
+            )
+    why = "it had no results.json" if stored is None else "its answers changed after the last time"
+    try:
+        results = _score(path, stored)
+    except RulerError as error:
+        raise RulerError(
+            f"'{path}' has to be scored ({why}), which failed: {error} Name its release: "
+            f"ruler score {path} --dataset RELEASE"
+        ) from error
+    with suppress(OSError):  # a folder that cannot be written
+        write(results, place)
+    note(f"Scored '{path}': {why}.")
+    return results
+
+
+def _score(folder: Path, stored: Results | None) -> Results:
+    """Score a run, in the way its results were made if it has any."""
+    # most results are not scored again, and need none of this
+    from ruler_eval.score import scoring
+    from ruler_eval.score.predictions import PredictionSource
+    from ruler_eval.score.row_score import ScoringRules
+
+    if stored is None:
+        predictions, release = PredictionSource().open([folder])
+        return scoring.score(predictions, release)
+    dataset, rules = stored["dataset"], stored["rules"]
+    options = stored["options"]
+    source = PredictionSource(
+        dataset=dataset["source"], revision=dataset["revision"], name=stored["model"]
+    )
+    predictions, release = source.open([folder])
+    return scoring.score(
+        predictions,
+        release,
+        ScoringRules(rules["compat"], rules["cut"], options["partial"]),
+        options["threshold"],
+        options["claimed"],
+    )

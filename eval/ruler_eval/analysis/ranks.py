@@ -1,0 +1,119 @@
+"""Rank three models or more by their averages over the rows that all of them share.
+
+    ranks({"qwen": …, "llama": …, "phi": …})["average"][0]
+
+A model's rank lies, with 95 % confidence, between 1 + the models that are surely better and the
+number of models less those surely worse, by paired intervals of all its pairs together: 1 - 0.05 /
+pairs each (Mogstad, Romano, Shaikh and Wilhelm, 2024). Averages are over the rows that all models
+share: the mean at each length, then over lengths, weighted alike, rising (inc) or falling (dec)
+with the length, as in RULER's tables.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+
+import numpy as np
+from typing_extensions import TypedDict
+
+from ruler_common.errors import RulerError
+from ruler_eval.analysis.compare import (
+    ComparedModel,
+    Pairs,
+    model_of,
+    paired_cells,
+    paired_over,
+    refuse_stopped,
+)
+from ruler_eval.score.aggregates import weights
+from ruler_eval.score.intervals import CONFIDENCE, FEWEST_ROWS, paired_interval
+from ruler_eval.score.results import Results, is_alone, lengths_of, row_values
+
+
+class Ranked(TypedDict):
+    """A model's average (0 … 100), its rank, 1 for the best, and its first and last possible."""
+
+    model: str
+    score: float
+    rank: int
+    ranks: list[int]
+
+
+class Ranking(TypedDict):
+    """The models by each average, the best first, and whose results they are, as given."""
+
+    average: list[Ranked]
+    weighted_inc: list[Ranked]
+    weighted_dec: list[Ranked]
+    models: list[ComparedModel]
+
+
+def ranks(results: Mapping[str, Results]) -> Ranking:
+    """Rank models by their averages over the rows that all of them share.
+
+    Raises RulerError if they share no rows, or as `compare` does for two of them.
+    """
+    for each in results.values():
+        refuse_stopped(each)
+    first = next(iter(results.values()))
+    scores = {model: row_values(each, "score") for model, each in results.items()}
+    shared = {}
+    for name, cell in first["configurations"].items():
+        rows = set.intersection(*({*known.get(name, ())} for known in scores.values()))
+        if rows and not is_alone(cell):
+            shared[name] = sorted(rows)
+    if not shared:
+        raise RulerError("The results share no rows: score them on the same configurations.")
+    pairs = {(a, b): paired_cells(results[a], results[b]) for a, b in combinations(results, 2)}
+    means = {
+        model: {n: float(np.mean([known[n][i] for i in rows])) for n, rows in shared.items()}
+        for model, known in scores.items()
+    }
+    cells = {name: first["configurations"][name] for name in shared}
+    lengths = lengths_of(cells.values())
+    counts = Counter(cell["length"] for cell in cells.values())
+
+    def ranked(length_weights: Sequence[int]) -> list[Ranked]:
+        by_length = dict(zip(lengths, length_weights, strict=True))
+        shares = {n: by_length[c["length"]] / counts[c["length"]] for n, c in cells.items()}
+        return _ranked(means, shares, pairs)
+
+    return {
+        "average": ranked([1] * len(lengths)),
+        "weighted_inc": ranked(weights(len(lengths), "inc")),
+        "weighted_dec": ranked(weights(len(lengths), "dec")),
+        "models": [model_of(each, shared) for each in results.values()],
+    }
+
+
+def _ranked(
+    means: Mapping[str, Mapping[str, float]],
+    shares: Mapping[str, float],
+    pairs: Mapping[tuple[str, str], Pairs],
+) -> list[Ranked]:
+    """Rank the models by one weighting of the configurations."""
+    total = sum(shares.values())
+    scores = {
+        model: sum(share * 100 * mine[name] for name, share in shares.items()) / total
+        for model, mine in means.items()
+    }
+    confidence = 1 - (1 - CONFIDENCE) / max(1, len(means) - 1)
+    better, worse = dict.fromkeys(means, 0), dict.fromkeys(means, 0)
+    for (a, b), rows in pairs.items():
+        found = paired_over(rows, [*shares], shares)
+        low, high = paired_interval(found, confidence)
+        if found.rows >= FEWEST_ROWS and not low <= 0 <= high:
+            winner, loser = (a, b) if low > 0 else (b, a)
+            better[loser] += 1
+            worse[winner] += 1
+    return [
+        {
+            "model": model,
+            "score": scores[model],
+            "rank": 1 + sum(other > scores[model] for other in scores.values()),
+            "ranks": [1 + better[model], len(means) - worse[model]],
+        }
+        for model in sorted(scores, key=lambda model: -scores[model])
+    ]

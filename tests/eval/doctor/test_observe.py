@@ -1,0 +1,130 @@
+"""`ruler doctor RUN`: what a finished run shows of its engine."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import ruler_dataset
+from tests.eval.run import small_release
+from tests.in_process import ruler
+
+ROWS = 20
+CONFIGS = ("niah_single_1_4k", "vt_4k", "cwe_4k", "qa_1_4k")
+Change = Callable[[dict[str, Any], dict[str, Any]], dict[str, Any]]
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return small_release.write(tmp_path_factory.mktemp("observe") / "ruler", rows=ROWS)
+
+
+@pytest.fixture(scope="module")
+def run(root: Path) -> Path:
+    """A run of the oracle: every answer is right."""
+    out = root.with_name("RUN")
+    flags = ("--backend", "oracle", "--out", out)
+    assert ruler("run", "--dataset", root, "--configs", ",".join(CONFIGS), *flags).code == 0
+    return out
+
+
+def changed(run: Path, out: Path, root: Path, change: Change, **settings: Any) -> Path:
+    """Copy a run, each record changed by a function of the record and its row."""
+    out.mkdir()
+    kept = json.loads((run / "run.json").read_text()) | settings
+    (out / "run.json").write_text(json.dumps(kept))
+    for config in CONFIGS:
+        rows = {row["index"]: row for row in ruler_dataset.load(root, config)}
+        lines = []
+        for line in (run / f"{config}.jsonl").read_text().splitlines():
+            record = json.loads(line)
+            lines.append(json.dumps(change(record, rows[record["index"]])))
+        (out / f"{config}.jsonl").write_text("\n".join(lines) + "\n")
+    return out
+
+
+def observed(run: Path, tmp_path: Path) -> tuple[int, str, dict[str, Any]]:
+    """The exit code of `ruler doctor RUN`, its text on one line, and its JSON."""
+    out = tmp_path / "seen.json"
+    found = ruler("doctor", run, "--json", out)
+    return found.code, " ".join(found.stdout.split()), json.loads(out.read_text())
+
+
+def test_a_run_without_a_pattern_says_that_it_is_no_proof(run: Path, tmp_path: Path) -> None:
+    code, text, seen = observed(run, tmp_path)
+    assert code == 0
+    assert seen["patterns"] == []
+    assert "No pattern of a broken engine in 80 rows." in text
+    assert "an observation, not a proof" in text
+
+
+def test_answers_that_repeat_the_prompt_have_no_answer_prefix(
+    run: Path, root: Path, tmp_path: Path
+) -> None:
+    def repeat(record: dict[str, Any], row: dict[str, Any]) -> dict[str, Any]:
+        return record | {"prediction": row["input"][200:500]}
+
+    code, text, seen = observed(changed(run, tmp_path / "R", root, repeat), tmp_path)
+    assert code == 1
+    assert [pattern["name"] for pattern in seen["patterns"]] == ["template"]
+    assert "answer prefix or the chat template is missing" in text
+
+
+def test_reasoning_that_was_not_asked_for_is_named(run: Path, root: Path, tmp_path: Path) -> None:
+    def think(record: dict[str, Any], row: dict[str, Any]) -> dict[str, Any]:
+        return record | {"prediction": record["prediction"], "thinking": "Let me see …"}
+
+    code, _, seen = observed(changed(run, tmp_path / "R", root, think), tmp_path)
+    assert (code, [pattern["name"] for pattern in seen["patterns"]]) == (1, ["reasoning"])
+
+
+def test_answers_without_an_end_lack_tokens(run: Path, root: Path, tmp_path: Path) -> None:
+    def cut(record: dict[str, Any], row: dict[str, Any]) -> dict[str, Any]:
+        return record | {"prediction": "First, I will", "finish_reason": "length"}
+
+    cut_run = changed(run, tmp_path / "R", root, cut, mode="prefill")
+    code, _, seen = observed(cut_run, tmp_path)
+    assert (code, [pattern["name"] for pattern in seen["patterns"]]) == (1, ["budget"])
+    base = changed(run, tmp_path / "B", root, cut, mode="completion")
+    assert observed(base, tmp_path)[0] == 0  # a base model goes on to the limit
+
+
+def test_prompts_that_the_server_shortened_are_counted(
+    run: Path, root: Path, tmp_path: Path
+) -> None:
+    why = "the server shortened the prompt: it read 2050 of 3900 tokens"
+
+    def shorten(record: dict[str, Any], row: dict[str, Any]) -> dict[str, Any]:
+        return record | {"finish_reason": "does_not_fit", "error": why}
+
+    code, text, seen = observed(changed(run, tmp_path / "R", root, shorten), tmp_path)
+    assert (code, seen["patterns"][0]["name"]) == (1, "tokens")
+    assert "it read 2050 of 3900 tokens" in text
+
+
+def test_scores_are_shown_by_cached_share(run: Path, root: Path, tmp_path: Path) -> None:
+    def cache(record: dict[str, Any], row: dict[str, Any]) -> dict[str, Any]:
+        hit = record["index"] % 2 == 0
+        usage = {"prompt_tokens": 100, "completion_tokens": 5, "thinking_tokens": 0}
+        usage["cached_tokens"] = 90 if hit else 0
+        text = "nothing" if hit else record["prediction"]
+        return record | {"prediction": text, "usage": usage}
+
+    _, text, seen = observed(changed(run, tmp_path / "R", root, cache), tmp_path)
+    (shares,) = [one for one in seen["circumstances"] if one["title"].startswith("Cached")]
+    assert [(group["label"], group["rows"]) for group in shares["groups"]] == [
+        ("half or more", 40),
+        ("none", 40),
+    ]
+    assert shares["groups"][0]["difference"] < -40 < 40 < shares["groups"][1]["difference"]
+    assert "Cached share of the prompt" in text
+
+
+def test_a_folder_without_a_run_is_one_sentence(tmp_path: Path) -> None:
+    found = ruler("doctor", tmp_path)
+    assert found.code == 2
+    assert "it has no run.json" in found.stderr
