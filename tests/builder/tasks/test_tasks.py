@@ -62,7 +62,7 @@ def digests(counted_sources: CountedSources) -> dict[str, dict[str, str]]:
     for name in GOLDEN:
         suite = read_suite(name)
         found[name] = {}
-        for task in suite.tasks:
+        for task in suite.params:
             made, digest = task_of(counted_sources, task, "4k", suite), sha256()
             for index in range(3):
                 digest_row(digest, made.row(index).columns())
