@@ -198,7 +198,7 @@ def _answer(release: Release, config: str, row: PartialRow, run: Path) -> RunAns
 
 
 def rules_of_run(run: Path) -> ScoringRules:
-    """Return the rules by which a RUN folder, or results.json file, was scored; else the default."""
+    """Return the rules by which a RUN folder or results.json was scored; else the default."""
     place = run / "results.json" if run.is_dir() else run
     if place.name != "results.json" or not place.is_file():
         return ScoringRules()

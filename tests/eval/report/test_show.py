@@ -163,7 +163,7 @@ def test_a_line_of_chinese_is_as_wide_as_any_other() -> None:
 
 
 def test_answers_are_scored_by_the_rules_of_their_run(write_run, built):
-    """A truncated answer counts by its text in RULER, unless the run was scored with --cut wrong."""
+    """In RULER a truncated answer counts by its text, unless scored with --cut wrong."""
     run = write_run(
         lambda config, row: {"prediction": right(config, row), "finish_reason": "length"}, "cut"
     )
