@@ -63,7 +63,7 @@ def show_size(size: BuildSize) -> None:
 
 def show_built(root: Path, built: Built) -> None:
     """What a build made, and what it could not."""
-    for name, why in built.manifest.get("left_out", {}).items():
+    for name, why in built.left_out.items():
         out.print(f"Left out {name}: {why}", highlight=False)
     if not built.manifest["files"]:
         out.print("There is no file to build here.")

@@ -78,7 +78,6 @@ def test_in_the_card(release: Path) -> None:
     manifest["tokenizers"]["tekken"] |= {"title": HOSTILE, "library": HOSTILE, "version": HOSTILE}
     manifest["tokenizers"]["tekken"]["sha256"] = {HOSTILE: "`<script>`|"}
     manifest["words"] = {HOSTILE: HOSTILE}
-    manifest["left_out"] = {HOSTILE: HOSTILE}
     manifest["families"]["niah"]["needle"] = f"{{key}} {{value}} {HOSTILE}"
     manifest["families"]["niah"]["one"]["input"] = "```\n<script>x</script>\n[d](http://x)\n```"
     found = html_of(render(manifest, first_row(release, manifest)))
