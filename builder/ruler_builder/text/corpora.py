@@ -68,7 +68,7 @@ def questions(name: str, data: bytes) -> Corpus:
 
 
 def _squad(data: bytes) -> Corpus:
-    """Read the answerable questions; a document is a paragraph, its article's are a question's own."""
+    """Read the answerable questions; a document is a paragraph, `own` are those of its article."""
     parts = json.loads(data)["data"]
     articles = [[paragraph["context"] for paragraph in part["paragraphs"]] for part in parts]
     every = dict.fromkeys(text for article in articles for text in article)
