@@ -395,7 +395,9 @@ class FileChecker:
                     reading.difference = place, what
                     continue
                 rebuilt = self.builder.row(job, place)
-                figures.append(RowFigures(rebuilt.length, rebuilt.unit, rebuilt.repeats))
+                figures.append(
+                    RowFigures(rebuilt.length, rebuilt.next_unit_tokens, rebuilt.repeats)
+                )
                 if what := _difference(row, rebuilt):
                     reading.difference = place, what
             except EngineMismatch as error:
