@@ -143,7 +143,7 @@ def _is_form(text: str, start: int, end: int, language: Language) -> bool:
     return (
         begins
         or ends
-        or text.endswith(_normalized(rules.may_precede, language), 0, start)
+        or _particle_precedes(text, start, language)
         or _particle_follows(text, end, language)
     )
 
@@ -154,6 +154,12 @@ def _is_excepted(text: str, start: int, language: Language) -> bool:
         if exception in text[max(0, start - len(exception) + 1) : start + len(exception)]:
             return True
     return False
+
+
+def _particle_precedes(text: str, at: int, language: Language) -> bool:
+    """Return whether a particle that may touch the word after it, and ends a word, is before."""
+    particles = _normalized(rules_for(language).may_precede, language)
+    return any(text.endswith(one, 0, at) and _joined(text, at - len(one)) for one in particles)
 
 
 def _particle_follows(text: str, at: int, language: Language) -> bool:
@@ -215,7 +221,7 @@ def _is_whole(text: str, start: int, end: int, words: tuple[str, ...], language:
     if not rules.touching:
         return begins and ends
     conjunctions = _normalized(rules.conjunctions, language)
-    if not begins and not text.endswith(_normalized(rules.may_precede, language), 0, start):
+    if not begins and not _particle_precedes(text, start, language):
         before = [start - len(one) for one in conjunctions if text.endswith(one, 0, start)]
         if not any(not _joined(text, at) or text.endswith(words, 0, at) for at in before):
             return False
