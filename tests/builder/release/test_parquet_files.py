@@ -37,7 +37,7 @@ ROWS = st.lists(
 @given(ROWS)
 def test_a_file_holds_what_was_added(tmp_path: Path, rows: list[dict[str, Any]]) -> None:
     schema, path = arrow_schema(), tmp_path / "rows.parquet"
-    with parquet_file(path, schema, group=3, level=1) as file:
+    with parquet_file(path, group=3, level=1) as file:
         for row in rows:
             file.add(row)
     written = pq.read_table(path)
