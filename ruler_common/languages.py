@@ -5,11 +5,10 @@
 
 Each of the 26 has a TOML file in languages/. It has the tags that an answer may be in (the
 published one first), the words for "and", the forms of the prompt's word for "none" with their
-sources, the commonest function words, which letters are equal, how sentences end, the script of the
-book, and the size of its Wikipedia; and for the builder the rights of the book and the digests of
-the published files. A custom language (`ruler build --language-folder`) has the same facts in the
-manifest of its release. The metric works alone, so docs/embed_languages.py writes into it what it
-needs of these files.
+sources, which letters are equal, how sentences end, the script of the book, and the size of its
+Wikipedia; and for the builder the rights of the book and the digests of the published files. A
+custom language (`ruler build --language-folder`) has the same facts in the manifest of its release.
+The metric works alone, so docs/embed_languages.py writes into it what it needs of these files.
 """
 
 from __future__ import annotations
@@ -83,7 +82,6 @@ class LanguageFacts:
     wikipedia_articles: int  # as the paper counts them (ONERULER, Table 2)
     answer_tags: tuple[str, ...]
     conjunctions: tuple[str, ...]
-    function_words: tuple[str, ...]  # the commonest
     none: NoneFacts
     sentences: SentenceFacts = field(default_factory=SentenceFacts)
     touching: bool = False  # whether words, such as "and", may touch without a space

@@ -24,7 +24,7 @@ import numpy as np
 
 from ruler_eval.gate.betting import THRESHOLD, evidence
 from ruler_eval.gate.plan import LOOK_EVERY
-from ruler_eval.run.work_plan import WAVE_OVER_LENGTHS
+from ruler_eval.run.plan import WAVE_OVER_LENGTHS
 from ruler_eval.score.intervals import noninferiority_interval, paired_mean
 from tests.bench.run_scores import Run, by_lengths, run_scores, same_model, same_rows
 

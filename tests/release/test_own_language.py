@@ -14,6 +14,8 @@ import pytest
 
 import ruler_release as ruler
 from ruler_builder.text.language_folder import FILES, language_folders
+from ruler_builder.text.languages import shared_nouns
+from ruler_builder.text.sources import Sources, Store, parse_choice
 from ruler_common.errors import RulerError
 from ruler_common.manifest import read_manifest
 from ruler_dataset import load
@@ -173,7 +175,7 @@ FAULTS = {
         "veriyor.",
         "must hold {key}",
     ),
-    "no JSON": ("niah.txt", '"task":', "task:", "no JSON object"),
+    "no JSON": ("niah.txt", '"task":', "task:", "not a JSON object"),
     "a noun that lacks": ("nouns.tsv", "umbrella\tşemsiye\n", "", "lacks 1 of the"),
     "a noun twice": ("nouns.tsv", "walnut\tceviz", "walnut\tşemsiye", "'şemsiye' for two nouns"),
     "no list": ("cwe.txt", "{context}", "", "must hold {context} once"),
@@ -202,6 +204,12 @@ def test_a_fault_of_a_folder_is_one_sentence(fault: str, copy: Path, tmp_path: P
     assert not (tmp_path / "out").exists()
 
 
+def test_a_part_that_lacks_is_named(copy: Path) -> None:
+    change(copy / "niah.txt", '"please_list"', '"list"')
+    with pytest.raises(RulerError, match=r"niah\.txt' lacks the part 'please_list'"):
+        language_folders([copy])
+
+
 TEXTS = {  # what no prompt may be, or no facts
     "a brace too many": ("niah.txt", "Hepsini", "{Hepsini}", "no other brace"),
     "a brace that is open": ("niah.txt", "Metni baştan", "{ baştan", "no other brace"),
@@ -218,6 +226,16 @@ TEXTS = {  # what no prompt may be, or no facts
     "a space that folds": ("language.toml", '["İ", "i"]', '[" ", "i"]', "not a letter"),
     "a name of two lines": ("language.toml", '"Turkish"', '"Tur\\nkish"', "one line of text"),
 }
+
+
+def test_the_guide_lists_the_nouns_that_a_folder_translates(mirror: Path) -> None:
+    published, embedded = (
+        documents.blocks(PAGE, "Nouns", "text")[place].split() for place in (0, 1)
+    )
+    sources = [Sources(Store(mirror)), Sources(Store(mirror), parse_choice(["embedded"]))]
+    assert [[*shared_nouns(one)["en"]] for one in sources] == [published, embedded]
+    lines = (FOLDER / "nouns.tsv").read_text(encoding="utf-8").splitlines()
+    assert {line.split("\t")[0] for line in lines} >= {*published, *embedded}
 
 
 @pytest.mark.parametrize("fault", TEXTS)

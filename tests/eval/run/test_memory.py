@@ -21,8 +21,7 @@ pytestmark = pytest.mark.skipif(
 CODE = """
 import json, resource, sys, threading, time
 from pathlib import Path
-from ruler_eval.run.backends.backend import ModelOptions
-from ruler_eval.run.run_order import RunOrder
+from ruler_eval.run.options import RunOptions
 from ruler_eval.run.runner import run
 data, out, url, at_once = sys.argv[1:]
 peaks = []
@@ -37,9 +36,9 @@ def peak_at_the_first_answer():
     peak()
 
 threading.Thread(target=peak_at_the_first_answer, daemon=True).start()
-options = ModelOptions("m", base_url=url, concurrency=int(at_once))
-order = RunOrder(data, ("niah_single_1_4k",), "openai", Path(out), options=options, quiet=True)
-outcome = run(order)
+options = RunOptions(data, configs="niah_single_1_4k", backend="openai", out=out, model="m",
+                     base_url=url, concurrency=int(at_once))
+outcome = run(options)
 peak()
 print(json.dumps({"states": dict(outcome.total), "megabytes": peaks}))
 """
