@@ -60,6 +60,13 @@ out = _Terminal(soft_wrap=True)
 err = _Terminal(stderr=True)
 
 
+def command_line(*words: object) -> str:
+    """Return a command as it is typed into a shell: `command_line("ruler", "score", folder)`."""
+    import shlex
+
+    return shlex.join(str(word) for word in words)
+
+
 def note(text: str) -> None:
     """Print a line to stderr: what a command did besides what it was asked for."""
     print(plain(text), file=sys.stderr)
